@@ -1,6 +1,6 @@
--- Pages that come by SQL.
+-- Adding pages with SQL.
 
--- As the package decides about pages that are added with their simhashes, one by one.
+-- Decides like the package about single pages with given simhashes.
 CREATE FUNCTION pgsimhash.add_page(
     url text, simhash bigint, collection text DEFAULT 'default',
     fetched_at timestamptz DEFAULT NULL
@@ -48,7 +48,7 @@ BEGIN
         OR array_position(simhashes, NULL) IS NOT NULL
         OR array_position(urls, NULL) IS NOT NULL
     THEN
-        RAISE EXCEPTION 'each page has a URL and a simhash'
+        RAISE EXCEPTION 'each page needs a URL and a simhash'
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give two arrays of one length, without NULL.';
     END IF;
@@ -95,12 +95,12 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]) IS
-    'add_page for each of some pages, in their order, as one batch; several pages are a run.';
+    'add_page for several pages in order, as one batch; several pages are a run.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- What check_url in pages/urls.py and check_time in pages/times.py refuse. Another machine's
--- clock may be ahead.
+-- The same checks as check_url in pages/urls.py and check_time in pages/times.py. Clocks of other
+-- machines may be ahead.
 CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -116,10 +116,10 @@ CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS 
     END;
 
 COMMENT ON FUNCTION pgsimhash._failure_of(text, timestamptz) IS
-    'Why a page cannot be added, NULL where it can.';
+    'Why a page cannot be added, NULL if it can.';
 
--- Whoever inserts pages, they are found: their simhashes come along. Until the commit nobody deletes
--- their collection.
+-- Adds the simhashes of inserted pages, whoever inserts them, so that lookups find them. Nobody
+-- deletes their collection before the commit.
 CREATE FUNCTION pgsimhash._put_inserted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -139,12 +139,12 @@ BEGIN
             FROM pgsimhash.collections AS c
             WHERE c.collection_id = own.collection_id;
             IF NOT FOUND THEN
-                RAISE EXCEPTION 'there is no collection with number %', own.collection_id
+                RAISE EXCEPTION 'there is no collection with id %', own.collection_id
                     USING ERRCODE = 'foreign_key_violation',
-                    HINT = 'Take the number from pgsimhash.collections.';
+                    HINT = 'Use an id from pgsimhash.collections.';
             END IF;
             PERFORM pgsimhash._hold_collection(name);
-            -- Ids were drawn while others wrote, and may be below theirs.
+            -- Other writers were active when the ids were assigned, so these may be below theirs.
             PERFORM pgsimhash._advance_epoch(own.collection_id);
         END IF;
         PERFORM pgsimhash._put_simhashes(own.collection_id, own.simhashes, false);
@@ -154,7 +154,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._put_inserted() IS
-    'Puts the simhashes of pages that were inserted into the tables that lookups go through.';
+    'Adds the simhashes of inserted pages to the tables that lookups use.';
 
 DO $$
 BEGIN

@@ -1,5 +1,5 @@
--- What has to hold between the rows of a collection, and how a violation is repaired. Tables, indexes
--- and functions are not checked here: see docs/maintain.md.
+-- The invariants of the rows of a collection, and the repair of violations. Tables, indexes and
+-- functions are not checked here: see docs/maintain.md.
 
 CREATE TYPE pgsimhash.violation AS (
     reason text,
@@ -12,9 +12,9 @@ CREATE TYPE pgsimhash.violation AS (
 COMMENT ON TYPE pgsimhash.violation IS
     'A row that contradicts the others, and how a repair changes it.';
 
--- One slice of the pages by their ids and of the simhashes by their prefixes, in one snapshot. Each row
--- is looked up through an index, whatever the planner thinks, so that a slice takes no more than its
--- share. Only a repair takes the collection's lock.
+-- One slice of the pages by their ids and of the simhashes by their prefixes, in one snapshot.
+-- Index lookups are forced, so that a slice takes a bounded time. Only a repair takes the
+-- collection's lock.
 CREATE FUNCTION pgsimhash.check_collection(
     collection text, repair boolean DEFAULT false, slice integer DEFAULT 0, slices integer DEFAULT 1
 ) RETURNS SETOF pgsimhash.violation
@@ -69,7 +69,7 @@ BEGIN
                     WHERE s.prefix_1 = pgsimhash.%2$I(p.simhash, 1, $1) AND s.simhash = p.simhash
                 )
             UNION ALL
-            -- A lookup returns a simhash that nobody has.
+            -- A lookup returns a simhash of no page.
             SELECT 'simhash_unused', NULL, NULL, s.simhash, 'the simhash is removed from %1$s'
             FROM pgsimhash.layouts AS l
             JOIN pgsimhash.%1$I AS s
@@ -122,7 +122,7 @@ BEGIN
             ),
             pgsimhash._advance_epoch(own_id)
         FROM unnest(violations) AS v;
-        -- With the other copies of the same page, which another slice may have.
+        -- Together with the other copies of the same page, which may be in another slice.
         PERFORM pgsimhash._promote_copies(
             own_id, array_agg(p.page_id), array_agg(p.duplicate_of),
             array_fill(NULL::bigint, ARRAY[count(*)::integer])
@@ -157,5 +157,5 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.check_collection(text, boolean, integer, integer) IS
-    'The rows of a collection that contradict one another, repaired if asked for; in slices where it '
-    'is large.';
+    'The rows of a collection that contradict each other, optionally repaired; in slices for large '
+    'collections.';

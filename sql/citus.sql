@@ -1,7 +1,7 @@
--- What `pgsimhash migrate --citus` runs first: a schema that Citus keeps, with all its tables, on one
--- of its nodes (schema-based sharding).
+-- `pgsimhash migrate --citus` runs this first: it creates a schema that Citus keeps, with all its
+-- tables, on one of its nodes (schema-based sharding).
 
--- Not by the deployer's search_path.
+-- Pinned, independent of the deployer's search_path.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
 DO $$
@@ -22,11 +22,11 @@ BEGIN
     ELSIF present IS NOT NULL AND NOT EXISTS (
         SELECT FROM pg_dist_schema AS s WHERE s.schemaid::regnamespace::name = present
     ) THEN
-        RAISE EXCEPTION 'the schema % is there already, without Citus', present
+        RAISE EXCEPTION 'the schema % exists already, without Citus', present
             USING HINT = 'Give another name (--schema), or drop it first.';
     END IF;
-    -- Functions of the schema read its tables, on the node of these too; and what a transaction waits
-    -- for a lock at most, it waits there.
+    -- Functions of the schema read its tables on the node that has them, and lock timeouts must
+    -- apply there.
     SELECT r.result INTO refusal
     FROM unnest(ARRAY[
         'citus.allow_nested_distributed_execution TO on', 'citus.propagate_set_commands TO local'

@@ -1,7 +1,6 @@
--- Collections: their names, what they hold, and who may change them at this moment.
+-- Collections: their names, their locks, and who may change them.
 
--- Under the locks of writers: what they wrote before they wrote under the old names, and those that
--- come after find out.
+-- Writers are locked out: they write before or after the change of names, and notice it.
 CREATE FUNCTION pgsimhash.rename_collection(
     old_name text, new_name text, swap boolean DEFAULT false
 ) RETURNS void
@@ -17,25 +16,25 @@ BEGIN
         SELECT array_agg(c.collection_id ORDER BY c.collection_id) INTO present
         FROM pgsimhash.collections AS c
         WHERE c.name IN (old_name, new_name);
-        -- Until it was locked, someone else could rename one.
+        -- Another session may have renamed one before it was locked.
         EXIT WHEN present IS NOT DISTINCT FROM locked;
         PERFORM pgsimhash._lock_collections(present, true);
         locked := present;
     END LOOP;
     PERFORM pgsimhash._id_of(old_name);
     IF coalesce(new_name, '') = '' THEN
-        RAISE EXCEPTION 'a collection has a name'
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give one that is not empty.';
+        RAISE EXCEPTION 'the name of a collection is empty'
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give one.';
     ELSIF old_name = new_name THEN
         RETURN;
     ELSIF swap THEN
         PERFORM pgsimhash._id_of(new_name);
-        -- No name may be there twice, not for a moment either.
+        -- Names must be unique at any moment.
         UPDATE pgsimhash.collections SET name = other WHERE name = new_name;
     ELSIF EXISTS (SELECT FROM pgsimhash.collections AS c WHERE c.name = new_name) THEN
         RAISE EXCEPTION 'collection "%" exists already', new_name
             USING ERRCODE = 'unique_violation',
-            HINT = 'Give another name, or let the two exchange their names (swap, --swap).';
+            HINT = 'Give another name, or swap the two names (swap, --swap).';
     END IF;
     UPDATE pgsimhash.collections SET name = new_name WHERE name = old_name;
     UPDATE pgsimhash.collections SET name = old_name WHERE name = other;
@@ -43,7 +42,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.rename_collection(text, text, boolean) IS
-    'Gives a collection another name, or exchanges two names.';
+    'Renames a collection, or swaps the names of two.';
 
 CREATE FUNCTION pgsimhash.count_simhashes(collection text) RETURNS bigint
     LANGUAGE plpgsql STABLE
@@ -62,9 +61,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
-    'How many distinct simhashes a collection has.';
+    'The number of distinct simhashes of a collection.';
 
--- The lock that adding a page takes. A transaction that writes rows of its own first takes it before.
+-- The lock of add_page. A transaction that first writes your own rows must call this before.
 CREATE FUNCTION pgsimhash.lock_collection(collection text DEFAULT 'default') RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -75,9 +74,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.lock_collection(text) IS
-    'Lets nobody else add or delete pages of a collection until the transaction ends; lookups go on.';
+    'Locks a collection against other writers until the transaction ends; lookups continue.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
 CREATE FUNCTION pgsimhash._id_of(collection text) RETURNS integer
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -92,16 +91,16 @@ BEGIN
         RAISE EXCEPTION USING
             ERRCODE = 'undefined_object',
             MESSAGE = 'collection "' || coalesce(collection, 'NULL') || '" does not exist',
-            HINT = 'SELECT name FROM pgsimhash.collections lists the ones that do.';
+            HINT = 'SELECT name FROM pgsimhash.collections lists the existing ones.';
     END IF;
     RETURN own_id;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._id_of(text) IS
-    'The number of a collection; an error where there is none of this name.';
+    'The id of a collection; an error if no collection has this name.';
 
--- The functions of the default layout hand over to those of another by this.
+-- The functions of the default layout call those of other layouts by these names.
 CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -114,7 +113,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._name_for(text, text) IS
-    'What a table or function is called for the layout of a collection.';
+    'The name of a table or function for the layout of a collection.';
 
 CREATE FUNCTION pgsimhash._check_lookup(distance integer, layout text, nulls boolean)
 RETURNS void
@@ -129,22 +128,22 @@ BEGIN
     IF distance IS NULL OR distance NOT BETWEEN 0 AND largest THEN
         RAISE EXCEPTION USING
             ERRCODE = 'invalid_parameter_value',
-            MESSAGE = 'distance ' || coalesce(distance::text, 'NULL')
-                || ' is not one that layout ' || layout || ' answers',
-            HINT = 'Ask for a distance from 0 to ' || largest || '.';
+            MESSAGE = 'layout ' || layout || ' does not support distance '
+                || coalesce(distance::text, 'NULL'),
+            HINT = 'Give a distance from 0 to ' || largest || '.';
     END IF;
     IF nulls THEN
         RAISE EXCEPTION 'a query simhash is NULL'
-            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave it out of the lookup.';
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Omit it from the lookup.';
     END IF;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._check_lookup(integer, text, boolean) IS
-    'Raises an error if a distance is not one that the layout answers, or a query is NULL.';
+    'Raises an error if the layout does not support a distance, or a query is NULL.';
 
--- Under one snapshot for the whole transaction, what another writer committed while we waited for
--- a lock, or to which layout the collection moved, would stay unseen.
+-- With one snapshot for the whole transaction, rows that another writer committed during a wait for
+-- a lock would be invisible, and so would a new layout of the collection.
 CREATE FUNCTION pgsimhash._check_isolation() RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -152,7 +151,7 @@ CREATE FUNCTION pgsimhash._check_isolation() RETURNS void
 BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION
-            'the transaction''s isolation level is %, under which what other writers do is missed',
+            'the transaction''s isolation level is %, which misses changes of other writers',
             current_setting('transaction_isolation')
             USING ERRCODE = 'invalid_transaction_state', HINT = 'Set it to READ COMMITTED.';
     END IF;
@@ -162,7 +161,7 @@ $$;
 COMMENT ON FUNCTION pgsimhash._check_isolation() IS
     'Raises an error if statements of the transaction do not see what others have committed.';
 
--- What a policy hides would count as gone, and what only hidden pages have would be removed.
+-- Rows hidden by a policy would count as deleted, and simhashes of hidden pages would be removed.
 CREATE FUNCTION pgsimhash._check_row_security() RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -181,8 +180,8 @@ BEGIN
     IF hidden IS NOT NULL THEN
         RAISE EXCEPTION 'row security may hide rows of % from "%"', hidden, current_user
             USING ERRCODE = 'invalid_role_specification',
-            HINT = 'Do it as a role that sees all of them: a superuser, one with BYPASSRLS, or the '
-                'owner of the tables, where security is not forced.';
+            HINT = 'Use a role that sees all of them: a superuser, one with BYPASSRLS, or the '
+                'owner of the tables, if security is not forced.';
     END IF;
 END
 $$;
@@ -190,17 +189,17 @@ $$;
 COMMENT ON FUNCTION pgsimhash._check_row_security() IS
     'Raises an error if the role may not see all rows of the schema''s tables.';
 
--- Loaders share a row (FOR KEY SHARE), writers keep other writers out (FOR NO KEY UPDATE), and who
--- removes or moves rows keeps all of them out (FOR UPDATE). Rows are locked in the order of their
--- numbers, so that none waits for one that waits for it; those of collections that are gone are not.
--- Strengths are 1, 2 and 3: two of them exclude each other if their sum is 4 or more.
+-- Loaders share a row (FOR KEY SHARE), writers exclude each other (FOR NO KEY UPDATE), and
+-- deletions exclude both (FOR UPDATE). Rows are locked in the order of their ids, so that no two
+-- sessions wait for each other; rows of deleted collections are skipped. Strengths are 1, 2 and 3:
+-- two of them exclude each other if their sum is 4 or more.
 --
--- PostgreSQL does not tell who locked a row. So a shared advisory lock, for which nobody waits, names
--- the process, the collection and the strength.
+-- PostgreSQL does not report who locked a row. So a shared advisory lock, which blocks nobody,
+-- records the process, the collection and the strength.
 --
--- In pieces, between which a warning says for whom it waits: it reaches the client at once. No piece
--- is shorter than what finds deadlocks takes. Citus hands a setting to the node of the row if it comes as
--- SET LOCAL.
+-- It waits in pieces, and a warning between them names the holders: the client receives it at once.
+-- A piece is at least as long as the detection of deadlocks takes. Citus forwards a setting to the
+-- node of the row if it is SET LOCAL.
 CREATE FUNCTION pgsimhash._lock_rows(collection_ids integer[], strength integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -275,7 +274,7 @@ BEGIN
                 WHEN l.pid IS NULL THEN 'a prepared transaction (pg_prepared_xacts)'
                 ELSE format('process %s (application "%s", user "%s"',
                     l.pid, a.application_name, a.usename)
-                    -- Which only the same role and monitors are told.
+                    -- Only the same role and monitors see this.
                     || coalesce(', ' || a.state, '')
                     || coalesce(format(' since %s', a.state_change::timestamptz(0)), '') || ')'
             END AS who
@@ -303,11 +302,11 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._lock_rows(integer[], integer) IS
-    'Locks the rows of collections until the commit; who waits is warned, and lock_timeout is for '
-    'all.';
+    'Locks the rows of collections until the commit, with warnings during the wait; lock_timeout '
+    'limits the whole wait.';
 
--- All lock in the order of the ids, so that no two writers wait for each other. Functions that remove or
--- move rows keep loaders out too.
+-- All sessions lock in the order of the ids, so that no two wait for each other. Functions that
+-- remove or move rows exclude loaders too.
 CREATE FUNCTION pgsimhash._lock_collections(
     collection_ids integer[], loaders boolean DEFAULT false
 ) RETURNS void
@@ -341,10 +340,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._lock_collections(integer[], boolean) IS
-    'Waits until nobody else changes the pages of collections, or adds simhashes without pages, and '
-    'holds them until the commit.';
+    'Locks collections until the commit: nobody else changes their pages or adds standalone '
+    'simhashes.';
 
--- A row does not say whether it is this transaction that locked it.
+-- A row does not show whether this transaction locked it.
 CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN strpos(
@@ -366,7 +365,7 @@ DECLARE
 BEGIN
     LOOP
         wanted := pgsimhash._writable_collection(collection);
-        -- While it waited, the name could become another one's.
+        -- The name may have been given to another collection during the wait.
         EXIT WHEN wanted = locked;
         PERFORM pgsimhash._lock_collections(ARRAY[wanted], loaders);
         locked := wanted;
@@ -376,7 +375,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._lock_collection(text, boolean) IS
-    'Does as _lock_collections for one that goes by its name, and returns its number.';
+    'Locks a collection by its name, like _lock_collections, and returns its id.';
 
 CREATE FUNCTION pgsimhash._hold_collection(collection text) RETURNS integer
     LANGUAGE plpgsql
@@ -398,7 +397,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._hold_collection(text) IS
-    'Lets nobody rename, delete or rebuild a collection until the commit, and returns its number.';
+    'Prevents renaming, deleting or rebuilding a collection until the commit, and returns its id.';
 
 CREATE FUNCTION pgsimhash._writable_collection(collection text) RETURNS integer
     LANGUAGE plpgsql STABLE
@@ -412,7 +411,7 @@ BEGIN
     LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = own.own_id
     LEFT JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id;
     IF present.source IS NOT NULL THEN
-        RAISE EXCEPTION 'collection "%" is being made from "%", and so written by nobody else',
+        RAISE EXCEPTION 'collection "%" is being built from "%" and is read-only',
             collection, present.source
             USING ERRCODE = 'object_in_use',
             HINT = format(
@@ -425,7 +424,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
-    'The number of a collection; an error where it is being made from another.';
+    'The id of a collection; an error if it is being built from another.';
 
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -441,9 +440,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._suffix_of(integer) IS
-    'What the names of the table and functions of a collection''s layout end in.';
+    'The suffix of the table and functions of a collection''s layout.';
 
--- One value of eight bytes a simhash: five times as fast as COPY, which sends a message a row.
+-- One value with eight bytes per simhash: five times as fast as COPY, which sends a message per
+-- row.
 CREATE FUNCTION pgsimhash._simhash_slice(collection text, number integer, slices integer)
 RETURNS bytea
     LANGUAGE plpgsql STABLE
@@ -468,10 +468,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._simhash_slice(text, integer, integer) IS
-    'Slice number 0, 1, ... of a collection''s simhashes: eight bytes each, high byte first.';
+    'Slice number 0, 1, ... of a collection''s simhashes: eight bytes each, big-endian.';
 
--- A large table is not counted: its rows are as many as the planner takes it to have, as dense as when
--- it was analysed last.
+-- The rows of a large table are not counted but estimated from the planner's statistics.
 CREATE FUNCTION pgsimhash._bytes_on_disk(
     tables text[], own_rows bigint, OUT whole bigint, OUT share bigint
 )
@@ -496,9 +495,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._bytes_on_disk(text[], bigint) IS
-    'The bytes of tables with indexes, and the share of so many rows of the first one.';
+    'The bytes of tables with indexes, and the share of this many rows of the first one.';
 
--- Those that are being made from others have what those have, and do not count.
+-- Collections that are being built are copies, and do not count.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -518,4 +517,4 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._siblings(integer) IS
-    'The collections that one is compared with where all of its scheme are, and itself.';
+    'All collections of the scheme of a collection, including itself: the scope global.';

@@ -1,19 +1,18 @@
--- Which page counts as the original: the rule, and the one function that decides and stores by it.
+-- The rule for originals, and the function that decides and stores by it.
 
--- Internal: for the package and for add_pages, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- The rule. tests/store/test_rule.py has it in words; here it is asked about a page of which only the
--- distance is known. A page counts as an original
---   1. in the collections compared with (the callers see to that),
---   2. on the page's host, where the scope is the host,
---   3. fetched not longer before it than is asked for,
---   4. among the newest, where only these count,
---   5. neither marked as different from it, nor found to duplicate one of its collection that is;
---      what is at the page's own URL counts all the same, where that is known elsewhere only,
---   6. not the page itself: where its URL is known in its own collection, neither what is at the URL,
---      nor a copy of it, that is what came after its first version and is as near to the version
---      before,
---   7. with a signature like the page's beyond the trusted distance, where both have one.
+-- The rule; tests/store/decide/test_rule.py has it as plain Python. A page near another one is an
+-- eligible original if it is
+--   1. in the compared collections (checked by the callers),
+--   2. on the page's host, if the scope is the host,
+--   3. not fetched longer before the page than max_age,
+--   4. in the window, if there is one,
+--   5. neither marked as different nor a duplicate of a page of its collection that is; pages at
+--      the page's own URL are eligible anyway if that URL is only known in other collections,
+--   6. not the page itself: if the page's collection knows its URL, neither at the URL nor a copy
+--      of it, which is later than its first version and equally near to the previous version,
+--   7. confirmed by the signatures beyond the trusted distance, if both pages have one.
 -- Not STRICT and without a search_path, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash._counts(
     distance integer, page_id bigint, url text, host text, fetched_at timestamptz, simhash bigint,
@@ -43,10 +42,10 @@ CREATE FUNCTION pgsimhash._counts(
 COMMENT ON FUNCTION pgsimhash._counts(
     integer, bigint, text, text, timestamptz, bigint, bigint, bigint, text, text, text, timestamptz,
     bigint, text[], bigint, bigint, integer, bigint, bigint
-) IS 'Whether a page counts as an original of another one that is so many bits away.';
+) IS 'Whether a page is an eligible original of another one at this distance.';
 
--- What is near to the simhashes of a batch, each with a distance of its own; the collections that they
--- are compared with, and the newest page of each at that moment.
+-- The stored simhashes near those of a batch, each with its own distance; the compared collections,
+-- and the newest page of each at that moment.
 CREATE FUNCTION pgsimhash._near_pairs(
     own_id integer, simhashes bigint[], distances integer[], scopes text[],
     OUT compared integer[], OUT near_to bigint[], OUT near_simhashes bigint[],
@@ -82,7 +81,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._near_pairs(integer, bigint[], integer[], text[]) IS
-    'The stored simhashes near to those of a batch, and the newest page of each collection.';
+    'The stored simhashes near those of a batch, and the newest page of each collection.';
 
 CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -107,10 +106,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._newest_pages(integer[]) IS
-    'The newest page of each collection, 0 where it has none.';
+    'The newest page of each collection, 0 if it has none.';
 
--- Page ids are drawn under the lock, so those above the newest one came later. From here on nobody
--- else adds pages to what is compared.
+-- Page ids are assigned under the lock, so ids above the newest one are later. From here on nobody
+-- else adds pages to the compared collections.
 CREATE FUNCTION pgsimhash._lock_compared(
     collection text, own_id integer, compared integer[], INOUT newest_pages bigint[],
     OUT arrived bigint[]
@@ -124,7 +123,7 @@ CREATE FUNCTION pgsimhash._lock_compared(
 BEGIN
     PERFORM pgsimhash._lock_collections(compared);
     IF pgsimhash._writable_collection(collection) <> own_id THEN
-        RAISE EXCEPTION 'collection "%" was replaced at this moment', collection
+        RAISE EXCEPTION 'collection "%" was replaced during the call', collection
             USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Try again.';
     END IF;
     arrived := ARRAY(
@@ -144,10 +143,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._lock_compared(text, integer, integer[], bigint[]) IS
-    'Locks what a batch is compared with; returns the simhashes of pages that came since the newest '
-    'ones, and which are the newest now.';
+    'Locks the compared collections; returns the newest pages, and the simhashes of pages that '
+    'arrived since the given newest ones.';
 
--- Copies do not count: a hundred of one story push no other one out.
+-- Copies do not count: a hundred copies of one story displace no other.
 CREATE FUNCTION pgsimhash._window(
     compared_ids integer[], of_host text, window_size integer, before_page bigint
 ) RETURNS bigint
@@ -198,8 +197,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
-    'The oldest of the newest originals of a host in some collections, or of all originals there '
-    'where it is NULL; 0 where there are fewer.';
+    'The oldest original in the window of a host, or of all hosts if it is NULL; 0 if there are '
+    'fewer originals.';
 
 CREATE FUNCTION pgsimhash._version_before(own_id integer, of_url text, before_page bigint)
 RETURNS TABLE (page_id bigint, simhash bigint, text_digest bigint, first_page bigint)
@@ -226,20 +225,20 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._version_before(integer, text, bigint) IS
-    'The newest version of a URL before a page, and the id of the first one.';
+    'The newest version of a URL before a page, and the id of the first version.';
 
--- Decides about a batch in its order and stores it. Each page is compared with what was stored
--- before the batch and with the pages of the batch before it.
+-- Decides about a batch in order and stores it. Each page is compared with the pages stored before
+-- the batch, and with those before it in the batch.
 --
--- Near simhashes are looked up here, before the lock, or are given: near_to has the query of each of
--- near_simhashes, of which some may be gone, in the collections compared and up to newest_pages. Then
--- batch_to and batch_simhashes are what is near within the batch.
+-- Near simhashes are looked up here, before the lock, or are given: near_to has the query of each
+-- of near_simhashes, some of which may be deleted, in the compared collections and up to
+-- newest_pages. Then batch_to and batch_simhashes are the near pairs within the batch.
 --
--- Without remember nothing is locked and nothing is stored. With page_ids, pages are evaluated as if
--- they came when they got these ids, nothing is locked, and each has a row of its own.
+-- Without remember nothing is locked or stored. With page_ids, pages are evaluated as if they had
+-- arrived with these ids, nothing is locked, and each gets its own row.
 --
--- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
--- one index has: a plan made while the table is small must not walk another one later.
+-- Planned once, because planning takes longer than the lookup. BETWEEN requires an order that only
+-- one index has: a plan made while the table is small must not use another index later.
 CREATE FUNCTION pgsimhash._add_batch(
     collection text, own_id integer, remember boolean, by_policies boolean, run_ids bigint[],
     label text, page_ids bigint[],
@@ -280,14 +279,14 @@ DECLARE
     -- What each page is compared by.
     hosts text[];
     marked boolean;
-    -- The version before of each page: in the store, or another page of the batch.
+    -- The previous version of each page: in the store, or another page of the batch.
     before_numbers integer[];
     first_numbers integer[];
     version_ids bigint[];
     version_simhashes bigint[];
     version_digests bigint[];
     first_pages bigint[];
-    -- The version after it, which is its own unless it is unchanged.
+    -- The present version afterwards: the page itself, unless it is unchanged.
     present_ids bigint[];
     present_digests bigint[];
     is_stored boolean[];
@@ -344,13 +343,13 @@ BEGIN
                 SELECT nextval(drawn) FROM generate_series(1, batch_size)
             );
         END IF;
-        -- Citus lets the sequences of workers begin above 2 ^ 48.
+        -- Citus starts the sequences of workers above 2 ^ 48.
         IF page_ids[1] > 281474976710656 THEN
             RAISE EXCEPTION 'this node is a worker of the Citus cluster'
                 USING ERRCODE = 'feature_not_supported', HINT = 'Connect to the coordinator.';
         END IF;
     ELSIF NOT is_given THEN
-        -- Above those of all pages.
+        -- Above all page ids.
         page_ids := ARRAY(
             SELECT 9223372036854775807 - batch_size + g FROM generate_series(1, batch_size) AS g
         );
@@ -381,7 +380,7 @@ BEGIN
         FROM unnest(urls, scopes) WITH ORDINALITY AS b (url, scope, number)
         WINDOW same_url AS (PARTITION BY b.url COLLATE "C" ORDER BY b.number)
     ) AS u
-    -- As _version_before, without a call for each page.
+    -- Like _version_before, without a call for each page.
     LEFT JOIN LATERAL (
         SELECT
             p.page_id, p.simhash, p.text_digest,
@@ -405,7 +404,7 @@ BEGIN
             version_digests[number] := present_digests[earlier];
             first_pages[number] := coalesce(first_pages[number], page_ids[first_numbers[number]]);
         END IF;
-        -- The present version again, as far as one can tell.
+        -- Apparently the present version again.
         is_stored[number] := (
             version_simhashes[number] = simhashes[number]
             AND coalesce(version_digests[number] = text_digests[number], true)
@@ -423,8 +422,8 @@ BEGIN
     original_distances := array_fill(NULL::integer, ARRAY[batch_size]);
     reasons := array_fill(NULL::text, ARRAY[batch_size]);
     copies := array_fill(0, ARRAY[batch_size]);
-    -- A page marked the same counts at any distance, if it was known before this one; of several the
-    -- one known first. Else so does the page that this one names as the canonical one.
+    -- A page marked as same is the original at any distance, if it was stored before this one; of
+    -- several the earliest. Otherwise the canonical page is.
     marked := EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id);
     IF marked OR cardinality(array_remove(canonicals, NULL)) > 0 THEN
         FOR candidate IN
@@ -467,8 +466,8 @@ BEGIN
             );
         END LOOP;
     END IF;
-    -- Else the original is the nearest page that counts, the one that came first among equals, and
-    -- after these a simhash without a page.
+    -- Otherwise the original is the nearest eligible page, the earliest among equals, and after
+    -- equally near pages a standalone simhash.
     IF cardinality(near_to) + cardinality(batch_to) > 0 THEN
         FOR candidate IN
             WITH near AS NOT MATERIALIZED (
@@ -514,7 +513,7 @@ BEGIN
                     ON o.scope = p.scope AND o.window_size = p.window_size
                     AND coalesce(o.only_host, '') = coalesce(p.only_host, '')
             ),
-            -- The first page of the batch with each simhash, and which simhashes have no page.
+            -- The first page of the batch with each simhash, and the simhashes without a page.
             leader AS MATERIALIZED (
                 SELECT p.simhash, min(p.number) AS number
                 FROM page AS p
@@ -533,7 +532,7 @@ BEGIN
                         ORDER BY p.simhash
                         LIMIT 1
                     ) IS NULL
-                    -- Who remembers simhashes does not know which are gone.
+                    -- A cache may contain deleted simhashes.
                     AND pgsimhash.has_near_duplicate(n.simhash, 0, c.name)
             )
             SELECT
@@ -546,7 +545,7 @@ BEGIN
                 GROUP BY q.number
             ) AS g
             JOIN question AS q USING (number)
-            -- From the nearest on, until as many count as are asked for: there may be thousands.
+            -- Nearest first, until enough are eligible: there may be thousands.
             CROSS JOIN LATERAL (
                 SELECT n.distance, p.*
                 FROM (
@@ -605,7 +604,7 @@ BEGIN
                     ORDER BY u.distance, u.number
                     OFFSET 0
                 ) AS n
-                -- Whom it duplicates is decided in the loop.
+                -- The loop decides which page it duplicates.
                 WHERE pgsimhash._counts(
                     n.distance, page_ids[n.number], urls[n.number],
                     CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(urls[n.number]) END,
@@ -652,11 +651,11 @@ BEGIN
         END LOOP;
     END IF;
     IF remember THEN
-        -- Citus plans no INSERT for values that it does not know.
+        -- Citus cannot plan an INSERT with unknown values.
         PERFORM set_config('plan_cache_mode', 'auto', true);
     END IF;
     IF remember AND (is_given OR true = ANY (is_stored)) THEN
-        -- The trigger need not put their simhashes.
+        -- So the trigger does not add their simhashes again.
         PERFORM set_config('simhashes.noted', 'yes', true);
         INSERT INTO pgsimhash.pages (
             collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
@@ -690,7 +689,7 @@ BEGIN
             FROM unnest(present_ids, fetched_at, is_stored) AS b (page_id, fetched_at, is_stored)
             WHERE NOT b.is_stored;
         END IF;
-        -- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with
+        -- Each batch writes the run's row, so a run removed by a rollback or an undo reappears with
         -- the next batch. A single page belongs to no run unless the caller started one.
         IF run_ids[1] IS NOT NULL THEN
             INSERT INTO pgsimhash.runs AS r (
@@ -746,7 +745,7 @@ BEGIN
             ELSE b.distance
         END,
         b.original_url,
-        -- Pages of a dry run have no ids.
+        -- The pages of a dry run have no ids.
         CASE WHEN remember OR is_given OR b.original_id < page_ids[1] THEN b.original_id END,
         CASE
             WHEN NOT b.is_stored THEN false

@@ -1,7 +1,6 @@
--- What goes: pages by age or by number, and simhashes that no page has.
+-- Deletion of pages, and of simhashes without pages.
 
--- What commits cannot have a search_path of its own, so that no name and operator in it may depend
--- on the caller's.
+-- A procedure that commits cannot set search_path, so all names and operators in it are qualified.
 CREATE PROCEDURE pgsimhash.expire(
     collection text, older_than interval DEFAULT NULL, batch integer DEFAULT 1000
 )
@@ -18,9 +17,9 @@ END
 $$;
 
 COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
-    'Deletes versions of pages not seen for so long, or as policies say, so many a transaction.';
+    'Deletes versions not seen for an age, or as policies define, in transactions of batch pages.';
 
--- The pages are looked for under the lock, so that those go too that came while it was waited for.
+-- The pages are searched under the lock, to include those added during the wait.
 CREATE FUNCTION pgsimhash.delete_url(collection text, url text) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -37,7 +36,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.delete_url(text, text) IS
-    'Deletes all versions of a page, and simhashes that came with them; returns how many versions.';
+    'Deletes all versions of a page and their simhashes; returns the number of versions.';
 
 CREATE FUNCTION pgsimhash.delete_host(collection text, host text) RETURNS bigint
     LANGUAGE plpgsql
@@ -55,7 +54,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.delete_host(text, text) IS
-    'Deletes all pages of a host as delete_url does; returns how many versions.';
+    'Deletes all pages of a host like delete_url; returns the number of versions.';
 
 CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
@@ -69,9 +68,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.delete_simhashes(text, bigint[]) IS
-    'Removes those of the simhashes that no page of the collection has; returns how many.';
+    'Deletes those of the simhashes that no page of the collection has; returns how many.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
 CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
@@ -82,7 +81,7 @@ DECLARE
     suffix constant text := pgsimhash._suffix_of(own_id);
     dropped bigint;
 BEGIN
-    -- CASE: where few are not standalone, the planner would rather walk the table to find those.
+    -- With CASE, because the planner might scan the table for the few that are not standalone.
     EXECUTE format(
         'DELETE FROM pgsimhash.%I AS s '
         'USING unnest($2) AS o (simhash) '
@@ -98,13 +97,12 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
-    'Removes those of the simhashes that no page of the collection has, standalone ones where they are '
-    'to go too; returns how many.';
+    'Deletes those of the simhashes that no page of the collection has, optionally standalone ones '
+    'too; returns how many.';
 
--- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
--- before or after, not in between. Loaders are waited for too: pages that they inserted may have the
--- simhashes that go, and nobody sees them yet. With seen_befores, one for each page, those that were
--- seen since stay.
+-- Pages are deleted under the collection's lock, so a writer decides before or after, not in
+-- between. Loaders are locked out too: pages that they inserted may have these simhashes, and are
+-- not visible yet. With seen_befores, one for each page, pages seen since then stay.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[]
@@ -154,8 +152,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]) IS
-    'Deletes pages of a collection, and simhashes that came with them, and promotes copies of them to '
-    'originals; returns how many pages, the URLs that are gone, and those of which an earlier version is the present one now.';
+    'Deletes pages and their simhashes, and promotes copies of them to originals; returns the '
+    'number of pages, the deleted URLs, and those that reverted to an earlier version.';
 
 CREATE FUNCTION pgsimhash._drop_pages(own_id integer, page_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
@@ -186,11 +184,11 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._drop_pages(integer, bigint[]) IS
-    'Deletes pages by their ids, with when they were seen, the simhashes that came with them and the '
-    'runs that have no page left; a copy of each takes its place.';
+    'Deletes pages by their ids, with the times when they were seen, their simhashes, and runs '
+    'without pages; promotes a copy of each.';
 
--- A page may be a copy of a copy. The head of a copy is the last of the pages on the way to its
--- original that go.
+-- A page may be a copy of a copy. The head of a copy is the last deleted page on the way to its
+-- original.
 CREATE FUNCTION pgsimhash._copies_of(
     own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
     OUT originals bigint[]
@@ -233,12 +231,12 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._copies_of(integer, bigint[]) IS
-    'The pages that stay and duplicate one that goes; the head of each, and the original of the head.';
+    'The remaining copies of deleted pages; the head of each, and the original of the head.';
 
--- The copies of a head are decided again, by the rule and the policies of the collection: first they
--- are compared with its original, if that stays, and then with the earliest of those that are left,
--- which becomes an original. After a hundred rounds all that are left become originals, so that nobody
--- waits long for the lock.
+-- The copies of a head are decided again, by the rule and the policies of the collection. First
+-- they are compared with its original, if that remains, and then with the earliest remaining copy,
+-- which becomes an original. After a hundred rounds all remaining copies become originals, which
+-- bounds the time under the lock.
 CREATE FUNCTION pgsimhash._promote_copies(
     own_id integer, copy_ids bigint[], heads bigint[], originals bigint[]
 ) RETURNS void
@@ -336,10 +334,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._promote_copies(integer, bigint[], bigint[], bigint[]) IS
-    'Makes the earliest copy of pages that are gone an original, and lets the others point to it.';
+    'Makes the earliest copy of deleted pages an original, and lets the others point to it.';
 
--- A run without pages goes. The bounds of the others move to pages that are left, so that the next
--- look at them begins there.
+-- Runs without pages are deleted. The bounds of the others move to remaining pages, where the next
+-- search begins.
 CREATE FUNCTION pgsimhash._shrink_runs(own_id integer, run_ids bigint[], page_ids bigint[])
 RETURNS void
     LANGUAGE plpgsql
@@ -375,11 +373,11 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._shrink_runs(integer, bigint[], bigint[]) IS
-    'Notes that pages of runs are gone, and removes the runs that have none left.';
+    'Removes deleted pages from runs, and deletes runs without pages.';
 
--- The pages are looked for without a lock and locked out one batch at a time. They are read in the
--- order of their ids: for a batch, the planner would rather sort what is left of the table. Without
--- an age, each of the next pages has the one that policies give it, if any does.
+-- The pages are searched without a lock and locked one batch at a time. They are read in the order
+-- of their ids; otherwise the planner would sort the rest of the table for each batch. Without an
+-- age, policies define the age of each page, if any does.
 CREATE FUNCTION pgsimhash._expire_batch(
     collection text, older_than interval, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[]
@@ -404,17 +402,17 @@ DECLARE
 BEGIN
     PERFORM pgsimhash._name_for(collection, 'simhashes');
     IF batch < 1 THEN
-        RAISE EXCEPTION 'a batch has one page or more, not %', batch
+        RAISE EXCEPTION 'a batch must have at least one page, not %', batch
             USING ERRCODE = 'invalid_parameter_value', HINT = 'Give a number such as 1000.';
     ELSIF older_than <= interval '0' THEN
-        RAISE EXCEPTION 'pages expire by an age of more than nothing, not %', older_than
+        RAISE EXCEPTION 'the age of expired pages must be positive, not %', older_than
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give an age such as interval ''90 days''.';
     ELSIF older_than IS NULL AND NOT EXISTS (
         SELECT FROM pgsimhash.policies AS p
         WHERE p.collection_id = wanted AND p.expire_after IS NOT NULL
     ) THEN
-        RAISE EXCEPTION 'no policy of collection "%" says when pages expire', collection
+        RAISE EXCEPTION 'no policy of collection "%" defines when pages expire', collection
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give an age (interval ''90 days'', --older-than 90d), or set a policy: '
                 'pgsimhash policy set ''*'' --expire-after 90d.';
@@ -477,4 +475,4 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
-    'Deletes the next pages not seen for so long; last_page is where to go on, NULL at the end.';
+    'Deletes the next expired pages; last_page is where to continue, NULL at the end.';

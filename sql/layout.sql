@@ -15,11 +15,11 @@ ${"" if loop.first else " | "}${"(" if position else ""}((${simhash} >> ${block.
 <%def name="table()">
 CREATE TABLE pgsimhash.${layout.table} (
     -- The distinct simhashes of collections with layout ${layout.name}.
-    collection_id integer NOT NULL,            -- The collection that has the simhash.
+    collection_id integer NOT NULL,            -- The collection of the simhash.
     standalone boolean NOT NULL DEFAULT true,  -- Whether it stays when its last page is deleted.
     simhash bigint NOT NULL,                   -- The 64 bits, as a signed number.
 % for permutation in layout.permutations:
-    ${permutation.column} bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then ${" and ".join(f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading)}.
+    ${permutation.column} bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then ${" and ".join(f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading)}.
         ${scoped_prefix(permutation)}
     ) STORED,
 % endfor
@@ -137,13 +137,13 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint, integer, text) IS
-    'Every simhash of the collection within so many bits, with its distance; by default within the '
-    'collection''s distance.';
+    'Every simhash of the collection within a distance, by default the collection''s, with its '
+    'distance.';
 
 </%def>
 <%def name="functions()">
--- The radius of each permutation for a distance, -1 for a permutation that is not probed. Not STRICT:
--- PostgreSQL would no longer inline it.
+-- The radius of each permutation for a distance, -1 for a permutation that is not probed. Not
+-- STRICT, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash.radii${layout.suffix}(distance integer) RETURNS integer[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE distance
@@ -155,8 +155,7 @@ CREATE FUNCTION pgsimhash.radii${layout.suffix}(distance integer) RETURNS intege
 COMMENT ON FUNCTION pgsimhash.radii${layout.suffix}(integer) IS
     'How many prefix bits a probe of each permutation may flip, for layout ${layout.name}.';
 
--- A prefix as the column prefix_<permutation> holds it. Not STRICT: PostgreSQL would no longer
--- inline it.
+-- A prefix as in the column prefix_<permutation>. Not STRICT, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash.prefix${layout.suffix}(
     simhash bigint, permutation integer, collection_id integer
 ) RETURNS bigint
@@ -168,10 +167,10 @@ CREATE FUNCTION pgsimhash.prefix${layout.suffix}(
     END;
 
 COMMENT ON FUNCTION pgsimhash.prefix${layout.suffix}(bigint, integer, integer) IS
-    'What the column prefix_<permutation> holds for a simhash of the collection.';
+    'The value of the column prefix_<permutation> for a simhash of the collection.';
 
--- Every way to change at most radius bits of a prefix. Not STRICT, so that plans hold the constants
--- that they need, and no call.
+-- All changes of at most radius bits of a prefix. Not STRICT, so that plans contain constants
+-- instead of a call.
 CREATE FUNCTION pgsimhash._flips${layout.suffix}(permutation integer, radius integer)
 RETURNS bigint[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -207,8 +206,8 @@ CREATE FUNCTION pgsimhash.probes${layout.suffix}(
 COMMENT ON FUNCTION pgsimhash.probes${layout.suffix}(bigint, integer, integer, integer) IS
     'The values of prefix_<permutation> that a lookup of this radius must visit.';
 
--- The same for many queries: each index is walked in its own order, and OFFSET 0 keeps the
--- planner from turning the walk around.
+-- Many queries at once: each index is walked in its own order, and OFFSET 0 keeps the planner from
+-- reversing the join.
 CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
     simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.numbered_match${settings()}
@@ -258,9 +257,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint[], integer, text) IS
-    'near_duplicates for each of the simhashes; query_number counts from 1.';
+    'near_duplicates for each simhash of an array; query_number counts from 1.';
 
--- The permutations with the fewest probes come first, and the first hit is the answer.
+-- The permutations with the fewest probes come first, and the first match ends the search.
 CREATE FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean${settings()}
@@ -286,7 +285,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(bigint, integer, text) IS
-    'Whether a simhash of the collection is within so many bits, by default its distance.';
+    'Whether the collection has a simhash within a distance, by default the collection''s.';
 
 DO $$
 BEGIN

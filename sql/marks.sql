@@ -1,4 +1,4 @@
--- What people say about two pages, whatever their simhashes say.
+-- Marks of two pages, which override their simhashes.
 
 CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
     LANGUAGE plpgsql
@@ -9,7 +9,7 @@ DECLARE
     unknown text;
 BEGIN
     IF num_nulls(a, b, same) > 0 THEN
-        RAISE EXCEPTION 'a mark says of two URLs whether their pages are the same'
+        RAISE EXCEPTION 'a mark needs two URLs, and whether their pages are the same'
             USING ERRCODE = 'null_value_not_allowed', HINT = 'Give both URLs, and true or false.';
     END IF;
     SELECT u INTO unknown
@@ -21,7 +21,7 @@ BEGIN
         RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
             USING ERRCODE = 'no_data_found', HINT = 'Ingest the page first, or correct the URL.';
     ELSIF a = b THEN
-        RAISE EXCEPTION 'a mark is about two URLs, and both are %', a
+        RAISE EXCEPTION 'a mark needs two different URLs, and both are %', a
             USING ERRCODE = 'invalid_parameter_value', HINT = 'Give another URL.';
     END IF;
     PERFORM pgsimhash._put_mark(collection, a, b, same);
@@ -29,7 +29,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
-    'Says that the pages at two URLs are the same or different, whatever their simhashes say.';
+    'Marks the pages at two URLs as the same or different, at any distance.';
 
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
     LANGUAGE plpgsql
@@ -47,9 +47,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
-    'Takes back what was said about two URLs; whether anything was.';
+    'Removes the mark of two URLs; returns whether there was one.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
 CREATE FUNCTION pgsimhash._put_mark(collection text, a text, b text, same boolean) RETURNS void
     LANGUAGE plpgsql
@@ -80,7 +80,7 @@ BEGIN
         RAISE EXCEPTION 'other marks say that % and % are %',
             against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
             USING ERRCODE = 'integrity_constraint_violation',
-            HINT = 'Take one of them back first: pgsimhash mark --remove; pgsimhash mark lists them.';
+            HINT = 'Remove one of them first: pgsimhash mark --remove; pgsimhash mark lists them.';
     END IF;
     INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same)
     VALUES (
@@ -90,7 +90,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean) IS
-    'Writes a mark instead of the one there was, unless other marks say the contrary.';
+    'Writes a mark, or replaces it, unless it contradicts other marks.';
 
 CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
@@ -113,7 +113,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._marked_same(text, text) IS
-    'A URL, and all that marks join it to, over any number of them.';
+    'A URL, and all URLs that marks join to it, directly or indirectly.';
 
 CREATE FUNCTION pgsimhash._marks_of(own_id integer, about text)
 RETURNS TABLE (mark_id bigint, url text, same boolean)
@@ -134,4 +134,4 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
-    'What was said about a URL, and about which other.';
+    'The marks of a URL, with the other URLs.';

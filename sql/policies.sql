@@ -1,6 +1,6 @@
--- What holds for the pages of some hosts in place of what holds for the collection.
+-- Policies override settings of the collection for some hosts.
 
--- Settings that are NULL stay as they are.
+-- Settings that are NULL keep their values.
 CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, window_size integer DEFAULT NULL, max_age interval DEFAULT NULL,
@@ -45,7 +45,7 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash.set_policy(
     text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval
-) IS 'Sets what holds for the pages that a pattern fits; settings not given stay as they were.';
+) IS 'Sets the policy of the pages that match a pattern; omitted settings keep their values.';
 
 CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
     LANGUAGE plpgsql
@@ -62,7 +62,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
-    'Takes back what was set for a pattern; whether anything was.';
+    'Removes the policy of a pattern; returns whether there was one.';
 
 CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     distance smallint, verify boolean, scope text, window_size integer, max_age interval,
@@ -84,16 +84,15 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
-    'The settings that hold for a URL by policy; NULL where the collection''s own hold.';
+    'The settings that policies define for a URL; NULL if the collection''s own apply.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- A policy fits a URL if its host is that of the URL, one that this is a subdomain of, or *, and its
--- path, in which * stands for anything, is what follows the host from the first slash on. Of those
--- that fit, each setting is decided by the first that has it: the longer host comes first, then the
--- longer path, and last what is for all. URLs that the same policies fit share a row, and those that
--- none fits have none. Joined by hash, whatever the caller's plans may use, for a thousand URLs and
--- as many policies are a million pairs.
+-- A policy matches a URL if its host is the URL's host, a parent domain of it or *, and its path,
+-- in which * matches anything, matches the rest of the URL from the first slash on. The first
+-- matching policy that defines a setting decides it: longer hosts first, then longer paths, and *
+-- last. URLs that match the same policies share a row, and those without a policy have none. The
+-- hash join is forced because a thousand URLs and a thousand policies are a million pairs.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
     url_numbers integer[], distance smallint, verify boolean, scope text, window_size integer,
     max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
@@ -173,7 +172,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._settings_for(integer, text[]) IS
-    'The settings that policies have for URLs, by their numbers.';
+    'The settings that policies define for URLs, by the indexes of the URLs.';
 
 -- The host and the path of a pattern such as example.com/shop/*.
 CREATE FUNCTION pgsimhash._pattern_parts(pattern text, OUT host text, OUT path text)
@@ -186,9 +185,9 @@ BEGIN
     IF (host ~ '^[^/?#@:\s*]+$' OR host = '*') AND path !~ '\s' AND length(path) <= 500 THEN
         RETURN;
     END IF;
-    RAISE EXCEPTION '"%" is no pattern of a policy', coalesce(pattern, 'NULL')
+    RAISE EXCEPTION '"%" is not a pattern of a policy', coalesce(pattern, 'NULL')
         USING ERRCODE = 'invalid_parameter_value',
-        HINT = 'Give a host or * for all, without https://, and after it a path if you like: '
+        HINT = 'Give a host or * for all, without https://, and optionally a path: '
             'example.com/shop/*.';
 END
 $$;
@@ -196,7 +195,7 @@ $$;
 COMMENT ON FUNCTION pgsimhash._pattern_parts(text) IS
     'The host and the path of a pattern.';
 
--- The distance that a policy asks for, if the layouts of its collection answer it.
+-- The distance of a policy, checked against the layouts of its collection.
 CREATE FUNCTION pgsimhash._policy_distance(own_id integer, distance integer) RETURNS integer
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -211,14 +210,14 @@ BEGIN
         AND l.largest_distance < distance
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'a policy asks for distance %, and layout "%" answers up to %',
+        RAISE EXCEPTION 'the policy has distance %, and layout "%" supports up to %',
             distance, small.name, small.largest_distance
             USING ERRCODE = 'check_violation',
-            HINT = 'Give a smaller distance, or another layout: pgsimhash collection rebuild --layout.';
+            HINT = 'Give a smaller distance, or another layout: collection rebuild --layout.';
     END IF;
     RETURN distance;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._policy_distance(integer, integer) IS
-    'The distance of a policy; an error where the layout does not answer it.';
+    'The distance of a policy; an error if the layout does not support it.';

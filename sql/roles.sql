@@ -1,4 +1,4 @@
--- Roles with as few rights as their work needs.
+-- Roles with minimal rights.
 
 CREATE FUNCTION pgsimhash.create_roles(prefix text DEFAULT NULL) RETURNS text[]
     LANGUAGE plpgsql
@@ -9,7 +9,7 @@ DECLARE
         SELECT relnamespace FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass
     );
     place constant text := here::regnamespace::text;
-    -- Roles are the server's: those of another database must not be the same.
+    -- Roles belong to the server, so each database needs different names.
     owner constant text := coalesce(
         prefix,
         (SELECT format('%s_%s', current_database(), nspname) FROM pg_namespace WHERE oid = here)
@@ -31,7 +31,7 @@ BEGIN
         EXECUTE step;
     END LOOP;
     FOR step IN
-        -- Who hands something over has to be able to be the one who gets it.
+        -- To transfer ownership, a role must be a member of the new owner.
         SELECT format('GRANT %I TO %I', owner, current_user)
         WHERE current_user <> owner
             AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
@@ -60,7 +60,7 @@ BEGIN
             'GRANT SELECT ON ALL TABLES IN SCHEMA %1$s TO %3$I',
             'GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I',
             'GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$s TO %2$I',
-            -- For the tables of layouts to come.
+            -- For the tables of later layouts.
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s GRANT SELECT ON TABLES TO %3$I',
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
                 'GRANT INSERT, UPDATE, DELETE ON TABLES TO %2$I',
@@ -68,7 +68,7 @@ BEGIN
                 'GRANT USAGE ON SEQUENCES TO %2$I'
         ]) AS p (privileges)
         UNION ALL
-        -- What the schema is like is the owner's to say.
+        -- Only the owner may change these.
         SELECT format('REVOKE INSERT, UPDATE, DELETE ON %s FROM %I', oid::regclass, writer)
         FROM pg_class WHERE relnamespace = here AND relname IN ('layouts', 'alembic_version')
     LOOP
@@ -79,6 +79,6 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.create_roles(text) IS
-    'Makes the roles <prefix>_owner, _writer and _reader, with the names of the database and the '
-    'schema as the prefix unless one is given, hands the schema to the first, and grants the '
-    'others what they need now and what they will need of the tables of other layouts.';
+    'Creates the roles <prefix>_owner, _writer and _reader, by default with the names of the '
+    'database and the schema as the prefix. The owner role gets the schema, and the others their rights on '
+    'present and later tables.';

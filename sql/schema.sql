@@ -1,10 +1,10 @@
--- What is deployed means PostgreSQL's own functions and operators, whatever others put into the
--- schemas of the deployer's search_path.
+-- Pinned, so that the schema uses PostgreSQL's own functions and operators, whatever other users
+-- created in the schemas of the deployer's search_path.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- Owners can replace what is theirs, and others then run it with their own rights. So what is there
--- already has to belong to whoever deploys, to a role granted to that one, or to a superuser, who may
--- do everything anyway. For a superuser pg_has_role() is true of any role: grants have to say it.
+-- An owner can replace an object, which other users then run with their own rights. So existing
+-- objects must belong to the deployer, to a role granted to the deployer, or to a superuser.
+-- pg_has_role() is true for every superuser, so grants are checked separately.
 DO $$
 DECLARE
     present constant oid := (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
@@ -13,7 +13,7 @@ DECLARE
     recorded boolean := false;
 BEGIN
     IF current_setting('server_encoding') <> 'UTF8' THEN
-        RAISE EXCEPTION 'the database has the encoding %, which cannot hold the texts of all pages',
+        RAISE EXCEPTION 'the database has the encoding %, which cannot store all texts',
             current_setting('server_encoding')
             USING ERRCODE = 'feature_not_supported',
             HINT = 'Use one with UTF-8: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.';
@@ -47,21 +47,21 @@ BEGIN
     ORDER BY o.catalog <> 'pg_namespace'::regclass, o.object
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION '% belongs to role "%", and % would run what that role puts there',
+        RAISE EXCEPTION '% belongs to role "%", and % would run code of that role',
             object, owner, current_user
             USING ERRCODE = 'invalid_schema_definition',
             HINT = 'If that role is to own it, deploy as that role (options=-crole=' || owner
-                || ' in the DSN); if not, drop the schema and deploy it anew.';
+                || ' in the DSN); if not, drop the schema and deploy it again.';
     END IF;
     IF to_regclass('pgsimhash.alembic_version') IS NOT NULL THEN
         recorded := EXISTS (SELECT FROM pgsimhash.alembic_version);
     END IF;
     IF to_regclass('pgsimhash.pages') IS NOT NULL AND NOT recorded THEN
-        RAISE EXCEPTION 'the schema % has tables and no recorded revision, as a copy of the schema '
-            'without its rows leaves it', present::regnamespace
+        RAISE EXCEPTION 'the schema % has tables but no recorded revision, like a copy '
+            'without its rows', present::regnamespace
             USING ERRCODE = 'object_not_in_prerequisite_state',
-            HINT = 'Load the rows of all tables too (pg_dump --data-only --disable-triggers), or drop '
-                'the schema and deploy it anew.';
+            HINT = 'Load the rows of all tables too (pg_dump --data-only --disable-triggers), or '
+                'drop the schema and deploy it again.';
     END IF;
 END
 $$;

@@ -1,12 +1,12 @@
--- Lookups. The first one is written out for the default layout, 22+21+21; layout.sql renders the same
--- for other layouts, and the lookups of many simhashes at once. The rest answer with pages.
+-- Lookups. The first one is for the default layout, 22+21+21; layout.sql renders it for other
+-- layouts, and the lookups of many simhashes at once. The other functions return pages.
 
--- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in few
--- bits of at least one bit block. So for each permutation the lookup visits all prefixes that differ
--- from the query's in at most radii[n] bits, and compares the simhashes that it finds there. A match is
--- reported once, by the first permutation whose probes reach it.
--- The settings keep one generic plan of index scans: the planner cannot estimate arrays of probes, and
--- a new plan takes longer than the lookup. ROWS keeps plans of statements around it generic too.
+-- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in
+-- few bits of at least one bit block. So for each permutation the lookup visits all prefixes that
+-- differ from the query's in at most radii[n] bits, and compares the simhashes that it finds there.
+-- A match is reported once, by the first permutation whose probes reach it. The settings keep one
+-- generic plan of index scans: the planner cannot estimate arrays of probes, and a new plan takes
+-- longer than the lookup. ROWS keeps the plans of surrounding statements generic too.
 CREATE FUNCTION pgsimhash.near_duplicates(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.match
@@ -95,8 +95,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint, integer, text) IS
-    'Every simhash of the collection within so many bits, with its distance; by default within the '
-    'collection''s distance.';
+    'Every simhash of the collection within a distance, by default the collection''s, with its '
+    'distance.';
 
 CREATE FUNCTION pgsimhash.near_pages(
     url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
@@ -136,8 +136,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_pages(text, integer, text) IS
-    'Every other page whose present version is within so many bits of that of a URL, nearest first; '
-    'by default within the collection''s distance, and none for a URL that is not known.';
+    'Every other page within a distance of the page at a URL, by default the collection''s; '
+    'present versions, nearest first. Empty for an unknown URL.';
 
 CREATE FUNCTION pgsimhash.near_pages(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
@@ -155,13 +155,13 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_pages(bigint, integer, text) IS
-    'Every page whose present version is within so many bits of a simhash, nearest first; by default '
-    'within the collection''s distance.';
+    'Every page within a distance of a simhash, by default the collection''s; present versions, '
+    'nearest first.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- Of the pages of each simhash the first ones are enough, so that a simhash with ten thousand of them
--- costs a small question little. BETWEEN is there for the order that only one index has.
+-- Only the first pages of each simhash are read, so that a limit is cheap even if ten thousand
+-- pages share a simhash. BETWEEN requires an order that only one index has.
 CREATE FUNCTION pgsimhash._near_pages(
     collection text, simhash bigint, signature_high bigint, signature_low bigint, distance integer,
     own_url text, most bigint
@@ -207,4 +207,4 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._near_pages(
     text, bigint, bigint, bigint, integer, text, bigint
-) IS 'The nearest pages to a simhash, but for one URL; their signatures count too.';
+) IS 'The pages nearest to a simhash, verified by signatures, without one URL.';

@@ -1,18 +1,18 @@
--- What simhashes are as numbers and as text.
+-- Simhashes as numbers and as text.
 
 -- PostgreSQL has bit_count for bytea and bit only.
 CREATE FUNCTION pgsimhash.bit_count(bits bigint) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN pg_catalog.bit_count(bits::bit(64))::integer;
 
-COMMENT ON FUNCTION pgsimhash.bit_count(bigint) IS 'How many of the 64 bits are set.';
+COMMENT ON FUNCTION pgsimhash.bit_count(bigint) IS 'The number of set bits, 0 to 64.';
 
 CREATE FUNCTION pgsimhash.hamming_distance(a bigint, b bigint) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN pg_catalog.bit_count((a # b)::bit(64))::integer;
 
 COMMENT ON FUNCTION pgsimhash.hamming_distance(bigint, bigint) IS
-    'In how many of the 64 bits two simhashes differ.';
+    'The number of bits in which two simhashes differ, 0 to 64.';
 
 CREATE FUNCTION pgsimhash.similarity(a bigint, b bigint) RETURNS double precision
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -31,7 +31,7 @@ CREATE FUNCTION pgsimhash.level_distance(level text) RETURNS integer
 COMMENT ON FUNCTION pgsimhash.level_distance(text) IS
     'The largest distance at a level of similarity: close (.98) or loose (.90).';
 
--- The eight octets of a simhash, the highest first, in RFC 4648's base32 without padding.
+-- The eight bytes of a simhash, big-endian, in RFC 4648's base32 without padding.
 CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     BEGIN ATOMIC
@@ -45,7 +45,7 @@ CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
     END;
 
 COMMENT ON FUNCTION pgsimhash.to_base32(bigint) IS
-    'The eight octets of a simhash as 13 digits of base32.';
+    'The eight bytes of a simhash as 13 digits of base32.';
 
 CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -53,7 +53,7 @@ CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
     AS $$
 BEGIN
     IF digits !~ '^[a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246](===)?$' THEN
-        RAISE EXCEPTION '"%" is not base32 of eight octets', digits
+        RAISE EXCEPTION '"%" is not base32 of eight bytes', digits
             USING ERRCODE = 'invalid_text_representation',
             HINT = 'Write 13 digits of a-z and 2-7, the last one of acegikmoqsuwy246.';
     END IF;
@@ -72,7 +72,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.from_base32(text) IS
-    'The simhash that to_base32 wrote, in either case; raises an error for any other text.';
+    'The simhash of a text by to_base32, in either case; an error for any other text.';
 
 CREATE FUNCTION pgsimhash.signature_distance(
     a_high bigint, a_low bigint, b_high bigint, b_low bigint
@@ -82,11 +82,11 @@ CREATE FUNCTION pgsimhash.signature_distance(
         + pg_catalog.bit_count((a_low # b_low)::bit(64))::integer;
 
 COMMENT ON FUNCTION pgsimhash.signature_distance(bigint, bigint, bigint, bigint) IS
-    'In how many of the 128 bits two signatures differ; copies as a rule in 20 or less.';
+    'The number of bits in which two signatures of 128 bits differ; usually 20 or less for copies.';
 
--- As pgsimhash.simhash in Python: a set bit adds a feature's weight, a clear one takes it away, and the
--- simhash has a 1 where the sum is above zero (Charikar 2002). Weights count in units of 2**-16, so
--- that sums are exact.
+-- Like pgsimhash.simhash in Python: a set bit adds a feature's weight, a clear bit subtracts it,
+-- and the simhash has a 1 where the sum is above zero (Charikar 2002). Weights are rounded to units
+-- of 2**-16, so that sums are exact.
 CREATE FUNCTION pgsimhash.simhash(
     features bigint[], weights double precision[] DEFAULT NULL
 ) RETURNS bigint
@@ -102,16 +102,16 @@ BEGIN
             WHERE (w >= 0 AND w < 68719476736) IS NOT TRUE
         )
     THEN
-        RAISE EXCEPTION 'each feature has a weight, of 0 or more, and finite'
+        RAISE EXCEPTION 'each feature must have a finite weight of 0 or more'
             USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'Give two arrays of one length, or the features alone, each counting 1.';
+            HINT = 'Give two arrays of one length, or the features alone, each with weight 1.';
     ELSIF array_position(features, NULL) IS NOT NULL
         OR NOT EXISTS (
             SELECT FROM unnest(features, weights) AS f (feature, weight)
             WHERE weights IS NULL OR round(f.weight * 65536) > 0
         )
     THEN
-        RAISE EXCEPTION 'a simhash takes a feature that weighs more than nothing, and none is NULL'
+        RAISE EXCEPTION 'a simhash needs a feature with a weight above 0, and no NULL'
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give the 64-bit hashes of the features as an array.';
     END IF;
@@ -132,12 +132,12 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.simhash(bigint[], double precision[]) IS
-    'The simhash that 64-bit hashes of features vote for, each with its weight, else with 1.';
+    'The simhash of the 64-bit hashes of features and their weights, by default 1 each.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- What verified in pgsimhash/hashing/signature.py says, with the same numbers. Not STRICT, so that it is inlined,
--- and a page without a signature confirms every match.
+-- The same as verified in pgsimhash/hashing/signature.py, with the same numbers. Not STRICT, so
+-- that PostgreSQL inlines it; a page without a signature confirms every match.
 CREATE FUNCTION pgsimhash._verified(
     distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS boolean
@@ -148,8 +148,7 @@ CREATE FUNCTION pgsimhash._verified(
 COMMENT ON FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint) IS
     'Whether the signatures of both pages confirm a match at this distance.';
 
--- Every mask of width bits with at most radius bits set. Two bits are enough for most lookups:
--- layouts keep those masks as constants.
+-- Lookups of small radii use masks that layouts keep as constants.
 CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     BEGIN ATOMIC

@@ -2,12 +2,12 @@
 -- pages, then runs, policies and marks. The first comment in a table describes the table, those
 -- behind columns describe the columns; the deployed schema has both as COMMENT ON.
 
--- Only the letters A to Z become lower: of others, and without "C" of these, the database's locale
--- decides.
+-- Only the letters A to Z become lower case: for other letters, and without "C" for these too, it
+-- would depend on the database's locale.
 CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
-        -- Of most URLs, in less than half the time.
+        -- The fast path for most URLs.
         WHEN url ~ '^https?://[^]/?#@:[\\]+(/|$)' THEN lower(split_part(url, '/', 3) COLLATE "C")
         ELSE lower(substring(
             url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#\\]*@)?'
@@ -16,26 +16,26 @@ CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
     END;
 
 COMMENT ON FUNCTION pgsimhash.host_of(text) IS
-    'The host of an absolute URL, its letters A to Z in lower case; NULL where it has none.';
+    'The host of an absolute URL, with A to Z in lower case; NULL without a host.';
 
 CREATE TABLE pgsimhash.layouts (
     -- The deployed layouts. Each has its own table simhashes<suffix> and its own functions.
     name text PRIMARY KEY,               -- The widths of its bit blocks, such as 22+21+21.
     suffix text NOT NULL,                -- The suffix of its table and functions; empty by default.
     indexed boolean NOT NULL,            -- Whether all of its indexes are built.
-    largest_distance smallint NOT NULL,  -- The largest distance, in bits, that its lookups answer.
-    prefix_bits smallint NOT NULL,       -- How many bits the prefix of its first permutation has.
+    largest_distance smallint NOT NULL,  -- The largest distance of its lookups, in bits.
+    prefix_bits smallint NOT NULL,       -- The width of its first prefix, in bits.
     CONSTRAINT layouts_suffix_key UNIQUE (suffix)
 );
 
 CREATE TABLE pgsimhash.collections (
-    -- A set of pages that are compared with one another: one scheme, one layout.
+    -- A set of pages that are compared with each other: one scheme, one layout.
     collection_id integer GENERATED ALWAYS AS IDENTITY,  -- The leading bits of every prefix column.
     name text NOT NULL,                            -- Its present name.
     scheme text NOT NULL,                          -- The scheme that computes its simhashes.
     layout text NOT NULL DEFAULT '22+21+21',       -- The layout whose table holds its simhashes.
-    default_distance smallint NOT NULL DEFAULT 8,  -- Up to how many bits near-duplicates differ.
-    keep_markdown boolean NOT NULL DEFAULT false,  -- Whether pages keep their Markdown.
+    default_distance smallint NOT NULL DEFAULT 8,  -- The default distance, in bits.
+    keep_markdown boolean NOT NULL DEFAULT false,  -- Whether it stores the Markdown of pages.
     normalize_urls boolean NOT NULL DEFAULT false, -- Whether the package normalizes incoming URLs.
     created_at timestamptz NOT NULL DEFAULT now(), -- When it was created.
     CONSTRAINT collections_pkey PRIMARY KEY (collection_id),
@@ -48,21 +48,21 @@ CREATE TABLE pgsimhash.collections (
 
 -- The table of the default layout; layout.sql renders its indexes, functions and triggers, and the
 -- same for other layouts. Pages that share a simhash share a row. PostgreSQL computes the prefix
--- columns, so plain INSERTs are right too. A prefix column holds the collection's number (shifted
+-- columns, so plain INSERTs are correct too. A prefix column holds the collection's id (shifted
 -- by 40) above the bit block that leads the permutation: 22, 21 and 21 bits. In each index the
 -- simhash follows, so the Hamming check reads the index alone. The boolean takes no space there.
 CREATE TABLE pgsimhash.simhashes (
     -- The distinct simhashes of collections with layout 22+21+21.
-    collection_id integer NOT NULL,            -- The collection that has the simhash.
+    collection_id integer NOT NULL,            -- The collection of the simhash.
     standalone boolean NOT NULL DEFAULT true,  -- Whether it stays when its last page is deleted.
     simhash bigint NOT NULL,                   -- The 64 bits, as a signed number.
-    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then bits 63 to 42.
+    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 63 to 42.
         (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
     ) STORED,
-    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then bits 41 to 21.
+    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 41 to 21.
         (collection_id::bigint << 40) | ((simhash >> 21) & 2097151)
     ) STORED,
-    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then bits 20 to 0.
+    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 20 to 0.
         (collection_id::bigint << 40) | ((simhash >> 0) & 2097151)
     ) STORED,
     CONSTRAINT simhashes_pkey PRIMARY KEY (prefix_1, simhash)
@@ -77,28 +77,28 @@ CREATE TABLE pgsimhash.simhashes (
 -- lock the row of a frequent simhash for every page that shares it. The trigger put_simhashes checks
 -- the collection instead of a foreign key, once a statement.
 CREATE TABLE pgsimhash.pages (
-    -- Every version of every page, with its simhash and the page that it duplicates.
-    page_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its number; later ones are higher.
-    collection_id integer NOT NULL,  -- The collection that it is in.
-    url text NOT NULL,               -- Its URL, as it was given.
+    -- Every version of every page, with its simhash and its original.
+    page_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its id; later pages have higher ids.
+    collection_id integer NOT NULL,  -- Its collection.
+    url text NOT NULL,               -- Its URL.
     host text GENERATED ALWAYS AS (pgsimhash.host_of(url)) STORED,  -- The host, in lower case.
-    simhash bigint NOT NULL,         -- Its simhash, by the collection's scheme.
+    simhash bigint NOT NULL,         -- Its simhash in the collection's scheme.
     fetched_at timestamptz NOT NULL DEFAULT now(),  -- When it was fetched.
-    run_id bigint,                   -- The run that added it; NULL if it was added without one.
+    run_id bigint,                   -- The run that added it, if any.
     title text,                      -- The text of its title element.
     canonical_url text,              -- The absolute URL of its rel=canonical.
     language text,                   -- Its lang attribute.
-    features integer,                -- How many distinct features voted for the simhash.
-    tokens integer,                  -- How many tokens its main content has.
-    html_bytes integer,              -- How many bytes the HTML had.
+    features integer,                -- The number of distinct features.
+    tokens integer,                  -- The number of tokens of its main content.
+    html_bytes integer,              -- The size of its HTML in bytes.
     html_digest bytea,               -- The first 16 bytes of the SHA-256 of the HTML.
     text_digest bigint,              -- A hash of the words and numbers of its main content.
-    structure bigint,                -- The simhash of its elements: alike within a template.
+    structure bigint,                -- The simhash of its structure, similar within a template.
     signature_high bigint,           -- The upper 64 of the 128 bits that verify a match.
     signature_low bigint,            -- The lower 64 bits.
     markdown text,                   -- Its main content, if the collection keeps it.
     duplicate_of bigint,             -- The page_id of its original.
-    distance smallint,               -- In how many bits it differs from that; NULL for an original.
+    distance smallint,               -- The distance to its original in bits; NULL for an original.
     CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id),
     CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
     CONSTRAINT pages_fetched_at_fits
@@ -113,7 +113,7 @@ CREATE INDEX pages_url_idx ON pgsimhash.pages (collection_id, url, page_id);
 
 CREATE INDEX pages_simhash_idx ON pgsimhash.pages (collection_id, simhash, page_id);
 
--- The originals of a host stand together, so any number of copies does not slow a window down.
+-- The originals of a host are adjacent, so copies do not slow down a window.
 CREATE INDEX pages_host_idx
     ON pgsimhash.pages (collection_id, host, (distance IS NULL), page_id);
 
@@ -123,13 +123,13 @@ CREATE INDEX pages_original_idx ON pgsimhash.pages (collection_id, page_id)
 CREATE INDEX pages_duplicate_of_idx ON pgsimhash.pages (collection_id, duplicate_of)
     WHERE duplicate_of IS NOT NULL;
 
--- Narrow, and each disk page has room for a second version of all its rows: a crawl that meets
--- everything again writes no index.
+-- A narrow table whose disk pages have room for a second version of all rows: a crawl that sees
+-- everything again writes to no index.
 CREATE TABLE pgsimhash.last_seen (
-    -- When versions were last met again unchanged. A version that never was has no row.
+    -- When versions were last seen again unchanged. Versions never seen again have no row.
     collection_id integer NOT NULL,  -- The collection of the page.
-    page_id bigint NOT NULL,         -- The version that was met again.
-    seen_at timestamptz NOT NULL,    -- When it was met last.
+    page_id bigint NOT NULL,         -- The version that was seen again.
+    seen_at timestamptz NOT NULL,    -- When it was last seen.
     CONSTRAINT last_seen_pkey PRIMARY KEY (collection_id, page_id),
     CONSTRAINT last_seen_collection_id_fkey
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections,
@@ -140,58 +140,58 @@ CREATE TABLE pgsimhash.last_seen (
 -- A run has a row from its first batch until its last page is deleted. Pages of other runs may have
 -- ids between first_page and last_page.
 CREATE TABLE pgsimhash.runs (
-    -- The jobs that added pages, with their figures.
-    run_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its number.
-    collection_id integer NOT NULL,                  -- The collection that it added to.
-    label text NOT NULL,                             -- The name that the caller gave it.
+    -- The jobs that added pages, with their counters.
+    run_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its id.
+    collection_id integer NOT NULL,                  -- The collection of its pages.
+    label text NOT NULL,                             -- The name that the caller gave.
     started_at timestamptz NOT NULL DEFAULT now(),   -- When its first batch was written.
     finished_at timestamptz NOT NULL DEFAULT now(),  -- When its last batch so far was written.
-    pages bigint NOT NULL DEFAULT 0,                 -- How many pages it decided about.
-    new bigint NOT NULL DEFAULT 0,                   -- How many of them were new.
-    duplicates bigint NOT NULL DEFAULT 0,            -- How many were duplicates or near-duplicates.
-    updated bigint NOT NULL DEFAULT 0,               -- How many were new versions of known pages.
-    unchanged bigint NOT NULL DEFAULT 0,             -- How many were known and unchanged.
-    first_page bigint,                               -- The first of its pages that are left.
-    last_page bigint,                                -- The last of its pages that are left.
+    pages bigint NOT NULL DEFAULT 0,                 -- The number of decided pages.
+    new bigint NOT NULL DEFAULT 0,                   -- The number of new pages.
+    duplicates bigint NOT NULL DEFAULT 0,            -- The number of duplicates and near ones.
+    updated bigint NOT NULL DEFAULT 0,               -- The number of new versions.
+    unchanged bigint NOT NULL DEFAULT 0,             -- The number of unchanged pages.
+    first_page bigint,                               -- The first of its remaining pages.
+    last_page bigint,                                -- The last of its remaining pages.
     CONSTRAINT runs_pkey PRIMARY KEY (collection_id, run_id),
     CONSTRAINT runs_collection_id_fkey
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
 );
 
--- A file that was changed has another size or time, and is read again.
+-- A changed file has a different size or time, and is read again.
 CREATE TABLE pgsimhash.sources (
-    -- The ingested files, and how much of them is stored, so that a rerun skips that.
-    collection_id integer NOT NULL,  -- The collection that they are stored in.
+    -- The ingested files, and which of their records a rerun skips.
+    collection_id integer NOT NULL,  -- The collection of its pages.
     path text NOT NULL,              -- The absolute path, on the machine that read it.
     size bigint NOT NULL,            -- Its size in bytes.
     modified_ns bigint NOT NULL,     -- When it was modified: nanoseconds since 1970.
     last_record bigint,              -- The last stored record, from 1; NULL: all are stored.
-    failed bigint[] NOT NULL,        -- The records up to that which failed.
+    failed bigint[] NOT NULL,        -- The failed records up to that.
     page_id bigint,                  -- Its stored page, if it is an HTML file.
     CONSTRAINT sources_pkey PRIMARY KEY (collection_id, path),
     CONSTRAINT sources_collection_id_fkey
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
 );
 
--- A setting that is NULL is left to the next policy that fits: first those of the page's host, then
+-- If a setting is NULL, the next matching policy decides: first those of the page's host, then
 -- of its parent domains, then of all hosts; for one host, longer paths come first. Ages are bounded
 -- so that they can be subtracted from the present time.
 CREATE TABLE pgsimhash.policies (
-    -- Settings for the pages of some hosts and paths, over those of the collection.
-    policy_id bigint GENERATED ALWAYS AS IDENTITY,  -- Its number.
-    collection_id integer NOT NULL,  -- The collection whose pages it is for.
-    host text NOT NULL,              -- The host that it is for, with its subdomains; * is all.
-    path text NOT NULL DEFAULT '*',  -- The path that it is for; * in it stands for anything.
-    distance smallint,               -- Up to how many bits a duplicate differs from its original.
+    -- Settings for some hosts and paths, which override those of the collection.
+    policy_id bigint GENERATED ALWAYS AS IDENTITY,  -- Its id.
+    collection_id integer NOT NULL,  -- Its collection.
+    host text NOT NULL,              -- Its host, with subdomains; * matches all.
+    path text NOT NULL DEFAULT '*',  -- Its path; * matches anything.
+    distance smallint,               -- The largest distance of a duplicate, in bits.
     verify boolean,                  -- Whether signatures must agree too.
-    scope text,                      -- Which pages are searched for originals.
-    window_size integer,             -- How many of the newest originals are compared with.
+    scope text,                      -- Where originals are searched: host, collection or global.
+    window_size integer,             -- The number of newest originals to compare with.
     max_age interval,                -- How much older than the page an original may be.
-    canonical_link boolean,          -- Whether a rel=canonical link makes a duplicate.
+    canonical_link boolean,          -- Whether the page in rel=canonical is the original.
     max_copies integer,              -- How many near-duplicates are worth keeping.
     min_tokens integer,              -- Pages with fewer tokens are not stored.
-    expire_after interval,           -- How long a version stays that is not met again.
-    set_at timestamptz NOT NULL DEFAULT now(),  -- When it was set last.
+    expire_after interval,           -- How long after it was last seen a version expires.
+    set_at timestamptz NOT NULL DEFAULT now(),  -- When it was last set.
     CONSTRAINT policies_pkey PRIMARY KEY (collection_id, policy_id),
     CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path),
     CONSTRAINT policies_collection_id_fkey
@@ -210,12 +210,12 @@ CREATE TABLE pgsimhash.policies (
         CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years')
 );
 
--- Marks are about URLs, so they hold for later versions too. The functions of marks.sql keep them
+-- Marks refer to URLs, so they apply to later versions too. The functions of marks.sql keep them
 -- free of contradictions.
 CREATE TABLE pgsimhash.marks (
-    -- Pairs of URLs that a person called the same or different, whatever their simhashes say.
-    mark_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its number.
-    collection_id integer NOT NULL,                   -- The collection that it is for.
+    -- Pairs of URLs that a person marked as the same or different; they override simhashes.
+    mark_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its id.
+    collection_id integer NOT NULL,                   -- Its collection.
     url_a text NOT NULL,                              -- The lesser of the two URLs.
     url_b text NOT NULL,                              -- The other URL.
     same boolean NOT NULL,                            -- Whether the pages are the same.
@@ -246,15 +246,15 @@ CREATE TABLE pgsimhash.rebuilds (
     CONSTRAINT rebuilds_source_id_fkey FOREIGN KEY (source_id) REFERENCES pgsimhash.collections
 );
 
--- Caches learn of new pages by their ids. Simhashes that come in another way add a row here, so that
--- no writer waits for another. The epochs are random, so that an equal sum means the same rows.
+-- Caches find new pages by their ids. All other additions of simhashes insert a row here, so that
+-- writers do not wait for each other. The epochs are random, so equal sums mean equal rows.
 CREATE TABLE pgsimhash.cache_epochs (
-    -- Rows whose sum changes when simhashes come in another way than page by page.
-    collection_id integer,  -- The collection that they went to; NULL if it is not known.
+    -- Rows whose sum changes when simhashes are added in another way than page by page.
+    collection_id integer,  -- Their collection; NULL if it is unknown.
     epoch bigint NOT NULL DEFAULT (random() * 1099511627776)::bigint  -- A random number, or a sum.
 );
 
--- Without a key, logical replication, by which Citus moves a schema, needs to know the rows that go.
+-- Logical replication, with which Citus moves a schema, needs this for tables without a key.
 ALTER TABLE pgsimhash.cache_epochs REPLICA IDENTITY FULL;
 
 CREATE TYPE pgsimhash.match AS (
@@ -263,7 +263,7 @@ CREATE TYPE pgsimhash.match AS (
 );
 
 COMMENT ON TYPE pgsimhash.match IS
-    'A known simhash, and in how many bits it differs from the one asked for.';
+    'A stored simhash and its distance from the query, in bits.';
 
 CREATE TYPE pgsimhash.numbered_match AS (
     query_number bigint,
@@ -272,7 +272,7 @@ CREATE TYPE pgsimhash.numbered_match AS (
 );
 
 COMMENT ON TYPE pgsimhash.numbered_match IS
-    'The same where many are asked for: query_number counts them from 1.';
+    'A match of one of many queries: query_number counts the queries from 1.';
 
 CREATE TYPE pgsimhash.near_page AS (
     url text,
@@ -284,7 +284,7 @@ CREATE TYPE pgsimhash.near_page AS (
 );
 
 COMMENT ON TYPE pgsimhash.near_page IS
-    'The present version of a page, and in how many bits it differs from what was asked for.';
+    'The present version of a page and its distance from the query, in bits.';
 
 CREATE TYPE pgsimhash.verdict AS (
     url text,
@@ -298,4 +298,4 @@ CREATE TYPE pgsimhash.verdict AS (
 );
 
 COMMENT ON TYPE pgsimhash.verdict IS
-    'What was decided about a page, and the numbers of its row and of its original''s.';
+    'The decision about a page, and the ids of the page and of its original.';

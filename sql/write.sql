@@ -1,4 +1,4 @@
--- What goes into the tables of simhashes, and when pages were seen.
+-- Writes to the tables of simhashes, and the times when pages were seen.
 
 CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     IF EXISTS (SELECT FROM unnest(simhashes) AS u WHERE u IS NULL) THEN
         RAISE EXCEPTION 'a simhash is NULL'
-            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave it out.';
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Omit it.';
     END IF;
     added := pgsimhash._put_simhashes(wanted, simhashes, true);
     PERFORM pgsimhash._advance_epoch(wanted);
@@ -19,18 +19,19 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.add_simhashes(text, bigint[]) IS
-    'Adds simhashes without pages to a collection and returns how many it did not have.';
+    'Adds standalone simhashes to a collection and returns how many were new.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- Who holds simhashes in memory goes by this; see the table.
+-- Caches depend on this; see the table.
 CREATE FUNCTION pgsimhash._advance_epoch(own_id integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
     INSERT INTO pgsimhash.cache_epochs (collection_id) VALUES (own_id);
-    -- Few rows are left, however many came. A snapshot of before would fail at what others changed.
+    -- Merges the rows now and then. Under an older snapshot this would fail after changes of
+    -- others.
     IF random() < 0.02 AND current_setting('transaction_isolation') = 'read committed' THEN
         WITH gone AS (
             DELETE FROM pgsimhash.cache_epochs AS l
@@ -44,7 +45,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._advance_epoch(integer) IS
-    'Tells those who hold simhashes in memory that some were added; NULL is any collection.';
+    'Tells caches that simhashes were added, to any collection if it is NULL.';
 
 CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
     LANGUAGE plpgsql
@@ -57,10 +58,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._note_inserted() IS
-    'Notes that simhashes were inserted, unless the statement around it sees to that.';
+    'Advances the epoch after an INSERT of simhashes, unless the surrounding function does.';
 
 -- Citus runs triggers on the node of the shard, which does not know this session's settings. So the
--- tables of a schema that Citus has on a node have none, and only these functions insert there.
+-- tables of a schema that Citus keeps have no triggers, and only these functions insert into them.
 CREATE FUNCTION pgsimhash._is_distributed() RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -82,9 +83,8 @@ $$;
 COMMENT ON FUNCTION pgsimhash._is_distributed() IS
     'Whether Citus keeps the tables on one of its nodes.';
 
--- Into the table of the collection's layout. Each once, for a row is updated once at most; in the
--- order of the first index, so that of two that add the same none waits for one that waits for it.
--- xmax tells a new row.
+-- Each simhash once, because a row can be updated only once, and in the order of the first index,
+-- so that two sessions that add the same ones do not wait for each other. xmax identifies new rows.
 CREATE FUNCTION pgsimhash._put_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
     LANGUAGE plpgsql
@@ -97,7 +97,7 @@ DECLARE
 BEGIN
     PERFORM set_config('simhashes.noted', 'yes', true);
     IF own_table = 'simhashes' AND NOT standalone THEN
-        -- The same without planning it each time.
+        -- The default layout needs no dynamic statement, which would be planned each time.
         INSERT INTO pgsimhash.simhashes (collection_id, simhash, standalone)
         SELECT own_id, s.simhash, false
         FROM (SELECT u FROM unnest(simhashes) AS u GROUP BY u ORDER BY u < 0, u) AS s (simhash)
@@ -131,9 +131,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean) IS
-    'Adds simhashes to a collection, standalone or with pages, and returns how many it did not have.';
+    'Adds simhashes to a collection, standalone or with pages, and returns how many were new.';
 
--- Under the same ids. The caller has locked the collection that they go to.
+-- With the same ids. The caller has locked the target collection.
 CREATE FUNCTION pgsimhash._copy_pages(
     source_id integer, own_id integer, page_ids bigint[], keep_markdown boolean
 ) RETURNS void
@@ -142,7 +142,7 @@ CREATE FUNCTION pgsimhash._copy_pages(
     AS $$
 #variable_conflict use_column
 BEGIN
-    -- The trigger need not put their simhashes.
+    -- So the trigger does not add their simhashes again.
     PERFORM set_config('simhashes.noted', 'yes', true);
     INSERT INTO pgsimhash.pages (
         collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
@@ -168,7 +168,7 @@ $$;
 COMMENT ON FUNCTION pgsimhash._copy_pages(integer, integer, bigint[], boolean) IS
     'Copies pages of one collection to another, with their simhashes.';
 
--- No column that changes is in an index, so only the first time writes one.
+-- No index has a column that changes, so only the first time writes to indexes.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], seen_at timestamptz[]
 ) RETURNS void
@@ -188,4 +188,4 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
-    'Notes when stored versions were met again; NULL is now, and the latest time counts.';
+    'Records when stored versions were seen again; NULL is now, and the latest time is kept.';

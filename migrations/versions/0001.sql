@@ -2,12 +2,12 @@
 -- pages, then runs, policies and marks. The first comment in a table describes the table, those
 -- behind columns describe the columns; the deployed schema has both as COMMENT ON.
 
--- Only the letters A to Z become lower: of others, and without "C" of these, the database's locale
--- decides.
+-- Only the letters A to Z become lower case: for other letters, and without "C" for these too, it
+-- would depend on the database's locale.
 CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
-        -- Of most URLs, in less than half the time.
+        -- The fast path for most URLs.
         WHEN url ~ '^https?://[^]/?#@:[\\]+(/|$)' THEN lower(split_part(url, '/', 3) COLLATE "C")
         ELSE lower(substring(
             url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#\\]*@)?'
@@ -16,15 +16,15 @@ CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
     END;
 
 COMMENT ON FUNCTION pgsimhash.host_of(text) IS
-    'The host of an absolute URL, its letters A to Z in lower case; NULL where it has none.';
+    'The host of an absolute URL, with A to Z in lower case; NULL without a host.';
 
 CREATE TABLE pgsimhash.layouts (
     -- The deployed layouts. Each has its own table simhashes<suffix> and its own functions.
     name text PRIMARY KEY,               -- The widths of its bit blocks, such as 22+21+21.
     suffix text NOT NULL,                -- The suffix of its table and functions; empty by default.
     indexed boolean NOT NULL,            -- Whether all of its indexes are built.
-    largest_distance smallint NOT NULL,  -- The largest distance, in bits, that its lookups answer.
-    prefix_bits smallint NOT NULL,       -- How many bits the prefix of its first permutation has.
+    largest_distance smallint NOT NULL,  -- The largest distance of its lookups, in bits.
+    prefix_bits smallint NOT NULL,       -- The width of its first prefix, in bits.
     CONSTRAINT layouts_suffix_key UNIQUE (suffix)
 );
 
@@ -41,19 +41,19 @@ COMMENT ON COLUMN pgsimhash.layouts.indexed IS
     'Whether all of its indexes are built.';
 
 COMMENT ON COLUMN pgsimhash.layouts.largest_distance IS
-    'The largest distance, in bits, that its lookups answer.';
+    'The largest distance of its lookups, in bits.';
 
 COMMENT ON COLUMN pgsimhash.layouts.prefix_bits IS
-    'How many bits the prefix of its first permutation has.';
+    'The width of its first prefix, in bits.';
 
 CREATE TABLE pgsimhash.collections (
-    -- A set of pages that are compared with one another: one scheme, one layout.
+    -- A set of pages that are compared with each other: one scheme, one layout.
     collection_id integer GENERATED ALWAYS AS IDENTITY,  -- The leading bits of every prefix column.
     name text NOT NULL,                            -- Its present name.
     scheme text NOT NULL,                          -- The scheme that computes its simhashes.
     layout text NOT NULL DEFAULT '22+21+21',       -- The layout whose table holds its simhashes.
-    default_distance smallint NOT NULL DEFAULT 8,  -- Up to how many bits near-duplicates differ.
-    keep_markdown boolean NOT NULL DEFAULT false,  -- Whether pages keep their Markdown.
+    default_distance smallint NOT NULL DEFAULT 8,  -- The default distance, in bits.
+    keep_markdown boolean NOT NULL DEFAULT false,  -- Whether it stores the Markdown of pages.
     normalize_urls boolean NOT NULL DEFAULT false, -- Whether the package normalizes incoming URLs.
     created_at timestamptz NOT NULL DEFAULT now(), -- When it was created.
     CONSTRAINT collections_pkey PRIMARY KEY (collection_id),
@@ -65,7 +65,7 @@ CREATE TABLE pgsimhash.collections (
 );
 
 COMMENT ON TABLE pgsimhash.collections IS
-    'A set of pages that are compared with one another: one scheme, one layout.';
+    'A set of pages that are compared with each other: one scheme, one layout.';
 
 COMMENT ON COLUMN pgsimhash.collections.collection_id IS
     'The leading bits of every prefix column.';
@@ -80,10 +80,10 @@ COMMENT ON COLUMN pgsimhash.collections.layout IS
     'The layout whose table holds its simhashes.';
 
 COMMENT ON COLUMN pgsimhash.collections.default_distance IS
-    'Up to how many bits near-duplicates differ.';
+    'The default distance, in bits.';
 
 COMMENT ON COLUMN pgsimhash.collections.keep_markdown IS
-    'Whether pages keep their Markdown.';
+    'Whether it stores the Markdown of pages.';
 
 COMMENT ON COLUMN pgsimhash.collections.normalize_urls IS
     'Whether the package normalizes incoming URLs.';
@@ -93,21 +93,21 @@ COMMENT ON COLUMN pgsimhash.collections.created_at IS
 
 -- The table of the default layout; layout.sql renders its indexes, functions and triggers, and the
 -- same for other layouts. Pages that share a simhash share a row. PostgreSQL computes the prefix
--- columns, so plain INSERTs are right too. A prefix column holds the collection's number (shifted
+-- columns, so plain INSERTs are correct too. A prefix column holds the collection's id (shifted
 -- by 40) above the bit block that leads the permutation: 22, 21 and 21 bits. In each index the
 -- simhash follows, so the Hamming check reads the index alone. The boolean takes no space there.
 CREATE TABLE pgsimhash.simhashes (
     -- The distinct simhashes of collections with layout 22+21+21.
-    collection_id integer NOT NULL,            -- The collection that has the simhash.
+    collection_id integer NOT NULL,            -- The collection of the simhash.
     standalone boolean NOT NULL DEFAULT true,  -- Whether it stays when its last page is deleted.
     simhash bigint NOT NULL,                   -- The 64 bits, as a signed number.
-    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then bits 63 to 42.
+    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 63 to 42.
         (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
     ) STORED,
-    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then bits 41 to 21.
+    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 41 to 21.
         (collection_id::bigint << 40) | ((simhash >> 21) & 2097151)
     ) STORED,
-    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then bits 20 to 0.
+    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 20 to 0.
         (collection_id::bigint << 40) | ((simhash >> 0) & 2097151)
     ) STORED,
     CONSTRAINT simhashes_pkey PRIMARY KEY (prefix_1, simhash)
@@ -122,7 +122,7 @@ COMMENT ON TABLE pgsimhash.simhashes IS
     'The distinct simhashes of collections with layout 22+21+21.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.collection_id IS
-    'The collection that has the simhash.';
+    'The collection of the simhash.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.standalone IS
     'Whether it stays when its last page is deleted.';
@@ -131,40 +131,40 @@ COMMENT ON COLUMN pgsimhash.simhashes.simhash IS
     'The 64 bits, as a signed number.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.prefix_1 IS
-    'The collection''s number, then bits 63 to 42.';
+    'The collection''s id, then bits 63 to 42.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.prefix_2 IS
-    'The collection''s number, then bits 41 to 21.';
+    'The collection''s id, then bits 41 to 21.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.prefix_3 IS
-    'The collection''s number, then bits 20 to 0.';
+    'The collection''s id, then bits 20 to 0.';
 
 -- The newest row of a URL is its present version. There is no foreign key to simhashes: it would
 -- lock the row of a frequent simhash for every page that shares it. The trigger put_simhashes checks
 -- the collection instead of a foreign key, once a statement.
 CREATE TABLE pgsimhash.pages (
-    -- Every version of every page, with its simhash and the page that it duplicates.
-    page_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its number; later ones are higher.
-    collection_id integer NOT NULL,  -- The collection that it is in.
-    url text NOT NULL,               -- Its URL, as it was given.
+    -- Every version of every page, with its simhash and its original.
+    page_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its id; later pages have higher ids.
+    collection_id integer NOT NULL,  -- Its collection.
+    url text NOT NULL,               -- Its URL.
     host text GENERATED ALWAYS AS (pgsimhash.host_of(url)) STORED,  -- The host, in lower case.
-    simhash bigint NOT NULL,         -- Its simhash, by the collection's scheme.
+    simhash bigint NOT NULL,         -- Its simhash in the collection's scheme.
     fetched_at timestamptz NOT NULL DEFAULT now(),  -- When it was fetched.
-    run_id bigint,                   -- The run that added it; NULL if it was added without one.
+    run_id bigint,                   -- The run that added it, if any.
     title text,                      -- The text of its title element.
     canonical_url text,              -- The absolute URL of its rel=canonical.
     language text,                   -- Its lang attribute.
-    features integer,                -- How many distinct features voted for the simhash.
-    tokens integer,                  -- How many tokens its main content has.
-    html_bytes integer,              -- How many bytes the HTML had.
+    features integer,                -- The number of distinct features.
+    tokens integer,                  -- The number of tokens of its main content.
+    html_bytes integer,              -- The size of its HTML in bytes.
     html_digest bytea,               -- The first 16 bytes of the SHA-256 of the HTML.
     text_digest bigint,              -- A hash of the words and numbers of its main content.
-    structure bigint,                -- The simhash of its elements: alike within a template.
+    structure bigint,                -- The simhash of its structure, similar within a template.
     signature_high bigint,           -- The upper 64 of the 128 bits that verify a match.
     signature_low bigint,            -- The lower 64 bits.
     markdown text,                   -- Its main content, if the collection keeps it.
     duplicate_of bigint,             -- The page_id of its original.
-    distance smallint,               -- In how many bits it differs from that; NULL for an original.
+    distance smallint,               -- The distance to its original in bits; NULL for an original.
     CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id),
     CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
     CONSTRAINT pages_fetched_at_fits
@@ -176,28 +176,28 @@ CREATE TABLE pgsimhash.pages (
 );
 
 COMMENT ON TABLE pgsimhash.pages IS
-    'Every version of every page, with its simhash and the page that it duplicates.';
+    'Every version of every page, with its simhash and its original.';
 
 COMMENT ON COLUMN pgsimhash.pages.page_id IS
-    'Its number; later ones are higher.';
+    'Its id; later pages have higher ids.';
 
 COMMENT ON COLUMN pgsimhash.pages.collection_id IS
-    'The collection that it is in.';
+    'Its collection.';
 
 COMMENT ON COLUMN pgsimhash.pages.url IS
-    'Its URL, as it was given.';
+    'Its URL.';
 
 COMMENT ON COLUMN pgsimhash.pages.host IS
     'The host, in lower case.';
 
 COMMENT ON COLUMN pgsimhash.pages.simhash IS
-    'Its simhash, by the collection''s scheme.';
+    'Its simhash in the collection''s scheme.';
 
 COMMENT ON COLUMN pgsimhash.pages.fetched_at IS
     'When it was fetched.';
 
 COMMENT ON COLUMN pgsimhash.pages.run_id IS
-    'The run that added it; NULL if it was added without one.';
+    'The run that added it, if any.';
 
 COMMENT ON COLUMN pgsimhash.pages.title IS
     'The text of its title element.';
@@ -209,13 +209,13 @@ COMMENT ON COLUMN pgsimhash.pages.language IS
     'Its lang attribute.';
 
 COMMENT ON COLUMN pgsimhash.pages.features IS
-    'How many distinct features voted for the simhash.';
+    'The number of distinct features.';
 
 COMMENT ON COLUMN pgsimhash.pages.tokens IS
-    'How many tokens its main content has.';
+    'The number of tokens of its main content.';
 
 COMMENT ON COLUMN pgsimhash.pages.html_bytes IS
-    'How many bytes the HTML had.';
+    'The size of its HTML in bytes.';
 
 COMMENT ON COLUMN pgsimhash.pages.html_digest IS
     'The first 16 bytes of the SHA-256 of the HTML.';
@@ -224,7 +224,7 @@ COMMENT ON COLUMN pgsimhash.pages.text_digest IS
     'A hash of the words and numbers of its main content.';
 
 COMMENT ON COLUMN pgsimhash.pages.structure IS
-    'The simhash of its elements: alike within a template.';
+    'The simhash of its structure, similar within a template.';
 
 COMMENT ON COLUMN pgsimhash.pages.signature_high IS
     'The upper 64 of the 128 bits that verify a match.';
@@ -239,13 +239,13 @@ COMMENT ON COLUMN pgsimhash.pages.duplicate_of IS
     'The page_id of its original.';
 
 COMMENT ON COLUMN pgsimhash.pages.distance IS
-    'In how many bits it differs from that; NULL for an original.';
+    'The distance to its original in bits; NULL for an original.';
 
 CREATE INDEX pages_url_idx ON pgsimhash.pages (collection_id, url, page_id);
 
 CREATE INDEX pages_simhash_idx ON pgsimhash.pages (collection_id, simhash, page_id);
 
--- The originals of a host stand together, so any number of copies does not slow a window down.
+-- The originals of a host are adjacent, so copies do not slow down a window.
 CREATE INDEX pages_host_idx
     ON pgsimhash.pages (collection_id, host, (distance IS NULL), page_id);
 
@@ -255,13 +255,13 @@ CREATE INDEX pages_original_idx ON pgsimhash.pages (collection_id, page_id)
 CREATE INDEX pages_duplicate_of_idx ON pgsimhash.pages (collection_id, duplicate_of)
     WHERE duplicate_of IS NOT NULL;
 
--- Narrow, and each disk page has room for a second version of all its rows: a crawl that meets
--- everything again writes no index.
+-- A narrow table whose disk pages have room for a second version of all rows: a crawl that sees
+-- everything again writes to no index.
 CREATE TABLE pgsimhash.last_seen (
-    -- When versions were last met again unchanged. A version that never was has no row.
+    -- When versions were last seen again unchanged. Versions never seen again have no row.
     collection_id integer NOT NULL,  -- The collection of the page.
-    page_id bigint NOT NULL,         -- The version that was met again.
-    seen_at timestamptz NOT NULL,    -- When it was met last.
+    page_id bigint NOT NULL,         -- The version that was seen again.
+    seen_at timestamptz NOT NULL,    -- When it was last seen.
     CONSTRAINT last_seen_pkey PRIMARY KEY (collection_id, page_id),
     CONSTRAINT last_seen_collection_id_fkey
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections,
@@ -270,49 +270,49 @@ CREATE TABLE pgsimhash.last_seen (
 ) WITH (fillfactor = 45);
 
 COMMENT ON TABLE pgsimhash.last_seen IS
-    'When versions were last met again unchanged. A version that never was has no row.';
+    'When versions were last seen again unchanged. Versions never seen again have no row.';
 
 COMMENT ON COLUMN pgsimhash.last_seen.collection_id IS
     'The collection of the page.';
 
 COMMENT ON COLUMN pgsimhash.last_seen.page_id IS
-    'The version that was met again.';
+    'The version that was seen again.';
 
 COMMENT ON COLUMN pgsimhash.last_seen.seen_at IS
-    'When it was met last.';
+    'When it was last seen.';
 
 -- A run has a row from its first batch until its last page is deleted. Pages of other runs may have
 -- ids between first_page and last_page.
 CREATE TABLE pgsimhash.runs (
-    -- The jobs that added pages, with their figures.
-    run_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its number.
-    collection_id integer NOT NULL,                  -- The collection that it added to.
-    label text NOT NULL,                             -- The name that the caller gave it.
+    -- The jobs that added pages, with their counters.
+    run_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its id.
+    collection_id integer NOT NULL,                  -- The collection of its pages.
+    label text NOT NULL,                             -- The name that the caller gave.
     started_at timestamptz NOT NULL DEFAULT now(),   -- When its first batch was written.
     finished_at timestamptz NOT NULL DEFAULT now(),  -- When its last batch so far was written.
-    pages bigint NOT NULL DEFAULT 0,                 -- How many pages it decided about.
-    new bigint NOT NULL DEFAULT 0,                   -- How many of them were new.
-    duplicates bigint NOT NULL DEFAULT 0,            -- How many were duplicates or near-duplicates.
-    updated bigint NOT NULL DEFAULT 0,               -- How many were new versions of known pages.
-    unchanged bigint NOT NULL DEFAULT 0,             -- How many were known and unchanged.
-    first_page bigint,                               -- The first of its pages that are left.
-    last_page bigint,                                -- The last of its pages that are left.
+    pages bigint NOT NULL DEFAULT 0,                 -- The number of decided pages.
+    new bigint NOT NULL DEFAULT 0,                   -- The number of new pages.
+    duplicates bigint NOT NULL DEFAULT 0,            -- The number of duplicates and near ones.
+    updated bigint NOT NULL DEFAULT 0,               -- The number of new versions.
+    unchanged bigint NOT NULL DEFAULT 0,             -- The number of unchanged pages.
+    first_page bigint,                               -- The first of its remaining pages.
+    last_page bigint,                                -- The last of its remaining pages.
     CONSTRAINT runs_pkey PRIMARY KEY (collection_id, run_id),
     CONSTRAINT runs_collection_id_fkey
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
 );
 
 COMMENT ON TABLE pgsimhash.runs IS
-    'The jobs that added pages, with their figures.';
+    'The jobs that added pages, with their counters.';
 
 COMMENT ON COLUMN pgsimhash.runs.run_id IS
-    'Its number.';
+    'Its id.';
 
 COMMENT ON COLUMN pgsimhash.runs.collection_id IS
-    'The collection that it added to.';
+    'The collection of its pages.';
 
 COMMENT ON COLUMN pgsimhash.runs.label IS
-    'The name that the caller gave it.';
+    'The name that the caller gave.';
 
 COMMENT ON COLUMN pgsimhash.runs.started_at IS
     'When its first batch was written.';
@@ -321,35 +321,35 @@ COMMENT ON COLUMN pgsimhash.runs.finished_at IS
     'When its last batch so far was written.';
 
 COMMENT ON COLUMN pgsimhash.runs.pages IS
-    'How many pages it decided about.';
+    'The number of decided pages.';
 
 COMMENT ON COLUMN pgsimhash.runs.new IS
-    'How many of them were new.';
+    'The number of new pages.';
 
 COMMENT ON COLUMN pgsimhash.runs.duplicates IS
-    'How many were duplicates or near-duplicates.';
+    'The number of duplicates and near ones.';
 
 COMMENT ON COLUMN pgsimhash.runs.updated IS
-    'How many were new versions of known pages.';
+    'The number of new versions.';
 
 COMMENT ON COLUMN pgsimhash.runs.unchanged IS
-    'How many were known and unchanged.';
+    'The number of unchanged pages.';
 
 COMMENT ON COLUMN pgsimhash.runs.first_page IS
-    'The first of its pages that are left.';
+    'The first of its remaining pages.';
 
 COMMENT ON COLUMN pgsimhash.runs.last_page IS
-    'The last of its pages that are left.';
+    'The last of its remaining pages.';
 
--- A file that was changed has another size or time, and is read again.
+-- A changed file has a different size or time, and is read again.
 CREATE TABLE pgsimhash.sources (
-    -- The ingested files, and how much of them is stored, so that a rerun skips that.
-    collection_id integer NOT NULL,  -- The collection that they are stored in.
+    -- The ingested files, and which of their records a rerun skips.
+    collection_id integer NOT NULL,  -- The collection of its pages.
     path text NOT NULL,              -- The absolute path, on the machine that read it.
     size bigint NOT NULL,            -- Its size in bytes.
     modified_ns bigint NOT NULL,     -- When it was modified: nanoseconds since 1970.
     last_record bigint,              -- The last stored record, from 1; NULL: all are stored.
-    failed bigint[] NOT NULL,        -- The records up to that which failed.
+    failed bigint[] NOT NULL,        -- The failed records up to that.
     page_id bigint,                  -- Its stored page, if it is an HTML file.
     CONSTRAINT sources_pkey PRIMARY KEY (collection_id, path),
     CONSTRAINT sources_collection_id_fkey
@@ -357,10 +357,10 @@ CREATE TABLE pgsimhash.sources (
 );
 
 COMMENT ON TABLE pgsimhash.sources IS
-    'The ingested files, and how much of them is stored, so that a rerun skips that.';
+    'The ingested files, and which of their records a rerun skips.';
 
 COMMENT ON COLUMN pgsimhash.sources.collection_id IS
-    'The collection that they are stored in.';
+    'The collection of its pages.';
 
 COMMENT ON COLUMN pgsimhash.sources.path IS
     'The absolute path, on the machine that read it.';
@@ -375,30 +375,30 @@ COMMENT ON COLUMN pgsimhash.sources.last_record IS
     'The last stored record, from 1; NULL: all are stored.';
 
 COMMENT ON COLUMN pgsimhash.sources.failed IS
-    'The records up to that which failed.';
+    'The failed records up to that.';
 
 COMMENT ON COLUMN pgsimhash.sources.page_id IS
     'Its stored page, if it is an HTML file.';
 
--- A setting that is NULL is left to the next policy that fits: first those of the page's host, then
+-- If a setting is NULL, the next matching policy decides: first those of the page's host, then
 -- of its parent domains, then of all hosts; for one host, longer paths come first. Ages are bounded
 -- so that they can be subtracted from the present time.
 CREATE TABLE pgsimhash.policies (
-    -- Settings for the pages of some hosts and paths, over those of the collection.
-    policy_id bigint GENERATED ALWAYS AS IDENTITY,  -- Its number.
-    collection_id integer NOT NULL,  -- The collection whose pages it is for.
-    host text NOT NULL,              -- The host that it is for, with its subdomains; * is all.
-    path text NOT NULL DEFAULT '*',  -- The path that it is for; * in it stands for anything.
-    distance smallint,               -- Up to how many bits a duplicate differs from its original.
+    -- Settings for some hosts and paths, which override those of the collection.
+    policy_id bigint GENERATED ALWAYS AS IDENTITY,  -- Its id.
+    collection_id integer NOT NULL,  -- Its collection.
+    host text NOT NULL,              -- Its host, with subdomains; * matches all.
+    path text NOT NULL DEFAULT '*',  -- Its path; * matches anything.
+    distance smallint,               -- The largest distance of a duplicate, in bits.
     verify boolean,                  -- Whether signatures must agree too.
-    scope text,                      -- Which pages are searched for originals.
-    window_size integer,             -- How many of the newest originals are compared with.
+    scope text,                      -- Where originals are searched: host, collection or global.
+    window_size integer,             -- The number of newest originals to compare with.
     max_age interval,                -- How much older than the page an original may be.
-    canonical_link boolean,          -- Whether a rel=canonical link makes a duplicate.
+    canonical_link boolean,          -- Whether the page in rel=canonical is the original.
     max_copies integer,              -- How many near-duplicates are worth keeping.
     min_tokens integer,              -- Pages with fewer tokens are not stored.
-    expire_after interval,           -- How long a version stays that is not met again.
-    set_at timestamptz NOT NULL DEFAULT now(),  -- When it was set last.
+    expire_after interval,           -- How long after it was last seen a version expires.
+    set_at timestamptz NOT NULL DEFAULT now(),  -- When it was last set.
     CONSTRAINT policies_pkey PRIMARY KEY (collection_id, policy_id),
     CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path),
     CONSTRAINT policies_collection_id_fkey
@@ -418,37 +418,37 @@ CREATE TABLE pgsimhash.policies (
 );
 
 COMMENT ON TABLE pgsimhash.policies IS
-    'Settings for the pages of some hosts and paths, over those of the collection.';
+    'Settings for some hosts and paths, which override those of the collection.';
 
 COMMENT ON COLUMN pgsimhash.policies.policy_id IS
-    'Its number.';
+    'Its id.';
 
 COMMENT ON COLUMN pgsimhash.policies.collection_id IS
-    'The collection whose pages it is for.';
+    'Its collection.';
 
 COMMENT ON COLUMN pgsimhash.policies.host IS
-    'The host that it is for, with its subdomains; * is all.';
+    'Its host, with subdomains; * matches all.';
 
 COMMENT ON COLUMN pgsimhash.policies.path IS
-    'The path that it is for; * in it stands for anything.';
+    'Its path; * matches anything.';
 
 COMMENT ON COLUMN pgsimhash.policies.distance IS
-    'Up to how many bits a duplicate differs from its original.';
+    'The largest distance of a duplicate, in bits.';
 
 COMMENT ON COLUMN pgsimhash.policies.verify IS
     'Whether signatures must agree too.';
 
 COMMENT ON COLUMN pgsimhash.policies.scope IS
-    'Which pages are searched for originals.';
+    'Where originals are searched: host, collection or global.';
 
 COMMENT ON COLUMN pgsimhash.policies.window_size IS
-    'How many of the newest originals are compared with.';
+    'The number of newest originals to compare with.';
 
 COMMENT ON COLUMN pgsimhash.policies.max_age IS
     'How much older than the page an original may be.';
 
 COMMENT ON COLUMN pgsimhash.policies.canonical_link IS
-    'Whether a rel=canonical link makes a duplicate.';
+    'Whether the page in rel=canonical is the original.';
 
 COMMENT ON COLUMN pgsimhash.policies.max_copies IS
     'How many near-duplicates are worth keeping.';
@@ -457,17 +457,17 @@ COMMENT ON COLUMN pgsimhash.policies.min_tokens IS
     'Pages with fewer tokens are not stored.';
 
 COMMENT ON COLUMN pgsimhash.policies.expire_after IS
-    'How long a version stays that is not met again.';
+    'How long after it was last seen a version expires.';
 
 COMMENT ON COLUMN pgsimhash.policies.set_at IS
-    'When it was set last.';
+    'When it was last set.';
 
--- Marks are about URLs, so they hold for later versions too. The functions of marks.sql keep them
+-- Marks refer to URLs, so they apply to later versions too. The functions of marks.sql keep them
 -- free of contradictions.
 CREATE TABLE pgsimhash.marks (
-    -- Pairs of URLs that a person called the same or different, whatever their simhashes say.
-    mark_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its number.
-    collection_id integer NOT NULL,                   -- The collection that it is for.
+    -- Pairs of URLs that a person marked as the same or different; they override simhashes.
+    mark_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its id.
+    collection_id integer NOT NULL,                   -- Its collection.
     url_a text NOT NULL,                              -- The lesser of the two URLs.
     url_b text NOT NULL,                              -- The other URL.
     same boolean NOT NULL,                            -- Whether the pages are the same.
@@ -479,13 +479,13 @@ CREATE TABLE pgsimhash.marks (
 );
 
 COMMENT ON TABLE pgsimhash.marks IS
-    'Pairs of URLs that a person called the same or different, whatever their simhashes say.';
+    'Pairs of URLs that a person marked as the same or different; they override simhashes.';
 
 COMMENT ON COLUMN pgsimhash.marks.mark_id IS
-    'Its number.';
+    'Its id.';
 
 COMMENT ON COLUMN pgsimhash.marks.collection_id IS
-    'The collection that it is for.';
+    'Its collection.';
 
 COMMENT ON COLUMN pgsimhash.marks.url_a IS
     'The lesser of the two URLs.';
@@ -540,24 +540,24 @@ COMMENT ON COLUMN pgsimhash.rebuilds.started_at IS
 COMMENT ON COLUMN pgsimhash.rebuilds.updated_at IS
     'When its last batch was copied.';
 
--- Caches learn of new pages by their ids. Simhashes that come in another way add a row here, so that
--- no writer waits for another. The epochs are random, so that an equal sum means the same rows.
+-- Caches find new pages by their ids. All other additions of simhashes insert a row here, so that
+-- writers do not wait for each other. The epochs are random, so equal sums mean equal rows.
 CREATE TABLE pgsimhash.cache_epochs (
-    -- Rows whose sum changes when simhashes come in another way than page by page.
-    collection_id integer,  -- The collection that they went to; NULL if it is not known.
+    -- Rows whose sum changes when simhashes are added in another way than page by page.
+    collection_id integer,  -- Their collection; NULL if it is unknown.
     epoch bigint NOT NULL DEFAULT (random() * 1099511627776)::bigint  -- A random number, or a sum.
 );
 
 COMMENT ON TABLE pgsimhash.cache_epochs IS
-    'Rows whose sum changes when simhashes come in another way than page by page.';
+    'Rows whose sum changes when simhashes are added in another way than page by page.';
 
 COMMENT ON COLUMN pgsimhash.cache_epochs.collection_id IS
-    'The collection that they went to; NULL if it is not known.';
+    'Their collection; NULL if it is unknown.';
 
 COMMENT ON COLUMN pgsimhash.cache_epochs.epoch IS
     'A random number, or a sum.';
 
--- Without a key, logical replication, by which Citus moves a schema, needs to know the rows that go.
+-- Logical replication, with which Citus moves a schema, needs this for tables without a key.
 ALTER TABLE pgsimhash.cache_epochs REPLICA IDENTITY FULL;
 
 CREATE TYPE pgsimhash.match AS (
@@ -566,7 +566,7 @@ CREATE TYPE pgsimhash.match AS (
 );
 
 COMMENT ON TYPE pgsimhash.match IS
-    'A known simhash, and in how many bits it differs from the one asked for.';
+    'A stored simhash and its distance from the query, in bits.';
 
 CREATE TYPE pgsimhash.numbered_match AS (
     query_number bigint,
@@ -575,7 +575,7 @@ CREATE TYPE pgsimhash.numbered_match AS (
 );
 
 COMMENT ON TYPE pgsimhash.numbered_match IS
-    'The same where many are asked for: query_number counts them from 1.';
+    'A match of one of many queries: query_number counts the queries from 1.';
 
 CREATE TYPE pgsimhash.near_page AS (
     url text,
@@ -587,7 +587,7 @@ CREATE TYPE pgsimhash.near_page AS (
 );
 
 COMMENT ON TYPE pgsimhash.near_page IS
-    'The present version of a page, and in how many bits it differs from what was asked for.';
+    'The present version of a page and its distance from the query, in bits.';
 
 CREATE TYPE pgsimhash.verdict AS (
     url text,
@@ -601,23 +601,23 @@ CREATE TYPE pgsimhash.verdict AS (
 );
 
 COMMENT ON TYPE pgsimhash.verdict IS
-    'What was decided about a page, and the numbers of its row and of its original''s.';
+    'The decision about a page, and the ids of the page and of its original.';
 
--- What simhashes are as numbers and as text.
+-- Simhashes as numbers and as text.
 
 -- PostgreSQL has bit_count for bytea and bit only.
 CREATE FUNCTION pgsimhash.bit_count(bits bigint) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN pg_catalog.bit_count(bits::bit(64))::integer;
 
-COMMENT ON FUNCTION pgsimhash.bit_count(bigint) IS 'How many of the 64 bits are set.';
+COMMENT ON FUNCTION pgsimhash.bit_count(bigint) IS 'The number of set bits, 0 to 64.';
 
 CREATE FUNCTION pgsimhash.hamming_distance(a bigint, b bigint) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN pg_catalog.bit_count((a # b)::bit(64))::integer;
 
 COMMENT ON FUNCTION pgsimhash.hamming_distance(bigint, bigint) IS
-    'In how many of the 64 bits two simhashes differ.';
+    'The number of bits in which two simhashes differ, 0 to 64.';
 
 CREATE FUNCTION pgsimhash.similarity(a bigint, b bigint) RETURNS double precision
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -636,7 +636,7 @@ CREATE FUNCTION pgsimhash.level_distance(level text) RETURNS integer
 COMMENT ON FUNCTION pgsimhash.level_distance(text) IS
     'The largest distance at a level of similarity: close (.98) or loose (.90).';
 
--- The eight octets of a simhash, the highest first, in RFC 4648's base32 without padding.
+-- The eight bytes of a simhash, big-endian, in RFC 4648's base32 without padding.
 CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     BEGIN ATOMIC
@@ -650,7 +650,7 @@ CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
     END;
 
 COMMENT ON FUNCTION pgsimhash.to_base32(bigint) IS
-    'The eight octets of a simhash as 13 digits of base32.';
+    'The eight bytes of a simhash as 13 digits of base32.';
 
 CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -658,7 +658,7 @@ CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
     AS $$
 BEGIN
     IF digits !~ '^[a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246](===)?$' THEN
-        RAISE EXCEPTION '"%" is not base32 of eight octets', digits
+        RAISE EXCEPTION '"%" is not base32 of eight bytes', digits
             USING ERRCODE = 'invalid_text_representation',
             HINT = 'Write 13 digits of a-z and 2-7, the last one of acegikmoqsuwy246.';
     END IF;
@@ -677,7 +677,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.from_base32(text) IS
-    'The simhash that to_base32 wrote, in either case; raises an error for any other text.';
+    'The simhash of a text by to_base32, in either case; an error for any other text.';
 
 CREATE FUNCTION pgsimhash.signature_distance(
     a_high bigint, a_low bigint, b_high bigint, b_low bigint
@@ -687,11 +687,11 @@ CREATE FUNCTION pgsimhash.signature_distance(
         + pg_catalog.bit_count((a_low # b_low)::bit(64))::integer;
 
 COMMENT ON FUNCTION pgsimhash.signature_distance(bigint, bigint, bigint, bigint) IS
-    'In how many of the 128 bits two signatures differ; copies as a rule in 20 or less.';
+    'The number of bits in which two signatures of 128 bits differ; usually 20 or less for copies.';
 
--- As pgsimhash.simhash in Python: a set bit adds a feature's weight, a clear one takes it away, and the
--- simhash has a 1 where the sum is above zero (Charikar 2002). Weights count in units of 2**-16, so
--- that sums are exact.
+-- Like pgsimhash.simhash in Python: a set bit adds a feature's weight, a clear bit subtracts it,
+-- and the simhash has a 1 where the sum is above zero (Charikar 2002). Weights are rounded to units
+-- of 2**-16, so that sums are exact.
 CREATE FUNCTION pgsimhash.simhash(
     features bigint[], weights double precision[] DEFAULT NULL
 ) RETURNS bigint
@@ -707,16 +707,16 @@ BEGIN
             WHERE (w >= 0 AND w < 68719476736) IS NOT TRUE
         )
     THEN
-        RAISE EXCEPTION 'each feature has a weight, of 0 or more, and finite'
+        RAISE EXCEPTION 'each feature must have a finite weight of 0 or more'
             USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'Give two arrays of one length, or the features alone, each counting 1.';
+            HINT = 'Give two arrays of one length, or the features alone, each with weight 1.';
     ELSIF array_position(features, NULL) IS NOT NULL
         OR NOT EXISTS (
             SELECT FROM unnest(features, weights) AS f (feature, weight)
             WHERE weights IS NULL OR round(f.weight * 65536) > 0
         )
     THEN
-        RAISE EXCEPTION 'a simhash takes a feature that weighs more than nothing, and none is NULL'
+        RAISE EXCEPTION 'a simhash needs a feature with a weight above 0, and no NULL'
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give the 64-bit hashes of the features as an array.';
     END IF;
@@ -737,12 +737,12 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.simhash(bigint[], double precision[]) IS
-    'The simhash that 64-bit hashes of features vote for, each with its weight, else with 1.';
+    'The simhash of the 64-bit hashes of features and their weights, by default 1 each.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- What verified in pgsimhash/hashing/signature.py says, with the same numbers. Not STRICT, so that it is inlined,
--- and a page without a signature confirms every match.
+-- The same as verified in pgsimhash/hashing/signature.py, with the same numbers. Not STRICT, so
+-- that PostgreSQL inlines it; a page without a signature confirms every match.
 CREATE FUNCTION pgsimhash._verified(
     distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS boolean
@@ -753,8 +753,7 @@ CREATE FUNCTION pgsimhash._verified(
 COMMENT ON FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint) IS
     'Whether the signatures of both pages confirm a match at this distance.';
 
--- Every mask of width bits with at most radius bits set. Two bits are enough for most lookups:
--- layouts keep those masks as constants.
+-- Lookups of small radii use masks that layouts keep as constants.
 CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     BEGIN ATOMIC
@@ -771,10 +770,9 @@ CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
 COMMENT ON FUNCTION pgsimhash._masks(integer, integer) IS
     'Every mask of the lowest width bits with at most radius bits set.';
 
--- Collections: their names, what they hold, and who may change them at this moment.
+-- Collections: their names, their locks, and who may change them.
 
--- Under the locks of writers: what they wrote before they wrote under the old names, and those that
--- come after find out.
+-- Writers are locked out: they write before or after the change of names, and notice it.
 CREATE FUNCTION pgsimhash.rename_collection(
     old_name text, new_name text, swap boolean DEFAULT false
 ) RETURNS void
@@ -790,25 +788,25 @@ BEGIN
         SELECT array_agg(c.collection_id ORDER BY c.collection_id) INTO present
         FROM pgsimhash.collections AS c
         WHERE c.name IN (old_name, new_name);
-        -- Until it was locked, someone else could rename one.
+        -- Another session may have renamed one before it was locked.
         EXIT WHEN present IS NOT DISTINCT FROM locked;
         PERFORM pgsimhash._lock_collections(present, true);
         locked := present;
     END LOOP;
     PERFORM pgsimhash._id_of(old_name);
     IF coalesce(new_name, '') = '' THEN
-        RAISE EXCEPTION 'a collection has a name'
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give one that is not empty.';
+        RAISE EXCEPTION 'the name of a collection is empty'
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give one.';
     ELSIF old_name = new_name THEN
         RETURN;
     ELSIF swap THEN
         PERFORM pgsimhash._id_of(new_name);
-        -- No name may be there twice, not for a moment either.
+        -- Names must be unique at any moment.
         UPDATE pgsimhash.collections SET name = other WHERE name = new_name;
     ELSIF EXISTS (SELECT FROM pgsimhash.collections AS c WHERE c.name = new_name) THEN
         RAISE EXCEPTION 'collection "%" exists already', new_name
             USING ERRCODE = 'unique_violation',
-            HINT = 'Give another name, or let the two exchange their names (swap, --swap).';
+            HINT = 'Give another name, or swap the two names (swap, --swap).';
     END IF;
     UPDATE pgsimhash.collections SET name = new_name WHERE name = old_name;
     UPDATE pgsimhash.collections SET name = old_name WHERE name = other;
@@ -816,7 +814,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.rename_collection(text, text, boolean) IS
-    'Gives a collection another name, or exchanges two names.';
+    'Renames a collection, or swaps the names of two.';
 
 CREATE FUNCTION pgsimhash.count_simhashes(collection text) RETURNS bigint
     LANGUAGE plpgsql STABLE
@@ -835,9 +833,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
-    'How many distinct simhashes a collection has.';
+    'The number of distinct simhashes of a collection.';
 
--- The lock that adding a page takes. A transaction that writes rows of its own first takes it before.
+-- The lock of add_page. A transaction that first writes your own rows must call this before.
 CREATE FUNCTION pgsimhash.lock_collection(collection text DEFAULT 'default') RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -848,9 +846,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.lock_collection(text) IS
-    'Lets nobody else add or delete pages of a collection until the transaction ends; lookups go on.';
+    'Locks a collection against other writers until the transaction ends; lookups continue.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
 CREATE FUNCTION pgsimhash._id_of(collection text) RETURNS integer
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -865,16 +863,16 @@ BEGIN
         RAISE EXCEPTION USING
             ERRCODE = 'undefined_object',
             MESSAGE = 'collection "' || coalesce(collection, 'NULL') || '" does not exist',
-            HINT = 'SELECT name FROM pgsimhash.collections lists the ones that do.';
+            HINT = 'SELECT name FROM pgsimhash.collections lists the existing ones.';
     END IF;
     RETURN own_id;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._id_of(text) IS
-    'The number of a collection; an error where there is none of this name.';
+    'The id of a collection; an error if no collection has this name.';
 
--- The functions of the default layout hand over to those of another by this.
+-- The functions of the default layout call those of other layouts by these names.
 CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -887,7 +885,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._name_for(text, text) IS
-    'What a table or function is called for the layout of a collection.';
+    'The name of a table or function for the layout of a collection.';
 
 CREATE FUNCTION pgsimhash._check_lookup(distance integer, layout text, nulls boolean)
 RETURNS void
@@ -902,22 +900,22 @@ BEGIN
     IF distance IS NULL OR distance NOT BETWEEN 0 AND largest THEN
         RAISE EXCEPTION USING
             ERRCODE = 'invalid_parameter_value',
-            MESSAGE = 'distance ' || coalesce(distance::text, 'NULL')
-                || ' is not one that layout ' || layout || ' answers',
-            HINT = 'Ask for a distance from 0 to ' || largest || '.';
+            MESSAGE = 'layout ' || layout || ' does not support distance '
+                || coalesce(distance::text, 'NULL'),
+            HINT = 'Give a distance from 0 to ' || largest || '.';
     END IF;
     IF nulls THEN
         RAISE EXCEPTION 'a query simhash is NULL'
-            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave it out of the lookup.';
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Omit it from the lookup.';
     END IF;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._check_lookup(integer, text, boolean) IS
-    'Raises an error if a distance is not one that the layout answers, or a query is NULL.';
+    'Raises an error if the layout does not support a distance, or a query is NULL.';
 
--- Under one snapshot for the whole transaction, what another writer committed while we waited for
--- a lock, or to which layout the collection moved, would stay unseen.
+-- With one snapshot for the whole transaction, rows that another writer committed during a wait for
+-- a lock would be invisible, and so would a new layout of the collection.
 CREATE FUNCTION pgsimhash._check_isolation() RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -925,7 +923,7 @@ CREATE FUNCTION pgsimhash._check_isolation() RETURNS void
 BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION
-            'the transaction''s isolation level is %, under which what other writers do is missed',
+            'the transaction''s isolation level is %, which misses changes of other writers',
             current_setting('transaction_isolation')
             USING ERRCODE = 'invalid_transaction_state', HINT = 'Set it to READ COMMITTED.';
     END IF;
@@ -935,7 +933,7 @@ $$;
 COMMENT ON FUNCTION pgsimhash._check_isolation() IS
     'Raises an error if statements of the transaction do not see what others have committed.';
 
--- What a policy hides would count as gone, and what only hidden pages have would be removed.
+-- Rows hidden by a policy would count as deleted, and simhashes of hidden pages would be removed.
 CREATE FUNCTION pgsimhash._check_row_security() RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -954,8 +952,8 @@ BEGIN
     IF hidden IS NOT NULL THEN
         RAISE EXCEPTION 'row security may hide rows of % from "%"', hidden, current_user
             USING ERRCODE = 'invalid_role_specification',
-            HINT = 'Do it as a role that sees all of them: a superuser, one with BYPASSRLS, or the '
-                'owner of the tables, where security is not forced.';
+            HINT = 'Use a role that sees all of them: a superuser, one with BYPASSRLS, or the '
+                'owner of the tables, if security is not forced.';
     END IF;
 END
 $$;
@@ -963,17 +961,17 @@ $$;
 COMMENT ON FUNCTION pgsimhash._check_row_security() IS
     'Raises an error if the role may not see all rows of the schema''s tables.';
 
--- Loaders share a row (FOR KEY SHARE), writers keep other writers out (FOR NO KEY UPDATE), and who
--- removes or moves rows keeps all of them out (FOR UPDATE). Rows are locked in the order of their
--- numbers, so that none waits for one that waits for it; those of collections that are gone are not.
--- Strengths are 1, 2 and 3: two of them exclude each other if their sum is 4 or more.
+-- Loaders share a row (FOR KEY SHARE), writers exclude each other (FOR NO KEY UPDATE), and
+-- deletions exclude both (FOR UPDATE). Rows are locked in the order of their ids, so that no two
+-- sessions wait for each other; rows of deleted collections are skipped. Strengths are 1, 2 and 3:
+-- two of them exclude each other if their sum is 4 or more.
 --
--- PostgreSQL does not tell who locked a row. So a shared advisory lock, for which nobody waits, names
--- the process, the collection and the strength.
+-- PostgreSQL does not report who locked a row. So a shared advisory lock, which blocks nobody,
+-- records the process, the collection and the strength.
 --
--- In pieces, between which a warning says for whom it waits: it reaches the client at once. No piece
--- is shorter than what finds deadlocks takes. Citus hands a setting to the node of the row if it comes as
--- SET LOCAL.
+-- It waits in pieces, and a warning between them names the holders: the client receives it at once.
+-- A piece is at least as long as the detection of deadlocks takes. Citus forwards a setting to the
+-- node of the row if it is SET LOCAL.
 CREATE FUNCTION pgsimhash._lock_rows(collection_ids integer[], strength integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -1048,7 +1046,7 @@ BEGIN
                 WHEN l.pid IS NULL THEN 'a prepared transaction (pg_prepared_xacts)'
                 ELSE format('process %s (application "%s", user "%s"',
                     l.pid, a.application_name, a.usename)
-                    -- Which only the same role and monitors are told.
+                    -- Only the same role and monitors see this.
                     || coalesce(', ' || a.state, '')
                     || coalesce(format(' since %s', a.state_change::timestamptz(0)), '') || ')'
             END AS who
@@ -1076,11 +1074,11 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._lock_rows(integer[], integer) IS
-    'Locks the rows of collections until the commit; who waits is warned, and lock_timeout is for '
-    'all.';
+    'Locks the rows of collections until the commit, with warnings during the wait; lock_timeout '
+    'limits the whole wait.';
 
--- All lock in the order of the ids, so that no two writers wait for each other. Functions that remove or
--- move rows keep loaders out too.
+-- All sessions lock in the order of the ids, so that no two wait for each other. Functions that
+-- remove or move rows exclude loaders too.
 CREATE FUNCTION pgsimhash._lock_collections(
     collection_ids integer[], loaders boolean DEFAULT false
 ) RETURNS void
@@ -1114,10 +1112,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._lock_collections(integer[], boolean) IS
-    'Waits until nobody else changes the pages of collections, or adds simhashes without pages, and '
-    'holds them until the commit.';
+    'Locks collections until the commit: nobody else changes their pages or adds standalone '
+    'simhashes.';
 
--- A row does not say whether it is this transaction that locked it.
+-- A row does not show whether this transaction locked it.
 CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN strpos(
@@ -1139,7 +1137,7 @@ DECLARE
 BEGIN
     LOOP
         wanted := pgsimhash._writable_collection(collection);
-        -- While it waited, the name could become another one's.
+        -- The name may have been given to another collection during the wait.
         EXIT WHEN wanted = locked;
         PERFORM pgsimhash._lock_collections(ARRAY[wanted], loaders);
         locked := wanted;
@@ -1149,7 +1147,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._lock_collection(text, boolean) IS
-    'Does as _lock_collections for one that goes by its name, and returns its number.';
+    'Locks a collection by its name, like _lock_collections, and returns its id.';
 
 CREATE FUNCTION pgsimhash._hold_collection(collection text) RETURNS integer
     LANGUAGE plpgsql
@@ -1171,7 +1169,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._hold_collection(text) IS
-    'Lets nobody rename, delete or rebuild a collection until the commit, and returns its number.';
+    'Prevents renaming, deleting or rebuilding a collection until the commit, and returns its id.';
 
 CREATE FUNCTION pgsimhash._writable_collection(collection text) RETURNS integer
     LANGUAGE plpgsql STABLE
@@ -1185,7 +1183,7 @@ BEGIN
     LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = own.own_id
     LEFT JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id;
     IF present.source IS NOT NULL THEN
-        RAISE EXCEPTION 'collection "%" is being made from "%", and so written by nobody else',
+        RAISE EXCEPTION 'collection "%" is being built from "%" and is read-only',
             collection, present.source
             USING ERRCODE = 'object_in_use',
             HINT = format(
@@ -1198,7 +1196,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
-    'The number of a collection; an error where it is being made from another.';
+    'The id of a collection; an error if it is being built from another.';
 
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -1214,9 +1212,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._suffix_of(integer) IS
-    'What the names of the table and functions of a collection''s layout end in.';
+    'The suffix of the table and functions of a collection''s layout.';
 
--- One value of eight bytes a simhash: five times as fast as COPY, which sends a message a row.
+-- One value with eight bytes per simhash: five times as fast as COPY, which sends a message per
+-- row.
 CREATE FUNCTION pgsimhash._simhash_slice(collection text, number integer, slices integer)
 RETURNS bytea
     LANGUAGE plpgsql STABLE
@@ -1241,10 +1240,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._simhash_slice(text, integer, integer) IS
-    'Slice number 0, 1, ... of a collection''s simhashes: eight bytes each, high byte first.';
+    'Slice number 0, 1, ... of a collection''s simhashes: eight bytes each, big-endian.';
 
--- A large table is not counted: its rows are as many as the planner takes it to have, as dense as when
--- it was analysed last.
+-- The rows of a large table are not counted but estimated from the planner's statistics.
 CREATE FUNCTION pgsimhash._bytes_on_disk(
     tables text[], own_rows bigint, OUT whole bigint, OUT share bigint
 )
@@ -1269,9 +1267,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._bytes_on_disk(text[], bigint) IS
-    'The bytes of tables with indexes, and the share of so many rows of the first one.';
+    'The bytes of tables with indexes, and the share of this many rows of the first one.';
 
--- Those that are being made from others have what those have, and do not count.
+-- Collections that are being built are copies, and do not count.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -1291,9 +1289,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._siblings(integer) IS
-    'The collections that one is compared with where all of its scheme are, and itself.';
+    'All collections of the scheme of a collection, including itself: the scope global.';
 
--- What goes into the tables of simhashes, and when pages were seen.
+-- Writes to the tables of simhashes, and the times when pages were seen.
 
 CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
@@ -1305,7 +1303,7 @@ DECLARE
 BEGIN
     IF EXISTS (SELECT FROM unnest(simhashes) AS u WHERE u IS NULL) THEN
         RAISE EXCEPTION 'a simhash is NULL'
-            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave it out.';
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Omit it.';
     END IF;
     added := pgsimhash._put_simhashes(wanted, simhashes, true);
     PERFORM pgsimhash._advance_epoch(wanted);
@@ -1314,18 +1312,19 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.add_simhashes(text, bigint[]) IS
-    'Adds simhashes without pages to a collection and returns how many it did not have.';
+    'Adds standalone simhashes to a collection and returns how many were new.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- Who holds simhashes in memory goes by this; see the table.
+-- Caches depend on this; see the table.
 CREATE FUNCTION pgsimhash._advance_epoch(own_id integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
     INSERT INTO pgsimhash.cache_epochs (collection_id) VALUES (own_id);
-    -- Few rows are left, however many came. A snapshot of before would fail at what others changed.
+    -- Merges the rows now and then. Under an older snapshot this would fail after changes of
+    -- others.
     IF random() < 0.02 AND current_setting('transaction_isolation') = 'read committed' THEN
         WITH gone AS (
             DELETE FROM pgsimhash.cache_epochs AS l
@@ -1339,7 +1338,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._advance_epoch(integer) IS
-    'Tells those who hold simhashes in memory that some were added; NULL is any collection.';
+    'Tells caches that simhashes were added, to any collection if it is NULL.';
 
 CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
     LANGUAGE plpgsql
@@ -1352,10 +1351,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._note_inserted() IS
-    'Notes that simhashes were inserted, unless the statement around it sees to that.';
+    'Advances the epoch after an INSERT of simhashes, unless the surrounding function does.';
 
 -- Citus runs triggers on the node of the shard, which does not know this session's settings. So the
--- tables of a schema that Citus has on a node have none, and only these functions insert there.
+-- tables of a schema that Citus keeps have no triggers, and only these functions insert into them.
 CREATE FUNCTION pgsimhash._is_distributed() RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -1377,9 +1376,8 @@ $$;
 COMMENT ON FUNCTION pgsimhash._is_distributed() IS
     'Whether Citus keeps the tables on one of its nodes.';
 
--- Into the table of the collection's layout. Each once, for a row is updated once at most; in the
--- order of the first index, so that of two that add the same none waits for one that waits for it.
--- xmax tells a new row.
+-- Each simhash once, because a row can be updated only once, and in the order of the first index,
+-- so that two sessions that add the same ones do not wait for each other. xmax identifies new rows.
 CREATE FUNCTION pgsimhash._put_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
     LANGUAGE plpgsql
@@ -1392,7 +1390,7 @@ DECLARE
 BEGIN
     PERFORM set_config('simhashes.noted', 'yes', true);
     IF own_table = 'simhashes' AND NOT standalone THEN
-        -- The same without planning it each time.
+        -- The default layout needs no dynamic statement, which would be planned each time.
         INSERT INTO pgsimhash.simhashes (collection_id, simhash, standalone)
         SELECT own_id, s.simhash, false
         FROM (SELECT u FROM unnest(simhashes) AS u GROUP BY u ORDER BY u < 0, u) AS s (simhash)
@@ -1426,9 +1424,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean) IS
-    'Adds simhashes to a collection, standalone or with pages, and returns how many it did not have.';
+    'Adds simhashes to a collection, standalone or with pages, and returns how many were new.';
 
--- Under the same ids. The caller has locked the collection that they go to.
+-- With the same ids. The caller has locked the target collection.
 CREATE FUNCTION pgsimhash._copy_pages(
     source_id integer, own_id integer, page_ids bigint[], keep_markdown boolean
 ) RETURNS void
@@ -1437,7 +1435,7 @@ CREATE FUNCTION pgsimhash._copy_pages(
     AS $$
 #variable_conflict use_column
 BEGIN
-    -- The trigger need not put their simhashes.
+    -- So the trigger does not add their simhashes again.
     PERFORM set_config('simhashes.noted', 'yes', true);
     INSERT INTO pgsimhash.pages (
         collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
@@ -1463,7 +1461,7 @@ $$;
 COMMENT ON FUNCTION pgsimhash._copy_pages(integer, integer, bigint[], boolean) IS
     'Copies pages of one collection to another, with their simhashes.';
 
--- No column that changes is in an index, so only the first time writes one.
+-- No index has a column that changes, so only the first time writes to indexes.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], seen_at timestamptz[]
 ) RETURNS void
@@ -1483,7 +1481,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
-    'Notes when stored versions were met again; NULL is now, and the latest time counts.';
+    'Records when stored versions were seen again; NULL is now, and the latest time is kept.';
 
 CREATE INDEX simhashes_prefix_2_idx
     ON pgsimhash.simhashes (prefix_2, simhash) WITH (fillfactor = 97);
@@ -1491,8 +1489,8 @@ CREATE INDEX simhashes_prefix_2_idx
 CREATE INDEX simhashes_prefix_3_idx
     ON pgsimhash.simhashes (prefix_3, simhash) WITH (fillfactor = 97);
 
--- The radius of each permutation for a distance, -1 for a permutation that is not probed. Not STRICT:
--- PostgreSQL would no longer inline it.
+-- The radius of each permutation for a distance, -1 for a permutation that is not probed. Not
+-- STRICT, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash.radii(distance integer) RETURNS integer[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE distance
@@ -1514,8 +1512,7 @@ CREATE FUNCTION pgsimhash.radii(distance integer) RETURNS integer[]
 COMMENT ON FUNCTION pgsimhash.radii(integer) IS
     'How many prefix bits a probe of each permutation may flip, for layout 22+21+21.';
 
--- A prefix as the column prefix_<permutation> holds it. Not STRICT: PostgreSQL would no longer
--- inline it.
+-- A prefix as in the column prefix_<permutation>. Not STRICT, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash.prefix(
     simhash bigint, permutation integer, collection_id integer
 ) RETURNS bigint
@@ -1527,10 +1524,10 @@ CREATE FUNCTION pgsimhash.prefix(
     END;
 
 COMMENT ON FUNCTION pgsimhash.prefix(bigint, integer, integer) IS
-    'What the column prefix_<permutation> holds for a simhash of the collection.';
+    'The value of the column prefix_<permutation> for a simhash of the collection.';
 
--- Every way to change at most radius bits of a prefix. Not STRICT, so that plans hold the constants
--- that they need, and no call.
+-- All changes of at most radius bits of a prefix. Not STRICT, so that plans contain constants
+-- instead of a call.
 CREATE FUNCTION pgsimhash._flips(permutation integer, radius integer)
 RETURNS bigint[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -1568,8 +1565,8 @@ CREATE FUNCTION pgsimhash.probes(
 COMMENT ON FUNCTION pgsimhash.probes(bigint, integer, integer, integer) IS
     'The values of prefix_<permutation> that a lookup of this radius must visit.';
 
--- The same for many queries: each index is walked in its own order, and OFFSET 0 keeps the
--- planner from turning the walk around.
+-- Many queries at once: each index is walked in its own order, and OFFSET 0 keeps the planner from
+-- reversing the join.
 CREATE FUNCTION pgsimhash.near_duplicates(
     simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.numbered_match
@@ -1685,9 +1682,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint[], integer, text) IS
-    'near_duplicates for each of the simhashes; query_number counts from 1.';
+    'near_duplicates for each simhash of an array; query_number counts from 1.';
 
--- The permutations with the fewest probes come first, and the first hit is the answer.
+-- The permutations with the fewest probes come first, and the first match ends the search.
 CREATE FUNCTION pgsimhash.has_near_duplicate(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean
@@ -1775,7 +1772,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.has_near_duplicate(bigint, integer, text) IS
-    'Whether a simhash of the collection is within so many bits, by default its distance.';
+    'Whether the collection has a simhash within a distance, by default the collection''s.';
 
 DO $$
 BEGIN
@@ -1795,15 +1792,15 @@ VALUES (
     12, 22
 );
 
--- Lookups. The first one is written out for the default layout, 22+21+21; layout.sql renders the same
--- for other layouts, and the lookups of many simhashes at once. The rest answer with pages.
+-- Lookups. The first one is for the default layout, 22+21+21; layout.sql renders it for other
+-- layouts, and the lookups of many simhashes at once. The other functions return pages.
 
--- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in few
--- bits of at least one bit block. So for each permutation the lookup visits all prefixes that differ
--- from the query's in at most radii[n] bits, and compares the simhashes that it finds there. A match is
--- reported once, by the first permutation whose probes reach it.
--- The settings keep one generic plan of index scans: the planner cannot estimate arrays of probes, and
--- a new plan takes longer than the lookup. ROWS keeps plans of statements around it generic too.
+-- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in
+-- few bits of at least one bit block. So for each permutation the lookup visits all prefixes that
+-- differ from the query's in at most radii[n] bits, and compares the simhashes that it finds there.
+-- A match is reported once, by the first permutation whose probes reach it. The settings keep one
+-- generic plan of index scans: the planner cannot estimate arrays of probes, and a new plan takes
+-- longer than the lookup. ROWS keeps the plans of surrounding statements generic too.
 CREATE FUNCTION pgsimhash.near_duplicates(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.match
@@ -1892,8 +1889,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint, integer, text) IS
-    'Every simhash of the collection within so many bits, with its distance; by default within the '
-    'collection''s distance.';
+    'Every simhash of the collection within a distance, by default the collection''s, with its '
+    'distance.';
 
 CREATE FUNCTION pgsimhash.near_pages(
     url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
@@ -1933,8 +1930,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_pages(text, integer, text) IS
-    'Every other page whose present version is within so many bits of that of a URL, nearest first; '
-    'by default within the collection''s distance, and none for a URL that is not known.';
+    'Every other page within a distance of the page at a URL, by default the collection''s; '
+    'present versions, nearest first. Empty for an unknown URL.';
 
 CREATE FUNCTION pgsimhash.near_pages(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
@@ -1952,13 +1949,13 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_pages(bigint, integer, text) IS
-    'Every page whose present version is within so many bits of a simhash, nearest first; by default '
-    'within the collection''s distance.';
+    'Every page within a distance of a simhash, by default the collection''s; present versions, '
+    'nearest first.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- Of the pages of each simhash the first ones are enough, so that a simhash with ten thousand of them
--- costs a small question little. BETWEEN is there for the order that only one index has.
+-- Only the first pages of each simhash are read, so that a limit is cheap even if ten thousand
+-- pages share a simhash. BETWEEN requires an order that only one index has.
 CREATE FUNCTION pgsimhash._near_pages(
     collection text, simhash bigint, signature_high bigint, signature_low bigint, distance integer,
     own_url text, most bigint
@@ -2004,9 +2001,9 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._near_pages(
     text, bigint, bigint, bigint, integer, text, bigint
-) IS 'The nearest pages to a simhash, but for one URL; their signatures count too.';
+) IS 'The pages nearest to a simhash, verified by signatures, without one URL.';
 
--- What people say about two pages, whatever their simhashes say.
+-- Marks of two pages, which override their simhashes.
 
 CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
     LANGUAGE plpgsql
@@ -2017,7 +2014,7 @@ DECLARE
     unknown text;
 BEGIN
     IF num_nulls(a, b, same) > 0 THEN
-        RAISE EXCEPTION 'a mark says of two URLs whether their pages are the same'
+        RAISE EXCEPTION 'a mark needs two URLs, and whether their pages are the same'
             USING ERRCODE = 'null_value_not_allowed', HINT = 'Give both URLs, and true or false.';
     END IF;
     SELECT u INTO unknown
@@ -2029,7 +2026,7 @@ BEGIN
         RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
             USING ERRCODE = 'no_data_found', HINT = 'Ingest the page first, or correct the URL.';
     ELSIF a = b THEN
-        RAISE EXCEPTION 'a mark is about two URLs, and both are %', a
+        RAISE EXCEPTION 'a mark needs two different URLs, and both are %', a
             USING ERRCODE = 'invalid_parameter_value', HINT = 'Give another URL.';
     END IF;
     PERFORM pgsimhash._put_mark(collection, a, b, same);
@@ -2037,7 +2034,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
-    'Says that the pages at two URLs are the same or different, whatever their simhashes say.';
+    'Marks the pages at two URLs as the same or different, at any distance.';
 
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
     LANGUAGE plpgsql
@@ -2055,9 +2052,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
-    'Takes back what was said about two URLs; whether anything was.';
+    'Removes the mark of two URLs; returns whether there was one.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
 CREATE FUNCTION pgsimhash._put_mark(collection text, a text, b text, same boolean) RETURNS void
     LANGUAGE plpgsql
@@ -2088,7 +2085,7 @@ BEGIN
         RAISE EXCEPTION 'other marks say that % and % are %',
             against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
             USING ERRCODE = 'integrity_constraint_violation',
-            HINT = 'Take one of them back first: pgsimhash mark --remove; pgsimhash mark lists them.';
+            HINT = 'Remove one of them first: pgsimhash mark --remove; pgsimhash mark lists them.';
     END IF;
     INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same)
     VALUES (
@@ -2098,7 +2095,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean) IS
-    'Writes a mark instead of the one there was, unless other marks say the contrary.';
+    'Writes a mark, or replaces it, unless it contradicts other marks.';
 
 CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
@@ -2121,7 +2118,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._marked_same(text, text) IS
-    'A URL, and all that marks join it to, over any number of them.';
+    'A URL, and all URLs that marks join to it, directly or indirectly.';
 
 CREATE FUNCTION pgsimhash._marks_of(own_id integer, about text)
 RETURNS TABLE (mark_id bigint, url text, same boolean)
@@ -2142,11 +2139,11 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
-    'What was said about a URL, and about which other.';
+    'The marks of a URL, with the other URLs.';
 
--- What holds for the pages of some hosts in place of what holds for the collection.
+-- Policies override settings of the collection for some hosts.
 
--- Settings that are NULL stay as they are.
+-- Settings that are NULL keep their values.
 CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, window_size integer DEFAULT NULL, max_age interval DEFAULT NULL,
@@ -2191,7 +2188,7 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash.set_policy(
     text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval
-) IS 'Sets what holds for the pages that a pattern fits; settings not given stay as they were.';
+) IS 'Sets the policy of the pages that match a pattern; omitted settings keep their values.';
 
 CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
     LANGUAGE plpgsql
@@ -2208,7 +2205,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
-    'Takes back what was set for a pattern; whether anything was.';
+    'Removes the policy of a pattern; returns whether there was one.';
 
 CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     distance smallint, verify boolean, scope text, window_size integer, max_age interval,
@@ -2230,16 +2227,15 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
-    'The settings that hold for a URL by policy; NULL where the collection''s own hold.';
+    'The settings that policies define for a URL; NULL if the collection''s own apply.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- A policy fits a URL if its host is that of the URL, one that this is a subdomain of, or *, and its
--- path, in which * stands for anything, is what follows the host from the first slash on. Of those
--- that fit, each setting is decided by the first that has it: the longer host comes first, then the
--- longer path, and last what is for all. URLs that the same policies fit share a row, and those that
--- none fits have none. Joined by hash, whatever the caller's plans may use, for a thousand URLs and
--- as many policies are a million pairs.
+-- A policy matches a URL if its host is the URL's host, a parent domain of it or *, and its path,
+-- in which * matches anything, matches the rest of the URL from the first slash on. The first
+-- matching policy that defines a setting decides it: longer hosts first, then longer paths, and *
+-- last. URLs that match the same policies share a row, and those without a policy have none. The
+-- hash join is forced because a thousand URLs and a thousand policies are a million pairs.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
     url_numbers integer[], distance smallint, verify boolean, scope text, window_size integer,
     max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
@@ -2319,7 +2315,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._settings_for(integer, text[]) IS
-    'The settings that policies have for URLs, by their numbers.';
+    'The settings that policies define for URLs, by the indexes of the URLs.';
 
 -- The host and the path of a pattern such as example.com/shop/*.
 CREATE FUNCTION pgsimhash._pattern_parts(pattern text, OUT host text, OUT path text)
@@ -2332,9 +2328,9 @@ BEGIN
     IF (host ~ '^[^/?#@:\s*]+$' OR host = '*') AND path !~ '\s' AND length(path) <= 500 THEN
         RETURN;
     END IF;
-    RAISE EXCEPTION '"%" is no pattern of a policy', coalesce(pattern, 'NULL')
+    RAISE EXCEPTION '"%" is not a pattern of a policy', coalesce(pattern, 'NULL')
         USING ERRCODE = 'invalid_parameter_value',
-        HINT = 'Give a host or * for all, without https://, and after it a path if you like: '
+        HINT = 'Give a host or * for all, without https://, and optionally a path: '
             'example.com/shop/*.';
 END
 $$;
@@ -2342,7 +2338,7 @@ $$;
 COMMENT ON FUNCTION pgsimhash._pattern_parts(text) IS
     'The host and the path of a pattern.';
 
--- The distance that a policy asks for, if the layouts of its collection answer it.
+-- The distance of a policy, checked against the layouts of its collection.
 CREATE FUNCTION pgsimhash._policy_distance(own_id integer, distance integer) RETURNS integer
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -2357,22 +2353,21 @@ BEGIN
         AND l.largest_distance < distance
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'a policy asks for distance %, and layout "%" answers up to %',
+        RAISE EXCEPTION 'the policy has distance %, and layout "%" supports up to %',
             distance, small.name, small.largest_distance
             USING ERRCODE = 'check_violation',
-            HINT = 'Give a smaller distance, or another layout: pgsimhash collection rebuild --layout.';
+            HINT = 'Give a smaller distance, or another layout: collection rebuild --layout.';
     END IF;
     RETURN distance;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._policy_distance(integer, integer) IS
-    'The distance of a policy; an error where the layout does not answer it.';
+    'The distance of a policy; an error if the layout does not support it.';
 
--- What goes: pages by age or by number, and simhashes that no page has.
+-- Deletion of pages, and of simhashes without pages.
 
--- What commits cannot have a search_path of its own, so that no name and operator in it may depend
--- on the caller's.
+-- A procedure that commits cannot set search_path, so all names and operators in it are qualified.
 CREATE PROCEDURE pgsimhash.expire(
     collection text, older_than interval DEFAULT NULL, batch integer DEFAULT 1000
 )
@@ -2389,9 +2384,9 @@ END
 $$;
 
 COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
-    'Deletes versions of pages not seen for so long, or as policies say, so many a transaction.';
+    'Deletes versions not seen for an age, or as policies define, in transactions of batch pages.';
 
--- The pages are looked for under the lock, so that those go too that came while it was waited for.
+-- The pages are searched under the lock, to include those added during the wait.
 CREATE FUNCTION pgsimhash.delete_url(collection text, url text) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -2408,7 +2403,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.delete_url(text, text) IS
-    'Deletes all versions of a page, and simhashes that came with them; returns how many versions.';
+    'Deletes all versions of a page and their simhashes; returns the number of versions.';
 
 CREATE FUNCTION pgsimhash.delete_host(collection text, host text) RETURNS bigint
     LANGUAGE plpgsql
@@ -2426,7 +2421,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.delete_host(text, text) IS
-    'Deletes all pages of a host as delete_url does; returns how many versions.';
+    'Deletes all pages of a host like delete_url; returns the number of versions.';
 
 CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
@@ -2440,9 +2435,9 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.delete_simhashes(text, bigint[]) IS
-    'Removes those of the simhashes that no page of the collection has; returns how many.';
+    'Deletes those of the simhashes that no page of the collection has; returns how many.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
 CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
@@ -2453,7 +2448,7 @@ DECLARE
     suffix constant text := pgsimhash._suffix_of(own_id);
     dropped bigint;
 BEGIN
-    -- CASE: where few are not standalone, the planner would rather walk the table to find those.
+    -- With CASE, because the planner might scan the table for the few that are not standalone.
     EXECUTE format(
         'DELETE FROM pgsimhash.%I AS s '
         'USING unnest($2) AS o (simhash) '
@@ -2469,13 +2464,12 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
-    'Removes those of the simhashes that no page of the collection has, standalone ones where they are '
-    'to go too; returns how many.';
+    'Deletes those of the simhashes that no page of the collection has, optionally standalone ones '
+    'too; returns how many.';
 
--- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
--- before or after, not in between. Loaders are waited for too: pages that they inserted may have the
--- simhashes that go, and nobody sees them yet. With seen_befores, one for each page, those that were
--- seen since stay.
+-- Pages are deleted under the collection's lock, so a writer decides before or after, not in
+-- between. Loaders are locked out too: pages that they inserted may have these simhashes, and are
+-- not visible yet. With seen_befores, one for each page, pages seen since then stay.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[]
@@ -2525,8 +2519,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]) IS
-    'Deletes pages of a collection, and simhashes that came with them, and promotes copies of them to '
-    'originals; returns how many pages, the URLs that are gone, and those of which an earlier version is the present one now.';
+    'Deletes pages and their simhashes, and promotes copies of them to originals; returns the '
+    'number of pages, the deleted URLs, and those that reverted to an earlier version.';
 
 CREATE FUNCTION pgsimhash._drop_pages(own_id integer, page_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
@@ -2557,11 +2551,11 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._drop_pages(integer, bigint[]) IS
-    'Deletes pages by their ids, with when they were seen, the simhashes that came with them and the '
-    'runs that have no page left; a copy of each takes its place.';
+    'Deletes pages by their ids, with the times when they were seen, their simhashes, and runs '
+    'without pages; promotes a copy of each.';
 
--- A page may be a copy of a copy. The head of a copy is the last of the pages on the way to its
--- original that go.
+-- A page may be a copy of a copy. The head of a copy is the last deleted page on the way to its
+-- original.
 CREATE FUNCTION pgsimhash._copies_of(
     own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
     OUT originals bigint[]
@@ -2604,12 +2598,12 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._copies_of(integer, bigint[]) IS
-    'The pages that stay and duplicate one that goes; the head of each, and the original of the head.';
+    'The remaining copies of deleted pages; the head of each, and the original of the head.';
 
--- The copies of a head are decided again, by the rule and the policies of the collection: first they
--- are compared with its original, if that stays, and then with the earliest of those that are left,
--- which becomes an original. After a hundred rounds all that are left become originals, so that nobody
--- waits long for the lock.
+-- The copies of a head are decided again, by the rule and the policies of the collection. First
+-- they are compared with its original, if that remains, and then with the earliest remaining copy,
+-- which becomes an original. After a hundred rounds all remaining copies become originals, which
+-- bounds the time under the lock.
 CREATE FUNCTION pgsimhash._promote_copies(
     own_id integer, copy_ids bigint[], heads bigint[], originals bigint[]
 ) RETURNS void
@@ -2707,10 +2701,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._promote_copies(integer, bigint[], bigint[], bigint[]) IS
-    'Makes the earliest copy of pages that are gone an original, and lets the others point to it.';
+    'Makes the earliest copy of deleted pages an original, and lets the others point to it.';
 
--- A run without pages goes. The bounds of the others move to pages that are left, so that the next
--- look at them begins there.
+-- Runs without pages are deleted. The bounds of the others move to remaining pages, where the next
+-- search begins.
 CREATE FUNCTION pgsimhash._shrink_runs(own_id integer, run_ids bigint[], page_ids bigint[])
 RETURNS void
     LANGUAGE plpgsql
@@ -2746,11 +2740,11 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._shrink_runs(integer, bigint[], bigint[]) IS
-    'Notes that pages of runs are gone, and removes the runs that have none left.';
+    'Removes deleted pages from runs, and deletes runs without pages.';
 
--- The pages are looked for without a lock and locked out one batch at a time. They are read in the
--- order of their ids: for a batch, the planner would rather sort what is left of the table. Without
--- an age, each of the next pages has the one that policies give it, if any does.
+-- The pages are searched without a lock and locked one batch at a time. They are read in the order
+-- of their ids; otherwise the planner would sort the rest of the table for each batch. Without an
+-- age, policies define the age of each page, if any does.
 CREATE FUNCTION pgsimhash._expire_batch(
     collection text, older_than interval, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[]
@@ -2775,17 +2769,17 @@ DECLARE
 BEGIN
     PERFORM pgsimhash._name_for(collection, 'simhashes');
     IF batch < 1 THEN
-        RAISE EXCEPTION 'a batch has one page or more, not %', batch
+        RAISE EXCEPTION 'a batch must have at least one page, not %', batch
             USING ERRCODE = 'invalid_parameter_value', HINT = 'Give a number such as 1000.';
     ELSIF older_than <= interval '0' THEN
-        RAISE EXCEPTION 'pages expire by an age of more than nothing, not %', older_than
+        RAISE EXCEPTION 'the age of expired pages must be positive, not %', older_than
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give an age such as interval ''90 days''.';
     ELSIF older_than IS NULL AND NOT EXISTS (
         SELECT FROM pgsimhash.policies AS p
         WHERE p.collection_id = wanted AND p.expire_after IS NOT NULL
     ) THEN
-        RAISE EXCEPTION 'no policy of collection "%" says when pages expire', collection
+        RAISE EXCEPTION 'no policy of collection "%" defines when pages expire', collection
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give an age (interval ''90 days'', --older-than 90d), or set a policy: '
                 'pgsimhash policy set ''*'' --expire-after 90d.';
@@ -2848,24 +2842,23 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
-    'Deletes the next pages not seen for so long; last_page is where to go on, NULL at the end.';
+    'Deletes the next expired pages; last_page is where to continue, NULL at the end.';
 
--- Which page counts as the original: the rule, and the one function that decides and stores by it.
+-- The rule for originals, and the function that decides and stores by it.
 
--- Internal: for the package and for add_pages, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- The rule. tests/store/test_rule.py has it in words; here it is asked about a page of which only the
--- distance is known. A page counts as an original
---   1. in the collections compared with (the callers see to that),
---   2. on the page's host, where the scope is the host,
---   3. fetched not longer before it than is asked for,
---   4. among the newest, where only these count,
---   5. neither marked as different from it, nor found to duplicate one of its collection that is;
---      what is at the page's own URL counts all the same, where that is known elsewhere only,
---   6. not the page itself: where its URL is known in its own collection, neither what is at the URL,
---      nor a copy of it, that is what came after its first version and is as near to the version
---      before,
---   7. with a signature like the page's beyond the trusted distance, where both have one.
+-- The rule; tests/store/decide/test_rule.py has it as plain Python. A page near another one is an
+-- eligible original if it is
+--   1. in the compared collections (checked by the callers),
+--   2. on the page's host, if the scope is the host,
+--   3. not fetched longer before the page than max_age,
+--   4. in the window, if there is one,
+--   5. neither marked as different nor a duplicate of a page of its collection that is; pages at
+--      the page's own URL are eligible anyway if that URL is only known in other collections,
+--   6. not the page itself: if the page's collection knows its URL, neither at the URL nor a copy
+--      of it, which is later than its first version and equally near to the previous version,
+--   7. confirmed by the signatures beyond the trusted distance, if both pages have one.
 -- Not STRICT and without a search_path, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash._counts(
     distance integer, page_id bigint, url text, host text, fetched_at timestamptz, simhash bigint,
@@ -2895,10 +2888,10 @@ CREATE FUNCTION pgsimhash._counts(
 COMMENT ON FUNCTION pgsimhash._counts(
     integer, bigint, text, text, timestamptz, bigint, bigint, bigint, text, text, text, timestamptz,
     bigint, text[], bigint, bigint, integer, bigint, bigint
-) IS 'Whether a page counts as an original of another one that is so many bits away.';
+) IS 'Whether a page is an eligible original of another one at this distance.';
 
--- What is near to the simhashes of a batch, each with a distance of its own; the collections that they
--- are compared with, and the newest page of each at that moment.
+-- The stored simhashes near those of a batch, each with its own distance; the compared collections,
+-- and the newest page of each at that moment.
 CREATE FUNCTION pgsimhash._near_pairs(
     own_id integer, simhashes bigint[], distances integer[], scopes text[],
     OUT compared integer[], OUT near_to bigint[], OUT near_simhashes bigint[],
@@ -2934,7 +2927,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._near_pairs(integer, bigint[], integer[], text[]) IS
-    'The stored simhashes near to those of a batch, and the newest page of each collection.';
+    'The stored simhashes near those of a batch, and the newest page of each collection.';
 
 CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -2959,10 +2952,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._newest_pages(integer[]) IS
-    'The newest page of each collection, 0 where it has none.';
+    'The newest page of each collection, 0 if it has none.';
 
--- Page ids are drawn under the lock, so those above the newest one came later. From here on nobody
--- else adds pages to what is compared.
+-- Page ids are assigned under the lock, so ids above the newest one are later. From here on nobody
+-- else adds pages to the compared collections.
 CREATE FUNCTION pgsimhash._lock_compared(
     collection text, own_id integer, compared integer[], INOUT newest_pages bigint[],
     OUT arrived bigint[]
@@ -2976,7 +2969,7 @@ CREATE FUNCTION pgsimhash._lock_compared(
 BEGIN
     PERFORM pgsimhash._lock_collections(compared);
     IF pgsimhash._writable_collection(collection) <> own_id THEN
-        RAISE EXCEPTION 'collection "%" was replaced at this moment', collection
+        RAISE EXCEPTION 'collection "%" was replaced during the call', collection
             USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Try again.';
     END IF;
     arrived := ARRAY(
@@ -2996,10 +2989,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._lock_compared(text, integer, integer[], bigint[]) IS
-    'Locks what a batch is compared with; returns the simhashes of pages that came since the newest '
-    'ones, and which are the newest now.';
+    'Locks the compared collections; returns the newest pages, and the simhashes of pages that '
+    'arrived since the given newest ones.';
 
--- Copies do not count: a hundred of one story push no other one out.
+-- Copies do not count: a hundred copies of one story displace no other.
 CREATE FUNCTION pgsimhash._window(
     compared_ids integer[], of_host text, window_size integer, before_page bigint
 ) RETURNS bigint
@@ -3050,8 +3043,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
-    'The oldest of the newest originals of a host in some collections, or of all originals there '
-    'where it is NULL; 0 where there are fewer.';
+    'The oldest original in the window of a host, or of all hosts if it is NULL; 0 if there are '
+    'fewer originals.';
 
 CREATE FUNCTION pgsimhash._version_before(own_id integer, of_url text, before_page bigint)
 RETURNS TABLE (page_id bigint, simhash bigint, text_digest bigint, first_page bigint)
@@ -3078,20 +3071,20 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._version_before(integer, text, bigint) IS
-    'The newest version of a URL before a page, and the id of the first one.';
+    'The newest version of a URL before a page, and the id of the first version.';
 
--- Decides about a batch in its order and stores it. Each page is compared with what was stored
--- before the batch and with the pages of the batch before it.
+-- Decides about a batch in order and stores it. Each page is compared with the pages stored before
+-- the batch, and with those before it in the batch.
 --
--- Near simhashes are looked up here, before the lock, or are given: near_to has the query of each of
--- near_simhashes, of which some may be gone, in the collections compared and up to newest_pages. Then
--- batch_to and batch_simhashes are what is near within the batch.
+-- Near simhashes are looked up here, before the lock, or are given: near_to has the query of each
+-- of near_simhashes, some of which may be deleted, in the compared collections and up to
+-- newest_pages. Then batch_to and batch_simhashes are the near pairs within the batch.
 --
--- Without remember nothing is locked and nothing is stored. With page_ids, pages are evaluated as if
--- they came when they got these ids, nothing is locked, and each has a row of its own.
+-- Without remember nothing is locked or stored. With page_ids, pages are evaluated as if they had
+-- arrived with these ids, nothing is locked, and each gets its own row.
 --
--- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
--- one index has: a plan made while the table is small must not walk another one later.
+-- Planned once, because planning takes longer than the lookup. BETWEEN requires an order that only
+-- one index has: a plan made while the table is small must not use another index later.
 CREATE FUNCTION pgsimhash._add_batch(
     collection text, own_id integer, remember boolean, by_policies boolean, run_ids bigint[],
     label text, page_ids bigint[],
@@ -3132,14 +3125,14 @@ DECLARE
     -- What each page is compared by.
     hosts text[];
     marked boolean;
-    -- The version before of each page: in the store, or another page of the batch.
+    -- The previous version of each page: in the store, or another page of the batch.
     before_numbers integer[];
     first_numbers integer[];
     version_ids bigint[];
     version_simhashes bigint[];
     version_digests bigint[];
     first_pages bigint[];
-    -- The version after it, which is its own unless it is unchanged.
+    -- The present version afterwards: the page itself, unless it is unchanged.
     present_ids bigint[];
     present_digests bigint[];
     is_stored boolean[];
@@ -3196,13 +3189,13 @@ BEGIN
                 SELECT nextval(drawn) FROM generate_series(1, batch_size)
             );
         END IF;
-        -- Citus lets the sequences of workers begin above 2 ^ 48.
+        -- Citus starts the sequences of workers above 2 ^ 48.
         IF page_ids[1] > 281474976710656 THEN
             RAISE EXCEPTION 'this node is a worker of the Citus cluster'
                 USING ERRCODE = 'feature_not_supported', HINT = 'Connect to the coordinator.';
         END IF;
     ELSIF NOT is_given THEN
-        -- Above those of all pages.
+        -- Above all page ids.
         page_ids := ARRAY(
             SELECT 9223372036854775807 - batch_size + g FROM generate_series(1, batch_size) AS g
         );
@@ -3233,7 +3226,7 @@ BEGIN
         FROM unnest(urls, scopes) WITH ORDINALITY AS b (url, scope, number)
         WINDOW same_url AS (PARTITION BY b.url COLLATE "C" ORDER BY b.number)
     ) AS u
-    -- As _version_before, without a call for each page.
+    -- Like _version_before, without a call for each page.
     LEFT JOIN LATERAL (
         SELECT
             p.page_id, p.simhash, p.text_digest,
@@ -3257,7 +3250,7 @@ BEGIN
             version_digests[number] := present_digests[earlier];
             first_pages[number] := coalesce(first_pages[number], page_ids[first_numbers[number]]);
         END IF;
-        -- The present version again, as far as one can tell.
+        -- Apparently the present version again.
         is_stored[number] := (
             version_simhashes[number] = simhashes[number]
             AND coalesce(version_digests[number] = text_digests[number], true)
@@ -3275,8 +3268,8 @@ BEGIN
     original_distances := array_fill(NULL::integer, ARRAY[batch_size]);
     reasons := array_fill(NULL::text, ARRAY[batch_size]);
     copies := array_fill(0, ARRAY[batch_size]);
-    -- A page marked the same counts at any distance, if it was known before this one; of several the
-    -- one known first. Else so does the page that this one names as the canonical one.
+    -- A page marked as same is the original at any distance, if it was stored before this one; of
+    -- several the earliest. Otherwise the canonical page is.
     marked := EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id);
     IF marked OR cardinality(array_remove(canonicals, NULL)) > 0 THEN
         FOR candidate IN
@@ -3319,8 +3312,8 @@ BEGIN
             );
         END LOOP;
     END IF;
-    -- Else the original is the nearest page that counts, the one that came first among equals, and
-    -- after these a simhash without a page.
+    -- Otherwise the original is the nearest eligible page, the earliest among equals, and after
+    -- equally near pages a standalone simhash.
     IF cardinality(near_to) + cardinality(batch_to) > 0 THEN
         FOR candidate IN
             WITH near AS NOT MATERIALIZED (
@@ -3366,7 +3359,7 @@ BEGIN
                     ON o.scope = p.scope AND o.window_size = p.window_size
                     AND coalesce(o.only_host, '') = coalesce(p.only_host, '')
             ),
-            -- The first page of the batch with each simhash, and which simhashes have no page.
+            -- The first page of the batch with each simhash, and the simhashes without a page.
             leader AS MATERIALIZED (
                 SELECT p.simhash, min(p.number) AS number
                 FROM page AS p
@@ -3385,7 +3378,7 @@ BEGIN
                         ORDER BY p.simhash
                         LIMIT 1
                     ) IS NULL
-                    -- Who remembers simhashes does not know which are gone.
+                    -- A cache may contain deleted simhashes.
                     AND pgsimhash.has_near_duplicate(n.simhash, 0, c.name)
             )
             SELECT
@@ -3398,7 +3391,7 @@ BEGIN
                 GROUP BY q.number
             ) AS g
             JOIN question AS q USING (number)
-            -- From the nearest on, until as many count as are asked for: there may be thousands.
+            -- Nearest first, until enough are eligible: there may be thousands.
             CROSS JOIN LATERAL (
                 SELECT n.distance, p.*
                 FROM (
@@ -3457,7 +3450,7 @@ BEGIN
                     ORDER BY u.distance, u.number
                     OFFSET 0
                 ) AS n
-                -- Whom it duplicates is decided in the loop.
+                -- The loop decides which page it duplicates.
                 WHERE pgsimhash._counts(
                     n.distance, page_ids[n.number], urls[n.number],
                     CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(urls[n.number]) END,
@@ -3504,11 +3497,11 @@ BEGIN
         END LOOP;
     END IF;
     IF remember THEN
-        -- Citus plans no INSERT for values that it does not know.
+        -- Citus cannot plan an INSERT with unknown values.
         PERFORM set_config('plan_cache_mode', 'auto', true);
     END IF;
     IF remember AND (is_given OR true = ANY (is_stored)) THEN
-        -- The trigger need not put their simhashes.
+        -- So the trigger does not add their simhashes again.
         PERFORM set_config('simhashes.noted', 'yes', true);
         INSERT INTO pgsimhash.pages (
             collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
@@ -3542,7 +3535,7 @@ BEGIN
             FROM unnest(present_ids, fetched_at, is_stored) AS b (page_id, fetched_at, is_stored)
             WHERE NOT b.is_stored;
         END IF;
-        -- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with
+        -- Each batch writes the run's row, so a run removed by a rollback or an undo reappears with
         -- the next batch. A single page belongs to no run unless the caller started one.
         IF run_ids[1] IS NOT NULL THEN
             INSERT INTO pgsimhash.runs AS r (
@@ -3598,7 +3591,7 @@ BEGIN
             ELSE b.distance
         END,
         b.original_url,
-        -- Pages of a dry run have no ids.
+        -- The pages of a dry run have no ids.
         CASE WHEN remember OR is_given OR b.original_id < page_ids[1] THEN b.original_id END,
         CASE
             WHEN NOT b.is_stored THEN false
@@ -3626,9 +3619,9 @@ COMMENT ON FUNCTION pgsimhash._add_batch(
     text[], text[], integer[], integer[], integer[], bigint[], text[]
 ) IS 'Decides about pages in their order, stores them, and returns a verdict for each.';
 
--- Pages that come by SQL.
+-- Adding pages with SQL.
 
--- As the package decides about pages that are added with their simhashes, one by one.
+-- Decides like the package about single pages with given simhashes.
 CREATE FUNCTION pgsimhash.add_page(
     url text, simhash bigint, collection text DEFAULT 'default',
     fetched_at timestamptz DEFAULT NULL
@@ -3676,7 +3669,7 @@ BEGIN
         OR array_position(simhashes, NULL) IS NOT NULL
         OR array_position(urls, NULL) IS NOT NULL
     THEN
-        RAISE EXCEPTION 'each page has a URL and a simhash'
+        RAISE EXCEPTION 'each page needs a URL and a simhash'
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give two arrays of one length, without NULL.';
     END IF;
@@ -3723,12 +3716,12 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]) IS
-    'add_page for each of some pages, in their order, as one batch; several pages are a run.';
+    'add_page for several pages in order, as one batch; several pages are a run.';
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal functions, which may change with any release.
 
--- What check_url in pages/urls.py and check_time in pages/times.py refuse. Another machine's
--- clock may be ahead.
+-- The same checks as check_url in pages/urls.py and check_time in pages/times.py. Clocks of other
+-- machines may be ahead.
 CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -3744,10 +3737,10 @@ CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS 
     END;
 
 COMMENT ON FUNCTION pgsimhash._failure_of(text, timestamptz) IS
-    'Why a page cannot be added, NULL where it can.';
+    'Why a page cannot be added, NULL if it can.';
 
--- Whoever inserts pages, they are found: their simhashes come along. Until the commit nobody deletes
--- their collection.
+-- Adds the simhashes of inserted pages, whoever inserts them, so that lookups find them. Nobody
+-- deletes their collection before the commit.
 CREATE FUNCTION pgsimhash._put_inserted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -3767,12 +3760,12 @@ BEGIN
             FROM pgsimhash.collections AS c
             WHERE c.collection_id = own.collection_id;
             IF NOT FOUND THEN
-                RAISE EXCEPTION 'there is no collection with number %', own.collection_id
+                RAISE EXCEPTION 'there is no collection with id %', own.collection_id
                     USING ERRCODE = 'foreign_key_violation',
-                    HINT = 'Take the number from pgsimhash.collections.';
+                    HINT = 'Use an id from pgsimhash.collections.';
             END IF;
             PERFORM pgsimhash._hold_collection(name);
-            -- Ids were drawn while others wrote, and may be below theirs.
+            -- Other writers were active when the ids were assigned, so these may be below theirs.
             PERFORM pgsimhash._advance_epoch(own.collection_id);
         END IF;
         PERFORM pgsimhash._put_simhashes(own.collection_id, own.simhashes, false);
@@ -3782,7 +3775,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._put_inserted() IS
-    'Puts the simhashes of pages that were inserted into the tables that lookups go through.';
+    'Adds the simhashes of inserted pages to the tables that lookups use.';
 
 DO $$
 BEGIN
@@ -3797,8 +3790,8 @@ BEGIN
 END
 $$;
 
--- What has to hold between the rows of a collection, and how a violation is repaired. Tables, indexes
--- and functions are not checked here: see docs/maintain.md.
+-- The invariants of the rows of a collection, and the repair of violations. Tables, indexes and
+-- functions are not checked here: see docs/maintain.md.
 
 CREATE TYPE pgsimhash.violation AS (
     reason text,
@@ -3811,9 +3804,9 @@ CREATE TYPE pgsimhash.violation AS (
 COMMENT ON TYPE pgsimhash.violation IS
     'A row that contradicts the others, and how a repair changes it.';
 
--- One slice of the pages by their ids and of the simhashes by their prefixes, in one snapshot. Each row
--- is looked up through an index, whatever the planner thinks, so that a slice takes no more than its
--- share. Only a repair takes the collection's lock.
+-- One slice of the pages by their ids and of the simhashes by their prefixes, in one snapshot.
+-- Index lookups are forced, so that a slice takes a bounded time. Only a repair takes the
+-- collection's lock.
 CREATE FUNCTION pgsimhash.check_collection(
     collection text, repair boolean DEFAULT false, slice integer DEFAULT 0, slices integer DEFAULT 1
 ) RETURNS SETOF pgsimhash.violation
@@ -3868,7 +3861,7 @@ BEGIN
                     WHERE s.prefix_1 = pgsimhash.%2$I(p.simhash, 1, $1) AND s.simhash = p.simhash
                 )
             UNION ALL
-            -- A lookup returns a simhash that nobody has.
+            -- A lookup returns a simhash of no page.
             SELECT 'simhash_unused', NULL, NULL, s.simhash, 'the simhash is removed from %1$s'
             FROM pgsimhash.layouts AS l
             JOIN pgsimhash.%1$I AS s
@@ -3921,7 +3914,7 @@ BEGIN
             ),
             pgsimhash._advance_epoch(own_id)
         FROM unnest(violations) AS v;
-        -- With the other copies of the same page, which another slice may have.
+        -- Together with the other copies of the same page, which may be in another slice.
         PERFORM pgsimhash._promote_copies(
             own_id, array_agg(p.page_id), array_agg(p.duplicate_of),
             array_fill(NULL::bigint, ARRAY[count(*)::integer])
@@ -3956,10 +3949,10 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.check_collection(text, boolean, integer, integer) IS
-    'The rows of a collection that contradict one another, repaired if asked for; in slices where it '
-    'is large.';
+    'The rows of a collection that contradict each other, optionally repaired; in slices for large '
+    'collections.';
 
--- Roles with as few rights as their work needs.
+-- Roles with minimal rights.
 
 CREATE FUNCTION pgsimhash.create_roles(prefix text DEFAULT NULL) RETURNS text[]
     LANGUAGE plpgsql
@@ -3970,7 +3963,7 @@ DECLARE
         SELECT relnamespace FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass
     );
     place constant text := here::regnamespace::text;
-    -- Roles are the server's: those of another database must not be the same.
+    -- Roles belong to the server, so each database needs different names.
     owner constant text := coalesce(
         prefix,
         (SELECT format('%s_%s', current_database(), nspname) FROM pg_namespace WHERE oid = here)
@@ -3992,7 +3985,7 @@ BEGIN
         EXECUTE step;
     END LOOP;
     FOR step IN
-        -- Who hands something over has to be able to be the one who gets it.
+        -- To transfer ownership, a role must be a member of the new owner.
         SELECT format('GRANT %I TO %I', owner, current_user)
         WHERE current_user <> owner
             AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
@@ -4021,7 +4014,7 @@ BEGIN
             'GRANT SELECT ON ALL TABLES IN SCHEMA %1$s TO %3$I',
             'GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I',
             'GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$s TO %2$I',
-            -- For the tables of layouts to come.
+            -- For the tables of later layouts.
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s GRANT SELECT ON TABLES TO %3$I',
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
                 'GRANT INSERT, UPDATE, DELETE ON TABLES TO %2$I',
@@ -4029,7 +4022,7 @@ BEGIN
                 'GRANT USAGE ON SEQUENCES TO %2$I'
         ]) AS p (privileges)
         UNION ALL
-        -- What the schema is like is the owner's to say.
+        -- Only the owner may change these.
         SELECT format('REVOKE INSERT, UPDATE, DELETE ON %s FROM %I', oid::regclass, writer)
         FROM pg_class WHERE relnamespace = here AND relname IN ('layouts', 'alembic_version')
     LOOP
@@ -4040,6 +4033,6 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.create_roles(text) IS
-    'Makes the roles <prefix>_owner, _writer and _reader, with the names of the database and the '
-    'schema as the prefix unless one is given, hands the schema to the first, and grants the '
-    'others what they need now and what they will need of the tables of other layouts.';
+    'Creates the roles <prefix>_owner, _writer and _reader, by default with the names of the '
+    'database and the schema as the prefix. The owner role gets the schema, and the others their rights on '
+    'present and later tables.';

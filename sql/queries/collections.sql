@@ -6,12 +6,12 @@ FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collect
 WHERE c.name = %(name)s
 
 -- collection_to_write --
--- And bounds what the transaction waits, so that it takes no statement of its own.
+-- It also sets the timeouts of the transaction, to save a statement.
 SELECT
     c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
     c.normalize_urls, r.source_id
 FROM (
-    -- In this order: where the server bounds waiting itself, a statement may take as long.
+    -- In this order, because the default statement_timeout depends on the server's lock_timeout.
     SELECT pg_catalog.set_config(
         'statement_timeout',
         coalesce(
@@ -53,8 +53,8 @@ WHERE c.name = %(name)s
 SELECT pg_catalog.set_config('statement_timeout', %(statement_timeout)s::text, true)
 
 -- bound_waits --
--- Without the schema, which may not be there yet; else collection_to_write does the same. A writer
--- that is held up amid a transaction of ours is ended, for others wait for what it locked.
+-- Without the schema, which may not exist yet; otherwise collection_to_write does this. A writer
+-- that stops within a transaction of the store is terminated, because others wait for its locks.
 SELECT pg_catalog.set_config(
     'lock_timeout',
     coalesce(
@@ -162,7 +162,7 @@ DELETE FROM {table} WHERE prefix_1 >= %(first)s AND prefix_1 < %(beyond)s
 DELETE FROM {table} WHERE collection_id = %(collection_id)s
 
 -- free_collections --
--- What was being made from a collection stands alone from now on.
+-- A collection that was being built from another remains on its own.
 DELETE FROM pgsimhash.rebuilds WHERE source_id = %(collection_id)s
 
 -- set_collection --

@@ -55,8 +55,8 @@ FROM pgsimhash._lock_compared(
 )
 
 -- arrived_simhashes --
--- What who remembers the simhashes of a collection up to a page has to hear: whether some came in
--- another way than page by page, which server it is, the newest page, and the simhashes of those since.
+-- For a cache that is valid up to a page id: the cache epoch, the server, the newest page id, and
+-- the simhashes added since.
 SELECT
     (
         SELECT coalesce(pg_catalog.sum(l.epoch), 0)

@@ -20,7 +20,7 @@ ORDER BY distance IS NULL, page_id
 LIMIT %(batch)s
 
 -- pages_of_run --
--- In the order of the ids from where the last batch ended, so that nothing is read twice.
+-- By ids, from the end of the last batch, so that nothing is read twice.
 SELECT p.page_id
 FROM pgsimhash.runs AS r
 JOIN pgsimhash.pages AS p
@@ -42,7 +42,7 @@ FROM pgsimhash._expire_batch(
 )
 
 -- delete_run --
--- Unless its writer went on meanwhile.
+-- Unless its writer continued meanwhile.
 DELETE FROM pgsimhash.runs AS r
 WHERE r.run_id = %(run_id)s
     AND r.collection_id = %(collection_id)s

@@ -43,7 +43,7 @@ WHERE member.pages > 1
 ORDER BY member.simhash, member.page_id
 
 -- first_pages --
--- The first of the present versions with each simhash. BETWEEN is there for the order that only one
+-- The first of the present versions with each simhash. BETWEEN requires an order that only one
 -- index has.
 SELECT q.simhash, p.url, p.title
 FROM pg_catalog.unnest(%(simhashes)s::bigint[]) AS q (simhash)
@@ -83,8 +83,8 @@ JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.oid = %(table)s::oid
 
 -- saved_columns --
--- The columns of the table that is filled, and whether those of the one to be replaced are the same;
--- no row where there is none.
+-- The columns of the filled table, and whether the table to be replaced has the same; no row
+-- if it does not exist.
 SELECT
     (
         SELECT pg_catalog.array_agg(n.attname::text ORDER BY n.attnum)
@@ -109,11 +109,11 @@ FROM pg_catalog.pg_class AS c
 WHERE c.oid = pg_catalog.to_regclass(%(table)s::text)::pg_catalog.oid
 
 -- keep_table --
--- So that its columns stay as they are; who reads it need not wait.
+-- Keeps its columns unchanged without blocking readers.
 LOCK TABLE {table} IN ACCESS SHARE MODE
 
 -- hold_rows --
--- In this order readers see the old rows until the commit, and no other replaces them meanwhile.
+-- Readers see the old rows until the commit, and nobody else replaces them meanwhile.
 LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE
 
 -- clear_rows --
@@ -126,7 +126,7 @@ INSERT INTO {table} ({columns}) SELECT {columns} FROM {filled}
 DROP TABLE {filled}
 
 -- present_simhashes --
--- The simhash of the present version of each URL that is known.
+-- The simhash of the present version of each known URL.
 SELECT u.url, p.simhash
 FROM pg_catalog.unnest(%(urls)s::text[]) AS u (url)
 CROSS JOIN LATERAL (

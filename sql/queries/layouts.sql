@@ -6,8 +6,8 @@ JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = 'pgsimhash.collections'::regclass::oid AND a.attname = 'layout'
 
 -- act_as_owner --
--- Until the transaction ends; returns the role before. What is created then belongs to the schema's
--- owner, and others have the rights to it that he gave them by default.
+-- Until the transaction ends; returns the previous role. New objects belong to the schema's
+-- owner, with the owner's default privileges for others.
 SELECT
     pg_catalog.current_setting('role'),
     pg_catalog.set_config('role', pg_catalog.pg_get_userbyid(n.nspowner)::text, true)
@@ -26,17 +26,17 @@ SELECT indexed FROM pgsimhash.layouts WHERE name = %(layout)s
 UPDATE pgsimhash.layouts SET indexed = true WHERE name = %(layout)s
 
 -- indexes --
--- What an interrupted CREATE INDEX CONCURRENTLY leaves behind, and what is complete.
+-- The indexes, including invalid ones of an interrupted CREATE INDEX CONCURRENTLY.
 SELECT c.relname, i.indisvalid
 FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid
 WHERE i.indrelid = pg_catalog.to_regclass(%(table)s::text)::oid
 
 -- lock_layout --
--- A collection that sets out for the layout refers to this row, and so waits.
+-- A new collection of the layout refers to this row, and so waits.
 SELECT FROM pgsimhash.layouts WHERE name = %(layout)s FOR UPDATE
 
 -- collections_made --
--- The collections of a layout that are being made, and what they are made from.
+-- The collections of a layout that are being built, and their sources.
 SELECT c.name, s.name
 FROM pgsimhash.rebuilds AS r
 JOIN pgsimhash.collections AS c USING (collection_id)

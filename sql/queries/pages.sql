@@ -1,6 +1,6 @@
 -- page --
--- The present version of a page; of a page that is not known a row of nothing, and no row where
--- there is no collection of the name.
+-- The present version of a page; a row of NULLs if the page is unknown, and no row if
+-- the collection does not exist.
 SELECT
     p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
     p.html_bytes, original.url AS duplicate_of, p.distance, p.structure, p.markdown,
@@ -20,7 +20,7 @@ LEFT JOIN pgsimhash.last_seen AS s
 WHERE c.name = %(collection)s
 
 -- sample --
--- Some of the present versions, the same ones for the same seed.
+-- A sample of the present versions, reproducible by the seed.
 SELECT p.url, p.simhash, p.title
 FROM pgsimhash.pages AS p
 WHERE p.collection_id = %(collection_id)s
@@ -34,7 +34,7 @@ ORDER BY pg_catalog.hashint8extended(p.page_id, %(seed)s::bigint), p.page_id
 LIMIT %(size)s
 
 -- known_simhashes --
--- Those of the present versions of some pages.
+-- The simhashes of the present versions of some pages.
 SELECT q.url, p.simhash
 FROM pg_catalog.unnest(%(urls)s::text[]) AS q (url)
 CROSS JOIN LATERAL (
@@ -46,7 +46,7 @@ CROSS JOIN LATERAL (
 ) AS p
 
 -- versions --
--- All versions of a page in the order in which they came.
+-- All versions of a page in order of arrival.
 SELECT p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.title,
     p.structure, p.html_bytes, CASE WHEN %(markdown)s THEN p.markdown END AS markdown
 FROM pgsimhash.pages AS p
@@ -56,7 +56,7 @@ WHERE p.collection_id = %(collection_id)s AND p.url = %(url)s
 ORDER BY p.page_id
 
 -- newest_versions --
--- The newest versions of a page in the order in which they came.
+-- The newest versions of a page in order of arrival.
 SELECT p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.title,
     p.structure, p.html_bytes, NULL AS markdown
 FROM (
@@ -71,7 +71,7 @@ LEFT JOIN pgsimhash.last_seen AS s
 ORDER BY p.page_id
 
 -- explained_page --
--- The present version of a page, with what an explanation of a match takes.
+-- The present version of a page, with the values for an explanation.
 SELECT url, simhash, fetched_at, title, structure, signature_high, signature_low, markdown
 FROM pgsimhash.pages
 WHERE collection_id = %(collection_id)s AND url = %(url)s
@@ -79,7 +79,7 @@ ORDER BY page_id DESC
 LIMIT 1
 
 -- stored_pages --
--- Versions of a collection's pages, in the order in which they came.
+-- Versions of a collection's pages, in order of arrival.
 SELECT
     p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
     p.html_bytes, p.structure, p.signature_high, p.signature_low,
@@ -100,8 +100,8 @@ FROM pgsimhash.collections
 WHERE collection_id = %(collection_id)s
 
 -- visits --
--- When the versions of a page came and were last met, in the order in which they came; a row of
--- nothing where it is not known, and no row where there is no collection of the name.
+-- When the versions of a page arrived and were last seen, in order of arrival; a row of
+-- NULLs if the page is unknown, and no row if the collection does not exist.
 SELECT p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at
 FROM pgsimhash.collections AS c
 LEFT JOIN pgsimhash.pages AS p ON p.collection_id = c.collection_id AND p.url = %(url)s

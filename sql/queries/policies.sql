@@ -7,7 +7,7 @@ WHERE collection_id = %(collection_id)s
 ORDER BY host COLLATE "C", path COLLATE "C"
 
 -- settings_for --
--- Whether there are policies at all, and what they say about URLs.
+-- Whether there are any policies, and their settings for URLs.
 SELECT
     e.policies, s.url_numbers, s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link,
     s.max_copies, s.min_tokens, s.expire_after

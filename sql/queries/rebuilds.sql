@@ -64,7 +64,7 @@ WHERE s.collection_id = %(source_id)s AND NOT EXISTS (
 ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
 
 -- copy_standalone_simhashes --
--- Of a slice of the source's first index: all, or those that are missing.
+-- From a slice of the source's first index: all, or only the missing ones.
 SELECT
     pgsimhash._advance_epoch(%(collection_id)s::integer),
     pgsimhash._put_simhashes(%(collection_id)s::integer, o.simhashes, true)
@@ -83,7 +83,7 @@ FROM (
 WHERE o.simhashes IS NOT NULL
 
 -- drop_standalone_simhashes --
--- Those that were deleted from the source.
+-- Simhashes that were deleted from the source.
 SELECT pgsimhash._drop_simhashes(%(collection_id)s::integer, ARRAY(
     SELECT t.simhash
     FROM {walked} AS t
@@ -97,7 +97,7 @@ SELECT pgsimhash._drop_simhashes(%(collection_id)s::integer, ARRAY(
 ), true)
 
 -- next_page --
--- The next page of some collections, NULL where none is to come.
+-- The next page of some collections, NULL if there is none.
 SELECT pg_catalog.min(n.page_id)
 FROM pg_catalog.unnest(%(collection_ids)s::integer[]) AS c (collection_id)
 CROSS JOIN LATERAL (
@@ -107,7 +107,7 @@ CROSS JOIN LATERAL (
 ) AS n
 
 -- policies_beyond --
--- The policies of one collection that ask for more than the layout of another answers.
+-- The policies of one collection with a distance that the layout of another does not support.
 SELECT
     p.host || CASE p.path WHEN '*' THEN '' ELSE p.path END AS pattern, p.distance, l.name,
     l.largest_distance

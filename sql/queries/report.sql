@@ -1,5 +1,5 @@
 -- report_distances --
--- The versions that duplicated a known page when they came in, by how many bits.
+-- The versions that duplicated a known page when they arrived, by distance.
 SELECT distance, pg_catalog.count(*) AS pages
 FROM pgsimhash.pages
 WHERE collection_id = %(collection_id)s AND distance IS NOT NULL
@@ -22,7 +22,7 @@ ORDER BY duplicates DESC, pages DESC, host
 LIMIT %(limit)s
 
 -- report_changed --
--- The pages whose content moved by the most bits, added up from version to version; all_urls
+-- The pages whose content changed by the most bits, summed over versions; all_urls
 -- counts those with more than one version.
 SELECT
     url, pg_catalog.sum(moved)::bigint AS moved, pg_catalog.count(*) + 1 AS versions,

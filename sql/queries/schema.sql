@@ -20,8 +20,8 @@ SELECT EXISTS (
 SELECT version_num FROM pgsimhash.alembic_version
 
 -- pin_search_path --
--- For the transaction or the session, and keeps the caller's. Nothing here can be hijacked: it is
--- parsed while the caller's search_path still counts.
+-- For the transaction or the session; it saves the caller's. Nothing here can be hijacked, although it is
+-- parsed under the caller's search_path.
 SELECT
     pg_catalog.set_config(
         'pgsimhash_caller.search_path', pg_catalog.current_setting('search_path'), %(local)s

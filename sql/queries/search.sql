@@ -1,8 +1,8 @@
 -- find --
--- Every match with the page that brought it first, of those on the host and since the time asked
--- for. A match beyond 5 bits must have a signature like the query's, where both have one.
--- BETWEEN is there for the order that only one index has: where many pages share a simhash, the
--- planner would rather walk another one.
+-- Every match with its first page, optionally of those on a host or since a time. A match
+-- beyond 5 bits must have a signature like the query's, if both have one.
+-- BETWEEN requires an order that only one index has: if many pages share a simhash, the
+-- planner would choose another one.
 SELECT m.simhash, m.distance, p.url, p.title
 FROM pgsimhash.near_duplicates(
     %(simhash)s::bigint, %(distance)s::integer,
@@ -37,7 +37,7 @@ ORDER BY m.distance, m.simhash
 LIMIT %(limit)s
 
 -- find_each --
--- As find, for some simhashes at once and whatever page was first.
+-- Like find, for several simhashes at once and without conditions on pages.
 SELECT m.query_number - 1, m.simhash, m.distance, p.url, p.title
 FROM pgsimhash.near_duplicates(
     %(simhashes)s::bigint[], %(distance)s::integer,
@@ -64,8 +64,8 @@ FROM pgsimhash._near_pages(
 ORDER BY distance, page_id
 
 -- near_pages_of_url --
--- Every other page near the present version of a URL, a row of nothing where there is none, and no
--- row where the URL is not known.
+-- Every other page near the present version of a URL, a row of NULLs if there is none, and no
+-- row if the URL is unknown.
 SELECT n.url, n.title, n.simhash, n.distance, n.fetched_at, n.page_id
 FROM (
     SELECT
@@ -93,7 +93,7 @@ FROM pgsimhash.near_duplicates(
 ORDER BY query_number, distance, simhash
 
 -- simhashes_there --
--- Which of some simhashes a collection has.
+-- The simhashes of an array that a collection has.
 SELECT m.simhash
 FROM pgsimhash.collections AS c
 CROSS JOIN LATERAL pgsimhash.near_duplicates(%(simhashes)s::bigint[], 0, c.name) AS m

@@ -1,5 +1,5 @@
 -- sources --
--- A single page that was deleted since is not stored.
+-- A single page that was deleted since counts as not stored.
 SELECT s.path, s.size, s.modified_ns, s.last_record, s.failed, s.page_id
 FROM pgsimhash.sources AS s
 WHERE s.collection_id = %(collection_id)s
@@ -13,7 +13,7 @@ WHERE s.collection_id = %(collection_id)s
     )
 
 -- see_pages --
--- Those that are still there.
+-- Only those that still exist.
 SELECT pgsimhash._see_pages(
     %(collection_id)s::integer,
     ARRAY(
@@ -40,5 +40,5 @@ ON CONFLICT (collection_id, path) DO UPDATE SET
     page_id = excluded.page_id
 
 -- forget_archives --
--- Nobody knows which of their records the run stored. Files of one page go by their page_id.
+-- Which of their records the run stored is unknown. Files with one page have its page_id.
 DELETE FROM pgsimhash.sources WHERE collection_id = %(collection_id)s AND page_id IS NULL

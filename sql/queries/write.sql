@@ -2,7 +2,7 @@
 SELECT pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('pgsimhash.runs', 'run_id'))
 
 -- batch_stored --
--- A page_id that was rolled back may be drawn again by a server that was promoted.
+-- A promoted server may assign a rolled-back page_id again.
 SELECT CASE WHEN %(run_id)s::bigint IS NULL THEN EXISTS (
     SELECT FROM pgsimhash.pages
     WHERE collection_id = %(collection_id)s

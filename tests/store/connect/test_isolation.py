@@ -102,7 +102,7 @@ def test_a_simhash_that_a_writer_just_used_stays_findable(filled: str) -> None:
         old.isolation_level = IsolationLevel.REPEATABLE_READ
         store = connect(old)
         writer.add("https://b.example/1", 1)
-        with pytest.raises(pgsimhash.StoreError, match="what other writers do is missed"):
+        with pytest.raises(pgsimhash.StoreError, match="misses changes of other writers"):
             store.delete("https://a.example/1")
         old.rollback()
         old.isolation_level = IsolationLevel.READ_COMMITTED

@@ -90,7 +90,7 @@ def test_contradictions_are_refused(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, 5)]))
     maintenance.mark(store, A, B, same=True)
     maintenance.mark(store, B, C, same=True)
-    with pytest.raises(ArgumentError, match="are the same; take one of them back"):
+    with pytest.raises(ArgumentError, match="are the same; remove one of them"):
         maintenance.mark(store, A, C, same=False)
     maintenance.mark(store, C, D, same=False)
     with pytest.raises(ArgumentError, match=f"{C} and {D} are different"):

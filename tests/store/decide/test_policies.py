@@ -399,7 +399,7 @@ class TestRefusals:
             maintenance.set_policy(store, "*", PolicySettings(distance=7))
             with (
                 psycopg.connect(dsn) as connection,
-                pytest.raises(psycopg.errors.CheckViolation, match="answers up to 7"),
+                pytest.raises(psycopg.errors.CheckViolation, match="supports up to 7"),
             ):
                 connection.execute("SELECT pgsimhash.set_policy('two', '*', distance => 8)")
             with psycopg.connect(dsn) as connection:

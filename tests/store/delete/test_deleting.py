@@ -333,7 +333,7 @@ class TestExpiry:
         self.fill(store, 100)
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("CALL pgsimhash.expire('default', interval '30 days', 30)")
-            with pytest.raises(psycopg.errors.InvalidParameterValue, match="more than nothing"):
+            with pytest.raises(psycopg.errors.InvalidParameterValue, match="must be positive"):
                 connection.execute("CALL pgsimhash.expire('default', interval '-1 day')")
             with pytest.raises(psycopg.errors.UndefinedObject, match="does not exist"):
                 connection.execute("CALL pgsimhash.expire('nothing', interval '1 day')")

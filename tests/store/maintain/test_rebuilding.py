@@ -142,7 +142,7 @@ def test_only_the_rebuild_writes_to_the_new_collection(dsn: str, full: Store) ->
             lambda: maintenance.set_policy(other, "*", PolicySettings(distance=2)),
             lambda: maintenance.rebuild(other),
         ):
-            with pytest.raises(pgsimhash.CollectionError, match=r"being (built|made) from"):
+            with pytest.raises(pgsimhash.CollectionError, match="being built from"):
                 refused()
 
 

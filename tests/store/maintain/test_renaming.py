@@ -110,7 +110,7 @@ def test_invalid_new_names_are_refused(dsn: str, store: Store) -> None:
         maintenance.rename(store, "other")
     with pytest.raises(pgsimhash.CollectionError, match='"nowhere" does not exist'):
         maintenance.rename(store, "nowhere", swap=True)
-    with pytest.raises(pgsimhash.CollectionError, match="give one that is not empty"):
+    with pytest.raises(pgsimhash.CollectionError, match="is empty; give one"):
         maintenance.rename(store, "")
     assert store.collection == "default"
     with psycopg.connect(dsn) as connection, pytest.raises(psycopg.errors.UndefinedObject):

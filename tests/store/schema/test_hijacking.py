@@ -589,7 +589,7 @@ class TestForeignSchemas:
                 if granted:
                     migrate.upgrade(dsn)
                 else:
-                    with pytest.raises(pgsimhash.SchemaError, match="would run what"):
+                    with pytest.raises(pgsimhash.SchemaError, match="would run code"):
                         migrate.upgrade(dsn)
             finally:
                 connection.execute(sql.SQL("DROP OWNED BY {}").format(member))

@@ -213,7 +213,7 @@ def test_times_that_no_page_was_fetched_at_are_refused(
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("pgsimhash.add_simhashes('default', ARRAY[1, NULL])", "Leave it out"),
+        ("pgsimhash.add_simhashes('default', ARRAY[1, NULL])", "Omit it"),
         ("pgsimhash.mark('default', 'https://a.example/', NULL, true)", "both URLs"),
         (
             "pgsimhash.mark('default', 'https://a.example/', 'https://b.example/', NULL)",
