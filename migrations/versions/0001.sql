@@ -1028,7 +1028,7 @@ BEGIN
         EXCEPTION WHEN lock_not_available THEN
             waited := clock_timestamp() - began;
         END;
-        -- By itself, for Citus: the rest is about this node.
+        -- Separate for Citus: the next statement only reads this node.
         names := (
             SELECT string_agg(format('"%s"', c.name), ', ' ORDER BY c.name)
             FROM pgsimhash.collections AS c
