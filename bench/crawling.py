@@ -2,7 +2,7 @@
 
 python bench/crawling.py [FOLDER] [--dsn DSN] [--pages N] [--rounds N]
 
-The pages are those of FOLDER, or examples/pages with other words in place of every tenth. A server
+The pages are those of FOLDER, or examples/pages with every tenth word replaced. A server
 in another process hands them out on loopback. The same crawl is made in three ways that take turns,
 each in a process of its own: alone; with the pipeline of pgsimhash.scrapy over what only extracts
 and answers; with its store. No item is dropped. The medians count, of the seconds and of the

@@ -4,7 +4,7 @@ python bench/hostile.py [--sizes 10] [--times N] [--all-schemes] [--kinds WORD] 
 python bench/hostile.py --pairs 100 [--jobs N]
 python bench/hostile.py --run 10000 [--jobs N] [--dsn DSN]
 
-Each page is read by a process of its own, as a worker of `pgsimhash ingest` reads it. Time is that
+Each page is read in a separate process, like a worker of `pgsimhash ingest` reads it. Time is that
 of the processor, the least of N times; memory is the most that the process held beyond what it
 held after an ordinary page, the bytes of the page among it. Sizes are in MB.
 

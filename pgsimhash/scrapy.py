@@ -93,7 +93,7 @@ class _Component:
         """Return the store's verdict and count it; on an error, log it and return None."""
         try:
             verdict = await asyncio.wrap_future(self._store.ask(page))
-        except Exception as error:  # errors of the store never lose a page
+        except Exception as error:  # errors of the store must not lose a page
             expected = isinstance(error, StoreError)
             _logger.error("no verdict about %s: %s", page.url, error, exc_info=not expected)
             self._count("unanswered")

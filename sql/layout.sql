@@ -1,12 +1,12 @@
 ## Rendered for each block layout that is deployed, by pgsimhash.statements; tables.sql has the table
-## of the default layout as this renders it. Each part is a def of its own.
+## of the default layout as this renders it. Each part is a separate def.
 <%doc>The prefix of a simhash: the leading blocks of a permutation, moved together.</%doc>
 <%def name="prefix(permutation, simhash)" filter="trim">
 % for block, position in permutation.places:
 ${"" if loop.first else " | "}${"(" if position else ""}((${simhash} >> ${block.shift}) & ${block.mask})${f" << {position})" if position else ""}\
 % endfor
 </%def>
-<%doc>What a prefix column holds: the prefix, with the collection's number above it.</%doc>
+<%doc>The value of a prefix column: the prefix, with the collection's id above it.</%doc>
 <%def name="scoped_prefix(permutation)" filter="trim">
 (collection_id::bigint << ${collection_shift}) | ${prefix(permutation, "simhash")}
 </%def>
@@ -42,7 +42,7 @@ CREATE INDEX${" CONCURRENTLY" if concurrently else ""} ${layout.table}_${permuta
 % endfor
 </%def>
 
-<%doc>What makes the table one of a layout: its row in layouts.</%doc>
+<%doc>The row of the layout in the table layouts.</%doc>
 <%def name="row()">
 INSERT INTO pgsimhash.layouts (name, suffix, indexed, largest_distance, prefix_bits)
 VALUES (
@@ -51,7 +51,7 @@ VALUES (
 );
 </%def>
 
-<%doc>Lookups, and below them what they are made of.</%doc>
+<%doc>Lookups, and the parts of their bodies.</%doc>
 <%def name="settings()">
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -61,7 +61,7 @@ VALUES (
     SET enable_bitmapscan = off
     SET max_parallel_workers_per_gather = 0\
 </%def>
-<%doc>What the function probes returns, without calling it: that takes a third of a lookup.</%doc>
+<%doc>The result of the function probes without a call, which would take a third of a lookup.</%doc>
 <%def name="probes(permutation, into)">\
     own_prefix := pgsimhash.prefix${layout.suffix}(query, ${permutation.number}, own_id);
     IF radii[${permutation.number}] = 0 THEN
@@ -101,7 +101,7 @@ VALUES (
         PERFORM pgsimhash._check_lookup(max_distance, '${layout.name}', ${nulls});
     END IF;\
 </%def>
-<%doc>The lookup of one simhash; search.sql has that of the default layout, written out.</%doc>
+<%doc>The lookup of one simhash; search.sql has the one of the default layout.</%doc>
 <%def name="lookup()">
 CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'

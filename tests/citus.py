@@ -1,4 +1,4 @@
-"""A Citus cluster for the tests: a fresh database on each node, in place of one on one server."""
+"""A Citus cluster for the tests: a new database on each node, instead of one on a single server."""
 
 from __future__ import annotations
 

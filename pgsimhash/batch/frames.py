@@ -299,7 +299,7 @@ def _checked_frame(frame: object) -> nw.DataFrame[Any]:
     try:
         native: nw.DataFrame[Any] = nw.from_native(cast(Any, frame), eager_only=True)
         names = native.columns
-    except Exception as error:  # narwhals has classes of its own for each
+    except Exception as error:  # narwhals has a class for each
         raise ArgumentError(
             "invalid_frame",
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "

@@ -153,7 +153,7 @@ def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = N
     limit = check_distance(distance, DISTANCE_MAX)
     is_small = len(asked) <= _FEW
     index = BlockIndex(asked[:0] if is_small else asked)
-    if is_small:  # what is added to an index, and is little, is compared one by one
+    if is_small:  # few simhashes added to an index are compared one by one
         index.add(asked)
 
     def wanted(least: int, most: int) -> bool:

@@ -27,7 +27,7 @@ class CollectionName(StringParamType):
         """Return the collections with this prefix; none if the database does not answer."""
         try:
             names = _collections(ctx.params)
-        except Exception:  # the shell is no place for messages
+        except Exception:  # completion must not print messages
             return []
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 

@@ -84,7 +84,7 @@ def find(
     """
     url = is_url(what)
     if not url:
-        as_simhash(what)  # what is none of the three needs no database
+        as_simhash(what)  # invalid arguments need no database
     matches: Sequence[Match | NearPage]
     with connect(dsn, collection=collection, create=False) as store:
         if url:

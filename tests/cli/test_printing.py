@@ -295,7 +295,7 @@ def test_log_records_of_libraries_and_uncaught_errors_are_escaped() -> None:
 def test_only_one_module_prints() -> None:
     """So other modules cannot print deleted names at all."""
     for path in sorted((ROOT / "pgsimhash" / "cli").glob("*.py")):
-        if path.name in ("printing.py", "__init__.py"):  # the latter prints a line of its own
+        if path.name in ("printing.py", "__init__.py"):  # the latter prints one line itself
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
