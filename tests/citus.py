@@ -1,4 +1,4 @@
-"""A Citus cluster for the tests: a new database on each node, instead of one on a single server."""
+"""A Citus cluster for the tests: a new database on each node, not on a single server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fresh_cluster(nodes: Sequence[str], template: str | None = None) -> Iterator
         _execute(
             node,
             f"CREATE DATABASE {name} TEMPLATE {template or 'template0'}",
-            # Which are not copied.
+            # Settings of a database are not copied.
             f"ALTER DATABASE {name} SET citus.allow_nested_distributed_execution TO on",
             f"ALTER DATABASE {name} SET citus.propagate_set_commands TO local",
         )
@@ -57,7 +57,7 @@ def fresh_cluster(nodes: Sequence[str], template: str | None = None) -> Iterator
 
 
 def _close(nodes: Sequence[str], name: str) -> None:
-    """Let nobody connect to a database, so that it can be copied: Citus has a process in each."""
+    """Refuse connections to a database, to copy it; Citus has a background process in each."""
     for node in nodes:
         _execute(
             node,
@@ -68,7 +68,7 @@ def _close(nodes: Sequence[str], name: str) -> None:
 
 
 def _join(nodes: Sequence[str]) -> None:
-    """Let the databases of the nodes know one another."""
+    """Join the databases of the nodes to one cluster."""
     coordinator, *others = nodes
     for node in nodes:
         _execute(node, "CREATE EXTENSION citus")
