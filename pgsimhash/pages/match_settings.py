@@ -61,8 +61,8 @@ class MatchSettings:
         canonical_link: whether a page duplicates the page that its ``rel=canonical`` names, at any
             distance. The latter must be known before, on the same host, a subdomain of it, or the
             reverse. Off by default: many sites name their front page everywhere.
-        max_copies: how many near-duplicates of a page are worth keeping: a duplicate is, while it has
-            fewer eligible originals.
+        max_copies: the number of near-duplicates worth keeping: a duplicate is, while it has fewer
+            eligible originals.
         min_tokens: the fewest words of a page that is stored.
     """
 
