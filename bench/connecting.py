@@ -1,11 +1,11 @@
-"""What it takes to come by SQLAlchemy or asyncio, beside psycopg alone.
+"""Measure stores over SQLAlchemy and asyncio, relative to psycopg alone.
 
     python bench/connecting.py [--rows 100000] [--dsn ...]
 
-Adds pages through a psycopg connection and a Session of SQLAlchemy, in batches and alone, and
-looks simhashes up on one connection, and with 16 tasks on a pool: on the server as it is, and as if
-a network were between, by a relay in a process of its own that holds back what passes. Rounds
-alternate; medians and ratios are printed.
+Adds pages through a psycopg connection and a Session of SQLAlchemy, in batches and one by one.
+Looks up simhashes on one connection, and with 16 tasks on a pool. Each is measured on the server
+directly, and through a relay process that delays data like a network. Rounds alternate; medians and
+ratios are printed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""What a Scrapy crawl of local pages loses to the store.
+"""Measure how much a store slows down a Scrapy crawl of local pages.
 
-python bench/crawling.py [FOLDER] [--dsn DSN] [--pages N] [--rounds N]
+    python bench/crawling.py [FOLDER] [--dsn DSN] [--pages N] [--rounds N]
 
-The pages are those of FOLDER, or examples/pages with every tenth word replaced. A server
-in another process hands them out on loopback. The same crawl is made in three ways that take turns,
-each in a process of its own: alone; with the pipeline of pgsimhash.scrapy over what only extracts
-and answers; with its store. No item is dropped. The medians count, of the seconds and of the
-processor's seconds in the crawling process. Without --dsn an embedded server is started in a
-temporary folder.
+The pages are those of FOLDER, or examples/pages with every tenth word replaced. A server in another
+process serves them on loopback. The same crawl alternates between three ways, each in a separate
+process: alone; with the pipeline of pgsimhash.scrapy over a store that only reads pages; and with a
+real store. No item is dropped. The results are medians of the wall time and of the CPU time of the
+crawling process. Without --dsn an embedded server is started in a temporary folder.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What a dry run of a verdict costs over the lookup in it.
+"""Measure the cost of a dry run of a verdict, relative to its lookup.
 
-python bench/deciding.py FOLDER [--dsn DSN] [--rows N] [--rounds N]
+    python bench/deciding.py FOLDER [--dsn DSN] [--rows N] [--rounds N]
 
-Every page under FOLDER is decided about, and fingerprinted and looked up, in turns: once from the
-bytes on, as a crawler would, and once for the statements alone. The collection holds random
-simhashes besides the pages.
+Every page under FOLDER is decided about, and fingerprinted and looked up, alternately: once from
+its bytes, like in a crawler, and once for the statements alone. The collection has random simhashes
+besides the pages.
 """
 
 from __future__ import annotations

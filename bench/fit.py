@@ -1,19 +1,19 @@
-"""Fit the coefficients of block weights, and say what to expect of them on other sites.
+"""Fit the coefficients of block weights, and estimate their quality on other sites.
 
-``python bench/fit.py FOLDER ...`` takes the sets that bench/quality.py takes. Sources are dealt
-into folds; the pages of a fold are judged by coefficients fitted without any page of its sources.
+``python bench/fit.py FOLDER ...`` takes the sets of bench/quality.py. Sources are divided into
+folds; the pages of a fold are evaluated with coefficients fitted without any page of its sources.
 Then all are fitted together, and the coefficients are printed as ``COEFFICIENTS`` of
-``pgsimhash/html/weights.py`` has them (``--write`` puts them there). Besides the labelled pages
-there are made ones (bench/made_pages.py), which count little: they are there for index pages with
+``pgsimhash/html/weights.py`` (``--write`` writes them there). In addition to the labelled pages
+there are generated ones (bench/made_pages.py) with a small weight: they represent index pages with
 a footer of prose, of which the sets have few.
 
-What is maximised is the expected share of copies found at 3, 5 and 8 bits, less the expected false
-matches (bench/fitting.py). Sources count by the root of their pairs, coefficients are held near
-values set by hand. ``--tried`` also fits with other settings, for comparison; the tables of what is
-expected are more exact than those of the simhashes, which have the noise of 64 bits.
+The fit maximizes the expected share of copies found at 3, 5 and 8 bits, less the expected false
+matches (bench/fitting.py). Sources count by the root of their pairs, and coefficients are held near
+values set by hand. ``--tried`` also fits with other settings, for comparison. The tables of
+expectations are more exact than those of the simhashes, which have the noise of 64 bits.
 
-``--simhashes FILE`` writes the left-out simhashes for ``bench/quality.py --left-out``. It takes
-scipy, and 4 GB for two sets of 5,000 pages; ``--jobs`` folds at a time.
+``--simhashes FILE`` writes the left-out simhashes for ``bench/quality.py --left-out``. It needs
+scipy, and 4 GB for two sets of 5,000 pages; ``--jobs`` folds run at a time.
 """
 
 from __future__ import annotations

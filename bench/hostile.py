@@ -1,18 +1,18 @@
-"""How long hostile pages take to read, and how much memory: the worst of some two hundred kinds.
+"""Measure the time and memory to read hostile pages: the worst of some two hundred kinds.
 
-python bench/hostile.py [--sizes 10] [--times N] [--all-schemes] [--kinds WORD] [--worst N]
-python bench/hostile.py --pairs 100 [--jobs N]
-python bench/hostile.py --run 10000 [--jobs N] [--dsn DSN]
+    python bench/hostile.py [--sizes 10] [--times N] [--all-schemes] [--kinds WORD] [--worst N]
+    python bench/hostile.py --pairs 100 [--jobs N]
+    python bench/hostile.py --run 10000 [--jobs N] [--dsn DSN]
 
-Each page is read in a separate process, like a worker of `pgsimhash ingest` reads it. Time is that
-of the processor, the least of N times; memory is the most that the process held beyond what it
-held after an ordinary page, the bytes of the page among it. Sizes are in MB.
+Each page is read in a separate process, like in a worker of `pgsimhash ingest`. Time is CPU time,
+the minimum of N runs. Memory is the maximum of the process above its memory after an ordinary page,
+including the bytes of the page. Sizes are in MB.
 
-With --pairs, pages of all pairs of tags, each in a few shapes, are read at 0.2 MB first, which
-takes an hour, and then the slowest of them as the others.
+With --pairs, pages of all pairs of tags, each in a few shapes, are first read at 0.2 MB, which
+takes an hour. Then the slowest of them are read like the others.
 
 With --run, pages of all kinds in turn, of 1 kB to 1 MB and now and then 10, are ingested in one
-run, and every one is counted: the run fails if one has neither a verdict nor a failure.
+run, and all are counted: the run fails if one has neither a verdict nor a failure.
 """
 
 from __future__ import annotations
