@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,10 +29,6 @@ OCCURRENCES: Final = {
 
 EVENED: Final = 0.1
 """A feature with this sum of weights has half of the largest weight in a signature."""
-
-_KNOWN_MAX: Final = 1 << 16
-_KNOWN_LENGTH: Final = 32
-"""How many words are remembered, about 15 MB at most, and their longest."""
 
 _SINGLES: Final = np.array([*OCCURRENCES.values()][:4])
 _PAIRS: Final = np.array([*OCCURRENCES.values()][4:])
@@ -115,7 +110,7 @@ class BlockWeights:
         The result is that of a call and :func:`murmur3_64_of_words`, in less time.
         """
         singles, (first, second), sums = self._weigh(said)
-        hashes = _hashes_of(said.vocabulary)
+        hashes = murmur3_64(said.vocabulary)
         return HashedFeatures(
             np.concatenate((hashes[singles], pair_hashes(hashes[first], hashes[second]))),
             self._damped(sums),
@@ -144,27 +139,6 @@ class BlockWeights:
             (sums[singles], np.add.reduceat(own[order], starts) if len(starts) else ())
         )
         return singles, np.divmod(pairs[starts], max(size, 1)), sums
-
-
-class _KnownHashes(dict[str, bytes]):
-    """The hashes of words: most words of a page occur on others."""
-
-    def __missing__(self, word: str) -> bytes:
-        digest = mmh3.mmh3_x64_128_digest(word.encode("utf-8", "replace"))[:8]
-        if len(self) >= _KNOWN_MAX:
-            self.clear()
-        if len(word) <= _KNOWN_LENGTH:
-            self[word] = digest
-        return digest
-
-
-_HASHES: Final = _KnownHashes()
-
-
-def _hashes_of(vocabulary: list[str]) -> Hashes:
-    """Return ``murmur3_64(vocabulary)``."""
-    joined = b"".join(map(_HASHES.__getitem__, vocabulary))
-    return np.frombuffer(joined, "<u8").astype(np.uint64, copy=False)
 
 
 def words_of(article: Article) -> WeightedWords:
