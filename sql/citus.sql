@@ -8,7 +8,6 @@ DO $$
 DECLARE
     version constant text := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = 'citus');
     present constant name := (SELECT n.nspname FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
-    refusal text;
 BEGIN
     IF version IS NULL THEN
         RAISE EXCEPTION 'the database % has no extension citus', current_database()
@@ -26,24 +25,24 @@ BEGIN
             USING HINT = 'Give another name (--schema), or drop it first.';
     END IF;
     -- Functions of the schema read its tables on the node that has them, and lock timeouts must
-    -- apply there.
-    SELECT r.result INTO refusal
+    -- apply there. Some versions of Citus set this on all nodes at once, and refuse it on a worker.
+    PERFORM run_command_on_all_nodes(format('ALTER DATABASE %I SET %s', current_database(), s.setting))
     FROM unnest(ARRAY[
         'citus.allow_nested_distributed_execution TO on', 'citus.propagate_set_commands TO local'
-    ]) AS s (setting)
-    CROSS JOIN LATERAL run_command_on_all_nodes(
-        format('ALTER DATABASE %I SET %s', current_database(), s.setting)
-    ) AS r
-    WHERE NOT r.success
-        AND (
-            current_setting('citus.allow_nested_distributed_execution', true) IS DISTINCT FROM 'on'
-            OR current_setting('citus.propagate_set_commands', true) IS DISTINCT FROM 'local'
-        )
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'a node of the Citus cluster refuses: %', refusal
+    ]) AS s (setting);
+    IF EXISTS (
+        SELECT
+        FROM run_command_on_all_nodes(
+            'SELECT string_agg(s.setconfig::text, '','') FROM pg_db_role_setting AS s '
+            'JOIN pg_database AS d ON d.oid = s.setdatabase WHERE d.datname = current_database()'
+        ) AS r
+        WHERE strpos(r.result, 'citus.allow_nested_distributed_execution=on') = 0
+            OR strpos(r.result, 'citus.propagate_set_commands=local') = 0
+            OR r.result = ''
+    ) THEN
+        RAISE EXCEPTION 'a node of the Citus cluster does not have the settings that functions need'
             USING HINT = format(
-                'Run this on each node, as the owner of the database: ALTER DATABASE %1$I SET '
+                'Run this as the owner of the database, on each node: ALTER DATABASE %1$I SET '
                 'citus.allow_nested_distributed_execution TO on; ALTER DATABASE %1$I SET '
                 'citus.propagate_set_commands TO local.', current_database()
             );

@@ -54,11 +54,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
 
 
+_WAITING = (
+    "SELECT sum(result::integer) FROM run_command_on_all_nodes("
+    "'SELECT count(*) FROM pg_locks WHERE NOT granted')"
+    if os.environ.get("PGSIMHASH_TEST_CITUS_DSN")
+    else "SELECT count(*) FROM pg_locks WHERE NOT granted"
+)
+
+
 def wait_for_a_lock(dsn: str) -> None:
     """Wait until some session waits for another one."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         for _ in range(600):
-            waiting = connection.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            waiting = connection.execute(_WAITING)
             if waiting.fetchone() != (0,):
                 return
             connection.execute("SELECT pg_sleep(0.1)")
