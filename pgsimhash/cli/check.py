@@ -18,7 +18,7 @@ from pgsimhash.store import connect
 @dsn_option
 @click.pass_context
 def check(context: click.Context, collection: str | None, repair: bool, dsn: str | None) -> None:
-    """Verify that the rows of collections agree, and repair them with --repair.
+    """Check the rows of collections, and repair them with --repair.
 
     Prints a JSON line for each row that contradicts others: "reason" is a code, "repair" says how
     --repair changes the row. Writers can continue meanwhile.

@@ -42,7 +42,7 @@ def list_collections(dsn: str | None) -> None:
 )
 @dsn_option
 def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
-    """Change a collection's distance and what it keeps.
+    """Change the settings of a collection.
 
     Existing verdicts stay; `collection rebuild --reevaluate` repeats them. Prints the collection as
     a JSON line.
@@ -59,7 +59,7 @@ def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: st
 @yes_option
 @dsn_option
 def delete_one(name: str, yes: bool, dsn: str | None) -> None:
-    """Delete a collection and all in it: pages, simhashes, policies, marks and runs.
+    """Delete a collection and everything in it: pages, simhashes, policies, marks and runs.
 
     Asks first, or needs --yes without a terminal. It is one transaction, so Ctrl-C leaves
     everything unchanged. Prints a JSON line with the number of deleted versions.
@@ -67,6 +67,6 @@ def delete_one(name: str, yes: bool, dsn: str | None) -> None:
     with database.checked_connection(dsn) as connection:
         if not yes:
             database.open_collection(connection, name, create=False)
-            confirm(f"Delete collection {printable(name)!r} and all in it?")
+            confirm(f"Delete collection {printable(name)!r} and everything in it?")
         pages = maintenance.delete_collection(connection, name)
     print_json({"collection": name, "pages": pages})

@@ -143,9 +143,9 @@ collection = LazyGroup(
         "Commands": {
             "list": Entry("collections:list_collections", "List the collections"),
             "create": Entry("layouts:create", "Create a collection"),
-            "set": Entry("collections:set_one", "Change a collection's distance and what it keeps"),
+            "set": Entry("collections:set_one", "Change the settings of a collection"),
             "rename": Entry("rebuild:rename", "Rename a collection"),
-            "delete": Entry("collections:delete_one", "Delete a collection and all in it"),
+            "delete": Entry("collections:delete_one", "Delete a collection and everything in it"),
             "plan": Entry("layouts:plan", "Compare what the layouts cost"),
             "rebuild": Entry(
                 "rebuild:rebuild", "Rebuild a collection with another layout, scheme or settings"
@@ -198,7 +198,7 @@ _SECTIONS = {
         "status": Entry("admin:status", "Show what every collection holds"),
         "delete": Entry("delete:delete", "Delete a page, or all pages of a host"),
         "expire": Entry("delete:expire", "Delete versions that were not seen for some time"),
-        "check": Entry("check:check", "Verify that the rows of collections agree, and repair them"),
+        "check": Entry("check:check", "Check the rows of collections, and repair them"),
         "mark": Entry("marks:mark", "Mark two pages as the same or as different"),
         "migrate": Entry("admin:migrate", "Create or upgrade the schema pgsimhash"),
     },

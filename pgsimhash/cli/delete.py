@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _urls_option = click.option(
     "--urls",
     is_flag=True,
-    help="Also print the deleted URLs, and those that reverted to a version.",
+    help="Also print the deleted URLs, and those with an earlier version now.",
 )
 
 

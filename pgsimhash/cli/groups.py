@@ -83,7 +83,7 @@ def pairs(
 @distance_option("the collection's")
 @cluster_options
 @_table_options
-@parquet_option("the pages of clusters, not to stdout")
+@parquet_option("the pages of clusters to this file instead of stdout")
 @collection_option
 @dsn_option
 def clusters(

@@ -63,10 +63,10 @@ _WHAT_MAX = 200
     type=click.IntRange(1),
     metavar="MB",
     help="The memory limit of a process that reads pages, including some 100 MB that it always"
-    " needs; a page that needs more fails. By default there is no limit. On Linux.",
+    " needs; a page that needs more fails. By default there is no limit. Linux only.",
 )
 @collection_option
-@parquet_option("the verdicts too")
+@parquet_option("the verdicts to this file too")
 @click.option(
     "--reread",
     is_flag=True,
@@ -93,10 +93,10 @@ def ingest(
 ) -> None:
     """Decide for each page whether it is known, and store it.
 
-    PATH is a folder of .html files, such a file, a .jsonl file with "url" and "html" on each line,
-    or a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line per page, and
-    counts skipped files and records on stderr. After Ctrl-C the same command continues: it skips
-    files that are stored and were not modified since.
+    PATH is a folder of .html files, an .html file, a .jsonl file with "url" and "html" on each
+    line, or a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line per page,
+    and counts skipped files and records on stderr. After Ctrl-C the same command continues: it
+    skips files that are stored and were not modified since.
     """
     console = people()
     check_paths(paths)

@@ -186,7 +186,7 @@ def create(
     normalize_urls: bool | None,
     dsn: str | None,
 ) -> None:
-    """Create a collection, if it is not there yet, and print what it is.
+    """Create a collection if it does not exist, and print it as a JSON line.
 
     If it exists with other settings, it is an error that names the command to change them. `ingest
     --create` creates collections too, with the database's default layout.

@@ -129,7 +129,7 @@ def distance_option(shown: str) -> Callable[[Command], Command]:
         "--distance",
         type=Distance(0, _LARGEST),
         show_default=shown,
-        help="The largest number of differing bits of a duplicate, or close (1) or loose (6).",
+        help="The largest number of differing bits, or close (1) or loose (6).",
     )
 
 
