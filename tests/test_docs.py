@@ -121,7 +121,7 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
         ("frames.md", "verdicts.parquet", ["8 clusters", r"\d+ simhashes", r"\d+ were .+", "8 8"]),
         ("maintain.md", "maintenance.undo(", [r"tuesday 1 \['https://example.com/wells'\]"]),
         ("install.md", 'schema="crawl"', ["1 1"]),
-        ("sqlalchemy.md", "sought = pgsimhash", ["1 1"]),
+        ("sqlalchemy.md", "sought = pgsimhash", [r"1 \d"]),
         (
             "sqlalchemy.md",
             "near_duplicates(notes",
