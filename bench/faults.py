@@ -5,6 +5,7 @@
 It runs tests/faults/ with other random moments in each round. For each test it prints the numbers
 of faults and of acknowledged pages; how many of these are lost, repeated or stored with another
 verdict; and the violations that `pgsimhash check` found.
+With PGSIMHASH_TEST_CITUS_DSN it kills processes of that Citus cluster instead, on this machine.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ ROOT = Path(__file__).parent.parent
 def main(rounds: int, jobs: int) -> None:
     """Run the fault tests in rounds, and print the measurements."""
     started = time.monotonic()
+    chosen = ["-n", str(jobs), "tests/faults"]
+    if "PGSIMHASH_TEST_CITUS_DSN" in os.environ:
+        chosen = ["tests/faults/test_citus.py"]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.jsonl"
         report.touch()
@@ -37,7 +41,7 @@ def main(rounds: int, jobs: int) -> None:
             "PGSIMHASH_FAULT_REPORT": str(report),
         }
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-n", str(jobs), "tests/faults"],
+            [sys.executable, "-m", "pytest", "-q", *chosen],
             cwd=ROOT,
             env={**os.environ, **surroundings},
             check=False,

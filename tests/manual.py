@@ -25,6 +25,7 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 NOT_RUN = (
     "./run ",
+    "docker ",
     "python3 -m venv ",
     "pip install ",
     "pgsimhash migrate --dsn ",

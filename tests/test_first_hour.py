@@ -46,7 +46,7 @@ def test_every_step_works(empty: str, tmp_path: Path) -> None:
                 answers = connection.execute(content).fetchall()
         else:
             assert language == "sh"
-            skipped = (*NOT_RUN, "cp -r ", "docker run ", "export ")
+            skipped = (*NOT_RUN, "cp -r ", "export ")
             lines = [line for line in content.splitlines() if not line.startswith(skipped)]
             run_commands(lines, empty, tmp_path)
     verdicts = [line.split()[0] for line in (tmp_path / "crawl.txt").read_text().splitlines()]
