@@ -244,8 +244,8 @@ TEXTS = {"text": ["a b", "c d"]}
             "row 1 of column 'text' must be str or null, not int",
         ),
         (pl.DataFrame({"text": [b"a"]}), "text", {}, "must be str or null, not bytes"),
-        (pl.DataFrame({"text": [1.5]}), "text", {"kind": "html"}, "is str or bytes or null"),
-        (pl.DataFrame({**TEXTS, "reason": ["", ""]}), "text", {}, "a column 'reason' already"),
+        (pl.DataFrame({"text": [1.5]}), "text", {"kind": "html"}, "must be str or bytes or null"),
+        (pl.DataFrame({**TEXTS, "reason": ["", ""]}), "text", {}, "already has a column 'reason'"),
         (pl.DataFrame(TEXTS), "text", {"kind": "pdf"}, "kind must be text or html, not 'pdf'"),
     ],
 )

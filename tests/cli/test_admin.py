@@ -75,7 +75,7 @@ def test_migrate_can_go_back(run: Run, dsn: str) -> None:
 def test_an_unknown_revision_is_an_invalid_option(run: Run) -> None:
     done = run("migrate", "--downgrade", "9999", "--yes")
     assert done.code == 2
-    assert "no revision '9999'; there are: base, 0001" in done.stderr
+    assert "no revision '9999'; it has: base, 0001" in done.stderr
 
 
 def test_migrate_makes_roles_on_request(run: Run, dsn: str) -> None:

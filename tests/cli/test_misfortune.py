@@ -113,7 +113,7 @@ def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, dsn: str) -> None:
             check=False,
         )
     assert done.returncode == 1
-    assert b"No space left on device; make room" in done.stderr
+    assert b"No space left on device; free space" in done.stderr
     assert b"Traceback" not in done.stderr
 
 

@@ -490,7 +490,7 @@ def test_a_body_encoded_many_times_is_refused(path: Path) -> None:
     headers["Content-Encoding"] += ", gzip"
     (item,) = read(path, record(gzip.compress(body), http=headers))
     assert isinstance(item, PageFailure)
-    assert "more than 4 times" in item.detail
+    assert "more than 4 encodings" in item.detail
 
 
 def test_a_content_type_with_many_parameters_is_truncated(path: Path) -> None:

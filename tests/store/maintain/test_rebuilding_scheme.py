@@ -266,7 +266,7 @@ def test_policies_are_copied_and_apply(dsn: str, kept: Store) -> None:
             (p.pattern, p.given()) for p in maintenance.policies(kept)
         ]
     maintenance.set_policy(kept, "*", PolicySettings(distance=12))
-    with pytest.raises(ArgumentError, match="asks for 12; set another"):
+    with pytest.raises(ArgumentError, match="has 12; set another"):
         refingerprint(kept, "small", WORDS, layout="32+32")
 
 
