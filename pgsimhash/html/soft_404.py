@@ -1,7 +1,7 @@
 """Detect error pages, bot checks and JavaScript-rendered pages.
 
-They often come with status 200, and those of one site are near-copies. Each rule requires little
-text and a whole phrase in the right place, so articles about such pages are not affected.
+They often come with status 200, and those of one site are near-duplicates. Each rule requires
+little text and a whole phrase in the right place, so articles about such pages are not affected.
 """
 
 from __future__ import annotations

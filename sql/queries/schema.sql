@@ -1,6 +1,6 @@
 -- schema_deployed --
--- Whether a revision can be recorded, whether there are tables, whether NULL in an array is one, and
--- whether Citus may have schemas here.
+-- Whether a revision can be recorded, whether there are tables, whether array_nulls is on, and
+-- whether Citus is installed.
 SELECT
     pg_catalog.to_regclass('pgsimhash.alembic_version') IS NOT NULL,
     pg_catalog.to_regclass('pgsimhash.pages') IS NOT NULL,
