@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from reprlib import repr as short_repr
 from typing import Any, ClassVar, Final
 
-INSTALL: Final = "in an up-to-date clone of pgsimhash: pip install '.{}'"
+INSTALL: Final = "in an up-to-date clone of pgsimhash: pip install -e '.{}'"
 """Command to install the package, with an extra in the braces.
 
 Anyone can register the name on PyPI until the first release, so it names a clone.

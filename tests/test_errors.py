@@ -130,4 +130,4 @@ def test_no_message_installs_the_package_from_an_index() -> None:
         if re.search(r"pip install[^.\n]*pgsimhash", path.read_text(encoding="utf-8"))
     }
     assert named == set()
-    assert errors.install_command("frames").endswith("pip install '.[frames]'")
+    assert errors.install_command("frames").endswith("pip install -e '.[frames]'")

@@ -16,6 +16,7 @@ from collections.abc import (
 )
 from datetime import datetime
 from functools import partial, wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import psycopg
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     )
 
 try:
+    # Without it, SQLAlchemy's greenlet_spawn fails only when it is called.
+    import_module("greenlet")
     from sqlalchemy.util import greenlet_spawn
 
     from pgsimhash.db.async_sources import async_source_of

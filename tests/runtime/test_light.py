@@ -122,7 +122,7 @@ except MissingPackageError as error:
 """
     told = subprocess.check_output([sys.executable, "-c", code], text=True)
     assert told.startswith("not_installed ")
-    assert f"clone of pgsimhash: pip install '.[{module.rpartition('.')[2]}]'" in told
+    assert f"clone of pgsimhash: pip install -e '.[{module.rpartition('.')[2]}]'" in told
 
 
 def test_every_public_name_is_there_and_listed() -> None:
