@@ -15,7 +15,9 @@ from pgsimhash.schemes import registry
 
 pytest_plugins = ["pgsimhash.testing"]
 
-if os.environ.get("PGSIMHASH_TEST_CITUS_DSN"):
+ON_CITUS = bool(os.environ.get("PGSIMHASH_TEST_CITUS_DSN"))
+
+if ON_CITUS:
     # Over those of the same names in pgsimhash.testing.
     pytest_plugins.append("tests.citus")
 
@@ -48,8 +50,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of LONG."""
+    """Mark the tests of LONG, and on Citus those that cannot hold there."""
     for item in items:
+        for mark in item.iter_markers("one_server") if ON_CITUS else ():
+            item.add_marker(pytest.mark.skip(reason=f"not on Citus: {mark.args[0]}"))
         if item.path.as_posix().removeprefix(f"{ROOT.as_posix()}/tests/").startswith(LONG):
             item.add_marker(pytest.mark.long)
 
@@ -57,7 +61,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 _WAITING = (
     "SELECT sum(result::integer) FROM run_command_on_all_nodes("
     "'SELECT count(*) FROM pg_locks WHERE NOT granted')"
-    if os.environ.get("PGSIMHASH_TEST_CITUS_DSN")
+    if ON_CITUS
     else "SELECT count(*) FROM pg_locks WHERE NOT granted"
 )
 

@@ -163,6 +163,7 @@ parquet: Callable[[str], bool] = lambda text: text.startswith("PAR1")  # noqa: E
 verdicts: Callable[[str], bool] = lambda text: text.count('"verdict"') > 15  # noqa: E731
 
 FILES: dict[str, dict[str, Callable[[str], bool]]] = {
+    "scale.md": {},
     "README.md": {"verdicts.jsonl": verdicts, "why.html": html, "glance.html": html},
     "analyse.md": {
         "why.html": html,

@@ -49,6 +49,7 @@ def test_twice_in_a_batch_is_seen_at_the_later_time(store: Store) -> None:
     assert known.seen_at == NOW - DAY
 
 
+@pytest.mark.one_server("it reads the statistics of the server that has the table")
 def test_seeing_pages_again_writes_no_index(store: Store, dsn: str) -> None:
     """All pages of a crawl, seen for the third time, with HOT updates."""
     pages = [(f"https://a.example/{n}", n << 20) for n in range(500)]
@@ -438,6 +439,7 @@ class TestBareSimhashes:
                 assert adding.get(timeout=60) == 1
         assert analysis.simhashes(store).tolist() == [5]
 
+    @pytest.mark.one_server("it reads a plan")
     def test_however_many_there_are_a_page_is_deleted_by_the_index(
         self, store: Store, dsn: str
     ) -> None:
@@ -526,6 +528,7 @@ def write(job: tuple[str, int]) -> int:
     return 400
 
 
+@pytest.mark.one_server("it inserts a page without the package")
 def test_the_simhash_of_a_page_that_is_being_inserted_stays(dsn: str) -> None:
     with connect(dsn, lock_timeout=0.2) as store, psycopg.connect(dsn) as loader:
         store.add("https://a.example/", 7)
