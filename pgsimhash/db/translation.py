@@ -92,6 +92,13 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             f"the database gave up: {first_line(error)}; if the connection is in a pipeline() "
             "block, leave that first",
         ) from error
+    except psycopg.errors.InternalError_ as error:
+        # Citus reports a node that fails like this, at a commit too.
+        raise StoreError(
+            "gave_up",
+            f"the database gave up: {first_line(error)}; what was committed stays, run again to "
+            "continue",
+        ) from error
     except psycopg.errors.InvalidTransactionState as error:
         raise StoreError("wrong_isolation", server_words(error)) from error
     except psycopg.errors.ReadOnlySqlTransaction as error:

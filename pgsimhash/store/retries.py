@@ -35,6 +35,8 @@ _ABORTED: Final = (
     errors.CrashShutdown,
     errors.CannotConnectNow,
     errors.TooManyConnections,
+    # Of a node of Citus.
+    errors.ConnectionFailure,
 )
 """Errors of an aborted transaction that may succeed when it is repeated."""
 

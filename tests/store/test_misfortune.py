@@ -64,6 +64,16 @@ def test_a_query_that_the_server_cancels_is_named(dsn: str) -> None:
         assert len(analysis.simhashes(store)) == len(simhashes)
 
 
+def test_an_internal_error_is_named(dsn: str) -> None:
+    """As Citus reports a node that fails."""
+    with (
+        psycopg.connect(dsn) as connection,
+        pytest.raises(pgsimhash.StoreError, match=r"the database gave up: a node failed; what"),
+        translated_errors(connection),
+    ):
+        connection.execute("DO $$ BEGIN RAISE 'a node failed' USING ERRCODE = 'XX000'; END $$")
+
+
 def test_a_connection_lost_in_the_middle_of_copy_leaves_nothing(
     dsn: str, hand: psycopg.Connection
 ) -> None:

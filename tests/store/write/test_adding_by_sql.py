@@ -189,6 +189,7 @@ def test_it_takes_the_urls_that_the_package_takes(
 TIMES = ["infinity", "-infinity", "4000-01-01 BC", "1969-12-31", "10001-01-01", "9000-01-01"]
 
 
+@pytest.mark.one_server("a worker's error has another SQLSTATE")
 @pytest.mark.parametrize("time", TIMES)
 def test_times_that_no_page_was_fetched_at_are_refused(
     store: Store, connection: psycopg.Connection, time: str
@@ -232,6 +233,7 @@ def test_invalid_values_are_refused_with_a_hint(
     assert said in f"{refused.value}{refused.value.diag.message_hint}"
 
 
+@pytest.mark.one_server("it inserts pages without the package")
 def test_a_plain_insert_is_found(store: Store, connection: psycopg.Connection) -> None:
     connection.execute(
         "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "

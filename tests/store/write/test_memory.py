@@ -83,6 +83,7 @@ def test_what_another_writer_adds_is_found(holding: Store, other: Store) -> None
     assert (verdict.verdict, verdict.duplicate_of) == ("duplicate", "https://b.example/")
 
 
+@pytest.mark.one_server("it inserts simhashes and pages without the package")
 @pytest.mark.parametrize(
     "statement",
     [
