@@ -93,10 +93,10 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             "block, leave that first",
         ) from error
     except psycopg.errors.InternalError_ as error:
-        # Citus reports a node that fails like this, at a commit too.
+        # Citus reports a failed node with this error, also at a commit.
         raise StoreError(
             "gave_up",
-            f"the database gave up: {first_line(error)}; what was committed stays, run again to "
+            f"the database gave up: {first_line(error)}; committed work stays, run again to "
             "continue",
         ) from error
     except psycopg.errors.InvalidTransactionState as error:

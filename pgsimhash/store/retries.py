@@ -35,7 +35,7 @@ _ABORTED: Final = (
     errors.CrashShutdown,
     errors.CannotConnectNow,
     errors.TooManyConnections,
-    # Of a node of Citus.
+    # From a node of a Citus cluster.
     errors.ConnectionFailure,
 )
 """Errors of an aborted transaction that may succeed when it is repeated."""
