@@ -31,10 +31,10 @@ BEGIN
         EXECUTE step;
     END LOOP;
     FOR step IN
-        -- To transfer ownership, a role must be a member of the new owner.
+        -- To transfer ownership, a role must be a member of the new owner. Later revisions are deployed
+        -- by this role too, and only trust owners that are granted to it.
         SELECT format('GRANT %I TO %I', owner, current_user)
         WHERE current_user <> owner
-            AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
         UNION ALL
         SELECT format('GRANT %I TO %I', reader, writer)
         UNION ALL

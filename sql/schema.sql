@@ -50,8 +50,8 @@ BEGIN
         RAISE EXCEPTION '% belongs to role "%", and % would run code of that role',
             object, owner, current_user
             USING ERRCODE = 'invalid_schema_definition',
-            HINT = 'If that role is to own it, deploy as that role (options=-crole=' || owner
-                || ' in the DSN); if not, drop the schema and deploy it again.';
+            HINT = 'If that role is to own it, deploy as that role (PGOPTIONS=-crole=' || owner
+                || '), or grant it to this user; if not, drop the schema and deploy it again.';
     END IF;
     IF to_regclass('pgsimhash.alembic_version') IS NOT NULL THEN
         recorded := EXISTS (SELECT FROM pgsimhash.alembic_version);

@@ -97,7 +97,7 @@ CREATE TABLE pgsimhash.pages (
     signature_high bigint,           -- The upper 64 of the 128 bits that verify a match.
     signature_low bigint,            -- The lower 64 bits.
     markdown text,                   -- Its main content, if the collection keeps it.
-    duplicate_of bigint,             -- The page_id of its original.
+    duplicate_of bigint,             -- The page_id of its original, which can be a copy itself.
     distance smallint,               -- The distance to its original in bits; NULL for an original.
     CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id),
     CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),

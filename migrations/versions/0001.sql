@@ -163,7 +163,7 @@ CREATE TABLE pgsimhash.pages (
     signature_high bigint,           -- The upper 64 of the 128 bits that verify a match.
     signature_low bigint,            -- The lower 64 bits.
     markdown text,                   -- Its main content, if the collection keeps it.
-    duplicate_of bigint,             -- The page_id of its original.
+    duplicate_of bigint,             -- The page_id of its original, which can be a copy itself.
     distance smallint,               -- The distance to its original in bits; NULL for an original.
     CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id),
     CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
@@ -236,7 +236,7 @@ COMMENT ON COLUMN pgsimhash.pages.markdown IS
     'Its main content, if the collection keeps it.';
 
 COMMENT ON COLUMN pgsimhash.pages.duplicate_of IS
-    'The page_id of its original.';
+    'The page_id of its original, which can be a copy itself.';
 
 COMMENT ON COLUMN pgsimhash.pages.distance IS
     'The distance to its original in bits; NULL for an original.';
@@ -3985,10 +3985,10 @@ BEGIN
         EXECUTE step;
     END LOOP;
     FOR step IN
-        -- To transfer ownership, a role must be a member of the new owner.
+        -- To transfer ownership, a role must be a member of the new owner. Later revisions are deployed
+        -- by this role too, and only trust owners that are granted to it.
         SELECT format('GRANT %I TO %I', owner, current_user)
         WHERE current_user <> owner
-            AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
         UNION ALL
         SELECT format('GRANT %I TO %I', reader, writer)
         UNION ALL

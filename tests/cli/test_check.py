@@ -14,7 +14,7 @@ def test_a_consistent_database_is_exit_code_0(run: Run, folder: Path) -> None:
     run("ingest", folder)
     checked = run("check")
     assert (checked.code, checked.stdout) == (0, "")
-    assert "Nothing was found" in checked.stderr
+    assert "No violations were found" in checked.stderr
 
 
 def test_each_violation_is_a_line_and_without_repair_exit_code_1(

@@ -362,7 +362,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str, 
         harm_and_repair(connect(connection, collection="two renamed", create=False), clean)
         assert connection.execute("SHOW search_path").fetchone() == (path,)
     unused = set(statements.queries()) - used_queries()
-    assert unused == {"pin_search_path", "unpin_search_path"}
+    assert unused == {"pin_search_path", "unpin_search_path", "is_worker"}
 
 
 @pytest.fixture
