@@ -53,9 +53,7 @@ def main() -> None:
             with connect(dsn, schema=schema) as store:
                 matches = store.find(fingerprint(query).simhash)
             host, port = node_of(connection, schema)
-            print(
-                f"{schema}: {len(matches)} simhashes near tide-pools-print.html, on {host}:{port}"
-            )
+            print(f"{schema}: {len(matches)} near tide-pools-print.html, on {host}:{port}")
 
 
 if __name__ == "__main__":

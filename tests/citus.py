@@ -53,7 +53,12 @@ def fresh_cluster(nodes: Sequence[str], template: str | None = None) -> Iterator
         yield own[0]
     finally:
         for node in nodes:
-            _execute(node, f"DROP DATABASE {name} WITH (FORCE)")
+            drop = f"DROP DATABASE {name} WITH (FORCE)"
+            try:
+                _execute(node, drop)
+            except psycopg.errors.ObjectInUse:
+                # By a process of Citus that was just starting.
+                _execute(node, drop)
 
 
 def _close(nodes: Sequence[str], name: str) -> None:

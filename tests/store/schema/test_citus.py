@@ -58,7 +58,7 @@ def test_an_old_version_is_refused(empty_dsn: str) -> None:
 @on_citus
 def test_a_schema_without_citus_is_not_taken_over(empty_dsn: str) -> None:
     migrate.upgrade(empty_dsn, schema="crawl")
-    refused(empty_dsn, r"the schema crawl is there already, without Citus; give another name")
+    refused(empty_dsn, r"the schema crawl exists already, without Citus; give another name")
     with connect(empty_dsn, schema="crawl") as store:
         assert store.add("https://a.example/", 1).verdict == "new"
 
