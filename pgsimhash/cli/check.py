@@ -33,6 +33,10 @@ def check(context: click.Context, collection: str | None, repair: bool, dsn: str
                 for violation in maintenance.check(store, repair=repair):
                     print_json(violation.as_json())
                     count += 1
-    tell(f"{count} found{', all repaired' if repair else ''}." if count else "No violations were found.")
+    tell(
+        f"{count} found{', all repaired' if repair else ''}."
+        if count
+        else "No violations were found."
+    )
     if count and not repair:
         context.exit(1)

@@ -35,9 +35,7 @@ def _next_revision(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Alembic find the revision after the package's newest one."""
     made = migrate.config_for
 
-    def with_next(
-        schema: str, output: io.StringIO | None = None, *, citus: bool = False
-    ) -> Config:
+    def with_next(schema: str, output: io.StringIO | None = None, *, citus: bool = False) -> Config:
         config = made(schema, output, citus=citus)
         folders = (
             files("pgsimhash.migrations") / "versions",
