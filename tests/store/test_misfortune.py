@@ -68,7 +68,9 @@ def test_an_internal_error_is_named(dsn: str) -> None:
     """As Citus reports a node that fails."""
     with (
         psycopg.connect(dsn) as connection,
-        pytest.raises(pgsimhash.StoreError, match=r"the database gave up: a node failed; committed work stays"),
+        pytest.raises(
+            pgsimhash.StoreError, match=r"the database gave up: a node failed; committed work stays"
+        ),
         translated_errors(connection),
     ):
         connection.execute("DO $$ BEGIN RAISE 'a node failed' USING ERRCODE = 'XX000'; END $$")
