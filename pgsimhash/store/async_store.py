@@ -15,7 +15,7 @@ from collections.abc import (
     Sequence,
 )
 from datetime import datetime
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
@@ -23,7 +23,8 @@ import psycopg
 
 from pgsimhash.errors import MissingPackageError, check_many, install_command
 from pgsimhash.hashing.bits import check_simhash
-from pgsimhash.pages.records import Match
+from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.pages.records import Match, Verdict
 from pgsimhash.reading.page_reader import PageReader
 from pgsimhash.reading.workers import PAGE_SECONDS
 from pgsimhash.schemes import Scheme, get_scheme
@@ -31,10 +32,10 @@ from pgsimhash.sources import PAUSE
 from pgsimhash.store.batches import PAGES, Item, Page, Source, as_source, with_checked_time
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.events import OnEvent
-from pgsimhash.store.lookup_batcher import LookupBatcher
 from pgsimhash.store.lookups import check_limit, find_each
 from pgsimhash.store.retries import retried
 from pgsimhash.store.store import Limits, Store
+from pgsimhash.store.task_batcher import TaskBatcher
 
 if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
@@ -136,9 +137,26 @@ def _waited_for(values: AsyncIterable[_T]) -> Iterator[_T]:
 
 
 class _GreenletStore(Store):
-    """A store in a greenlet. It reads pages in threads, or in processes if they have limits."""
+    """A store in a greenlet. It reads pages in threads, or in processes if they have limits.
+
+    Concurrent calls that store one page each share a transaction if the store commits it.
+    """
 
     reader: PageReader
+
+    @cached_property
+    def _batcher(self) -> TaskBatcher[Item, MatchOptions, Verdict]:
+        async def decide(items: Sequence[Item], options: MatchOptions) -> Sequence[Verdict]:
+            return await greenlet_spawn(
+                partial(self._ingest.decide_batch, items, options, remember=True)
+            )
+
+        return TaskBatcher(decide)
+
+    def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
+        if remember and self.session.source.owned:
+            return await_(self._batcher.call(item, options))
+        return super()._decide(item, options, remember=remember)
 
     def _read_page(self, page: Source, max_bytes: int, markdown: bool) -> Item:
         extract = partial(self.reader.extract, markdown=markdown, max_bytes=max_bytes)
@@ -189,13 +207,18 @@ class AsyncStore:
     fingerprinted in threads, or in processes if they have limits.
 
     Over a pool or an engine, each call has its own connection and tasks run concurrently. Over a
-    DSN, a connection or a session, calls wait for one another.
+    DSN, a connection or a session, calls wait for one another. If the store commits, concurrent
+    calls of :meth:`find` share a statement, and those of :meth:`ingest`, :meth:`should_store` and
+    :meth:`add` a transaction. A page whose task is cancelled may be stored.
     """
 
     def __init__(self, store: Store, reader: PageReader) -> None:
         self._store = store
         self._reader = reader
-        self._batcher = LookupBatcher(self._find_each) if store.session.source.owned else None
+        # The next statement is sent while the server answers the first.
+        self._batcher = (
+            TaskBatcher(self._find_each, statements=2) if store.session.source.owned else None
+        )
 
     async def run(
         self,
@@ -256,7 +279,7 @@ class AsyncStore:
         check_limit(limit)
         plain = (host, since, signature) == (None, None, None) and (limit is None or limit >= 0)
         if self._batcher is not None and plain:
-            return (await self._batcher.find(simhash, distance))[:limit]
+            return (await self._batcher.call(simhash, distance))[:limit]
         return await self.run(
             Store.find, simhash, distance, limit=limit, host=host, since=since, signature=signature
         )

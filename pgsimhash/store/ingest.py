@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -63,11 +63,12 @@ class Ingest:
         """
         rules_of(self._session.collection, options)
 
-    def decide_one(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
-        """Return the verdict of one item; ``remember`` stores it."""
+    def decide_batch(
+        self, items: Sequence[Item], options: MatchOptions, *, remember: bool
+    ) -> list[Verdict]:
+        """Return the verdict of each item; ``remember`` stores them in one transaction."""
         with self._writer() as writer:
-            (verdict,) = writer.decide([item], options, remember)
-        return verdict
+            return writer.decide(items, options, remember)
 
     def decide(
         self,
@@ -146,7 +147,7 @@ class _Writer:
             self._run = draw_run(connection, self._label)
         return self._run
 
-    def decide(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
+    def decide(self, batch: Sequence[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         """Return a verdict for each item; retries are safe, because the batch is stored once."""
         self._unsure = None
         name = "ingest" if remember else "decide"
@@ -163,10 +164,14 @@ class _Writer:
     def _run_id(self, remember: bool) -> int | None:
         return self._run.run_id if remember and self._run is not None else None
 
-    def _once_more(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
+    def _once_more(
+        self, batch: Sequence[Item], options: MatchOptions, remember: bool
+    ) -> list[Verdict]:
         return self._stored() or self._verdicts(batch, options, remember)
 
-    def _verdicts(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
+    def _verdicts(
+        self, batch: Sequence[Item], options: MatchOptions, remember: bool
+    ) -> list[Verdict]:
         while True:
             try:
                 verdicts = self._decide_batch(batch, options, remember)
@@ -190,7 +195,7 @@ class _Writer:
                 return verdicts
 
     def _decide_batch(
-        self, items: list[Item], options: MatchOptions, remember: bool
+        self, items: Sequence[Item], options: MatchOptions, remember: bool
     ) -> list[Verdict]:
         """Decide about one batch in one transaction; ``remember`` stores it.
 

@@ -464,7 +464,7 @@ class Store:
         """
         moment = None if fetched_at is None else check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), moment)
-        return self._ingest.decide_one(record, options, remember=True)
+        return self._decide(record, options, remember=True)
 
     def add_many(
         self,
@@ -608,7 +608,11 @@ class Store:
         check_type("max_bytes", max_bytes, int, wanted="a number of bytes, such as 10_000_000")
         self._ingest.check(options)
         record = self._read_page(as_source(page), max_bytes, markdown or self.opened.keep_markdown)
-        return self._ingest.decide_one(with_checked_time(record), options, remember=remember)
+        return self._decide(with_checked_time(record), options, remember=remember)
+
+    def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
+        (verdict,) = self._ingest.decide_batch([item], options, remember=remember)
+        return verdict
 
     def _read_page(self, page: Source, max_bytes: int, markdown: bool) -> Item:
         from pgsimhash.reading.workers import extract

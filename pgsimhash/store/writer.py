@@ -24,6 +24,9 @@ from pgsimhash.store.near import Near, locked, nearby, refusals
 from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.runs import Run
 
+_FEW: Final = 16
+"""The largest batch that is looked up, locked and stored by one statement; larger ones by three."""
+
 _KEPT: Final = (
     "url",
     "fetched_at",
@@ -94,7 +97,7 @@ def write_batch(
         return []
     columns = page_columns(collection, records, settings)
     near = nearby(connection, collection, records, settings, memory)
-    if len(records) > 1:
+    if len(records) > _FEW:
         near = locked(connection, collection, records, settings, memory, near)
     verdicts, run_pages = decide(
         connection,
@@ -178,7 +181,7 @@ def decide(
     if not rows:
         raise StalePoliciesError
     *_, run_pages, seconds = rows[0]
-    if near.near_to is None and len(records) > 1:
+    if near.near_to is None and len(records) > _FEW:
         memory.spent(collection, seconds)
     verdicts = [
         Verdict(

@@ -7,9 +7,11 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,6 +37,7 @@ from pgsimhash import (
     PageError,
     Store,
     StoreError,
+    Verdict,
     analysis,
     connect,
     connect_async,
@@ -409,6 +412,58 @@ class TestTasks:
                     assert isinstance(found, ArgumentError)
                 else:
                     assert [match.url for match in found] == [f"{A}{n}"]
+
+    def test_concurrent_pages_get_the_verdicts_of_single_ones(self, dsn: str) -> None:
+        random = np.random.default_rng(1)
+        for way in (over_pool, over_engine, over_dsn, over_connection):
+            around = random.integers(2**63, size=25)
+            pages = [
+                (f"{A}{simhash}/{bit}", int(simhash) ^ (1 << bit))
+                for simhash in around
+                for bit in range(4)
+            ]
+
+            async def use(own: AsyncStore, pages: Sequence[tuple[str, int]]) -> list[Verdict]:
+                return await asyncio.gather(
+                    *(own.add(*page, distance=n % 2 + 2) for n, page in enumerate(pages)),
+                    own.add(*pages[0]),
+                )
+
+            *verdicts, repeated = run(way(dsn, partial(use, pages=pages)))
+            assert [verdict.url for verdict in verdicts] == [url for url, _ in pages]
+            assert repeated.verdict == "unchanged"
+            originals = [verdict.page_id for verdict in verdicts if verdict.verdict == "new"]
+            copies = [verdict.original_page_id for verdict in verdicts if verdict.duplicate_of]
+            assert len(originals) == 25
+            assert Counter(copies) == dict.fromkeys(originals, 3)
+
+    def test_concurrent_pages_share_a_transaction(self, dsn: str) -> None:
+        async def use(own: AsyncStore) -> list[Verdict]:
+            return await asyncio.gather(*(own.add(f"{A}{n}", n << 30) for n in range(64)))
+
+        run(over_pool(dsn, use))
+        with psycopg.connect(dsn) as connection:
+            transactions = "SELECT count(DISTINCT xmin::text) FROM pgsimhash.simhashes"
+            ((count,),) = connection.execute(transactions)
+        assert count < 10
+
+    def test_cancelled_and_invalid_pages_disturb_no_others(self, dsn: str) -> None:
+        async def use(own: AsyncStore) -> list[Any]:
+            calls = [own.add(f"{A}{n}", n << 40, distance=63 if n == 7 else 0) for n in range(40)]
+            tasks = [asyncio.create_task(call) for call in calls]
+            await asyncio.sleep(0)
+            for task in tasks[10::10]:
+                task.cancel()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+        for way in (over_pool, over_dsn):
+            for n, verdict in enumerate(run(way(dsn, use))):
+                if n and n % 10 == 0:
+                    assert isinstance(verdict, asyncio.CancelledError)
+                elif n == 7:
+                    assert isinstance(verdict, ArgumentError)
+                else:
+                    assert verdict.url == f"{A}{n}"
 
     def test_a_lost_connection_is_replaced_for_all_waiting_tasks(
         self, dsn: str, store: Store

@@ -57,7 +57,8 @@ def test_the_same_text_in_other_boilerplate_is_not_worth_keeping(store: Store) -
 def with_text(store: Store, url: str, simhash: int, text_digest: int) -> Verdict:
     """Return a record with this simhash and text."""
     record = PageRecord(url, simhash, text_digest=text_digest)
-    return store._ingest.decide_one(record, {}, remember=True)
+    (verdict,) = store._ingest.decide_batch([record], {}, remember=True)
+    return verdict
 
 
 def test_the_text_decides_what_is_worth_keeping(store: Store) -> None:
