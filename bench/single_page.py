@@ -1,83 +1,102 @@
-"""Measure one page in a service: a lookup, a bare insert, an add and an ingest of a record.
+"""Measure one page in a service: a lookup, a bare insert and an add.
 
     python bench/single_page.py [--dsn DSN] [--rows N] [--pages N] [--clients N]...
 
-Each client is a process with its own connection that makes one call after the other, a quarter of
-its calls of each kind in turn. The limit is one find and three bare commits, measured in the same
-run. Without --dsn an embedded server is started in a temporary folder.
+Each client makes one call after the other, a third of each kind, in turn. First each is a process
+with its own connection. Then each is an asyncio task of one process with a pool, where concurrent
+calls share statements. The limit is one find and three bare commits, measured in the same run.
+Without --dsn an embedded server is started in a temporary folder.
 """
 
 from __future__ import annotations
 
-import statistics
+import asyncio
 import time
-from collections.abc import Callable
-from itertools import chain
+from collections.abc import Iterator
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 import psycopg
+from psycopg_pool import AsyncConnectionPool
 
-from pgsimhash import connect
+from pgsimhash import connect, connect_async
 from pgsimhash.maintenance import delete_collection
-from pgsimhash.pages.records import PageRecord
+from pgsimhash.store.async_store import AsyncStore
 
 if TYPE_CHECKING:
     from bench.workload import database, random_simhashes
 else:  # A script finds its neighbours under their own names.
     from workload import database, random_simhashes
 
-CALLS = ("find", "bare", "add", "ingest")
+CALLS = ("find", "bare", "add")
 BARE_TABLE = "bench_single_page"
+BARE = f"INSERT INTO {BARE_TABLE} (url, simhash) VALUES (%s, %s)"
 WARM_UP = 20
 
 Job = tuple[str, str, int, int]
 
 
-def client(job: Job) -> list[list[float]]:
-    """Return the seconds of each call, by :data:`CALLS`."""
+def simhashes_of(number: int, pages: int) -> Iterator[int]:
+    """Yield the simhashes of one client."""
+    return iter(random_simhashes(pages + WARM_UP, np.random.default_rng(number)).tolist())
+
+
+def process(job: Job) -> list[list[float]]:
+    """Return the seconds of each call of one client, by :data:`CALLS`."""
     dsn, collection, number, pages = job
-    values = iter(random_simhashes(4 * (pages + WARM_UP), np.random.default_rng(number)).tolist())
-    seconds: list[list[float]] = [[] for _ in CALLS]
+    seconds = []
     with (
         connect(dsn, collection=collection, lookup_memory=0) as store,
         psycopg.connect(dsn, autocommit=True) as bare,
     ):
-
-        def insert(value: int) -> None:
-            bare.execute(
-                f"INSERT INTO {BARE_TABLE} (url, simhash) VALUES (%s, %s)",
-                [f"https://bare{number}.example/{value}", value >> 1],
-            )
-
-        def add(value: int) -> None:
-            store.add(f"https://add{number}.example/{value}", value)
-
-        def ingest(value: int) -> None:
-            record = PageRecord(
-                f"https://ingest{number}.example/{value}", value, title="A page", tokens=100
-            )
-            list(store.ingest_many([record]))
-
-        calls: list[Callable[[int], object]] = [store.find, insert, add, ingest]
-        for at in range(pages + WARM_UP):
-            for taken, call in zip(seconds, calls, strict=True):
-                value = next(values)
-                started = time.perf_counter()
-                call(value)
-                if at >= WARM_UP:
-                    taken.append(time.perf_counter() - started)
-    return seconds
+        for simhash in simhashes_of(number, pages):
+            url = f"https://client{number}.example/{simhash}"
+            times = [time.perf_counter()]
+            store.find(simhash)
+            times.append(time.perf_counter())
+            bare.execute(BARE, [url, simhash >> 1])
+            times.append(time.perf_counter())
+            store.add(url, simhash)
+            times.append(time.perf_counter())
+            seconds.append(np.diff(times).tolist())
+    return seconds[WARM_UP:]
 
 
-def measure(dsn: str, collection: str, clients: int, pages: int) -> list[list[float]]:
-    """Return the seconds of the calls of all clients."""
+async def task(
+    store: AsyncStore, pool: AsyncConnectionPool, number: int, pages: int
+) -> list[list[float]]:
+    """Do the same as :func:`process`."""
+    seconds = []
+    for simhash in simhashes_of(number, pages):
+        url = f"https://task{number}.example/{simhash}"
+        times = [time.perf_counter()]
+        await store.find(simhash)
+        times.append(time.perf_counter())
+        async with pool.connection() as bare:
+            await bare.execute(BARE, [url, simhash >> 1])
+        times.append(time.perf_counter())
+        await store.add(url, simhash)
+        times.append(time.perf_counter())
+        seconds.append(np.diff(times).tolist())
+    return seconds[WARM_UP:]
+
+
+def processes(dsn: str, collection: str, clients: int, pages: int) -> list[list[list[float]]]:
     jobs = [(dsn, collection, 1000 * clients + number, pages) for number in range(clients)]
     with get_context("spawn").Pool(clients) as pool:
-        measured = pool.map(client, jobs, chunksize=1)
-    return [list(chain(*taken)) for taken in zip(*measured, strict=True)]
+        return pool.map(process, jobs, chunksize=1)
+
+
+async def tasks(dsn: str, collection: str, clients: int, pages: int) -> list[list[list[float]]]:
+    async with AsyncConnectionPool(
+        dsn, min_size=clients, max_size=clients + 3, kwargs={"autocommit": True}, open=False
+    ) as pool:
+        await pool.wait()
+        async with await connect_async(pool, collection=collection) as store:
+            numbers = range(2000 * clients, 2001 * clients)
+            return await asyncio.gather(*(task(store, pool, number, pages) for number in numbers))
 
 
 @click.command()
@@ -95,13 +114,17 @@ def main(dsn: str | None, rows: int, pages: int, clients: tuple[int, ...]) -> No
         connection.execute("VACUUM ANALYZE")
         try:
             header = "".join(f"{name:>9}" for name in CALLS)
-            print(f"{'clients':>7}{header}{'limit':>9}  median ms; add and ingest over the limit")
+            print(f"{'clients':>16}{header}{'limit':>9}  median ms; add over the limit")
             for count in clients:
-                times = measure(where, collection, count, pages)
-                find, bare, add, ingest = (statistics.median(taken) * 1e3 for taken in times)
-                limit = find + 3 * bare
-                row = "".join(f"{value:9.2f}" for value in (find, bare, add, ingest, limit))
-                print(f"{count:7}{row}  {add / limit:.2f}  {ingest / limit:.2f}", flush=True)
+                measured = {
+                    "processes": processes(where, collection, count, pages),
+                    "tasks": asyncio.run(tasks(where, collection, count, pages)),
+                }
+                for kind, seconds in measured.items():
+                    find, bare, add = np.median(np.concatenate(seconds), axis=0) * 1e3
+                    limit = find + 3 * bare
+                    row = "".join(f"{value:9.2f}" for value in (find, bare, add, limit))
+                    print(f"{count:6} {kind:9}{row}  {add / limit:.2f}", flush=True)
         finally:
             connection.execute(f"DROP TABLE {BARE_TABLE}")
             delete_collection(connection, collection)
