@@ -25,7 +25,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     try:
         yield
     except psycopg.errors.ObjectInUse as error:
-        raise CollectionError("being_made", server_words(error)) from error
+        raise CollectionError("being_built", server_words(error)) from error
     except psycopg.errors.LockNotAvailable as error:
         raise StoreError(
             "locked",

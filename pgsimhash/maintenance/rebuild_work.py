@@ -218,7 +218,7 @@ def under_lock(connection: psycopg.Connection[Any], work: Work) -> Row:
     row = read_row(connection, work)
     if row is None:
         raise CollectionError(
-            "not_being_made",
+            "not_being_built",
             f"collection {work.target.name!r} is not being built any more: someone else finished "
             "or deleted it",
         )

@@ -296,7 +296,7 @@ def check_writable(connection: psycopg.Connection[Any], collection: Collection) 
         raise _moved(collection)
     if present.source_id is not None:
         raise CollectionError(
-            "being_made",
+            "being_built",
             f"collection {present.name!r} is being built from another one and is read-only "
             "until that is finished: pgsimhash collection rebuild",
         )

@@ -150,7 +150,7 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
     if row is not None:
         name, source = row
         raise CollectionError(
-            "being_made",
+            "being_built",
             f"layout {layout.name!r} has no indexes yet because collection {name!r} is still "
             f"being built in it; finish that: pgsimhash collection rebuild {source} --into {name} "
             f"--layout '{layout.name}', or delete it: pgsimhash collection delete {name}",
