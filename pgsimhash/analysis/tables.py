@@ -13,6 +13,7 @@ from psycopg.rows import scalar_row, tuple_row
 from pgsimhash.db.copy import copy_binary
 from pgsimhash.db.pinned import callers_names
 from pgsimhash.db.statements import query
+from pgsimhash.db.translation import first_line
 from pgsimhash.errors import StoreError
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.runtime.progress import no_progress
@@ -210,6 +211,12 @@ def _create(connection: psycopg.Connection[Any], statement: str, name: _Name, ta
     except psycopg.errors.InvalidSchemaName as error:
         raise StoreError(
             "no_such_schema", f"the schema of {table} does not exist; create it first"
+        ) from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StoreError(
+            "not_permitted",
+            f"the database refuses to create the table {table}: {first_line(error)}; grant the "
+            "user CREATE on the schema, or name another schema",
         ) from error
 
 

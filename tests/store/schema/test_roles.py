@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgsimhash import Store, StoreError, connect, maintenance
+from pgsimhash import Store, StoreError, analysis, connect, maintenance
 from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.policies import PolicySettings
@@ -54,6 +54,17 @@ HARMFUL: dict[str, Callable[[Store], object]] = {
 
 
 class TestWhatTheyMay:
+    def test_a_table_that_may_not_be_created_names_the_missing_right(
+        self, roles: dict[str, str], dsn: str
+    ) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("CREATE SCHEMA mine")
+        with (
+            connect(roles["writer"]) as store,
+            pytest.raises(StoreError, match=r"mine.pairs: permission denied .* grant the user CRE"),
+        ):
+            analysis.save_pairs(store, "mine.pairs", 1)
+
     def test_a_writer_can_do_everything_with_pages(self, roles: dict[str, str]) -> None:
         with connect(roles["writer"]) as store:
             store.add(B, 2**63)
