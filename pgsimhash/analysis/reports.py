@@ -23,7 +23,7 @@ from pgsimhash.search.clusters import Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store, groups
 from pgsimhash.store.collection import Collection, checked_distance
-from pgsimhash.store.status import read_status
+from pgsimhash.store.lookups import read_status
 
 _CHARS: Final = 20_000
 """How many characters of a text are compared."""

@@ -1,4 +1,4 @@
-"""Commands that migrate and describe the database."""
+"""Commands that show what is stored, check it, and deploy the schema."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from datetime import timedelta
 
 import click
 
+from pgsimhash import maintenance
 from pgsimhash.cli import database, drawn
 from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import LayoutName, confirm, dsn_option, yes_option
-from pgsimhash.cli.printing import people, print_json, print_text, printable
+from pgsimhash.cli.printing import people, print_json, print_text, printable, tell
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.layout import get_layout
+from pgsimhash.store import connect
 
 
 @click.command()
@@ -158,3 +160,33 @@ def _shown_age(age: timedelta) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+@click.command()
+@click.option("--collection", type=CollectionName(), help="Check this collection instead of all.")
+@click.option("--repair", is_flag=True, help="Repair the violations.")
+@dsn_option
+@click.pass_context
+def check(context: click.Context, collection: str | None, repair: bool, dsn: str | None) -> None:
+    """Check the rows of collections, and repair them with --repair.
+
+    Prints a JSON line for each row that contradicts others: "reason" is a code, "repair" says how
+    --repair changes the row. Writers can continue meanwhile.
+
+    Exit code 1: violations were found and not repaired.
+    """
+    count = 0
+    with database.checked_connection(dsn) as connection:
+        names = [collection] if collection else database.collection_names(connection)
+        for name in names:
+            with connect(connection, collection=name, create=False) as store:
+                for violation in maintenance.check(store, repair=repair):
+                    print_json(violation.as_json())
+                    count += 1
+    tell(
+        f"{count} found{', all repaired' if repair else ''}."
+        if count
+        else "No violations were found."
+    )
+    if count and not repair:
+        context.exit(1)

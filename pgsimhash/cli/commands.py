@@ -1,17 +1,17 @@
-"""All commands by name, and the handling of their errors."""
+"""All commands by name, imported when they run, and the handling of their errors."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import click
 
 import pgsimhash
 from pgsimhash.cli import INTERRUPTED, STOPPED
-from pgsimhash.cli.lazy import Entry, LazyGroup
 from pgsimhash.cli.printing import guard_other_output, print_text, printable_complaints, tell
 from pgsimhash.errors import (
     ArgumentError,
@@ -20,6 +20,51 @@ from pgsimhash.errors import (
     PageError,
     PgsimhashError,
 )
+
+
+class Entry(NamedTuple):
+    """The location of a command as ``module:function`` in this package, and its summary."""
+
+    where: str
+    help: str
+
+
+class LazyGroup(click.Group):
+    """Commands under headings, listed by their summaries and imported when they run."""
+
+    def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, Entry]], **more: Any):
+        super().__init__(*arguments, **more)
+        self._sections = sections
+        self._entries = {
+            name: entry for table in sections.values() for name, entry in table.items()
+        }
+
+    def entry(self, name: str) -> Entry:
+        """Return the entry of a command."""
+        return self._entries[name]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the headings."""
+        return list(self._entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command with this name, or None."""
+        entry = self._entries.get(cmd_name)
+        if entry is None:
+            return None
+        module, function = entry.where.split(":")
+        command: click.Command = getattr(import_module(f"pgsimhash.cli.{module}"), function)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the summary of each command."""
+        width = max(map(len, self._entries))
+        for title, table in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), entry.help) for name, entry in table.items()]
+                )
+
 
 __all__ = ["commands"]
 
@@ -186,8 +231,8 @@ run = LazyGroup(
 _SECTIONS = {
     "Pages": {
         "ingest": Entry("ingest:ingest", "Decide for each page whether it is known, and store it"),
-        "decide": Entry("decide:decide", "Show what ingest would decide about a page"),
-        "should-fetch": Entry("fetch:should_fetch", "Show which pages to fetch"),
+        "decide": Entry("ingest:decide", "Show what ingest would decide about a page"),
+        "should-fetch": Entry("history:should_fetch", "Show which pages to fetch"),
     },
     "Search": {
         "find": Entry("lookup:find", "Find known pages near a page or a simhash"),
@@ -198,7 +243,7 @@ _SECTIONS = {
         "status": Entry("admin:status", "Show what every collection holds"),
         "delete": Entry("delete:delete", "Delete a page, or all pages of a host"),
         "expire": Entry("delete:expire", "Delete versions that were not seen for some time"),
-        "check": Entry("check:check", "Check the rows of collections, and repair them"),
+        "check": Entry("admin:check", "Check the rows of collections, and repair them"),
         "mark": Entry("marks:mark", "Mark two pages as the same or as different"),
         "migrate": Entry("admin:migrate", "Create or upgrade the schema pgsimhash"),
     },

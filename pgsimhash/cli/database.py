@@ -27,6 +27,6 @@ if TYPE_CHECKING:
         open_collection,
     )
     from pgsimhash.store.layouts import set_default_layout
-    from pgsimhash.store.status import read_status
+    from pgsimhash.store.lookups import read_status
 else:
     __getattr__, __dir__ = loaded_later(__name__)

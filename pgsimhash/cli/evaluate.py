@@ -140,15 +140,17 @@ def evaluate(
         raise click.UsageError("--pages needs a file of pairs; give --sample paths instead")
     check_paths(what)
     # Imported here because these are slow to load and --help does not need them.
+    from pgsimhash.analysis.labelled_pages import Fingerprints
     from pgsimhash.analysis.near_pairs import unlabelled_csv
-    from pgsimhash.analysis.page_fingerprints import Fingerprints
     from pgsimhash.cli.evaluate_runs import (
+        print_sample,
+        print_scores,
+        report_failures,
         sample_collection,
         sample_pages,
         score_known_pairs,
         score_pairs,
     )
-    from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
     from pgsimhash.schemes import get_scheme
 
     console = people()

@@ -1,4 +1,4 @@
-"""The command that ingests pages."""
+"""Commands that ingest pages, and that decide about one page."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from pgsimhash import maintenance
 from pgsimhash.cli.matching import match_options
 from pgsimhash.cli.options import (
     DEFAULT_COLLECTION,
+    check_files,
     check_paths,
     collection_option,
     dsn_option,
+    file_url,
     parquet_option,
+    read_file,
     scheme_option,
     stdin_bytes,
 )
-from pgsimhash.cli.printing import people
+from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.work import (
     choose_jobs,
@@ -131,3 +134,34 @@ def _stdin() -> BinaryIO:
     with suppress(OSError):
         stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
     return stdin
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--url", help="The URL of the page; by default the file's.")
+@match_options
+@collection_option
+@dsn_option
+@click.pass_context
+def decide(
+    context: click.Context,
+    file: str,
+    url: str | None,
+    collection: str,
+    dsn: str | None,
+    **options: Unpack[MatchOptions],
+) -> None:
+    """Show what ingest would decide about a page, and store nothing.
+
+    FILE is an HTML file; - reads stdin and needs --url. Prints the verdict as a JSON line. Exits
+    with 0 if the page is worth keeping ("keep"), else with 1.
+    """
+    where = url or file_url(file)
+    if where is None:
+        raise click.UsageError("a page from stdin needs --url")
+    check_files([file])
+    html = read_file(file)
+    with connect(dsn, collection=collection, create=False) as store:
+        verdict = store.decide(where, html, **options)
+    print_json(verdict.as_json())
+    context.exit(0 if verdict.keep else 1)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from pgsimhash.cli.commands import commands
-from pgsimhash.cli.lazy import LazyGroup
+from pgsimhash.cli.commands import LazyGroup, commands
 from pgsimhash.errors import MissingPackageError
 from pgsimhash.runtime.version import __version__
 

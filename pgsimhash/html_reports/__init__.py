@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.html_reports.evaluations import evaluation_page, near_pairs_page
-    from pgsimhash.html_reports.explanations import explanation_page
-    from pgsimhash.html_reports.histories import history_page
-    from pgsimhash.html_reports.reports import report_page
+    from pgsimhash.html_reports.pages import (
+        evaluation_page,
+        explanation_page,
+        history_page,
+        near_pairs_page,
+        report_page,
+    )
 else:
     __getattr__, __dir__ = loaded_later(__name__)
 

@@ -14,17 +14,19 @@ from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
     from pgsimhash.maintenance.checking import Violation, check
-    from pgsimhash.maintenance.dropping import delete_collection
-    from pgsimhash.maintenance.marking import mark, marks, unmark
-    from pgsimhash.maintenance.policy_settings import (
+    from pgsimhash.maintenance.rebuilding import rebuild
+    from pgsimhash.maintenance.removal import delete_collection, delete_run, runs, undo
+    from pgsimhash.maintenance.settings import (
+        change_settings,
+        mark,
+        marks,
         policies,
         policy_for,
         remove_policy,
+        rename,
         set_policy,
+        unmark,
     )
-    from pgsimhash.maintenance.rebuilding import rebuild
-    from pgsimhash.maintenance.run_history import delete_run, runs, undo
-    from pgsimhash.maintenance.settings import change_settings, rename
     from pgsimhash.maintenance.source_files import ingest_files
 else:
     __getattr__, __dir__ = loaded_later(__name__)

@@ -18,9 +18,9 @@ from pgsimhash.db.pinned import execute_alone
 from pgsimhash.db.schema_names import schema_of
 from pgsimhash.db.statements import query
 from pgsimhash.errors import CollectionError
-from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.maintenance.rebuild_pages import Progress, catch_up, copy_simhashes, take_pages
 from pgsimhash.maintenance.rebuild_work import Asked, Work, begin, copy_tables
+from pgsimhash.maintenance.removal import delete_collection
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.records import Verdict
 from pgsimhash.runtime.progress import no_progress

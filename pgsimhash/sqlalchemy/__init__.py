@@ -44,11 +44,18 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, get_layout
 from pgsimhash.search.permutation import Permutation
-from pgsimhash.sqlalchemy.collection_tables import collections, last_seen, pages, runs, simhashes
-from pgsimhash.sqlalchemy.locks import simhash_lock
-from pgsimhash.sqlalchemy.setting_tables import marks, policies
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH, as_simhash, prefix_name, prefix_sql
-from pgsimhash.sqlalchemy.tables import metadata
+from pgsimhash.sqlalchemy.tables import (
+    collections,
+    last_seen,
+    marks,
+    metadata,
+    pages,
+    policies,
+    runs,
+    simhash_lock,
+    simhashes,
+)
 
 __all__ = [
     "SIMHASH",

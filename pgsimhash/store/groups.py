@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.rows import tuple_row
+from psycopg.rows import class_row, tuple_row
 
 from pgsimhash.db.statements import query
 from pgsimhash.hashing.bits import from_bigint
@@ -29,7 +29,6 @@ from pgsimhash.search.simhash_files import Spool
 from pgsimhash.store.arrays import bigint_array
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.lookups import simhash_slices
-from pgsimhash.store.marks import all_marks
 
 _ROWS: Final = 2_000
 """Members of clusters per fetch from the server."""
@@ -104,3 +103,10 @@ def _with_company(simhashes: NDArray[np.uint64], roots: NDArray[np.uint64]) -> N
     heads[np.searchsorted(simhashes, roots[joined])] = True
     heads |= joined
     return heads
+
+
+def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> list[Mark]:
+    """Return the marks of a collection, in their order."""
+    with connection.cursor(row_factory=class_row(Mark), binary=True) as cursor:
+        scope = {"collection_id": collection.collection_id}
+        return cursor.execute(query("marks", connection), scope).fetchall()

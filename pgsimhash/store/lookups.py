@@ -1,4 +1,4 @@
-"""Lookups, each in one statement."""
+"""Look up simhashes and pages, and read statistics."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
-from psycopg.rows import dict_row, scalar_row, tuple_row
+from psycopg.rows import class_row, dict_row, scalar_row, tuple_row
 
 from pgsimhash.db.statements import query
 from pgsimhash.errors import NotFoundError, check_type
 from pgsimhash.hashing.bits import check_simhashes, from_bigint, hamming_distances, to_bigint
 from pgsimhash.hashing.signature import to_halves
-from pgsimhash.pages.records import Match, Matches, NearPage, StoredPage
+from pgsimhash.pages.records import CollectionStatus, Match, Matches, NearPage, StoredPage
 from pgsimhash.pages.recrawl import Visit
 from pgsimhash.pages.urls import lowered
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pgsimhash.search.memory_index import Near
     from pgsimhash.store.memory import Memory
+
 
 _BATCH: Final = 10_000
 """Simhashes per statement: this bounds the server's memory."""
@@ -273,3 +274,11 @@ def _asked(simhash: int, signature: int | None) -> dict[str, Any]:
 
 def _lookup(collection: Collection, distance: int | None) -> dict[str, Any]:
     return {"collection": collection.name, "scheme": collection.scheme, "distance": distance}
+
+
+def read_status(
+    connection: psycopg.Connection[Any], collection: str | None = None
+) -> list[CollectionStatus]:
+    """Return the statistics of every collection, by name, or of one."""
+    with connection.cursor(row_factory=class_row(CollectionStatus), binary=True) as cursor:
+        return cursor.execute(query("status", connection), {"collection": collection}).fetchall()

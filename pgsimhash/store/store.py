@@ -48,9 +48,9 @@ from pgsimhash.store.batches import (
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.events import OnEvent
+from pgsimhash.store.lookups import read_status
 from pgsimhash.store.retries import retried
 from pgsimhash.store.session import Session
-from pgsimhash.store.status import read_status
 
 # Methods import what only they need: a lookup reads no page and needs no numpy.
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pgsimhash.analysis.page_fingerprints import Fingerprints, fingerprint_pages
+from pgsimhash.analysis.labelled_pages import Fingerprints, fingerprint_pages
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import DEFAULT_SCHEME, INTEROP_SCHEME
 from pgsimhash.sources import SourcePage

@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from pgsimhash.cli.commands import commands
-from pgsimhash.cli.lazy import Entry, LazyGroup
+from pgsimhash.cli.commands import Entry, LazyGroup, commands
 
 
 def entries(group: LazyGroup) -> Iterator[tuple[str, Entry, click.Command]]:

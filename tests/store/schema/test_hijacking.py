@@ -32,7 +32,7 @@ from pgsimhash import Store, analysis, connect, connect_async, maintenance
 from pgsimhash.db import migrate, statements
 from pgsimhash.db.pinned import pinned
 from pgsimhash.db.schema_names import SCHEMA
-from pgsimhash.maintenance.dropping import delete_collection
+from pgsimhash.maintenance.removal import delete_collection
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.search.layout import LAYOUTS

@@ -30,7 +30,7 @@ from pgsimhash.db.schema_names import (
 )
 from pgsimhash.db.statements import layout_statements, query_in, read_sql, schema_script
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
-from pgsimhash.maintenance.dropping import delete_collection
+from pgsimhash.maintenance.removal import delete_collection
 from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.store.collection import collection_names
@@ -393,7 +393,7 @@ def test_another_role_cannot_own_the_schema(empty_dsn: str) -> None:
 
 
 def test_sqlalchemys_tables_follow_a_schema_translate_map(both_dsn: str) -> None:
-    from pgsimhash.sqlalchemy.collection_tables import collections, pages
+    from pgsimhash.sqlalchemy.tables import collections, pages
 
     with connect(both_dsn, schema=CRAWL) as store:
         store.add("https://a.example/", 1)
