@@ -5,7 +5,9 @@
 It runs tests/faults/ with other random moments in each round. For each test it prints the numbers
 of faults and of acknowledged pages; how many of these are lost, repeated or stored with another
 verdict; and the violations that `pgsimhash check` found.
-With PGSIMHASH_TEST_CITUS_DSN it kills processes of that Citus cluster instead, on this machine.
+With PGSIMHASH_TEST_CITUS_DSN it kills processes of that Citus cluster instead, on this machine. It
+also kills servers if PGSIMHASH_TEST_CITUS_CRASH has a shell command that kills the node
+$NODE_HOST:$NODE_PORT and starts it again: docker kill $NODE_HOST && docker start $NODE_HOST.
 """
 
 from __future__ import annotations

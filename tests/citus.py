@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
@@ -39,44 +40,39 @@ def fresh_cluster(nodes: Sequence[str], template: str | None = None) -> Iterator
     """
     name = f"pgsimhash_test_{uuid.uuid4().hex[:12]}"
     own = [conninfo.make_conninfo(node, dbname=name) for node in nodes]
-    for node in nodes:
-        _execute(
-            node,
-            f"CREATE DATABASE {name} TEMPLATE {template or 'template0'}",
-            # Settings of a database are not copied.
-            f"ALTER DATABASE {name} SET citus.allow_nested_distributed_execution TO on",
-            f"ALTER DATABASE {name} SET citus.propagate_set_commands TO local",
-        )
+    _execute_on_all(
+        nodes,
+        f"CREATE DATABASE {name} TEMPLATE {template or 'template0'}",
+        # Settings of a database are not copied.
+        f"ALTER DATABASE {name} SET citus.allow_nested_distributed_execution TO on",
+        f"ALTER DATABASE {name} SET citus.propagate_set_commands TO local",
+    )
     try:
         if template is None:
             _join(own)
         yield own[0]
     finally:
-        for node in nodes:
-            drop = f"DROP DATABASE {name} WITH (FORCE)"
-            try:
-                _execute(node, drop)
-            except psycopg.errors.ObjectInUse:
-                # By a process of Citus that was just starting.
-                _execute(node, drop)
+        drop = f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"
+        try:
+            _execute_on_all(nodes, drop)
+        except psycopg.errors.ObjectInUse:
+            # By a process of Citus that was just starting.
+            _execute_on_all(nodes, drop)
 
 
 def _close(nodes: Sequence[str], name: str) -> None:
     """Refuse connections to a database, to copy it; Citus has a background process in each."""
-    for node in nodes:
-        _execute(
-            node,
-            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            f"WHERE datname = '{name}'",
-        )
+    _execute_on_all(
+        nodes,
+        f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+        f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'",
+    )
 
 
 def _join(nodes: Sequence[str]) -> None:
     """Join the databases of the nodes to one cluster."""
     coordinator, *others = nodes
-    for node in nodes:
-        _execute(node, "CREATE EXTENSION citus")
+    _execute_on_all(nodes, "CREATE EXTENSION citus")
     for function, node in [
         ("citus_set_coordinator_host", coordinator),
         *(("citus_add_node", other) for other in others),
@@ -89,6 +85,12 @@ def _execute(dsn: str, *statements: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         for statement in statements:
             connection.execute(statement.encode())
+
+
+def _execute_on_all(nodes: Sequence[str], *statements: str) -> None:
+    """Execute statements on all nodes at the same time."""
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(lambda node: _execute(node, *statements), nodes))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pgsimhash import Store
 from pgsimhash.schemes import registry
@@ -59,22 +60,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 _WAITING = (
-    "SELECT sum(result::integer) FROM run_command_on_all_nodes("
-    "'SELECT count(*) FROM pg_locks WHERE NOT granted')"
-    if ON_CITUS
-    else "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    "SELECT count(*) > 0 FROM pg_stat_activity "
+    "WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
+if ON_CITUS:
+    _WAITING = f"SELECT bool_or(result::boolean) FROM run_command_on_all_nodes($${_WAITING}$$)"
+
+
+def some_session_waits(connection: psycopg.Connection) -> bool:
+    """Return whether some session in the connection's database waits for another one."""
+    return connection.execute(_WAITING.encode()).fetchone() == (True,)
 
 
 def wait_for_a_lock(dsn: str) -> None:
     """Wait until some session waits for another one."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         for _ in range(600):
-            waiting = connection.execute(_WAITING)
-            if waiting.fetchone() != (0,):
+            if some_session_waits(connection):
                 return
             connection.execute("SELECT pg_sleep(0.1)")
     pytest.fail("nobody waits")
+
+
+def database_examples(count: int) -> settings:
+    """Return settings for a property of a database: fewer examples on Citus, which is slower."""
+    return settings(
+        max_examples=count // 4 if ON_CITUS else count,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
 
 
 @pytest.fixture(autouse=True)

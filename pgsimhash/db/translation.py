@@ -92,13 +92,6 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             f"the database gave up: {first_line(error)}; if the connection is in a pipeline() "
             "block, leave that first",
         ) from error
-    except psycopg.errors.InternalError_ as error:
-        # Citus reports a failed node with this error, also at a commit.
-        raise StoreError(
-            "gave_up",
-            f"the database gave up: {first_line(error)}; committed work stays, run again to "
-            "continue",
-        ) from error
     except psycopg.errors.InvalidTransactionState as error:
         raise StoreError("wrong_isolation", server_words(error)) from error
     except psycopg.errors.ReadOnlySqlTransaction as error:
@@ -107,6 +100,14 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             f"the database is read-only: {first_line(error)}; connect to the primary server, "
             "or only read: lookups, decide, pairs, clusters, reports, check, status",
         ) from error
+    except psycopg.InternalError as error:
+        # psycopg raises it if a server crashes during a COMMIT, Citus if one of its nodes fails.
+        told = f"{first_line(error)}; committed work stays, run again to continue"
+        if connection.closed:
+            raise NoServerError(
+                "connection_lost", f"the connection to the database was lost: {told}"
+            ) from error
+        raise StoreError("gave_up", f"the database gave up: {told}") from error
     except (UnicodeEncodeError, psycopg.DataError) as error:
         # The schema's functions raise this, and their callers translate it.
         if isinstance(error, psycopg.errors.InvalidParameterValue):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,9 @@ pytestmark = pytest.mark.skipif(
 
 WRITERS = range(1, 9)
 
+CRASH = "PGSIMHASH_TEST_CITUS_CRASH"
+"""A shell command that kills the node $NODE_HOST:$NODE_PORT and starts it again."""
+
 
 @pytest.fixture
 def writers(dsn: str, tmp_path: Path) -> Writers:
@@ -33,26 +37,43 @@ def moments(chance: random.Random, writers: Writers) -> list[int]:
 
 
 def kill_a_process(node: str, database: str) -> None:
-    """Kill a process of a node's server that serves a database; the server then begins again."""
-    elsewhere = conninfo.make_conninfo(node, dbname="postgres")
-    with psycopg.connect(elsewhere, autocommit=True) as connection:
-        found = connection.execute(
+    """Kill a process of a node's server that serves a database; the server then recovers."""
+    with psycopg.connect(elsewhere(node), autocommit=True) as connection:
+        process = connection.execute(
             "SELECT pid FROM pg_stat_activity "
             "WHERE datname = %s AND backend_type = 'client backend' "
             "ORDER BY random() LIMIT 1",
             [database],
         ).fetchone()
-    if found is not None:
-        os.kill(found[0], signal.SIGKILL)
+    if process is not None:
+        os.kill(process[0], signal.SIGKILL)
+
+
+def crash(node: str) -> None:
+    """Kill a node's server and start it again."""
+    place = conninfo.conninfo_to_dict(node)
+    surroundings = {"NODE_HOST": str(place["host"]), "NODE_PORT": str(place["port"])}
+    subprocess.run(
+        ["/bin/sh", "-c", os.environ[CRASH]], env={**os.environ, **surroundings}, check=True
+    )
+
+
+def wait_for(node: str) -> None:
+    """Wait until a node's server answers."""
     latest = time.monotonic() + PATIENCE
     while time.monotonic() < latest:
         try:
-            psycopg.connect(elsewhere, connect_timeout=5).close()
+            psycopg.connect(elsewhere(node), connect_timeout=5).close()
         except psycopg.OperationalError:
             time.sleep(0.05)
         else:
             return
     pytest.fail("the node does not come back")
+
+
+def elsewhere(node: str) -> str:
+    """Return the DSN of another database of a node."""
+    return conninfo.make_conninfo(node, dbname="postgres")
 
 
 def test_killed_writers_on_citus(
@@ -62,22 +83,45 @@ def test_killed_writers_on_citus(
         told(outcome)
 
 
-@pytest.mark.parametrize("whose", ["coordinator", "worker"])
-def test_killed_nodes_of_citus(
-    dsn: str,
+@pytest.fixture(params=["process", "server"])
+def kill(request: pytest.FixtureRequest, dsn: str) -> Callable[[str], None]:
+    """Kill one process of a node, or its server."""
+    database = str(conninfo.conninfo_to_dict(dsn)["dbname"])
+    if request.param == "server" and CRASH not in os.environ:
+        pytest.skip(f"it needs {CRASH}, a command that kills a node and starts it again")
+
+    def kill(node: str) -> None:
+        if request.param == "server":
+            crash(node)
+        elif conninfo.conninfo_to_dict(node).get("host") in ("127.0.0.1", "localhost"):
+            kill_a_process(node, database)
+        else:
+            pytest.skip("its processes are on another machine")
+        wait_for(node)
+
+    return kill
+
+
+def test_a_killed_coordinator(
     citus_nodes: list[str],
     writers: Writers,
-    whose: str,
+    kill: Callable[[str], None],
     chance: random.Random,
     told: Callable[..., None],
 ) -> None:
-    database = str(conninfo.conninfo_to_dict(dsn)["dbname"])
-    node = citus_nodes[0] if whose == "coordinator" else node_of_the_schema(dsn)
-    if conninfo.conninfo_to_dict(node).get("host") not in ("127.0.0.1", "localhost"):
-        pytest.skip("its processes are on another machine")
-    for outcome in survive(
-        writers, lambda: kill_a_process(node, database), moments(chance, writers)
-    ):
+    for outcome in survive(writers, lambda: kill(citus_nodes[0]), moments(chance, writers)):
+        told(outcome)
+
+
+def test_a_killed_worker(
+    dsn: str,
+    writers: Writers,
+    kill: Callable[[str], None],
+    chance: random.Random,
+    told: Callable[..., None],
+) -> None:
+    node = node_of_the_schema(dsn)
+    for outcome in survive(writers, lambda: kill(node), moments(chance, writers)):
         told(outcome)
 
 

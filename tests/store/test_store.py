@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.rows import dict_row, namedtuple_row, scalar_row
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, hamming_distance
 from pgsimhash.errors import ArgumentError, PageError, StoreError
+from tests.conftest import database_examples
 from tests.refusals import because
 
 FAR = 2**64 - 1
@@ -172,9 +173,7 @@ def test_the_default_distance_is_the_collections(store: Store) -> None:
     assert not store.exists(0x1FF)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@database_examples(60)
 @given(
     centres=st.lists(st.integers(0, FAR), min_size=1, max_size=4),
     flips=st.lists(st.sets(st.integers(0, 63), max_size=12), max_size=25),

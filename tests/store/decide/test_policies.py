@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import sql
 
@@ -18,6 +18,7 @@ from pgsimhash.sources import SourcePage
 from pgsimhash.store import ingest
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.policies import Said, said_about
+from tests.conftest import database_examples
 from tests.refusals import because
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
@@ -106,9 +107,7 @@ def test_a_star_in_a_path_stands_for_anything(
     assert bool(asked(store, url, f"a.example{path}")) == fits
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@database_examples(40)
 @given(
     st.text("ab*/%_\\", max_size=12).map(lambda text: f"/{text}"),
     st.lists(st.text("ab/%_\\", max_size=20).map(lambda text: f"/{text}"), max_size=9),

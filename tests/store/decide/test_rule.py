@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import PgsimhashError, connect, maintenance
@@ -25,6 +25,7 @@ from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import host_of, same_site
+from tests.conftest import database_examples, some_session_waits
 
 OWN, OTHER = "own", "other"
 NOW = datetime.now(UTC)
@@ -403,20 +404,14 @@ class Database:
         def wait_and_write() -> None:
             made.extend(self.decide(batch, remember=True))
 
-        with self.stores[batch.collection].session.read() as connection:
-            pid = connection.info.backend_pid
         waiting = threading.Thread(target=wait_and_write)
         waiting.start()
-        while waiting.is_alive() and not self.waits(pid):
+        while waiting.is_alive() and not some_session_waits(self.plain):
             waiting.join(0.002)
         self.late.commit()
         waiting.join()
         assert len(made) == len(batch.records)
         return made, first
-
-    def waits(self, pid: int) -> bool:
-        found = self.plain.execute("SELECT FROM pg_locks WHERE NOT granted AND pid = %s", [pid])
-        return found.fetchone() is not None
 
     def rows(self) -> list[tuple[Any, ...]]:
         found = self.plain.execute(
@@ -488,9 +483,7 @@ def add_standalone(world: World, database: Database, one: Standalone) -> None:
     world.standalone.add((one.collection, one.simhash))
 
 
-EXAMPLES = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+EXAMPLES = database_examples(60)
 
 
 @EXAMPLES

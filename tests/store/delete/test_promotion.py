@@ -9,12 +9,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.pages.policies import PolicySettings
+from tests.conftest import database_examples
 from tests.store.decide.test_rule import (
     MARKS,
     OPTIONS,
@@ -230,9 +231,7 @@ STEPS = st.lists(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@database_examples(60)
 @given(steps=STEPS, policies=POLICIES, options=some_of(OPTIONS))
 def test_the_remaining_pages_follow_the_rule(
     database: Database,

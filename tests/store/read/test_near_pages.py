@@ -287,6 +287,7 @@ def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:
     assert {answer for (answer,) in answers} == {True, False}
 
 
+@pytest.mark.one_server("it reads a plan")
 def test_verification_is_inlined(dsn: str) -> None:
     """PostgreSQL inlines its body into the surrounding statement."""
     with psycopg.connect(dsn) as connection:
@@ -298,6 +299,7 @@ def test_verification_is_inlined(dsn: str) -> None:
     assert "_verified" not in str(plan)
 
 
+@pytest.mark.one_server("it reads a plan")
 def test_only_indexes_are_read_before_and_after_the_tables_are_analysed(
     store: Store, dsn: str
 ) -> None:

@@ -7,13 +7,14 @@ from typing import Any, LiteralString
 import numpy as np
 import psycopg
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import pgsimhash
 from pgsimhash import PgsimhashError, Store, connect, maintenance
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.pages.policies import PolicySettings
+from tests.conftest import database_examples
 
 A, B = "https://a.example/", "https://b.example/"
 URLS = [f"https://{host}.example/{number}" for host in ("a", "b", "www.a") for number in range(2)]
@@ -50,9 +51,7 @@ def by_sql(connection: psycopg.Connection, statement: LiteralString, *values: ob
 
 
 @example(pages=[(URLS[0], 0), (URLS[1], 1), (URLS[0], 3), (URLS[0], 3)], policies=[], marks=[])
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@database_examples(40)
 @given(pages=PAGES, policies=POLICIES, marks=MARKS)
 def test_it_decides_as_the_package_does(
     connection: psycopg.Connection,
@@ -189,7 +188,6 @@ def test_it_takes_the_urls_that_the_package_takes(
 TIMES = ["infinity", "-infinity", "4000-01-01 BC", "1969-12-31", "10001-01-01", "9000-01-01"]
 
 
-@pytest.mark.one_server("a worker's error has another SQLSTATE")
 @pytest.mark.parametrize("time", TIMES)
 def test_times_that_no_page_was_fetched_at_are_refused(
     store: Store, connection: psycopg.Connection, time: str
@@ -206,7 +204,7 @@ def test_times_that_no_page_was_fetched_at_are_refused(
         with pytest.raises(psycopg.errors.CheckViolation, match="pages_fetched_at_fits"):
             connection.execute(
                 "INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at) "
-                "SELECT collection_id, 'https://a.example/', 1, %s FROM pgsimhash.collections",
+                "VALUES (pgsimhash._id_of('default'), 'https://a.example/', 1, %s)",
                 [time],
             )
 
@@ -250,9 +248,7 @@ def test_a_plain_insert_is_found(store: Store, connection: psycopg.Connection) -
 HASHES = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40)
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@database_examples(40)
 @given(hashes=HASHES, data=st.data())
 def test_a_simhash_made_in_sql_is_the_one_of_python(
     connection: psycopg.Connection, hashes: list[int], data: st.DataObject

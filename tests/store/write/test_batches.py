@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pgsimhash import Store, connect
@@ -17,6 +17,7 @@ from pgsimhash.store.collection import Collection, find_collection
 from pgsimhash.store.memory import NO_MEMORY, Memory
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
+from tests.conftest import database_examples
 
 DAY = timedelta(days=1)
 NOON = datetime.now(UTC) - DAY / 2
@@ -90,9 +91,7 @@ def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, MatchSettings]]:
     pages=near_a_page_elsewhere(URLS[1]) + near_a_page_elsewhere(URLS[5]),
     marks=[(URLS[0], URLS[5], False)],
 )
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@database_examples(40)
 @given(others=PAGES, known=PAGES, pages=PAGES, marks=MARKS)
 def test_a_batch_is_decided_as_its_pages_one_by_one(
     collections: tuple[psycopg.Connection, list[Collection]],
