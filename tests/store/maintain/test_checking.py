@@ -24,9 +24,9 @@ PLANTS = {
     "simhash_missing": [
         "DELETE FROM pgsimhash.simhashes AS s USING pgsimhash.pages AS p "
         "WHERE p.url = 'https://example.com/repair-cafe' AND s.simhash = p.simhash",
-        "ALTER TABLE pgsimhash.pages DISABLE TRIGGER put_simhashes; "
+        "SET session_replication_role TO replica; "
         "INSERT INTO pgsimhash.pages (collection_id, url, simhash) VALUES (1, 'x', 77); "
-        "ALTER TABLE pgsimhash.pages ENABLE TRIGGER put_simhashes",
+        "RESET session_replication_role",
     ],
     "simhash_unused": [
         "INSERT INTO pgsimhash.simhashes (collection_id, simhash, standalone) "

@@ -146,6 +146,7 @@ def test_only_the_rebuild_writes_to_the_new_collection(dsn: str, full: Store) ->
                 refused()
 
 
+@pytest.mark.one_server("it inserts a page without the package")
 @pytest.mark.parametrize("layout", [None, "16+16+16+16"])
 def test_everything_that_happens_meanwhile_is_in_the_new_collection(
     dsn: str, full: Store, layout: str | None

@@ -56,6 +56,13 @@ def test_an_old_version_is_refused(empty_dsn: str) -> None:
 
 
 @on_citus
+@pytest.mark.parametrize("setting", ["enable_ddl_propagation", "enable_metadata_sync"])
+def test_without_sharding_by_schema_nothing_is_deployed(empty_dsn: str, setting: str) -> None:
+    off = conninfo.make_conninfo(empty_dsn, options=f"-c citus.{setting}=off")
+    refused(off, "Citus does not shard by schema here; read the documentation of")
+
+
+@on_citus
 def test_a_schema_without_citus_is_not_taken_over(empty_dsn: str) -> None:
     migrate.upgrade(empty_dsn, schema="crawl")
     refused(empty_dsn, r"the schema crawl exists already, without Citus; give another name")
