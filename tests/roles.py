@@ -9,6 +9,8 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from tests.conftest import ON_CITUS
+
 
 @contextmanager
 def dropped_afterwards(dsn: str, names: list[str]) -> Iterator[None]:
@@ -24,5 +26,9 @@ def dropped_afterwards(dsn: str, names: list[str]) -> Iterator[None]:
 
 
 def as_role(dsn: str, name: str) -> str:
+    if ON_CITUS:
+        # It connects to the other nodes as this role.
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("ALTER ROLE {} LOGIN").format(sql.Identifier(name)))
     escaped = name.replace(" ", "\\ ")
     return make_conninfo(dsn, options=f"-c role={escaped}")

@@ -6,6 +6,8 @@ PostgreSQL calls them if their argument types match better, or if their schema p
 every statement. On its own connections, it pins the session once. On any other connection it pins
 each statement, in the same round trip, because the caller sends statements too, or a pooler shares
 the session.
+
+It pins ``DateStyle`` too, because Citus sends times to its nodes as text.
 """
 
 from __future__ import annotations

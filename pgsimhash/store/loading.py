@@ -118,5 +118,9 @@ def _fill(
         else:
             added += _add(connection, collection, distinct)
         last = max(last, int(distinct[-1]))
+    # For Citus, where tables have no triggers.
+    connection.execute(
+        query("advance_epoch", connection), {"collection_id": collection.collection_id}
+    )
     fill_indexes(connection, layout)
     return added

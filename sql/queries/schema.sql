@@ -21,17 +21,26 @@ SELECT version_num FROM pgsimhash.alembic_version
 
 -- pin_search_path --
 -- For the transaction or the session; it saves the caller's. Nothing here can be hijacked, although it is
--- parsed under the caller's search_path.
+-- parsed under the caller's search_path. Citus sends times to its nodes as text in the DateStyle of the
+-- session, and the nodes read it in their own.
 SELECT
     pg_catalog.set_config(
         'pgsimhash_caller.search_path', pg_catalog.current_setting('search_path'), %(local)s
     ),
-    pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', %(local)s)
+    pg_catalog.set_config(
+        'pgsimhash_caller.date_style', pg_catalog.current_setting('datestyle'), %(local)s
+    ),
+    pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', %(local)s),
+    pg_catalog.set_config('datestyle', 'ISO', %(local)s)
 
 -- unpin_search_path --
-SELECT pg_catalog.set_config(
-    'search_path', pg_catalog.current_setting('pgsimhash_caller.search_path'), true
-)
+SELECT
+    pg_catalog.set_config(
+        'search_path', pg_catalog.current_setting('pgsimhash_caller.search_path'), true
+    ),
+    pg_catalog.set_config(
+        'datestyle', pg_catalog.current_setting('pgsimhash_caller.date_style'), true
+    )
 
 -- create_roles --
 SELECT pgsimhash.create_roles(%(prefix)s::text)

@@ -74,6 +74,7 @@ def test_a_missing_index_exists_afterwards(dsn: str, store: Store) -> None:
     assert_holds(store, MANY)
 
 
+@pytest.mark.one_server("Citus copies rows without FREEZE")
 def test_lookups_need_no_vacuum_afterwards(dsn: str, store: Store) -> None:
     store.add_simhashes(MANY)
     with psycopg.connect(dsn) as connection:
@@ -180,6 +181,7 @@ class TestWhereIndexesStay:
         assert indexes(dsn) == before
 
 
+@pytest.mark.one_server("Citus copies rows without FREEZE")
 def test_lookups_wait_for_the_end_of_a_load(dsn: str, store: Store) -> None:
     found: list[bool] = []
 
