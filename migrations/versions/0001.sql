@@ -872,6 +872,64 @@ $$;
 COMMENT ON FUNCTION pgsimhash._id_of(text) IS
     'The id of a collection; an error if no collection has this name.';
 
+-- The timeouts are not part of the query, which Citus runs on another node.
+CREATE FUNCTION pgsimhash._collection_to_write(
+    collection text,
+    lock_timeout text,
+    otherwise text,
+    statement_timeout text,
+    statement_otherwise text
+) RETURNS TABLE (
+    collection_id integer,
+    name text,
+    scheme text,
+    layout text,
+    default_distance smallint,
+    keep_markdown boolean,
+    normalize_urls boolean,
+    source_id integer
+)
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    own_locks constant text := current_setting('lock_timeout');
+    own_statements constant text := current_setting('statement_timeout');
+BEGIN
+    PERFORM
+        set_config(
+            'statement_timeout',
+            coalesce(
+                statement_timeout,
+                CASE
+                    WHEN own_statements = '0' AND (lock_timeout IS NOT NULL OR own_locks = '0')
+                    THEN statement_otherwise
+                    ELSE own_statements
+                END
+            ),
+            true
+        ),
+        set_config('lock_timeout', coalesce(lock_timeout, nullif(own_locks, '0'), otherwise), true),
+        set_config(
+            'idle_in_transaction_session_timeout',
+            coalesce(
+                nullif(current_setting('idle_in_transaction_session_timeout'), '0'), otherwise
+            ),
+            true
+        );
+    RETURN QUERY
+    SELECT
+        c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
+        c.normalize_urls, r.source_id
+    FROM pgsimhash.collections AS c
+    LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = c.collection_id
+    WHERE c.name = collection;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._collection_to_write(text, text, text, text, text) IS
+    'A collection; it also sets the timeouts of the transaction, to save a statement.';
+
 -- The functions of the default layout call those of other layouts by these names.
 CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE

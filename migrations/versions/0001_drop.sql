@@ -134,6 +134,7 @@ DROP FUNCTION pgsimhash._check_lookup(integer, text, boolean);
 
 DROP FUNCTION pgsimhash._name_for(text, text);
 
+DROP FUNCTION pgsimhash._collection_to_write(text, text, text, text, text);
 DROP FUNCTION pgsimhash._id_of(text);
 
 DROP FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint);

@@ -6,48 +6,10 @@ FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collect
 WHERE c.name = %(name)s
 
 -- collection_to_write --
--- It also sets the timeouts of the transaction, to save a statement.
-SELECT
-    c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
-    c.normalize_urls, r.source_id
-FROM (
-    -- In this order, because the default statement_timeout depends on the server's lock_timeout.
-    SELECT pg_catalog.set_config(
-        'statement_timeout',
-        coalesce(
-            %(statement_timeout)s::text,
-            CASE
-                WHEN pg_catalog.current_setting('statement_timeout') = '0'
-                    AND (
-                        %(lock_timeout)s::text IS NOT NULL
-                        OR pg_catalog.current_setting('lock_timeout') = '0'
-                    )
-                THEN %(statement_otherwise)s::text
-                ELSE pg_catalog.current_setting('statement_timeout')
-            END
-        ),
-        true
-    ), pg_catalog.set_config(
-        'lock_timeout',
-        coalesce(
-            %(lock_timeout)s::text,
-            CASE pg_catalog.current_setting('lock_timeout')
-                WHEN '0' THEN %(otherwise)s::text
-                ELSE pg_catalog.current_setting('lock_timeout')
-            END
-        ),
-        true
-    ), pg_catalog.set_config(
-        'idle_in_transaction_session_timeout',
-        CASE pg_catalog.current_setting('idle_in_transaction_session_timeout')
-            WHEN '0' THEN %(otherwise)s::text
-            ELSE pg_catalog.current_setting('idle_in_transaction_session_timeout')
-        END,
-        true
-    )
-) AS bounds
-CROSS JOIN pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
-WHERE c.name = %(name)s
+SELECT * FROM pgsimhash._collection_to_write(
+    %(name)s::text, %(lock_timeout)s::text, %(otherwise)s::text, %(statement_timeout)s::text,
+    %(statement_otherwise)s::text
+)
 
 -- bound_statements --
 SELECT pg_catalog.set_config('statement_timeout', %(statement_timeout)s::text, true)
