@@ -52,12 +52,12 @@ def fresh_cluster(nodes: Sequence[str], template: str | None = None) -> Iterator
             _join(own)
         yield own[0]
     finally:
-        drop = f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"
-        try:
-            _execute_on_all(nodes, drop)
-        except psycopg.errors.ObjectInUse:
-            # By a process of Citus that was just starting.
-            _execute_on_all(nodes, drop)
+        _execute_on_all(
+            nodes,
+            # Processes of Citus on other nodes would connect again.
+            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+            f"DROP DATABASE {name} WITH (FORCE)",
+        )
 
 
 def _close(nodes: Sequence[str], name: str) -> None:

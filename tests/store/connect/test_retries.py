@@ -240,6 +240,7 @@ REFUSE_ONCE = """
 """
 
 
+@pytest.mark.one_server("it adds a trigger")
 @pytest.mark.parametrize("code", ["40001", "40P01"], ids=["serialization", "deadlock"])
 class TestAbortedTransactions:
     def refuse(self, dsn: str, code: str, times: int) -> None:
