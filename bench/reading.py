@@ -32,7 +32,7 @@ REPEATS = 3
 STEPS: dict[str, tuple[Any, str]] = {
     "decode": (pgsimhash.html, "clean_utf8"),
     "parse": (pgsimhash.html, "parse"),
-    "title, URLs": (pgsimhash.html, "page_title"),
+    "title, URLs": (pgsimhash.html, "read_head"),
     "walk, names": (content, "outline"),
     "words": (content, "read_words"),
     "block features, weights": (content, "scores_of"),

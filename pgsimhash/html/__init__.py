@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -11,9 +11,8 @@ from lxml.html import HtmlElement
 from pgsimhash.html.article import Article, WeightedWords
 from pgsimhash.html.charset import clean_utf8
 from pgsimhash.html.content import Content, unmarked
-from pgsimhash.html.head import canonical_url, page_language, page_title
+from pgsimhash.html.head import read_head
 from pgsimhash.html.hints import SiteHints
-from pgsimhash.html.links import base_url
 from pgsimhash.html.parse import ELEMENTS_MAX, parse
 from pgsimhash.html.soft_404 import PAGE_WORDS_MAX, check_stand_in
 from pgsimhash.html.structure import structure_simhash
@@ -67,22 +66,21 @@ def article_of_tree(
 
     The other arguments and the errors are those of :func:`read_article`.
     """
-    base = base_url(root, url)
-    title = page_title(root)
+    head = read_head(root, url)
     body = root.find("body")
-    content = Content(root if body is None else body, base, also=also)
+    content = Content(root if body is None else body, head.base, also=also)
     structure = structure_simhash(content.outline)
     hinted = hints.select(root, url) if hints is not None else []
     if hinted:
-        content = Content(_around(hinted), base, chosen=True)
+        content = Content(_around(hinted), head.base, chosen=True)
     elif len(content.words.words) <= PAGE_WORDS_MAX:
-        check_stand_in(title, content.text(), _empty_ids(root))
+        check_stand_in(head.title, content.text(), _empty_ids(root))
     return Article(
         content.markdown,
         content.text,
-        title,
-        canonical_url(root, base),
-        page_language(root),
+        head.title,
+        head.canonical_url,
+        head.language,
         structure,
         content.words,
     )
@@ -97,11 +95,13 @@ def _around(elements: list[HtmlElement]) -> HtmlElement:
     return body
 
 
-def _empty_ids(root: HtmlElement) -> list[str]:
-    """Return the ids of the elements without text."""
+def _empty_ids(root: HtmlElement) -> Iterator[str]:
+    """Yield the ids of the elements without text."""
     filled: set[HtmlElement | None] = {None}
     for element in root.xpath("//*[text()[normalize-space()]]"):
         while element not in filled:
             filled.add(element)
             element = element.getparent()
-    return [element.get("id") for element in root.xpath("//*[@id]") if element not in filled]
+    for element in root.xpath("//*[@id]"):
+        if element not in filled:
+            yield element.get("id")

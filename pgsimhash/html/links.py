@@ -36,15 +36,6 @@ def absolute(reference: str | None, base: str | None) -> str | None:
     return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), joined)
 
 
-def base_url(root: HtmlElement, url: str | None) -> str | None:
-    """Return the base of relative URLs in the page: its ``<base>``, else ``url``."""
-    for element in root.iter("base"):
-        href = element.get("href")
-        if href is not None:
-            return absolute(href, url) or url
-    return url
-
-
 def image_source(image: HtmlElement) -> str | None:
     """Return the reference to the image that an ``img`` shows after its scripts ran.
 

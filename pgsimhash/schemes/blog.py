@@ -19,8 +19,8 @@ from lxml.html import HtmlElement
 
 from pgsimhash.html.article import Article
 from pgsimhash.html.charset import clean_text, clean_utf8
-from pgsimhash.html.head import canonical_url, page_language, page_title
-from pgsimhash.html.links import base_url, restore_images
+from pgsimhash.html.head import read_head
+from pgsimhash.html.links import restore_images
 from pgsimhash.html.markdown import render
 from pgsimhash.html.parse import parse
 from pgsimhash.html.structure import structure_of
@@ -103,10 +103,7 @@ def read_blog(html: bytes | str, url: str | None = None, charset: str | None = N
     root = parse(text, ELEMENTS_MAX)
     if root is None:
         return Article("", "")
-    base = base_url(root, url)
-    title = page_title(root)
-    canonical = canonical_url(root, base)
-    language = page_language(root)
+    title, base, canonical, language = read_head(root, url)
     structure = structure_of(root)
     restore_images(root)
     soup = _soup(root)
