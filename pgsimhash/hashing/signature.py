@@ -99,9 +99,11 @@ def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | 
     # Equal keys need a rule: the larger hash.
     np.maximum.at(least, bins[chosen], mixed[chosen])
     filled = best < np.inf
-    sources = _sources()
     numbers = np.arange(SIGNATURE_BITS, dtype=np.uint64)
-    source = sources[numbers, filled[sources].argmax(axis=1)]
+    source = numbers.astype(np.intp)
+    if not filled.all():
+        sources = _sources()
+        source = sources[source, filled[sources].argmax(axis=1)]
     # The bin's own number keeps a copied hash from giving the same bit twice.
     bits = murmur3_mix(least[source] ^ murmur3_mix(numbers)) & np.uint64(1)
     return int.from_bytes(np.packbits(bits.astype(np.uint8), bitorder="little").tobytes(), "little")

@@ -21,7 +21,7 @@ def features(page: Page) -> dict[str, Floats]:
     tree = page.tree
     counts, linked, owners = page.counts, page.linked, tree.owners
     total = counts.sum()
-    middle = np.cumsum(counts) - counts / 2.0
+    middle = counts.cumsum() - counts / 2.0
     prose = 1.0 - linked / counts
     (near, near_linked), (around, around_linked) = (
         nearby(middle, np.array((counts, linked)), window) for window in (40.0, 150.0)
@@ -49,7 +49,7 @@ def features(page: Page) -> dict[str, Floats]:
         small_print,
     ) = tree.inherited().take(owners, 1)  # fmt: skip
     # How little prose there is outside the boilerplate: 1 for an index, near 0 for an article.
-    boilerplate = np.max((beside, beside_tags, footer, footer_tag), 0)
+    boilerplate = np.maximum(np.maximum(beside, beside_tags), np.maximum(footer, footer_tag))
     outside = counts * prose * (1 - boilerplate) * (1 - np.maximum(signs, small_print))
     listing = 1.0 / (1.0 + (float((outside * (1 - 0.8 * lateness)).sum()) / 60.0) ** 2)
     before_h1, under_h1, after_headings = tree.headings()
@@ -92,7 +92,7 @@ def features(page: Page) -> dict[str, Floats]:
         "copyright_near": signs,
         "copyright_element": small_print,
         "legal_words": np.minimum(page.legal, 2.0) / 2.0 * np.exp(-counts / 60.0),
-        "listing_links": logs.mean(0) * listing,
+        "listing_links": logs.sum(0) / len(logs) * listing,
         "listing_words": element_words * listing,
         "listing_lateness": lateness * listing,
     }
@@ -130,8 +130,8 @@ def nearby(middle: Floats, amounts: Floats, window: float) -> Floats:
     if scaled[-1] < _SPAN:
         rising = np.exp(scaled)
         falling = 1.0 / rising
-        before = falling * np.cumsum(amounts * rising, 1)
-        behind = rising * np.cumsum((amounts * falling)[:, ::-1], 1)[:, ::-1]
+        before = falling * (amounts * rising).cumsum(1)
+        behind = rising * (amounts * falling)[:, ::-1].cumsum(1)[:, ::-1]
         sums: Floats = before + behind - amounts
         return sums
     # On a long page, by spans within the exponent's range; each carries the sum before it.

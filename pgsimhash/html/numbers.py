@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pgsimhash.hashing.tokens import SIGNS
 from pgsimhash.html.names import flags_of, words
@@ -94,31 +93,34 @@ def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Int
     flags = flag_of[ids]
     # Drops the signs of links, which may stand between a number and its noun.
     seen = np.flatnonzero((ids >= len(SIGNS)) | (flags > 0))
-    at, flags = blocks[seen], flags[seen]
-    places = np.searchsorted(seen, places)
+    places = seen.searchsorted(places)
+    # Two tokens of no block follow the last; the one before the first has the index -1.
+    at = np.full(len(seen) + 2, -1)
+    at[:-2] = blocks[seen]
+    flags = np.append(flags[seen], (0, 0))
     # Runs of numbers of one block.
-    follows = np.zeros(len(places), np.bool_)
-    follows[1:] = (np.diff(places) == 1) & (np.diff(at[places]) == 0)
-    run = np.cumsum(~follows) - 1
-    starts, sizes = places[~follows], np.bincount(run)
+    begins = np.ones(len(places), np.bool_)
+    begins[1:] = (places[1:] - places[:-1] > 1) | (at[places[1:]] != at[places[:-1]])
+    run = begins.cumsum() - 1
+    starts, sizes = places[begins], np.bincount(run)
     ends = starts + sizes
-
-    def beside(positions: Integers, mask: int) -> NDArray[np.bool_]:
-        safe = np.clip(positions, 0, len(at) - 1)
-        in_block: NDArray[np.bool_] = (safe == positions) & (at[safe] == at[starts])
-        return in_block & (flags[safe] & mask > 0)
-
+    before, behind, next_but_one = (
+        np.where(at[positions] == at[starts], flags[positions], 0)
+        for positions in (starts - 1, ends, ends + 1)
+    )
     is_year = np.zeros(len(numbers), np.bool_)
     is_year[[numbers[year] for year in _YEARS & numbers.keys()]] = True
     years = np.bincount(run, is_year[ids[seen[places]]])
-    ago = beside(ends + 1, _AGO)
-    volatile = beside(starts - 1, _BEFORE) | beside(ends, _BEHIND | _COUNTER) | ago
+    ago = next_but_one & _AGO > 0
+    volatile = (before & _BEFORE > 0) | (behind & (_BEHIND | _COUNTER) > 0) | ago
     volatile |= (years > 0) & (sizes > 1) & (sizes < 4)
-    passing = beside(ends, _PASSING) | ago
+    passing = (behind & _PASSING > 0) | ago
     kinds[seen[places]] = np.where(passing, PASSING, np.where(volatile, VOLATILE, NUMBER))[run]
-    notes = np.bincount(at[flags & _NOTE > 0], minlength=at[-1] + 1) > 0
-    notes &= np.bincount(at) <= _NOTE_WORDS
-    if notes.any():
+    at, flags = at[:-2], flags[:-2]
+    is_note = flags & _NOTE > 0
+    if is_note.any():
+        notes = np.bincount(at[is_note], minlength=at[-1] + 1) > 0
+        notes &= np.bincount(at) <= _NOTE_WORDS
         dated = (kinds[seen] == VOLATILE) | (flags & _MONTH > 0)
         kinds[seen[dated & notes[at]]] = PASSING
     return kinds

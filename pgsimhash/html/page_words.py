@@ -78,8 +78,8 @@ def read_words(outline: Outline) -> Page:
     tokens = tokenize_signed(mark_dates(outline.text))
     ids = np.fromiter(map(numbers.__getitem__, tokens), np.int64, len(tokens))
     vocabulary = list(numbers)[len(SIGNS) :]
-    block = np.cumsum(ids == begin) - 1
-    in_link = np.cumsum(ids == link) > np.cumsum(ids == link_end)
+    block = (ids == begin).cumsum() - 1
+    in_link = ((ids == link) * 1 - (ids == link_end)).cumsum() > 0
     blocks = len(outline.owners)
     is_word = ids >= len(SIGNS)
     own = block[is_word]
@@ -93,7 +93,7 @@ def read_words(outline: Outline) -> Page:
     kinds = kinds_of(ids, block, numbers)[is_word]
     numeric = sums_of(own, kinds == NUMBER, blocks)
     places = np.flatnonzero(counts)
-    renumbered = np.cumsum(counts > 0) - 1
+    renumbered = (counts > 0).cumsum() - 1
     return Page(
         outline,
         vocabulary,

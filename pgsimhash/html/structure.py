@@ -43,19 +43,16 @@ def structure_simhash(blocks: Outline) -> int:
     Pages of one template usually differ by at most ``SAME_TEMPLATE_MAX`` bits, pages of two
     templates by more. Texts do not matter; all pages without containers have the same simhash.
     """
-    paths, tags, depths = [""], [""], [0]
+    # The path, the last container and the number of containers of each element.
+    states = [("", "", 0)]
     pairs: set[tuple[str, str]] = set()
     # Other elements take the values of the container around them.
     for parent, tag in zip(blocks.parents[1:], blocks.tags[1:], strict=True):
-        path, above, depth = paths[parent], tags[parent], depths[parent]
+        state = states[parent]
         if tag in _CONTAINERS:
+            path, above, depth = state
             pairs.add((above, tag))
-            depth += 1
-            if depth <= DEPTH_MAX:
-                path = f"{path}/{tag}"
-            above = tag
-        paths.append(path)
-        tags.append(above)
-        depths.append(depth)
-    features = sorted({*paths, *map(">".join, pairs)})
+            state = (f"{path}/{tag}" if depth < DEPTH_MAX else path, tag, depth + 1)
+        states.append(state)
+    features = sorted({*(path for path, _, _ in states), *map(">".join, pairs)})
     return vote(murmur3_64(features), np.ones(len(features)))

@@ -90,10 +90,11 @@ class Tree:
         self.all_owners = np.array(outline.owners, np.int64)
         self.owners = self.all_owners[places]
         self.ends = np.array(outline.ends)
-        self.kinds = np.array(list(map(_TAGS.get, outline.tags, repeat(0))))
-        self._says = np.array([says for says, _ in outline.said_to_be])
-        self._outline = outline
         size = len(self.parents)
+        says, self._first_names = zip(*outline.said_to_be, strict=True)
+        self.kinds = np.fromiter(map(_TAGS.get, outline.tags, repeat(0)), np.int64, size)
+        self._says = np.fromiter(says, np.int64, size)
+        self._outline = outline
         self.own = sums_of(self.owners, counts, size)
         self.words = self._below(self.own)
         self.linked = self.sum(linked)
@@ -101,7 +102,8 @@ class Tree:
         self._groups, self._alike = self._like_siblings()
 
     def _below(self, amounts: Floats) -> Floats:
-        sums = np.concatenate(((0.0,), np.cumsum(amounts)))
+        sums = np.zeros(len(amounts) + 1)
+        amounts.cumsum(out=sums[1:])
         below: Floats = sums[self.ends] - sums[:-1]
         return below
 
@@ -171,9 +173,8 @@ class Tree:
         """
         outline = self._outline
         numbers: defaultdict[tuple[int, str, str], int] = defaultdict(count().__next__)
-        first_names = [first for _, first in outline.said_to_be]
-        looks = zip(outline.parents, outline.tags, first_names, strict=True)
-        groups = np.fromiter(map(numbers.__getitem__, looks), np.int64, len(first_names))
+        looks = zip(outline.parents, outline.tags, self._first_names, strict=True)
+        groups = np.fromiter(map(numbers.__getitem__, looks), np.int64, len(outline.tags))
         alike: Integers = np.where(self.kinds & _IS_COMMON, 1, np.bincount(groups)[groups])
         alike[0] = 1
         return groups, alike

@@ -94,7 +94,7 @@ def scores_of(page: Page) -> Floats:
         return page.counts
     values = features(page)
     scores: Floats = _COEFFICIENTS @ np.array([values[name] for name in COEFFICIENTS])
-    return np.clip(scores, -SCORE_MAX, SCORE_MAX)
+    return np.minimum(np.maximum(scores, -SCORE_MAX), SCORE_MAX)
 
 
 def is_frame_only(page: Page, scores: Floats) -> bool:

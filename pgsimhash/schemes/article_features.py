@@ -134,7 +134,9 @@ class BlockWeights:
         own = (own[1:] * _PAIRS[np.maximum(kinds[1:], kinds[:-1])])[inside]
         order = np.argsort(pairs, kind="stable")
         pairs = pairs[order]
-        starts = np.flatnonzero(np.diff(pairs, prepend=-1))
+        is_first = np.ones(len(pairs), np.bool_)
+        is_first[1:] = pairs[1:] != pairs[:-1]
+        starts = np.flatnonzero(is_first)
         sums = np.concatenate(
             (sums[singles], np.add.reduceat(own[order], starts) if len(starts) else ())
         )
