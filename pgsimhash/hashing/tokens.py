@@ -94,7 +94,7 @@ def _signed_tokens(text: str) -> Iterable[list[str]]:
     if text.isascii():
         return (text.translate(_SIGNED_ASCII).split(),)
     codes = code_points(text)
-    folded = _signed_table()[np.minimum(codes, _TABLE_SIZE)]
+    folded = _signed_table().take(codes, mode="clip")
     is_complex = folded == COMPLEX
     places = np.flatnonzero(is_complex)
     if len(places) <= _FEW * len(text):
@@ -294,7 +294,7 @@ def _simple_words(text: str) -> list[str] | None:
     if text.isascii():
         return text.translate(_ASCII_SPACED).split()
     codes = code_points(text)
-    folded = fold_table()[np.minimum(codes, _TABLE_SIZE)]
+    folded = fold_table().take(codes, mode="clip")
     if folded.max() == COMPLEX:
         return None
     return folded.tobytes().decode("utf-32-le").split()

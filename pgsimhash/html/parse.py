@@ -134,11 +134,12 @@ def _empty_head(root: HtmlElement) -> None:
 
 def _may_be_too_much(source: bytes, max_elements: int) -> bool:
     """Return whether a page may have too many elements, or attributes, for a tree."""
-    if len(source) <= min(max_elements, _SMALL):
-        return False
-    ends = source.count(b"</")
-    starts = source.count(b"<") - ends
-    return max(starts, ends) > max_elements or may_crowd_attributes(source)
+    if len(source) > max_elements:
+        ends = source.count(b"</")
+        starts = source.count(b"<") - ends
+        if max(starts, ends) > max_elements:
+            return True
+    return may_crowd_attributes(source)
 
 
 def _survey(source: bytes, max_elements: int) -> _Survey:

@@ -91,9 +91,8 @@ class Tree:
         self.owners = self.all_owners[places]
         self.ends = np.array(outline.ends)
         size = len(self.parents)
-        says, self._first_names = zip(*outline.said_to_be, strict=True)
         self.kinds = np.fromiter(map(_TAGS.get, outline.tags, repeat(0)), np.int64, size)
-        self._says = np.fromiter(says, np.int64, size)
+        self._says = np.array([says for says, _ in outline.said_to_be])
         self._outline = outline
         self.own = sums_of(self.owners, counts, size)
         self.words = self._below(self.own)
@@ -173,8 +172,9 @@ class Tree:
         """
         outline = self._outline
         numbers: defaultdict[tuple[int, str, str], int] = defaultdict(count().__next__)
-        looks = zip(outline.parents, outline.tags, self._first_names, strict=True)
-        groups = np.fromiter(map(numbers.__getitem__, looks), np.int64, len(outline.tags))
+        first_names = [first for _, first in outline.said_to_be]
+        looks = zip(outline.parents, outline.tags, first_names, strict=True)
+        groups = np.fromiter(map(numbers.__getitem__, looks), np.int64, len(first_names))
         alike: Integers = np.where(self.kinds & _IS_COMMON, 1, np.bincount(groups)[groups])
         alike[0] = 1
         return groups, alike

@@ -87,13 +87,13 @@ def _between(
 
 def _places(owners: Integers, ends: Integers) -> tuple[Integers, Integers]:
     """Return the first block in each element and the one behind its last."""
-    order = np.argsort(owners, kind="stable")
-    lower, upper = np.searchsorted(owners[order], np.array((np.arange(len(ends)), ends)))
-    counts = upper - lower
-    # The blocks of an element are consecutive, so their sum gives the first.
-    numbers = np.concatenate(((0,), np.cumsum(order)))
-    rest = numbers[upper] - numbers[lower] - counts * (counts - 1) // 2
-    starts = rest // np.maximum(counts, 1)
+    own = np.bincount(owners, minlength=len(ends))
+    own_numbers = np.bincount(owners, np.arange(len(owners)), len(ends))
+    counts, numbers = (
+        (sums[ends] - sums[:-1]).astype(np.int64) for sums in map(_sums, (own, own_numbers))
+    )
+    # The blocks of an element are consecutive, so the sum of their numbers gives the first.
+    starts = (numbers - counts * (counts - 1) // 2) // np.maximum(counts, 1)
     return starts, starts + counts
 
 
