@@ -11,12 +11,12 @@
 --   5. neither marked as different nor a duplicate of a page of its collection that is; pages at
 --      the page's own URL are eligible anyway if that URL is only known in other collections,
 --   6. not the page itself: if the page's collection knows its URL, neither at the URL nor a copy
---      of it, which is later than its first version and equally near to the previous version,
+--      that is later than its first version and equally near to the previous version,
 --   7. confirmed by the signatures beyond the trusted distance, if both pages have one.
 -- Not STRICT and without a search_path, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash._counts(
     distance integer, page_id bigint, url text, host text, fetched_at timestamptz, simhash bigint,
-    signature_high bigint, signature_low bigint, duplicate_of_url text,
+    signature_high bigint, signature_low bigint, is_copy boolean, duplicate_of_url text,
     own_url text, only_host text, since timestamptz, oldest bigint, apart text[],
     version_before bigint, first_page bigint, largest integer, own_high bigint, own_low bigint
 ) RETURNS boolean
@@ -33,15 +33,16 @@ CREATE FUNCTION pgsimhash._counts(
         AND (
             version_before IS NULL
             OR url <> own_url AND (
-                page_id < first_page
+                NOT is_copy
+                OR page_id < first_page
                 OR pgsimhash.hamming_distance(simhash, version_before) > largest
             )
         )
         AND pgsimhash._verified(distance, signature_high, signature_low, own_high, own_low);
 
 COMMENT ON FUNCTION pgsimhash._counts(
-    integer, bigint, text, text, timestamptz, bigint, bigint, bigint, text, text, text, timestamptz,
-    bigint, text[], bigint, bigint, integer, bigint, bigint
+    integer, bigint, text, text, timestamptz, bigint, bigint, bigint, boolean, text, text, text,
+    timestamptz, bigint, text[], bigint, bigint, integer, bigint, bigint
 ) IS 'Whether a page is an eligible original of another one at this distance.';
 
 -- The stored simhashes near those of a batch, each with its own distance; the compared collections,
@@ -565,7 +566,7 @@ BEGIN
                         AND p.page_id < page_ids[1]
                         AND pgsimhash._counts(
                             n.distance, p.page_id, p.url, p.host, p.fetched_at, p.simhash,
-                            p.signature_high, p.signature_low,
+                            p.signature_high, p.signature_low, p.distance IS NOT NULL,
                             (
                                 SELECT d.url
                                 FROM pgsimhash.pages AS d
@@ -609,12 +610,14 @@ BEGIN
                     n.distance, page_ids[n.number], urls[n.number],
                     CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(urls[n.number]) END,
                     coalesce(fetched_at[n.number], now()), simhashes[n.number],
-                    signatures_high[n.number], signatures_low[n.number], NULL,
+                    signatures_high[n.number], signatures_low[n.number], false, NULL,
                     q.url, q.only_host, q.since, NULL, q.apart, q.version_before,
                     q.first_page, q.largest, q.signature_high, q.signature_low
                 )
                 ORDER BY n.distance, n.number
-                LIMIT CASE WHEN q.apart IS NULL THEN q.max_copies END
+                LIMIT CASE
+                    WHEN q.apart IS NULL AND q.version_before IS NULL THEN q.max_copies
+                END
             ) AS k
             UNION ALL
             SELECT q.number, n.distance, NULL, NULL, NULL, NULL, NULL, false
@@ -633,10 +636,15 @@ BEGIN
         LOOP
             earlier := candidate.batch_number;
             CONTINUE WHEN copies[candidate.number] >= max_copies[candidate.number]
-                OR earlier IS NOT NULL
+                -- Parts of 5 and 6 that depend on whether the earlier page of the batch is a copy.
+                OR original_ids[earlier] IS NOT NULL
                     AND candidate.url <> urls[candidate.number]
-                    AND original_ids[earlier] IS NOT NULL
-                    AND original_urls[earlier] = ANY (candidate.apart);
+                    AND original_urls[earlier] = ANY (candidate.apart)
+                OR original_distances[earlier] IS NOT NULL
+                    AND page_ids[earlier] > first_pages[candidate.number]
+                    AND pgsimhash.hamming_distance(
+                        simhashes[earlier], version_simhashes[candidate.number]
+                    ) <= distances[candidate.number];
             copies[candidate.number] := copies[candidate.number] + 1;
             IF original_distances[candidate.number] IS NULL THEN
                 original_ids[candidate.number] := CASE WHEN candidate.is_own THEN candidate.page_id END;

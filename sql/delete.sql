@@ -292,6 +292,7 @@ BEGIN
                     k.marked_same OR pgsimhash._counts(
                         pgsimhash.hamming_distance(c.simhash, l.simhash), l.page_id, l.url, l.host,
                         l.fetched_at, l.simhash, l.signature_high, l.signature_low,
+                        l.distance IS NOT NULL,
                         (
                             SELECT d.url
                             FROM pgsimhash.pages AS d

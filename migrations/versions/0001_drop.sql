@@ -30,8 +30,8 @@ DROP FUNCTION pgsimhash._near_pairs(integer, bigint[], integer[], text[]);
 DROP FUNCTION pgsimhash._newest_pages(integer[]);
 
 DROP FUNCTION pgsimhash._counts(
-    integer, bigint, text, text, timestamptz, bigint, bigint, bigint, text, text, text, timestamptz,
-    bigint, text[], bigint, bigint, integer, bigint, bigint
+    integer, bigint, text, text, timestamptz, bigint, bigint, bigint, boolean, text, text, text,
+    timestamptz, bigint, text[], bigint, bigint, integer, bigint, bigint
 );
 
 DROP FUNCTION pgsimhash._window(integer[], text, integer, bigint);

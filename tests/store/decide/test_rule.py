@@ -169,12 +169,13 @@ def counts(
     own_original = None if page.original is None else page.original.url
     if page.url != record.url and {page.url, own_original} & apart:
         return False
-    # 6. not the page itself, if its own collection has it: neither at its URL, nor a copy of it,
-    # which is later than its first version and equally near to the previous version,
+    # 6. not the page itself, if its own collection has it: neither at its URL, nor a copy that is
+    # later than its first version and equally near to the previous version,
     versions = world.versions(collection, record.url)
     if versions:
         before = versions[-1].record.simhash
-        copied = hamming_distance(page.record.simhash, before) <= wanted.distance
+        is_copy = page.distance is not None
+        copied = is_copy and hamming_distance(page.record.simhash, before) <= wanted.distance
         first = next(at for at, one in enumerate(world.pages) if one is versions[0])
         if page.url == record.url or (place > first and copied):
             return False

@@ -61,6 +61,16 @@ def with_text(store: Store, url: str, simhash: int, text_digest: int) -> Verdict
     return verdict
 
 
+def test_an_original_near_the_previous_version_is_no_copy_of_the_page(store: Store) -> None:
+    store.add(B, 0)
+    assert store.add(A, 0xF).duplicate_of == B
+    # It duplicates only a copy of its own, so it is an original again.
+    assert short(store.add(B, 0x3F)) == UPDATED
+    later = store.add(A, 0x1FFF)
+    assert (later.verdict, later.distance, later.duplicate_of) == ("near", 7, B)
+    assert not later.keep
+
+
 def test_the_text_decides_what_is_worth_keeping(store: Store) -> None:
     assert with_text(store, A, 0, text_digest=1).verdict == "new"
     assert short(with_text(store, A, 0, text_digest=1)) == ("unchanged", "unchanged", None, False)
