@@ -754,7 +754,14 @@ BEGIN
         END,
         b.original_url,
         -- The pages of a dry run have no ids.
-        CASE WHEN remember OR is_given OR b.original_id < page_ids[1] THEN b.original_id END,
+        CASE
+            WHEN NOT b.is_stored THEN (
+                SELECT p.duplicate_of
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id AND p.page_id = b.page_id
+            )
+            WHEN remember OR is_given OR b.original_id < page_ids[1] THEN b.original_id
+        END,
         CASE
             WHEN NOT b.is_stored THEN false
             WHEN b.distance IS NOT NULL THEN greatest(b.copies, 1) < b.max_copies

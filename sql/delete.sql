@@ -105,7 +105,7 @@ COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
 -- not visible yet. With seen_befores, one for each page, pages seen since then stay.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
-    OUT pages bigint, OUT gone text[], OUT reverted text[]
+    OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
 )
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -134,7 +134,7 @@ BEGIN
         WHERE p.collection_id = wanted AND p.page_id = ANY (deleted)
         GROUP BY p.url
     ) AS t;
-    PERFORM pgsimhash._drop_pages(wanted, deleted);
+    promoted := pgsimhash._drop_pages(wanted, deleted);
     pages := cardinality(deleted);
     SELECT
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),
@@ -153,9 +153,10 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]) IS
     'Deletes pages and their simhashes, and promotes copies of them to originals; returns the '
-    'number of pages, the deleted URLs, and those that reverted to an earlier version.';
+    'number of pages, the deleted URLs, and those that reverted to an earlier version or were '
+    'promoted.';
 
-CREATE FUNCTION pgsimhash._drop_pages(own_id integer, page_ids bigint[]) RETURNS void
+CREATE FUNCTION pgsimhash._drop_pages(own_id integer, page_ids bigint[]) RETURNS text[]
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
@@ -177,15 +178,15 @@ BEGIN
     DELETE FROM pgsimhash.last_seen AS s
     WHERE s.collection_id = own_id AND s.page_id = ANY (page_ids);
     PERFORM
-        pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals),
         pgsimhash._shrink_runs(own_id, runs, page_ids),
         pgsimhash._drop_simhashes(own_id, dropped, false);
+    RETURN pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals);
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._drop_pages(integer, bigint[]) IS
     'Deletes pages by their ids, with the times when they were seen, their simhashes, and runs '
-    'without pages; promotes a copy of each.';
+    'without pages; promotes a copy of each, and returns the URLs of these copies.';
 
 -- A page may be a copy of a copy. The head of a copy is the last deleted page on the way to its
 -- original.
@@ -239,7 +240,7 @@ COMMENT ON FUNCTION pgsimhash._copies_of(integer, bigint[]) IS
 -- bounds the time under the lock.
 CREATE FUNCTION pgsimhash._promote_copies(
     own_id integer, copy_ids bigint[], heads bigint[], originals bigint[]
-) RETURNS void
+) RETURNS text[]
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan
@@ -259,6 +260,7 @@ DECLARE
     );
     leaders bigint[] := originals;
     urls text[];
+    promoted text[] := '{}';
     rounds integer := 0;
 BEGIN
     WHILE cardinality(copy_ids) > 0 LOOP
@@ -325,17 +327,24 @@ BEGIN
                 AND NOT EXISTS (SELECT FROM moved AS m WHERE m.page_id = c.page_id)
             ORDER BY c.page_id
         ) AS r;
-        UPDATE pgsimhash.pages AS p
-        SET duplicate_of = NULL, distance = NULL
-        FROM (SELECT DISTINCT u.leader FROM unnest(leaders) AS u (leader)) AS n
-        WHERE p.collection_id = own_id AND p.page_id = n.leader;
+        WITH leader AS (
+            UPDATE pgsimhash.pages AS p
+            SET duplicate_of = NULL, distance = NULL
+            FROM (SELECT DISTINCT u.leader FROM unnest(leaders) AS u (leader)) AS n
+            WHERE p.collection_id = own_id AND p.page_id = n.leader
+            RETURNING p.page_id, p.url
+        )
+        SELECT promoted || coalesce(array_agg(l.url ORDER BY l.page_id), '{}') INTO promoted
+        FROM leader AS l;
         rounds := rounds + 1;
     END LOOP;
+    RETURN promoted;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._promote_copies(integer, bigint[], bigint[], bigint[]) IS
-    'Makes the earliest copy of deleted pages an original, and lets the others point to it.';
+    'Makes the earliest copy of deleted pages an original, and lets the others point to it; returns '
+    'the URLs of the new originals.';
 
 -- Runs without pages are deleted. The bounds of the others move to remaining pages, where the next
 -- search begins.
@@ -381,7 +390,8 @@ COMMENT ON FUNCTION pgsimhash._shrink_runs(integer, bigint[], bigint[]) IS
 -- age, policies define the age of each page, if any does.
 CREATE FUNCTION pgsimhash._expire_batch(
     collection text, older_than interval, after_page bigint, batch integer,
-    OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[]
+    OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
+    OUT promoted text[]
 )
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -460,7 +470,7 @@ BEGIN
             LIMIT batch
         ) AS o;
     END IF;
-    SELECT d.pages, d.gone, d.reverted INTO pages, gone, reverted
+    SELECT d.pages, d.gone, d.reverted, d.promoted INTO pages, gone, reverted, promoted
     FROM pgsimhash._delete_pages(collection, coalesce(old, '{}'), seen_befores) AS d;
     IF last_page IS NULL THEN
         -- Runs that added no page.

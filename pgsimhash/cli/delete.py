@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _urls_option = click.option(
     "--urls",
     is_flag=True,
-    help="Also print the deleted URLs, and those with an earlier version now.",
+    help="Also print the deleted URLs, those with an earlier version now, and new originals.",
 )
 
 

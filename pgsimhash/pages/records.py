@@ -81,9 +81,10 @@ class Verdict:
     :class:`pgsimhash.pages.match_settings.MatchSettings`).
 
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
-    without a row. ``original_page_id`` is that of the original; None if there is none, or in
-    another collection. ``title`` and ``markdown`` are those of the page; ``markdown`` is there if
-    the collection keeps it or the call asked for it. Comparisons of verdicts ignore these.
+    without a row. ``original_page_id`` is that of the original, for ``unchanged`` pages that of the
+    known version; None if there is none, or in another collection. ``title`` and ``markdown`` are
+    those of the page; ``markdown`` is there if the collection keeps it or the call asked for it.
+    Comparisons of verdicts ignore these.
     """
 
     url: str
@@ -123,20 +124,21 @@ class Verdict:
 
 
 class Deletion(NamedTuple):
-    """The deleted versions of pages, and their URLs.
+    """The deleted versions of pages, and the URLs that the deletion changed.
 
     ``gone`` are the URLs without a version left; ``reverted`` are those whose current version is
-    now an earlier one.
+    now an earlier one. ``promoted`` are copies of deleted originals that are originals now.
     """
 
     versions: int
     gone: list[str]
     reverted: list[str]
+    promoted: list[str]
 
     def as_json(self, *, urls: bool = False) -> dict[str, Any]:
         """Return the number as ``deleted``, and with ``urls`` the lists, as JSON values."""
-        lists = {"gone": self.gone, "reverted": self.reverted} if urls else {}
-        return {"deleted": self.versions, **lists}
+        _, *lists = self._asdict().items()
+        return {"deleted": self.versions, **(dict(lists) if urls else {})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,13 +47,16 @@ def _in_all(batches: Iterable[Deletion], progress: Deleted) -> Deletion:
     versions = 0
     gone: dict[str, None] = {}
     reverted: dict[str, None] = {}
+    promoted: dict[str, None] = {}
     for batch in batches:
         versions += batch.versions
         gone.update(dict.fromkeys(batch.gone))
         reverted.update(dict.fromkeys(batch.reverted))
+        promoted.update(dict.fromkeys(batch.promoted))
         progress(versions)
-    # A page that one batch reverted to an earlier version may be deleted by a later batch.
-    return Deletion(versions, list(gone), [url for url in reverted if url not in gone])
+    # A page that one batch reverted or promoted may be deleted by a later batch.
+    remaining = ([url for url in urls if url not in gone] for urls in (reverted, promoted))
+    return Deletion(versions, list(gone), *remaining)
 
 
 def _expire_batches(session: Session, older_than: timedelta | None) -> Iterator[Deletion]:

@@ -32,11 +32,11 @@ ORDER BY p.page_id
 LIMIT %(batch)s
 
 -- delete_pages --
-SELECT pages, gone, reverted
+SELECT pages, gone, reverted, promoted
 FROM pgsimhash._delete_pages(%(collection)s::text, %(page_ids)s::bigint[])
 
 -- expire_batch --
-SELECT last_page, pages, gone, reverted
+SELECT last_page, pages, gone, reverted, promoted
 FROM pgsimhash._expire_batch(
     %(collection)s::text, %(older_than)s::interval, %(after_page)s::bigint, %(batch)s::integer
 )

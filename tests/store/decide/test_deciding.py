@@ -396,7 +396,7 @@ def test_a_verdict_has_the_page_id_of_its_original(store: Store, dsn: str) -> No
     assert (first.duplicate_of, first.original_page_id) == (None, None)
     copy = store.add("https://a.example/2", 1)
     assert copy.original_page_id == first.page_id
-    assert store.add("https://a.example/2", 1).original_page_id is None
+    assert store.add("https://a.example/2", 1).original_page_id == first.page_id
     dry = list(store.decide_many([("https://a.example/3", HTML), ("https://a.example/4", HTML)]))
     assert [one.original_page_id for one in dry] == [None, None]
     assert dry[1].duplicate_of == "https://a.example/3"

@@ -71,6 +71,18 @@ def test_an_original_near_the_previous_version_is_no_copy_of_the_page(store: Sto
     assert not later.keep
 
 
+def test_an_unchanged_page_names_its_original(store: Store) -> None:
+    original = store.add(A, 0)
+    assert store.add(B, 1).original_page_id == original.page_id
+    assert store.add(A, 0).original_page_id is None
+    assert store.add(B, 1).original_page_id == original.page_id
+    again = list(store.add_many([(C, 2), (C, 2), (B, 1), (D, 2**40 - 1), (D, 2**40 - 1)]))
+    verdicts = ["duplicate", "unchanged", "unchanged", "new", "unchanged"]
+    assert [verdict.verdict for verdict in again] == verdicts
+    originals = [original.page_id] * 3 + [None, None]
+    assert [verdict.original_page_id for verdict in again] == originals
+
+
 def test_the_text_decides_what_is_worth_keeping(store: Store) -> None:
     assert with_text(store, A, 0, text_digest=1).verdict == "new"
     assert short(with_text(store, A, 0, text_digest=1)) == ("unchanged", "unchanged", None, False)

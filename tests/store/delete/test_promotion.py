@@ -66,12 +66,13 @@ def test_every_way_to_delete_promotes(store: Store, dsn: str, way: str) -> None:
     for number in range(3):
         store.start_run("other")
         store.add(f"https://a.example/{number}", 1 << number)
+    promoted = None
     with psycopg.connect(dsn, autocommit=True) as hand:
         match way:
             case "delete_host":
-                store.delete_host("old.example")
+                promoted = store.delete_host("old.example").promoted
             case "expire":
-                store.expire(DAY)
+                promoted = store.expire(DAY).promoted
             case "undo":
                 maintenance.delete_run(store, min(run.run_id for run in maintenance.runs(store)))
             case "url":
@@ -89,6 +90,7 @@ def test_every_way_to_delete_promotes(store: Store, dsn: str, way: str) -> None:
         ("https://a.example/2", "https://a.example/0", 2),
     ]
     assert list(maintenance.check(store)) == []
+    assert promoted in (None, ["https://a.example/0"])
 
 
 def test_it_is_part_of_the_deleting_transaction(dsn: str) -> None:
@@ -118,7 +120,10 @@ def test_copies_that_the_policies_do_not_join_become_originals(store: Store) -> 
     for number, simhash in enumerate([0xF, 0xF0, 0x3]):
         store.add(f"https://{number}.example/", simhash, distance=12, verify=False)
     maintenance.set_policy(store, "*", PolicySettings(distance=3))
-    store.delete("https://a.example/0")
+    assert store.delete("https://a.example/0").promoted == [
+        "https://0.example/",
+        "https://1.example/",
+    ]
     assert [page[1:] for page in originals(store)] == [
         (None, None),
         (None, None),

@@ -212,5 +212,5 @@ def test_deleted_urls_are_returned_for_the_callers_rows(store: Store) -> None:
     gone = store.delete_host("b.example")
     assert gone.versions == len(gone.gone) == 5
     one = store.delete("https://a.example/0")
-    assert one == (1, ["https://a.example/0"], [])
-    assert store.delete("https://a.example/0") == (0, [], [])
+    assert one == (1, ["https://a.example/0"], [], [])
+    assert store.delete("https://a.example/0") == (0, [], [], [])
