@@ -538,7 +538,11 @@ CREATE FUNCTION pgsimhash._bytes_on_disk(
 DECLARE
     all_rows double precision;
 BEGIN
-    whole := (SELECT sum(pg_total_relation_size(t::regclass)) FROM unnest(tables) AS t);
+    IF pgsimhash._is_distributed() THEN
+        whole := (SELECT sum(citus_total_relation_size(t::regclass)) FROM unnest(tables) AS t);
+    ELSE
+        whole := (SELECT sum(pg_total_relation_size(t::regclass)) FROM unnest(tables) AS t);
+    END IF;
     SELECT
         c.reltuples::double precision / c.relpages
             * (pg_relation_size(c.oid) / current_setting('block_size')::bigint)

@@ -301,8 +301,6 @@ $$;
 </%def>
 
 <%def name="drop()">
-DROP TRIGGER IF EXISTS note_inserted ON pgsimhash.${layout.table};
-
 DROP FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(bigint, integer, text);
 
 DROP FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint[], integer, text);

@@ -2,11 +2,7 @@ DROP FUNCTION pgsimhash.check_collection(text, boolean, integer, integer);
 
 DROP FUNCTION pgsimhash.lock_collection(text);
 
-DROP TRIGGER IF EXISTS put_simhashes ON pgsimhash.pages;
-
 DROP FUNCTION pgsimhash.create_roles(text);
-
-DROP FUNCTION pgsimhash._put_inserted();
 
 DROP FUNCTION pgsimhash.add_page(text, bigint, text, timestamptz);
 
@@ -172,6 +168,8 @@ DROP TABLE pgsimhash.runs;
 DROP TABLE pgsimhash.last_seen;
 
 DROP TABLE pgsimhash.pages;
+
+DROP FUNCTION pgsimhash._put_inserted();
 
 DROP FUNCTION pgsimhash.host_of(text);
 

@@ -560,6 +560,7 @@ class TestForeignSchemas:
         ):
             connection.execute(migrate.upgrade_sql())
 
+    @pytest.mark.one_server("rights to a database are granted on each node")
     def test_only_its_owner_can_deploy_it(self, foreign_dsn: str, second_role: str) -> None:
         for _ in range(2):
             migrate.upgrade(self.as_role(foreign_dsn, second_role))
@@ -575,6 +576,7 @@ class TestForeignSchemas:
             migrate.upgrade(foreign_dsn)
 
     @pytest.mark.parametrize("granted", [True, False])
+    @pytest.mark.one_server("rights to a database are granted on each node")
     def test_a_role_that_was_granted_may_own_it(
         self, foreign_dsn: str, second_role: str, granted: bool
     ) -> None:
@@ -595,6 +597,7 @@ class TestForeignSchemas:
                 connection.execute(sql.SQL("DROP OWNED BY {}").format(member))
                 connection.execute(sql.SQL("DROP ROLE {}").format(member))
 
+    @pytest.mark.one_server("rights to a database are granted on each node")
     def test_a_schema_of_an_administrator_is_trusted(
         self, empty_dsn: str, second_role: str
     ) -> None:
@@ -606,6 +609,7 @@ class TestForeignSchemas:
             connection.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
 
 
+@pytest.mark.one_server("Citus sends all statements of a string to the workers")
 def test_the_deployers_search_path_is_restored(empty_dsn: str) -> None:
     def path(connection: psycopg.Connection) -> str:
         (found,) = connection.execute("SHOW search_path").fetchall()[0]

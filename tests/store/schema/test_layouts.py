@@ -109,6 +109,7 @@ def test_lookups_return_what_a_full_scan_returns(
 
 
 @every_other_layout
+@pytest.mark.one_server("it reads a plan")
 def test_lookups_read_only_the_indexes(dsn: str, layout: Layout) -> None:
     """Every branch is an index-only scan, before and after ANALYZE."""
     rng = random.Random(1)

@@ -127,6 +127,7 @@ def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
     assert "example.com." not in hosts(filled)
 
 
+@pytest.mark.one_server("Citus sends all statements of a string to the workers")
 def test_the_script_between_two_revisions_does_the_same(filled: str) -> None:
     scripts = {}
     for step, span in ((command.upgrade, "0001:0002"), (command.downgrade, "0002:0001")):

@@ -98,6 +98,7 @@ class TestWhatTheyMay:
             assert [one.repaired for one in maintenance.check(store, repair=True)] == [True]
             assert list(maintenance.check(store)) == []
 
+    @pytest.mark.one_server("Citus writes by COPY, which row security refuses")
     def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
         self, roles: dict[str, str], dsn: str
     ) -> None:
@@ -156,6 +157,7 @@ class TestWhatTheyMay:
                 with pytest.raises(refused):
                     connection.execute(statement.encode())
 
+    @pytest.mark.one_server("Citus has a connection for each role, and one transaction uses two")
     def test_the_tables_of_later_layouts_have_the_grants(
         self, roles: dict[str, str], dsn: str
     ) -> None:
@@ -266,6 +268,7 @@ def admin(empty_dsn: str) -> Iterator[str]:
         yield admin
 
 
+@pytest.mark.one_server("rights to a database are granted on each node")
 def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str, admin: str) -> None:
     made = migrate.create_roles(as_role(empty_dsn, admin), admin)
     with dropped_afterwards(empty_dsn, made):
@@ -277,6 +280,7 @@ def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str, admin:
             assert store.exists(5)
 
 
+@pytest.mark.one_server("rights to a database are granted on each node")
 def test_such_an_owner_can_remove_roles_as_the_manual_describes(empty_dsn: str, admin: str) -> None:
     made, gone = [block for block in blocks("sql.md", "sql") if "trial_crawler" in block]
     with psycopg.connect(as_role(empty_dsn, admin), autocommit=True) as connection:

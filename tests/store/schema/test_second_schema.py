@@ -125,6 +125,7 @@ def test_changes_in_one_schema_leave_the_other_unchanged(both_dsn: str) -> None:
         connect(both_dsn)
 
 
+@pytest.mark.one_server("it compares with a schema without Citus")
 def test_both_schemas_are_equal_except_for_the_name(both_dsn: str) -> None:
     renamed = dump(both_dsn, CRAWL).replace('"crawl".', "pgsimhash.").replace(CRAWL, SCHEMA)
     assert renamed == dump(both_dsn)
@@ -242,7 +243,7 @@ def test_any_other_name_is_refused_and_nothing_is_done(empty_dsn: str, name: str
     assert "give one of 1 to 63" in done.stderr
     with psycopg.connect(empty_dsn) as connection:
         made = connection.execute(
-            "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' "
+            "SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|citus)' "
             "AND nspname NOT IN ('public', 'information_schema')"
         ).fetchall()
     assert made == []
@@ -334,6 +335,7 @@ class TestCommandLine:
         assert done.exit_code == 2
         assert "lower-case" in done.stderr
 
+    @pytest.mark.one_server("Citus sends all statements of a string to the workers")
     def test_the_script_deploys_the_same(self, crawl_dsn: str) -> None:
         before = dump(crawl_dsn, CRAWL)
         done = CliRunner().invoke(commands, ["migrate", "--sql", "--schema", CRAWL])

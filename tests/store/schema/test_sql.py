@@ -268,6 +268,7 @@ def explained(connection: psycopg.Connection) -> list[str]:
     return plans
 
 
+@pytest.mark.one_server("it reads a plan")
 def test_lookups_read_only_the_indexes(dsn: str) -> None:
     """The plan of each branch is an index-only scan, even before ANALYZE.
 
@@ -300,6 +301,7 @@ def test_lookups_read_only_the_indexes(dsn: str) -> None:
             assert not any("Gather" in text for text in lookups)
 
 
+@pytest.mark.one_server("it reads a plan")
 def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
     """A nested loop over the batch takes minutes if all of it is near many simhashes."""
     with psycopg.connect(dsn, autocommit=True) as connection, connect(connection) as store:
@@ -313,6 +315,7 @@ def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
         assert not re.search(r"Join Filter: .*\.query = ", plan), plan
 
 
+@pytest.mark.one_server("it reads a plan")
 def test_recent_pages_are_read_without_reading_all(dsn: str) -> None:
     """It runs under the collection's lock, even if the planner overestimates a nested loop."""
     with psycopg.connect(dsn, autocommit=True) as connection:
