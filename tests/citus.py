@@ -52,12 +52,25 @@ def fresh_cluster(nodes: Sequence[str], template: str | None = None) -> Iterator
             _join(own)
         yield own[0]
     finally:
-        _execute_on_all(
-            nodes,
-            # Processes of Citus on other nodes would connect again.
-            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
-            f"DROP DATABASE {name} WITH (FORCE)",
-        )
+        for some in ([nodes[0]], nodes[1:]):
+            with ThreadPoolExecutor() as threads:
+                list(threads.map(_drop, some, [name] * len(some)))
+
+
+def _drop(node: str, name: str) -> None:
+    """Drop a database of a node.
+
+    A process of Citus that was just starting may have connected after the others were terminated;
+    PostgreSQL then waits for it, so this terminates it at the next attempt.
+    """
+    with psycopg.connect(node, autocommit=True) as connection:
+        for seconds in (1, 2, 4, 60):
+            connection.execute(f"SET statement_timeout TO '{seconds}s'".encode())
+            try:
+                connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
+            except psycopg.errors.QueryCanceled:
+                continue
+            return
 
 
 def _close(nodes: Sequence[str], name: str) -> None:
