@@ -21,9 +21,8 @@ import numpy as np
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
-from pgsimhash import connect, connect_async
+from pgsimhash import AsyncStore, connect, connect_async
 from pgsimhash.maintenance import delete_collection
-from pgsimhash.store.async_store import AsyncStore
 
 if TYPE_CHECKING:
     from bench.workload import database, random_simhashes

@@ -13,8 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.request import urlopen
 
-from pgsimhash import connect_async
-from pgsimhash.store.async_store import AsyncStore
+from pgsimhash import AsyncStore, connect_async
 
 PAGES = Path(__file__).resolve().parent / "pages"
 AT_A_TIME = 8

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from pgsimhash.schemes import Fingerprint, fingerprint
     from pgsimhash.search.pairs import find_pairs
     from pgsimhash.store import Store, connect
-    from pgsimhash.store.async_store import connect_async
+    from pgsimhash.store.async_store import AsyncStore, connect_async
 else:
     __getattr__, __dir__ = loaded_later(__name__)
 
 __all__ = [
     "ArgumentError",
+    "AsyncStore",
     "CollectionError",
     "Fingerprint",
     "Match",

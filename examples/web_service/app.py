@@ -23,9 +23,8 @@ from sqlalchemy.ext.asyncio import (
 )
 from tables import Article, StoryPage
 
-from pgsimhash import connect_async
+from pgsimhash import AsyncStore, connect_async
 from pgsimhash.sqlalchemy import near_pages
-from pgsimhash.store.async_store import AsyncStore
 
 COLLECTION = "news"
 
