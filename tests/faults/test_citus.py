@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -39,14 +40,16 @@ def moments(chance: random.Random, writers: Writers) -> list[int]:
 def kill_a_process(node: str, database: str) -> None:
     """Kill a process of a node's server that serves a database; the server then recovers."""
     with psycopg.connect(elsewhere(node), autocommit=True) as connection:
-        process = connection.execute(
+        processes = connection.execute(
             "SELECT pid FROM pg_stat_activity "
-            "WHERE datname = %s AND backend_type = 'client backend' "
-            "ORDER BY random() LIMIT 1",
+            "WHERE datname = %s AND backend_type = 'client backend' ORDER BY random()",
             [database],
-        ).fetchone()
-    if process is not None:
-        os.kill(process[0], signal.SIGKILL)
+        ).fetchall()
+    for (process,) in processes:
+        # It may have ended since.
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+            return
 
 
 def crash(node: str) -> None:
