@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import errno
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 import pgsimhash
-from pgsimhash.cli import INTERRUPTED, STOPPED
+from pgsimhash.cli import CLOSED, INTERRUPTED, STOPPED
 from pgsimhash.cli.printing import guard_other_output, print_text, printable_complaints, tell
 from pgsimhash.errors import (
     ArgumentError,
@@ -137,10 +137,12 @@ def _told_errors() -> Iterator[None]:
         ):
             raise click.UsageError(str(error)) from error
         raise _StoreFailure(str(error)) from error
+    except BrokenPipeError as error:
+        # At its end Python would complain about data that it could not write.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise click.exceptions.Exit(CLOSED) from error
     except OSError as error:
-        if error.errno == errno.EPIPE:
-            raise
-        raise _PageFailure(
+        raise _StoreFailure(
             f"the operating system refuses: {error}; free space, or use another place"
         ) from error
     except Exception as error:
@@ -283,7 +285,7 @@ def commands() -> None:
     lines, everything else to stderr.
 
     Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 an invalid option, or an
-    unknown file or collection; 3 the database cannot be used; 130 stopped with Ctrl-C, SIGTERM or
-    SIGHUP.
+    unknown file or collection; 3 the database cannot be used, or a disk is full; 130 stopped with
+    Ctrl-C, SIGTERM or SIGHUP; 141 stdout was closed, as by head.
     """
     guard_other_output()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import BinaryIO, Unpack
 
 import click
@@ -121,7 +121,8 @@ def ingest(
             page_memory=None if page_memory is None else page_memory * 10**6,
             **options,
         )
-        with verdicts_too(parquet, verdicts) as reported:
+        # If printing fails, the progress of the files is recorded before the store is closed.
+        with closing(verdicts), verdicts_too(parquet, verdicts) as reported:
             shown = with_progress(reported, total, console, "ingest", left_out)
             code = print_verdicts(shown, console, summary, skipped=left_out)
     tell_left_out(left_out)

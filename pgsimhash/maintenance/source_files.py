@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -113,13 +113,13 @@ def ingest_files(
     page_seconds: float | None = None,
     page_memory: int | None = None,
     **options: Unpack[MatchOptions],
-) -> Iterator[Verdict]:
+) -> Generator[Verdict]:
     """Ingest files, and skip those that are stored already; yield a verdict for each other page.
 
     The table ``sources`` records the path, size and modification time of each file, and how many of
     its records are stored. It is written after the batch, so recorded files are certainly stored.
     Failed pages are read again, and so are deleted single pages. A skipped file of one page counts
-    as seen again.
+    as seen again. If you stop before the last verdict, close the iterator before the store.
 
     Args:
         store: the store.
@@ -191,7 +191,7 @@ class _Files:
         if file is not None:
             self._pending.append(file)
 
-    def noted(self, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
+    def noted(self, verdicts: Iterator[Verdict]) -> Generator[Verdict]:
         """Yield the verdicts, and record the progress of their files."""
         count = 0
         try:

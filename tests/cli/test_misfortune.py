@@ -102,19 +102,29 @@ def test_stopping_any_command_exits_with_130(run: Run, monkeypatch: pytest.Monke
     assert "run again to continue" in done.stderr
 
 
-def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, dsn: str) -> None:
+def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, folder: Path) -> None:
     run("collection", "create", "default")
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", "from pgsimhash.cli import main; main()", "status"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PGSIMHASH_DSN": dsn},
-            check=False,
-        )
-    assert done.returncode == 1
-    assert b"No space left on device; free space" in done.stderr
-    assert b"Traceback" not in done.stderr
+    for command in (["status"], ["ingest", str(folder)]):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run([*COMMAND, *command], stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 3
+        (line,) = done.stderr.splitlines()
+        assert b"No space left on device; free space" in line
+
+
+@pytest.mark.parametrize("command", ["status", "ingest", "ingest --parquet verdicts.parquet"])
+def test_a_closed_stdout_ends_silently_with_its_own_code(
+    run: Run, folder: Path, command: str
+) -> None:
+    run("collection", "create", "default")
+    arguments = [*command.split(), *([str(folder)] if "ingest" in command else [])]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*COMMAND, *arguments], stdout=writer, stderr=subprocess.PIPE, cwd=folder, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_the_embedded_server_gets_its_schema_from_any_command(

@@ -107,7 +107,7 @@ def test_a_stopped_job_continues_within_an_archive(
     monkeypatch.setattr("pgsimhash.store.store.BATCH_PAGES", 10)
     verdicts = maintenance.ingest_files(store, [archive])
     assert [next(verdicts).verdict for _ in range(12)] == ["new"] * 12
-    verdicts.close()  # type: ignore[attr-defined]
+    verdicts.close()
     read, left_out = ingested(store, archive)
     # Pages that were stored without a verdict are read again.
     assert read == ["unchanged"] * 8 + ["new"] * 10
@@ -133,7 +133,7 @@ def test_a_page_that_a_stopped_job_stored_is_read_again_when_it_is_deleted(
 ) -> None:
     verdicts = maintenance.ingest_files(store, [folder])
     assert next(verdicts).verdict == "new"
-    verdicts.close()  # type: ignore[attr-defined]
+    verdicts.close()
     assert ingested(store, folder) == (["unchanged"] * 2, Counter({RECORDS_BEFORE: 1}))
     assert ingested(store, folder) == ([], Counter({FILES_BEFORE: 3}))
     store.delete((folder / "0.html").as_uri())
