@@ -182,7 +182,14 @@ def _create(
     }
     # The foreign key would wait for the same lock, but without naming its holder.
     connection.execute(query("hold_collection", connection), {"collection": source.name})
-    connection.execute(query("begin_rebuild", connection), values)
+    try:
+        connection.execute(query("begin_rebuild", connection), values)
+    except psycopg.errors.UniqueViolation as error:
+        raise CollectionError(
+            "being_built",
+            f"another process has just begun the rebuild into {into!r}; wait until it ends, or run "
+            "again if it was stopped",
+        ) from error
     return dataclasses.replace(target, source_id=source.collection_id)
 
 

@@ -19,11 +19,12 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.errors import ArgumentError, NoServerError
-from pgsimhash.maintenance import rebuild_pages
+from pgsimhash.errors import ArgumentError, CollectionError, NoServerError
+from pgsimhash.maintenance import rebuild_pages, rebuild_work
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.store import lookups
+from pgsimhash.store.collection import Collection, find_collection
 from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.store.memory import Memory
 from tests.conftest import wait_for_a_lock
@@ -92,6 +93,31 @@ def test_everything_is_copied(dsn: str, store: Store, layout: str | None) -> Non
     assert len(content(dsn, "default")) == len(before) - 1
     with connect(dsn, collection="default-2") as old:
         assert old.add(url(99), 0x1F << 20).verdict == "new"
+
+
+def test_of_two_rebuilds_that_begin_at_once_one_is_refused(
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add(url(1), 1)
+    both = threading.Barrier(2)
+
+    def find_when_both_do(*arguments: Any) -> Collection | None:
+        collection = find_collection(*arguments)
+        both.wait(timeout=60)
+        return collection
+
+    monkeypatch.setattr(rebuild_work, "find_collection", find_when_both_do)
+
+    def rebuild(_: int) -> str:
+        with connect(dsn) as own:
+            try:
+                maintenance.rebuild(own, replace=True)
+            except CollectionError as error:
+                return error.reason
+        return "rebuilt"
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(rebuild, range(2))) == ["being_built", "rebuilt"]
 
 
 def test_the_steps_are_reported(full: Store) -> None:
