@@ -12,7 +12,6 @@ from psycopg.rows import tuple_row
 
 from pgsimhash.db.statements import query
 from pgsimhash.hashing.bits import (
-    NEAR_MAX,
     Band,
     band,
     format_simhash,
@@ -20,7 +19,7 @@ from pgsimhash.hashing.bits import (
     hamming_distance,
 )
 from pgsimhash.html.structure import SAME_TEMPLATE_MAX
-from pgsimhash.pages.recrawl import FetchAdvice, fetch_advice
+from pgsimhash.pages.recrawl import FetchAdvice, fetch_advice, is_same_content
 from pgsimhash.store import Store
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.lookups import unknown_page, visits
@@ -28,15 +27,15 @@ from pgsimhash.store.lookups import unknown_page, visits
 Change = Literal["same", "edited", "rewritten", "redesign"]
 
 CHANGES: Final[dict[Change, str]] = {
-    "same": "the content moved by 3 bits or less",
-    "edited": "the content moved by 4 to 8 bits",
-    "rewritten": "the content moved by 9 bits or more",
+    "same": "the text is the same; if that is unknown, the content moved by 3 bits or less",
+    "edited": "the text changed, and the content moved by 8 bits or less",
+    "rewritten": "the text changed, and the content moved by 9 bits or more",
     "redesign": "the shape moved by more than 12 bits and the content by 8 or less",
 }
 """The kinds of change since the previous version."""
 
 _OF_BAND: Final[dict[Band, Change]] = {
-    "duplicate": "same",
+    "duplicate": "edited",
     "near": "edited",
     "different": "rewritten",
 }
@@ -53,6 +52,7 @@ class Snapshot(NamedTuple):
     structure: int | None = None
     html_bytes: int | None = None
     markdown: str | None = None
+    text_digest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class Version:
     structure: int | None
     html_bytes: int | None
     markdown: str | None
+    text_digest: int | None
     distance: int | None
     distance_to_first: int
     structure_distance: int | None
@@ -157,16 +158,17 @@ def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> Fetc
     return fetch_advice(url, seen, now=now)
 
 
-def judge(distance: int, structure_distance: int | None = None) -> Change:
+def judge(distance: int, structure_distance: int | None = None, *, same: bool) -> Change:
     """Return the kind of change of a page.
 
     Args:
         distance: the number of changed bits of the content's simhash.
+        same: what :func:`pgsimhash.pages.recrawl.is_same_content` returns.
         structure_distance: the number of changed bits of the structure's simhash, if known.
     """
-    if structure_distance is not None and structure_distance > SAME_TEMPLATE_MAX:
-        return "redesign" if distance <= NEAR_MAX else "rewritten"
-    return _OF_BAND[band(distance)]
+    change: Change = "same" if same else _OF_BAND[band(distance)]
+    is_new_template = structure_distance is not None and structure_distance > SAME_TEMPLATE_MAX
+    return "redesign" if is_new_template and change != "rewritten" else change
 
 
 def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
@@ -180,7 +182,7 @@ def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
             distance = hamming_distance(before.simhash, snapshot.simhash)
             if before.structure is not None and snapshot.structure is not None:
                 structure_distance = hamming_distance(before.structure, snapshot.structure)
-            change = judge(distance, structure_distance)
+            change = judge(distance, structure_distance, same=is_same_content(before, snapshot))
         compared.append(
             Version(
                 number,
@@ -192,6 +194,7 @@ def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
                 snapshot.structure,
                 snapshot.html_bytes,
                 snapshot.markdown,
+                snapshot.text_digest,
                 distance,
                 hamming_distance(first, snapshot.simhash),
                 structure_distance,
@@ -212,6 +215,7 @@ def _from_rows(rows: Iterable[tuple[Any, ...]]) -> list[Version]:
             None if structure is None else from_bigint(structure),
             html_bytes,
             markdown,
+            None if text is None else from_bigint(text),
         )
-        for url, simhash, fetched_at, seen_at, title, structure, html_bytes, markdown in rows
+        for url, simhash, fetched_at, seen_at, title, structure, html_bytes, markdown, text in rows
     )

@@ -64,9 +64,11 @@ def history(
     interval that Apache Nutch's AdaptiveFetchSchedule would compute. Exits with 1 if the page is
     unknown.
 
-    A change is "same" if 0 to 3 bits of the content differ, "edited" for 4 to 8, "rewritten" for 9
-    or more, and "redesign" for up to 8 with another template. An unchanged page adds no version;
-    "seen_at" is when a version was last seen, which lengthens the interval.
+    A change is "same" if the text is the same, "edited" for a different text at 0 to 8 bits,
+    "rewritten" at 9 or more, and "redesign" for a different template at up to 8. For versions
+    without a text digest, 0 to 3 bits count as the same text. Every change of the text shortens the
+    interval. An unchanged page adds no version; "seen_at" is when a version was last seen, which
+    lengthens the interval.
     """
     with connect(dsn, collection=collection, create=False) as store:
         versions = analysis.versions(store, url, markdown=output is not None)

@@ -31,12 +31,20 @@ FIRST: Final = timedelta(days=30)
 """The interval of a page without known changes."""
 
 
-class Visited(Protocol):
-    """A version of a page, as the rule needs it."""
+class Content(Protocol):
+    """The content of a version."""
 
     @property
     def simhash(self) -> int:
         """The simhash of its content."""
+
+    @property
+    def text_digest(self) -> int | None:
+        """The digest of its text, if known."""
+
+
+class Visited(Content, Protocol):
+    """A version of a page, as the rule needs it."""
 
     @property
     def fetched_at(self) -> datetime:
@@ -53,6 +61,7 @@ class Visit(NamedTuple):
     simhash: int
     fetched_at: datetime
     seen_at: datetime
+    text_digest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +142,8 @@ def recrawl_hint(
 ) -> RecrawlHint:
     """Return when to fetch a page again, by the rule of this module.
 
-    A version is a change if its content differs by more than 3 bits from the version before. A new
-    template around the same content is not a change.
+    A version is a change if its text differs from the version before; without text digests, if its
+    content differs by more than 3 bits. A new template around the same text is not a change.
 
     Args:
         versions: the versions of one page in order, as ``pgsimhash.analysis.versions`` returns
@@ -159,7 +168,7 @@ def recrawl_hint(
     moved = {
         after.fetched_at
         for before, after in pairwise(versions)
-        if band(hamming_distance(before.simhash, after.simhash)) != "duplicate"
+        if not is_same_content(before, after)
     }
     changes = sorted(moved - {begin})
     interval = changes[0] - begin if changes else first
@@ -172,6 +181,13 @@ def recrawl_hint(
         interval = min(max(interval, shortest), longest)
         seen = past
     return RecrawlHint(interval, _later(until, interval), len(changes), begin, until)
+
+
+def is_same_content(before: Content, after: Content) -> bool:
+    """Return whether two versions have the same text; if that is unknown, 0 to 3 differing bits."""
+    if before.text_digest is not None and after.text_digest is not None:
+        return before.text_digest == after.text_digest
+    return band(hamming_distance(before.simhash, after.simhash)) == "duplicate"
 
 
 def _later(moment: datetime, interval: timedelta) -> datetime:

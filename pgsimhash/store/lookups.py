@@ -241,7 +241,13 @@ def visits(connection: psycopg.Connection[Any], collection: Collection, url: str
         rows = cursor.execute(query("visits", connection), parameters).fetchall()
     if not rows:
         follow(connection, collection)
-    return [Visit(from_bigint(row[0]), *row[1:]) for row in rows if row[0] is not None]
+    return [
+        Visit(
+            from_bigint(simhash), fetched_at, seen_at, None if text is None else from_bigint(text)
+        )
+        for simhash, fetched_at, seen_at, text in rows
+        if simhash is not None
+    ]
 
 
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:

@@ -48,7 +48,8 @@ CROSS JOIN LATERAL (
 -- versions --
 -- All versions of a page in order of arrival.
 SELECT p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.title,
-    p.structure, p.html_bytes, CASE WHEN %(markdown)s THEN p.markdown END AS markdown
+    p.structure, p.html_bytes, CASE WHEN %(markdown)s THEN p.markdown END AS markdown,
+    p.text_digest
 FROM pgsimhash.pages AS p
 LEFT JOIN pgsimhash.last_seen AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
@@ -58,9 +59,10 @@ ORDER BY p.page_id
 -- newest_versions --
 -- The newest versions of a page in order of arrival.
 SELECT p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.title,
-    p.structure, p.html_bytes, NULL AS markdown
+    p.structure, p.html_bytes, NULL AS markdown, p.text_digest
 FROM (
-    SELECT collection_id, page_id, url, simhash, fetched_at, title, structure, html_bytes
+    SELECT collection_id, page_id, url, simhash, fetched_at, title, structure, html_bytes,
+        text_digest
     FROM pgsimhash.pages
     WHERE collection_id = %(collection_id)s AND url = %(url)s
     ORDER BY page_id DESC
@@ -102,7 +104,7 @@ WHERE collection_id = %(collection_id)s
 -- visits --
 -- When the versions of a page arrived and were last seen, in order of arrival; a row of
 -- NULLs if the page is unknown, and no row if the collection does not exist.
-SELECT p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at
+SELECT p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.text_digest
 FROM pgsimhash.collections AS c
 LEFT JOIN pgsimhash.pages AS p ON p.collection_id = c.collection_id AND p.url = %(url)s
 LEFT JOIN pgsimhash.last_seen AS s

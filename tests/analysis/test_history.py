@@ -14,22 +14,25 @@ DAY = timedelta(days=1)
 
 
 @pytest.mark.parametrize(
-    ("distance", "structure", "change"),
+    ("same", "distance", "structure", "change"),
     [
-        (0, None, "same"),
-        (3, 12, "same"),
-        (4, 0, "edited"),
-        (8, 12, "edited"),
-        (9, None, "rewritten"),
-        (9, 13, "rewritten"),
-        (8, 13, "redesign"),
-        (0, 13, "redesign"),
+        (True, 0, None, "same"),
+        (True, 3, 12, "same"),
+        (True, 9, 12, "same"),
+        (True, 9, 13, "redesign"),
+        (False, 0, None, "edited"),
+        (False, 4, 0, "edited"),
+        (False, 8, 12, "edited"),
+        (False, 9, None, "rewritten"),
+        (False, 9, 13, "rewritten"),
+        (False, 8, 13, "redesign"),
+        (False, 0, 13, "redesign"),
     ],
 )
-def test_content_and_structure_decide_the_kind_of_change(
-    distance: int, structure: int | None, change: Change
+def test_text_content_and_structure_decide_the_kind_of_change(
+    same: bool, distance: int, structure: int | None, change: Change
 ) -> None:
-    assert judge(distance, structure) == change
+    assert judge(distance, structure, same=same) == change
 
 
 def test_a_version_is_compared_with_the_one_before_and_with_the_first() -> None:

@@ -29,6 +29,18 @@ def test_a_line_for_each_version_and_one_with_the_hint(run: Run, folder: Path) -
     assert done.stderr == ""
 
 
+def test_what_ingest_keeps_as_updated_is_a_change(run: Run, folder: Path) -> None:
+    wells = (folder / "wells.html").read_text()
+    for day, html in enumerate((wells, wells.replace("clay", "loam"))):
+        line = {"url": URL, "html": html, "fetched_at": f"2026-01-0{day + 1}"}
+        verdict = run("ingest", "-", stdin=json.dumps(line)).lines[0]
+    assert (verdict["verdict"], verdict["keep"]) == ("updated", True)
+    _, version, last = run("analyse", "history", URL).lines
+    assert (version["change"], last["recrawl"]["changes"]) == ("edited", 1)
+    assert version["distance"] <= 3
+    assert run("should-fetch", URL).lines[0]["recrawl"] == last["recrawl"]
+
+
 def test_an_unchanged_visit_lengthens_the_interval(run: Run, folder: Path) -> None:
     def interval() -> int:
         version, last = run("analyse", "history", URL).lines

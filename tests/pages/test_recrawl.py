@@ -31,6 +31,18 @@ def test_a_page_without_known_changes_waits_the_first_interval() -> None:
     assert noise.known_until == BEGIN + DAY
 
 
+@pytest.mark.parametrize(
+    ("texts", "bits", "changes"),
+    [((1, 2), 0, 1), ((1, 1), 9, 0), ((1, None), 3, 0), ((1, None), 4, 1), ((None, None), 3, 0)],
+)
+def test_another_text_is_a_change_at_any_distance(
+    texts: tuple[int | None, int | None], bits: int, changes: int
+) -> None:
+    known = versions(0, 1, simhashes=(0, 2**bits - 1))
+    pages = [page._replace(text_digest=text) for page, text in zip(known, texts, strict=True)]
+    assert recrawl_hint(pages).changes == changes
+
+
 def test_a_page_that_changes_daily_is_visited_about_daily() -> None:
     hint = recrawl_hint(versions(*range(100)))
     assert 0.6 * DAY < hint.interval < 1.6 * DAY
