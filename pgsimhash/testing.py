@@ -85,6 +85,8 @@ def _container(stack: ExitStack) -> str:
 
     settings = " ".join(f"-c {setting}=off" for setting in _DURABILITY)
     container = PostgresContainer(_image(), driver=None).with_command(settings)
+    # In memory, a new database takes a quarter of the time.
+    container.with_tmpfs_mount("/pgsimhash").with_env("PGDATA", "/pgsimhash/data")
     stack.enter_context(container)
     return str(container.get_connection_url())
 
