@@ -1,7 +1,8 @@
 """Read the HTML pages in WARC archives.
 
 warcio parses the headers. Its iterator does not report a truncated file, so the records are
-separated here, and every missing part is a failure.
+separated here, and every missing part is a failure. After damage, reading resumes at the next
+record, in gzip data at the next member that begins with one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from datetime import datetime
 from email.message import Message
@@ -30,7 +31,7 @@ from pgsimhash.sources.page import (
     parse_time,
     shown,
 )
-from pgsimhash.sources.streams import ChecksumError, DamagedError, Stream, open_stream
+from pgsimhash.sources.streams import ChecksumError, DamagedError, GzipError, Stream, open_stream
 
 _Item = SourcePage | PageFailure
 
@@ -45,6 +46,7 @@ _MAX_BROKEN: Final = 1000
 
 _YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
 _DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
+_BEGIN: Final = b"WARC/"
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 
 
@@ -173,15 +175,17 @@ def read_warc(path: Path, max_bytes: int, left_out: Counter[str]) -> Iterator[_I
     name = shown(path)
     try:
         with open_stream(path) as stream:
-            yield from _read_records(stream, name, max_bytes, left_out)
+            number = 1
+            while number:
+                number = yield from _read_records(stream, name, number, max_bytes, left_out)
     except OSError as error:
         yield failure(name, error)
 
 
 def _read_records(
-    stream: Stream, name: str, max_bytes: int, left_out: Counter[str]
-) -> Iterator[_Item]:
-    number = 1
+    stream: Stream, name: str, number: int, max_bytes: int, left_out: Counter[str]
+) -> Generator[_Item, None, int]:
+    """Yield records up to damage; return the number of the record at which to resume, or 0."""
     broken = 0
     try:
         line = _next_line(stream)
@@ -192,15 +196,16 @@ def _read_records(
                 record = _Record(stream, line)
                 item = record.item(name, number, max_bytes, left_out)
                 record.skip()
+                member = stream.member
                 broken = 0
                 if item is None:
                     stream.idle(0)
                 try:
                     # Reading further makes gzip verify the checksum of the last record.
                     line = _next_line_after_block(stream)
-                except ChecksumError:
-                    raise
-                except DamagedError:
+                except DamagedError as damage:
+                    if isinstance(damage, ChecksumError) and stream.member == member:
+                        raise
                     number += 1
                     if item is not None:
                         yield item
@@ -216,8 +221,14 @@ def _read_records(
             if item is not None:
                 yield item
     except DamagedError as damage:
-        detail = f"{damage}; record {number} and all after it were not read"
-        yield PageFailure(f"{name}#{number}", "unreadable", detail)
+        skipped = stream.resume(_BEGIN) if isinstance(damage, GzipError) else None
+        lost = f"record {number} and all after it were not read"
+        if skipped is not None:
+            begin, end = skipped
+            lost = f"skipped from byte {begin:,} of the file to the next record at {end:,}"
+        yield PageFailure(f"{name}#{number}", "unreadable", f"{damage}; {lost}")
+        return number + 1 if skipped is not None else 0
+    return 0
 
 
 def _next_line(stream: Stream) -> bytes:

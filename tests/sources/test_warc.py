@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import sys
 import zlib
 from collections import Counter
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.sources import SourcePage, read_pages
+from pgsimhash.sources import SourcePage, read_pages, streams
+from pgsimhash.sources.streams import Stream
 
 HTML = b"<!doctype html><title>t</title><p>" + b"many words make a page " * 40
 
@@ -299,13 +301,12 @@ def test_no_more_is_read_at_once_than_the_limit(
 ) -> None:
     asked: list[int] = []
 
-    class Counting(gzip.GzipFile):
-        def read(self, size: int | None = -1) -> bytes:
-            assert size is not None
+    class Counting(Stream):
+        def read(self, size: int) -> bytes:
             asked.append(size)
             return super().read(size)
 
-    monkeypatch.setattr(gzip, "GzipFile", Counting)
+    monkeypatch.setattr(streams, "Stream", Counting)
     path.write_bytes(record(bytes(10**7), mime="video/mp4") + record(bytes(10**7)))
     assert len(list(read_pages([path], max_bytes=1000))) == 1
     assert max(asked) <= 2**20
@@ -348,11 +349,79 @@ def test_truncation_anywhere_is_reported(path: Path, zipped: bool) -> None:
 def test_a_page_whose_checksum_is_wrong_is_not_yielded(path: Path) -> None:
     changed = bytearray(record())
     changed[-6] ^= 0xFF
-    page, broken = read(path, record(), bytes(changed), record())
+    page, broken, after = read(path, record(), bytes(changed), record())
     assert isinstance(page, SourcePage)
+    assert isinstance(after, SourcePage)
+    assert (page.record, after.record) == (1, 3)
     assert failed(broken) == (f"{path}#2", "unreadable")
     assert isinstance(broken, PageFailure)
-    assert "record 2 and all after it were not read" in broken.detail
+    size = len(changed)
+    assert broken.detail == (
+        "the gzip data is damaged (Error -3 while decompressing data: incorrect data check); "
+        f"skipped from byte {size:,} of the file to the next record at {2 * size:,}"
+    )
+    (end,) = read(path, bytes(changed))
+    assert isinstance(end, PageFailure)
+    assert "record 1 and all after it were not read" in end.detail
+
+
+@pytest.mark.parametrize("chunk", [1, 100, 16 * 1024])
+def test_one_damaged_gzip_member_costs_at_most_its_record(
+    path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "_INPUT", chunk)
+    records = [record(url=f"https://a.example/{n}") for n in range(4)]
+    page = read(path, *records)
+    for at in range(len(records[1])):
+        damaged = bytearray(records[1])
+        damaged[at] ^= 0x55
+        for second in (bytes(damaged), records[1][:at]):
+            items = read(path, records[0], second, *records[2:])
+            found = [item.url for item in items if isinstance(item, SourcePage)]
+            urls = [item.url for item in page]
+            assert found in (urls, urls[:1] + urls[2:]), at
+            failures = [item.url for item in items if isinstance(item, PageFailure)]
+            assert len(items) - len(found) == len(failures) <= 1
+
+
+def test_damage_in_a_large_archive_costs_one_record(path: Path) -> None:
+    rng = random.Random(7)
+    records = [record(rng.randbytes(300_000), url=f"https://a.example/{n}") for n in range(8)]
+    records[3] = records[3][:200_000] + bytes(50_000) + records[3][250_000:]
+    items = read(path, *records, max_bytes=10**6)
+    assert [item.url for item in items if isinstance(item, SourcePage)] == [
+        f"https://a.example/{n}" for n in (0, 1, 2, 4, 5, 6, 7)
+    ]
+    assert len(items) == 8
+
+
+@pytest.mark.parametrize("nested", [b"\x1f\x8b\x08", gzip.compress(b"<p>no record", mtime=0)[:15]])
+def test_gzip_headers_that_begin_no_record_are_tried_only_so_often(
+    path: Path, nested: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "_LOOKS_MAX", 1000)
+    page, broken, again = read(path, record(), nested * 900, record())
+    assert isinstance(page, SourcePage)
+    assert isinstance(again, SourcePage)
+    assert (page.record, again.record) == (1, 3)
+    assert failed(broken) == (f"{path}#2", "unreadable")
+    _, end = read(path, record(), nested * 1001, record())
+    assert isinstance(end, PageFailure)
+    assert "record 2 and all after it were not read" in end.detail
+
+
+def test_only_so_much_is_read_again_after_damage(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = bytearray(record())
+    changed[-6] ^= 0xFF
+    archive = bytes(changed) * 3 + record()
+    assert len(read(path, archive)) == 4
+    # The first piece that was read has all of the file, so each resumption reads the rest again.
+    monkeypatch.setattr(streams, "_AGAIN_MAX", len(archive))
+    *_, end = read(path, archive)
+    assert isinstance(end, PageFailure)
+    assert "all after it were not read" in end.detail
 
 
 @pytest.mark.parametrize(
@@ -367,9 +436,10 @@ def test_garbage_between_records_is_skipped_and_reported(path: Path, garbage: by
     assert failed(broken) == (f"{path}#2", "unreadable")
 
 
-def test_garbage_between_gzip_members_ends_the_file(path: Path) -> None:
-    first, broken = read(path, record(), b"garbage", record())
+def test_garbage_between_gzip_members_is_skipped_and_reported(path: Path) -> None:
+    first, broken, last = read(path, record(), b"garbage", record())
     assert isinstance(first, SourcePage)
+    assert isinstance(last, SourcePage)
     assert failed(broken) == (f"{path}#2", "unreadable")
 
 
