@@ -43,6 +43,7 @@ class _Message(NamedTuple):
 PAGE_SECONDS: Final = 30.0
 """The default time limit of a page in another process: ten times the time of any normal page."""
 
+_NO_MEMORY: Final = "reading the page takes too much memory (page_memory)"
 _TITLE_MAX = 1000
 _MESSAGE_PAGES, _MESSAGE_SIZE = 4, 512 * 1024
 """How many pages and bytes are sent at once: sending costs the same for one page as for a few."""
@@ -75,8 +76,8 @@ def extract(
         )
     except PageError as error:
         return PageFailure(page.url, error.reason, str(error))
-    except MemoryError as error:
-        return PageFailure(page.url, "no_memory", f"the page takes too much memory: {error}")
+    except MemoryError:
+        return PageFailure(page.url, "no_memory", _NO_MEMORY)
     except Exception as error:  # one page must never end the others
         return PageFailure(page.url, "unexpected", f"{type(error).__name__}: {error}")
     return PageRecord(
@@ -283,7 +284,7 @@ def _ended(url: str, reason: str, page_seconds: float) -> PageFailure:
         what = f"the page takes more than {page_seconds:g} s to read (page_seconds)"
         return PageFailure(url, "too_slow", what)
     if reason == "no_memory":
-        return PageFailure(url, "no_memory", "the page takes more than page_memory allows")
+        return PageFailure(url, "no_memory", _NO_MEMORY)
     return PageFailure(url, "crashed", "the page ended the process reading it")
 
 

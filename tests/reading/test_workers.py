@@ -144,6 +144,10 @@ def test_a_page_that_needs_too_much_memory_fails_alone() -> None:
     assert [item.url for item in made if outcome(item) != "record"] == [pages[4].url]
     assert outcome(made[4]) == "no_memory"
     assert outcome(next(extract_many(pages[4:]))) == "record"
+    # The same holds for a page alone.
+    (alone,) = extract_many(pages[4:5], page_memory=10_000_000)
+    assert isinstance(alone, PageFailure)
+    assert alone.detail == "reading the page takes too much memory (page_memory)"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process holds")
