@@ -40,7 +40,7 @@ from pgsimhash.store import connect
 )
 @click.option(
     "--roles",
-    metavar="PREFIX",
+    metavar="[PREFIX]",
     is_flag=False,
     flag_value="",
     help="Also create roles PREFIX_owner, _writer, _reader; the default PREFIX is DATABASE_SCHEMA.",

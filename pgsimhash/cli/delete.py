@@ -109,9 +109,11 @@ def delete(
 def expire(older_than: timedelta | None, urls: bool, collection: str, dsn: str | None) -> None:
     """Delete versions that were not seen for some time.
 
-    A version is seen when it is stored, and whenever its URL is ingested unchanged. Deletes in
-    short transactions, so that writers can continue; after Ctrl-C the same command continues.
-    Prints a JSON line with the number of deleted versions.
+    A version is seen at its fetched_at (for WARC, the WARC-Date; by default, when it is ingested),
+    and whenever its URL is ingested unchanged. So expire deletes the pages of an old archive at
+    once. Leave out fetched_at to count from now. Deletes in short transactions, so that writers can
+    continue; after Ctrl-C the same command continues. Prints a JSON line with the number of deleted
+    versions.
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:

@@ -33,6 +33,7 @@ from pgsimhash.cli.work import (
     verdicts_too,
     with_progress,
 )
+from pgsimhash.errors import CollectionError
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.page_bytes import MAX_BYTES
 from pgsimhash.schemes.names import DEFAULT_NAME
@@ -106,7 +107,13 @@ def ingest(
     total = count_pages(paths)
     # A mistyped name must not create a collection.
     create = create or collection == DEFAULT_COLLECTION
-    with connect(dsn, collection=collection, create=create, scheme=scheme) as store:
+    try:
+        opened = connect(dsn, collection=collection, create=create, scheme=scheme)
+    except CollectionError as error:
+        if error.reason != "unknown":
+            raise
+        raise CollectionError("unknown", f"{error}; to create it, add --create") from error
+    with opened as store:
         left_out = Counter[str]()
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
         verdicts = maintenance.ingest_files(

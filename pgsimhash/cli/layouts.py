@@ -162,7 +162,7 @@ def _with_markdown(plan: planner.Plan) -> float:
 @click.option(
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),
-    help="Its default distance; by default the scheme's (8, or 3 for blog and interop), or the "
+    help="Its default distance; by default the scheme's (8; short 6; blog, interop 3), or the "
     "layout's maximum.",
 )
 @click.option(

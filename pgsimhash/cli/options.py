@@ -254,6 +254,7 @@ def as_simhash(word: str) -> int | None:
     try:
         return parse_simhash(word)
     except ArgumentError as error:
+        detail = str(error).removeprefix(f"{word!r} is not a simhash: ")
         raise ArgumentError(
-            "invalid_simhash", f"{word!r} is neither a file nor a simhash: {error}"
+            "invalid_simhash", f"{word!r} is neither a file nor a simhash: {detail}"
         ) from error

@@ -80,12 +80,13 @@ def check_age(age: timedelta) -> timedelta:
         raise ArgumentError(
             "invalid_age", f"an age is a timedelta, such as timedelta(days=90), not {age!r}"
         )
-    longest = datetime.now(UTC) - datetime.min.replace(tzinfo=UTC)
-    if not timedelta(0) < age < longest:
+    if age <= timedelta(0):
+        raise ArgumentError("invalid_age", f"an age must be above 0, such as 90 days, not {age}")
+    if age >= datetime.now(UTC) - datetime.min.replace(tzinfo=UTC):
         raise ArgumentError(
             "invalid_age",
-            f"an age, such as 90 days, is more than nothing and reaches no further back than the "
-            f"year 1, unlike {age}",
+            f"an age of {age.days:,} days reaches back before the year 1; give a shorter one, such "
+            "as 90 days",
         )
     return age
 

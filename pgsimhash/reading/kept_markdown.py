@@ -17,6 +17,7 @@ from pgsimhash.html.plain import plain_text
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights, Scheme, get_scheme, read_text
 from pgsimhash.schemes.blog import read_blog
+from pgsimhash.schemes.names import SHIPPED_NAMES
 
 _VERBATIM: Final = (read_text, read_blog)
 """The readers whose text is the Markdown itself."""
@@ -91,15 +92,27 @@ def rereading(source: str, scheme: Scheme) -> Rereading:
         ArgumentError: the readers of the two schemes differ, ``scheme`` weighs blocks, or
             ``source`` is not registered.
     """
-    reader = get_scheme(source).extract
-    verbatim = reader in _VERBATIM
-    # Markdown does not contain the weights of blocks.
-    if scheme.extract != reader or (isinstance(scheme.weigh, BlockWeights) and not verbatim):
+    reason = _refusal(source, scheme)
+    if reason is not None:
+        usable = [
+            name
+            for name in SHIPPED_NAMES
+            if name != source and _refusal(source, get_scheme(name)) is None
+        ]
+        choice = f"use {' or '.join(usable)}, or " if usable else ""
         raise ArgumentError(
             "other_reader",
-            f"scheme {scheme.name!r} reads pages in another way than {source!r}, which wrote the "
-            "kept Markdown, or needs the weights of text blocks, which Markdown does not have, so "
-            "its simhashes of the Markdown would differ from those of the pages; ingest the pages "
-            "again into another collection",
+            f"scheme {scheme.name!r} cannot use the Markdown of {source!r}: {reason}; {choice}"
+            "ingest the pages into another collection",
         )
-    return Rereading(scheme, verbatim)
+    return Rereading(scheme, get_scheme(source).extract in _VERBATIM)
+
+
+def _refusal(source: str, scheme: Scheme) -> str | None:
+    """Return why Markdown of ``source`` is not enough for ``scheme``, None if it is."""
+    reader = get_scheme(source).extract
+    if scheme.extract != reader:
+        return "it reads pages differently"
+    if isinstance(scheme.weigh, BlockWeights) and reader not in _VERBATIM:
+        return "it weighs text blocks, and Markdown does not have their weights"
+    return None

@@ -86,11 +86,9 @@ def open_collection(
             normalize_urls=normalize_urls,
         )
     if collection is None:
-        raise CollectionError(
-            "unknown",
-            f"collection {name!r} does not exist{_known(connection)}; "
-            f"run: pgsimhash collection create {name}",
-        )
+        known = _known(connection)
+        advice = "check the name" if known else "no collection exists yet"
+        raise CollectionError("unknown", f"collection {name!r} does not exist{known}; {advice}")
     _check(collection, scheme, layout)
     _check_settings(collection, None, keep_markdown, normalize_urls)
     return collection

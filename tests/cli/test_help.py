@@ -10,8 +10,18 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from pgsimhash.cli.commands import Entry, LazyGroup, commands
+
+
+def test_texts_name_the_defaults_of_all_schemes_and_what_is_optional() -> None:
+    texts = {
+        name: " ".join(CliRunner().invoke(commands, [*name.split(), "--help"]).stdout.split())
+        for name in ("collection create", "migrate")
+    }
+    assert "the scheme's (8; short 6; blog, interop 3)" in texts["collection create"]
+    assert "--roles [PREFIX]" in texts["migrate"]
 
 
 def entries(group: LazyGroup) -> Iterator[tuple[str, Entry, click.Command]]:

@@ -351,7 +351,9 @@ def test_missing_paths_and_collections_create_nothing(run: Run, folder: Path) ->
     assert "missing.html" in missing.stderr
     typo = run("ingest", folder, "--collection", "nwes")
     assert (typo.code, typo.stdout) == (2, "")
-    assert "'nwes' does not exist; run: pgsimhash collection create nwes" in typo.stderr
+    assert (
+        "'nwes' does not exist; no collection exists yet; to create it, add --create" in typo.stderr
+    )
     assert run("collection", "list").lines == []
     assert run("ingest", folder, "--collection", "news", "--create").code == 0
     assert [line["collection"] for line in run("collection", "list").lines] == ["news"]

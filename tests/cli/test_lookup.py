@@ -90,7 +90,7 @@ def test_an_argument_with_a_scheme_is_a_url_unless_a_file_exists(
 def test_find_refuses_an_argument_that_is_neither_a_file_nor_a_simhash(run: Run) -> None:
     done = run("find", "no-such-file.html")
     assert done.code == 2
-    assert "neither a file nor a simhash" in done.stderr
+    assert "'no-such-file.html' is neither a file nor a simhash: write 16 hex digits" in done.stderr
 
 
 def test_find_in_an_unknown_collection_names_the_known_ones(run: Run, folder: Path) -> None:

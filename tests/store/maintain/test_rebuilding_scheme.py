@@ -281,10 +281,18 @@ def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Sto
         "pgsimhash-blog-words-1",
         hinted,
     ):
-        with pytest.raises(ArgumentError, match="reads pages in another way"):
+        with pytest.raises(ArgumentError, match="it reads pages differently; ingest the pages"):
             refingerprint(kept, "again", scheme)
         with pytest.raises(pgsimhash.CollectionError, match="'again' does not exist"):
             connect(dsn, collection="again", create=False)
+
+
+def test_a_refused_scheme_names_the_schemes_that_can_be_used(dsn: str) -> None:
+    with (
+        connect(dsn, scheme="pgsimhash-text-1", keep_markdown=True) as kept,
+        pytest.raises(ArgumentError, match="differently; use pgsimhash-short-1, or ingest"),
+    ):
+        refingerprint(kept, "again", "pgsimhash-interop-1")
 
 
 def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
