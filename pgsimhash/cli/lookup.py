@@ -222,13 +222,15 @@ def fingerprint(
         del fields["markdown"]
         fields["simhash"] = format_simhash(page.simhash)
         fields["signature"] = f"{page.signature:032x}"
+        # JSON readers such as jq round integers of 64 bits.
+        fields["text_digest"] = f"{page.text_digest:016x}"
         if page.structure is not None:
             fields["structure"] = format_simhash(page.structure)
         print_json(
             {
                 "file": name,
                 **fields,
-                "bigint": to_bigint(page.simhash),
+                "bigint": str(to_bigint(page.simhash)),
                 "base32": to_base32(page.simhash),
             }
         )

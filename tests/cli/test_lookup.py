@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import pgsimhash
 from pgsimhash import connect
 from pgsimhash.hashing.bits import from_base32, to_base32
 from tests.cli.harness import Run
@@ -105,7 +106,10 @@ def test_fingerprint_prints_the_simhash_in_every_form(run: Run, folder: Path) ->
     (line,) = done.lines
     assert done.code == 0
     assert line["title"] == "Wells"
-    assert int(line["simhash"], 16) == line["bigint"] % 2**64
+    assert int(line["simhash"], 16) == int(line["bigint"]) % 2**64
+    assert not any(isinstance(value, int) and abs(value) > 2**53 for value in line.values())
+    page = pgsimhash.fingerprint((folder / "wells.html").read_bytes())
+    assert line["text_digest"] == f"{page.text_digest:016x}"
     assert int(line["simhash"], 16) == from_base32(line["base32"])
     assert line["scheme"] == "pgsimhash-article-1"
     assert (
