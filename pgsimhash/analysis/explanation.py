@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from pgsimhash.analysis.differences import Difference, side_by_side
@@ -21,6 +21,7 @@ from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance
+from pgsimhash.store.groups import all_marks
 
 
 class BlockBits(NamedTuple):
@@ -157,7 +158,8 @@ def explain(
 
     Features and the difference of the texts need both texts. A known page has a text if the
     collection keeps Markdown. Its features are then computed from the Markdown, and the explanation
-    includes the distance of their simhash from the page's.
+    includes the distance of their simhash from the page's. The sentence names a mark on the two
+    pages; all other fields ignore marks.
 
     Args:
         store: the store with the scheme and the layout.
@@ -173,13 +175,25 @@ def explain(
             registered in this process.
     """
     sides = [page if isinstance(page, Side) else known_side(store, page) for page in (a, b)]
-    return explain_sides(
+    explanation = explain_sides(
         *sides,
         scheme=get_scheme(store.scheme),
         layout=get_layout(store.layout),
         distance=checked_distance(store.opened, distance),
         top=top,
     )
+    return replace(explanation, sentence=explanation.sentence + _marked(store, *sides))
+
+
+def _marked(store: Store, a: Side, b: Side) -> str:
+    """Return a sentence about the mark on the two pages, empty without one."""
+    with store.session.reading() as (connection, collection):
+        marks = all_marks(connection, collection)
+    for mark in marks:
+        if {mark.a, mark.b} == {a.url, b.url}:
+            name = "the same" if mark.same else "different"
+            return f" But they are marked as {name}: that decides."
+    return ""
 
 
 def explain_sides(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pgsimhash import Store, analysis, connect
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.analysis.sides import Side, read_side
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.recrawl import recrawl_hint
@@ -51,6 +51,20 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
     assert found.features.only_b.bits_off is not None
     assert found.features.only_b.bits_off <= 12
     assert found.difference is not None
+
+
+def test_the_sentence_names_a_mark_that_decides(store: Store) -> None:
+    for name, simhash in (("a", 0), ("b", 2**40 - 1), ("c", 1)):
+        store.add(url(name), simhash)
+    maintenance.mark(store, url("a"), url("b"), same=True)
+    maintenance.mark(store, url("c"), url("a"), same=False)
+
+    def sentence(one: str, other: str) -> str:
+        return analysis.explain(store, url(one), url(other)).sentence
+
+    assert sentence("b", "a").endswith(" But they are marked as the same: that decides.")
+    assert sentence("a", "c").endswith(" But they are marked as different: that decides.")
+    assert "marked" not in sentence("b", "c")
 
 
 def test_different_pages_are_explained_too(keeping: Store) -> None:
