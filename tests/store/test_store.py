@@ -438,6 +438,7 @@ class TestTheCallersOwnConnection:
                 store.add("https://a.example/2", -1)
             assert len(store.find(1)) == 1
 
+    @pytest.mark.one_server("Citus sends notices of its own")
     @pytest.mark.parametrize("settings", SETTINGS, ids=said)
     def test_row_factories_and_cursors_do_not_matter(
         self, dsn: str, settings: dict[str, Any]

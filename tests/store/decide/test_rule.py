@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
+from unittest import mock
 
 import numpy as np
 import psycopg
@@ -25,6 +26,7 @@ from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import host_of, same_site
+from pgsimhash.store import writer
 from tests.conftest import database_examples, some_session_waits
 
 OWN, OTHER = "own", "other"
@@ -291,7 +293,7 @@ POLICIES = st.dictionaries(
 class Batch:
     """Pages of one batch, and ``meanwhile``, which another writer stores before them.
 
-    ``meanwhile`` arrives between lookup and lock.
+    ``meanwhile`` arrives between lookup and lock. A ``large`` batch takes several statements.
     """
 
     collection: str
@@ -299,6 +301,7 @@ class Batch:
     options: dict[str, Any]
     together: bool
     remembered: bool
+    large: bool
     meanwhile: list[PageRecord]
 
 
@@ -327,6 +330,7 @@ BATCHES = st.builds(
     options=some_of(OPTIONS),
     together=st.booleans(),
     remembered=st.booleans(),
+    large=st.booleans(),
     meanwhile=st.lists(RECORDS, max_size=3),
 )
 MARKS = st.builds(
@@ -392,14 +396,15 @@ class Database:
             store.session.memory._forget(None)
         options = cast("MatchOptions", batch.options)
         size = len(batch.records) if batch.together else 1
-        return list(store._ingest.decide(batch.records, size, options, remember=remember))
+        with mock.patch.object(writer, "_FEW", 0 if batch.large else writer._FEW):
+            return list(store._ingest.decide(batch.records, size, options, remember=remember))
 
     def write(self, batch: Batch) -> tuple[list[Verdict], list[Verdict]]:
         """Store a batch; return its verdicts, and those of the pages between lookup and lock."""
         if not batch.meanwhile:
             return self.decide(batch, remember=True), []
-        writer = self.others[batch.collection]
-        first = list(writer._ingest.decide(batch.meanwhile, 10, {}, remember=True, asked=10))
+        other = self.others[batch.collection]
+        first = list(other._ingest.decide(batch.meanwhile, 10, {}, remember=True, asked=10))
         made: list[Verdict] = []
 
         def wait_and_write() -> None:

@@ -312,8 +312,9 @@ def test_pages_are_compared_with_the_remaining_collections(
                 gone.append(maintenance.delete_collection(connection, "other"))
 
         monkeypatch.setattr(Memory, "looking_up", deleted)
-        pages = [("https://a.example/2", 4), ("https://a.example/3", 4)]
-        assert [verdict.distance for verdict in store.add_many(pages)] == [1, 0]
+        # A large batch is looked up in a statement of its own.
+        pages = [(f"https://a.example/{n}", 4) for n in range(2, 20)]
+        assert [verdict.distance for verdict in store.add_many(pages)] == [1] + [0] * 17
         assert gone == [0]
 
 

@@ -179,7 +179,10 @@ def fill(store: Store) -> None:
     store.ingest("https://b.example/1", page(paragraph(1), paragraph(91)))
     store.ingest("https://b.example/1", page(paragraph(1), paragraph(91)))
     store.add_simhashes(np.array([5, 6, 5], dtype=np.uint64))
-    list(store.add_many([("https://c.example/1", 5), ("https://c.example/2", 7)], window_size=9))
+    # A large batch takes several statements.
+    large = [(f"https://z.example/{n}", FAR) for n in range(20)]
+    pages = [("https://c.example/1", 5), ("https://c.example/2", 7), *large]
+    list(store.add_many(pages, window_size=9))
     wide = MatchOptions(scope="global", distance=3, max_age=DAY, verify=True)
     list(store.add_many([("https://c.example/3", FAR)], **wide))
 
@@ -205,7 +208,7 @@ def look_up(store: Store) -> None:
         store.session.memory.take_in(connection, store.opened)
     assert len(store.find_many(asked).queries) == 4
     assert len(analysis.simhashes(store)) == 9
-    assert len(analysis.sample(store, 100)[0]) == 8
+    assert len(analysis.sample(store, 100)[0]) == 28
     assert len(analysis.known_simhashes(store, ["https://a.example/1"])) == 1
     assert store.get("https://a.example/1") is not None
     assert store.decide("https://a.example/9", page(paragraph(4), paragraph(5))).duplicate_of

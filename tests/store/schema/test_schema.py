@@ -82,6 +82,7 @@ def alembic(*arguments: str, dsn: str) -> None:
     )
 
 
+@pytest.mark.one_server("it compares dumps with a schema that was deployed without Citus")
 def test_the_three_routes_give_the_same_dump(
     server_dsn: str, dsn: str, empty_dsn: str, tmp_path: Path
 ) -> None:
@@ -144,6 +145,7 @@ def test_upgrading_twice_changes_nothing(dsn: str) -> None:
     assert dump(dsn) == before
 
 
+@pytest.mark.one_server("it compares dumps with a schema that was deployed without Citus")
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read"])
 def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
     dsn: str, empty_dsn: str, isolation: str
@@ -160,6 +162,7 @@ def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
     assert dump(empty_dsn) == dump(dsn)
 
 
+@pytest.mark.one_server("it compares dumps with a schema that was deployed without Citus")
 def test_threads_may_migrate_at_once(dsn: str, empty_dsn: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(migrate.upgrade, [empty_dsn] * 4))
