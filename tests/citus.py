@@ -86,12 +86,16 @@ def _join(nodes: Sequence[str]) -> None:
     """Join the databases of the nodes to one cluster."""
     coordinator, *others = nodes
     _execute_on_all(nodes, "CREATE EXTENSION citus")
-    for function, node in [
-        ("citus_set_coordinator_host", coordinator),
-        *(("citus_add_node", other) for other in others),
-    ]:
-        where = conninfo.conninfo_to_dict(node)
-        _execute(coordinator, f"SELECT {function}('{where['host']}', {where['port']})")
+    assert coordinator_dsn is not None
+    with psycopg.connect(coordinator_dsn, autocommit=True) as lock:
+        # Citus sends the settings of roles, which two sessions cannot write at the same time.
+        lock.execute("SELECT pg_advisory_lock(1)")
+        for function, node in [
+            ("citus_set_coordinator_host", coordinator),
+            *(("citus_add_node", other) for other in others),
+        ]:
+            where = conninfo.conninfo_to_dict(node)
+            _execute(coordinator, f"SELECT {function}('{where['host']}', {where['port']})")
 
 
 def _execute(dsn: str, *statements: str) -> None:
