@@ -44,12 +44,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             "you write your own rows; committed work stays, run again to continue",
         ) from error
     except psycopg.OperationalError as error:
-        told = f"{str(error).strip()}; committed work stays, run again to continue"
-        if connection.closed:
-            raise NoServerError(
-                "connection_lost", f"the connection to the database was lost: {told}"
-            ) from error
-        raise StoreError("gave_up", f"the database gave up: {told}") from error
+        raise _unfinished(connection, str(error).strip()) from error
     except (
         psycopg.errors.IdleInTransactionSessionTimeout,
         psycopg.errors.TransactionTimeout,
@@ -102,12 +97,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         ) from error
     except psycopg.InternalError as error:
         # psycopg raises it if a server crashes during a COMMIT, Citus if one of its nodes fails.
-        told = f"{first_line(error)}; committed work stays, run again to continue"
-        if connection.closed:
-            raise NoServerError(
-                "connection_lost", f"the connection to the database was lost: {told}"
-            ) from error
-        raise StoreError("gave_up", f"the database gave up: {told}") from error
+        raise _unfinished(connection, first_line(error)) from error
     except (UnicodeEncodeError, psycopg.DataError) as error:
         # The schema's functions raise this, and their callers translate it.
         if isinstance(error, psycopg.errors.InvalidParameterValue):
@@ -117,6 +107,14 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             f"the database cannot store a value: {first_line(error)}; use text in valid "
             "UTF-8 without NUL, and smaller numbers",
         ) from error
+
+
+def _unfinished(connection: psycopg.Connection[Any], problem: str) -> StoreError:
+    """Return the error for a statement that the server did not finish."""
+    told = f"{problem}; committed work stays, run again to continue"
+    if connection.closed:
+        return NoServerError("connection_lost", f"the connection to the database was lost: {told}")
+    return StoreError("gave_up", f"the database gave up: {told}")
 
 
 def server_words(error: psycopg.Error) -> str:

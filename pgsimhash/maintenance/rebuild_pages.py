@@ -4,74 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
 from psycopg import sql
-from psycopg.rows import dict_row, scalar_row
+from psycopg.rows import scalar_row
 
 from pgsimhash.db.schema_names import schema_of
 from pgsimhash.db.statements import query
-from pgsimhash.hashing.bits import from_bigint
-from pgsimhash.hashing.signature import from_halves
 from pgsimhash.maintenance.rebuild_work import Work, read_row, under_lock
+from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored_records
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.search.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.store.batches import BATCH_PAGES, Batch, sorted_out
-from pgsimhash.store.collection import Collection, sibling_collections
+from pgsimhash.store.collection import sibling_collections
 from pgsimhash.store.memory import Memory
 from pgsimhash.store.near import nearby
 from pgsimhash.store.policies import rules_of, settings_for
 from pgsimhash.store.writer import decide, page_columns
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """A version of a page, its id, and its run."""
-
-    page_id: int
-    record: PageRecord
-    run_id: int | None
-
-
-def stored_records(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    page_ids: Sequence[int],
-    *,
-    markdown: bool,
-) -> list[StoredRecord]:
-    """Return the versions with these ids, in order."""
-    parameters = {
-        "collection_id": collection.collection_id,
-        "page_ids": list(page_ids),
-        "markdown": markdown,
-    }
-    with connection.cursor(row_factory=dict_row, binary=True) as cursor:
-        rows = cursor.execute(query("stored_pages", connection), parameters).fetchall()
-    return [_stored(row) for row in rows]
-
-
-def count_pages_after(
-    connection: psycopg.Connection[Any], collection: Collection, after_page: int
-) -> int:
-    """Return how many versions arrived after ``after_page``."""
-    parameters = {"collection_id": collection.collection_id, "after_page": after_page}
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        return int(
-            cursor.execute(query("count_pages_after", connection), parameters).fetchone() or 0
-        )
-
-
-def _stored(row: dict[str, Any]) -> StoredRecord:
-    page_id, run_id = row.pop("page_id"), row.pop("run_id")
-    row["signature"] = from_halves(row.pop("signature_high"), row.pop("signature_low"))
-    for name in ("simhash", "structure", "text_digest"):
-        row[name] = None if row[name] is None else from_bigint(row[name])
-    return StoredRecord(page_id, PageRecord(**row), run_id)
-
 
 Progress = Callable[[str, int, int], None]
 """Receives the step, the number of finished items, and the total."""

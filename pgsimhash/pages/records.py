@@ -81,10 +81,10 @@ class Verdict:
     :class:`pgsimhash.pages.match_settings.MatchSettings`).
 
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
-    without a row. ``original_page_id`` is that of the original, for ``unchanged`` pages that of the
-    known version; None if there is none, or in another collection. ``title`` and ``markdown`` are
-    those of the page; ``markdown`` is there if the collection keeps it or the call asked for it.
-    Comparisons of verdicts ignore these.
+    without a row. ``original_page_id`` is that of the original; an ``unchanged`` page has the
+    original of the known version. It is None without an original, or if that is in another
+    collection. ``title`` and ``markdown`` are those of the page; ``markdown`` is there if the
+    collection keeps it or the call asked for it. Comparisons of verdicts ignore these.
     """
 
     url: str

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pgsimhash.search.memory_index import Near
     from pgsimhash.store.memory import Memory
 
-
 _BATCH: Final = 10_000
 """Simhashes per statement: this bounds the server's memory."""
 

@@ -181,7 +181,7 @@ def decide(
     if not rows:
         raise StalePoliciesError
     *_, run_pages, seconds = rows[0]
-    if near.near_to is None and len(records) > _FEW:
+    if near.near_to is None and len(records) > 1:
         memory.spent(collection, seconds)
     verdicts = [
         Verdict(

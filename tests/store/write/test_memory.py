@@ -164,6 +164,18 @@ def test_many_loads_leave_few_rows(holding: Store, dsn: str) -> None:
     assert known(holding, 399, 0) == [399]
 
 
+@pytest.mark.parametrize("size", [2, 20])
+def test_the_cost_of_small_and_large_batches_counts(store: Store, size: int) -> None:
+    store.add_simhashes(np.random.default_rng(1).integers(0, 2**64, 20_000, dtype=np.uint64))
+    memory = store.session.memory
+    number = 0
+    while not memory.holds(store.opened):
+        assert number < 100_000
+        pages = [(f"https://a.example/{n}", n << 32) for n in range(number, number + size)]
+        list(store.add_many(pages, batch_size=size, distance=12))
+        number += size
+
+
 def test_the_cache_is_filled_when_lookups_have_cost_as_much(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
