@@ -170,7 +170,7 @@ def test_the_cost_of_small_and_large_batches_counts(store: Store, size: int) -> 
     memory = store.session.memory
     number = 0
     while not memory.holds(store.opened):
-        assert number < 5_000
+        assert number < 1_000
         pages = [(f"https://a.example/{n}", n << 32) for n in range(number, number + size)]
         list(store.add_many(pages, batch_size=size, distance=12))
         number += size
