@@ -38,11 +38,14 @@ SCHEMA_FILES: Final = (
 )
 """The files of the schema, in the order of deployment."""
 
-LayoutPart = Literal["table", "indexes", "functions", "lookup", "row", "drop"]
+LayoutPart = Literal["table", "indexes", "functions", "lookup", "row"]
 """The parts of ``sql/layout.sql``."""
 
 _TABLE: Final = re.compile(r"CREATE TABLE (\w+)\.(\w+) \(\n    -- (.+)$", re.MULTILINE)
 _COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
+_CREATED: Final = re.compile(
+    r"^CREATE (?:FUNCTION|PROCEDURE|TABLE|TYPE) pgsimhash\.(\w+)(\$\{layout)?", re.MULTILINE
+)
 _NAME: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 
@@ -150,6 +153,19 @@ def _with_comments(statement: str) -> Iterator[str]:
         kind, name = ("COLUMN", f".{column}") if column else ("TABLE", "")
         text = comment.replace("'", "''")
         yield f"COMMENT ON {kind} {schema}.{table}{name} IS\n    '{text}'"
+
+
+def drop_statements(schema: str = SCHEMA) -> list[str]:
+    """Return the statements that drop all objects of the package from a schema."""
+    names = {
+        f"{name}(_[0-9][a-z0-9_]*)?" if of_layout else name
+        for file in SCHEMA_FILES
+        for name, of_layout in _CREATED.findall(read_sql(file))
+    } | {"simhashes_[0-9][a-z0-9_]*"}
+    return [
+        f"SET LOCAL deployed.names = '{'|'.join(sorted(names))}'",
+        in_schema(read_sql("drop.sql"), schema),
+    ]
 
 
 def schema_script(schema: str = SCHEMA) -> str:

@@ -28,7 +28,13 @@ from pgsimhash.db.schema_names import (
     in_schema,
     schema_of,
 )
-from pgsimhash.db.statements import layout_statements, query_in, read_sql, schema_script
+from pgsimhash.db.statements import (
+    drop_statements,
+    layout_statements,
+    query_in,
+    read_sql,
+    schema_script,
+)
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
 from pgsimhash.maintenance.removal import delete_collection
 from pgsimhash.pages.records import CollectionStatus
@@ -166,9 +172,9 @@ def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> Non
 def test_sent_and_deployed_sql_has_only_the_new_name() -> None:
     texts = [schema_script(CRAWL), migrate.upgrade_sql(schema=CRAWL)]
     texts += [query_in(name, CRAWL) for name in statements.queries()]
-    texts += [in_schema(read_sql("schema.sql"), CRAWL)]
+    texts += [in_schema(read_sql("schema.sql"), CRAWL), *drop_statements(CRAWL)]
     for layout in LAYOUTS.values():
-        for part in ("table", "indexes", "functions", "lookup", "row", "drop"):
+        for part in ("table", "indexes", "functions", "lookup", "row"):
             texts += layout_statements(part, layout, CRAWL)
     for script in texts:
         for line in re.sub("--.*", "", script).splitlines():
