@@ -528,36 +528,27 @@ $$;
 COMMENT ON FUNCTION pgsimhash._simhash_slice(text, integer, integer) IS
     'Slice number 0, 1, ... of a collection''s simhashes: eight bytes each, big-endian.';
 
--- The rows of a large table are not counted but estimated from the planner's statistics.
-CREATE FUNCTION pgsimhash._bytes_on_disk(
-    tables text[], own_rows bigint, OUT whole bigint, OUT share bigint
-)
+CREATE FUNCTION pgsimhash._schema_bytes() RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    all_rows double precision;
+    tables constant oid[] := ARRAY(
+        SELECT t.oid
+        FROM pg_class AS t
+        JOIN pg_class AS p USING (relnamespace)
+        WHERE p.oid = 'pgsimhash.pages'::regclass AND t.relkind = 'r'
+    );
 BEGIN
     IF pgsimhash._is_distributed() THEN
-        whole := (SELECT sum(citus_total_relation_size(t::regclass)) FROM unnest(tables) AS t);
-    ELSE
-        whole := (SELECT sum(pg_total_relation_size(t::regclass)) FROM unnest(tables) AS t);
+        RETURN (SELECT sum(citus_total_relation_size(t::regclass)) FROM unnest(tables) AS t);
     END IF;
-    SELECT
-        c.reltuples::double precision / c.relpages
-            * (pg_relation_size(c.oid) / current_setting('block_size')::bigint)
-    INTO all_rows
-    FROM pg_class AS c
-    WHERE c.oid = tables[1]::regclass AND c.relpages > 1000 AND c.reltuples > 0;
-    IF all_rows IS NULL THEN
-        EXECUTE 'SELECT count(*) FROM ' || tables[1] INTO all_rows;
-    END IF;
-    share := whole * (own_rows / greatest(all_rows, own_rows, 1));
+    RETURN (SELECT sum(pg_total_relation_size(t)) FROM unnest(tables) AS t);
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._bytes_on_disk(text[], bigint) IS
-    'The bytes of tables with indexes, and the share of this many rows of the first one.';
+COMMENT ON FUNCTION pgsimhash._schema_bytes() IS
+    'The bytes on disk of all tables of the schema, with their indexes.';
 
 -- Collections that are being built are copies, and do not count.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]

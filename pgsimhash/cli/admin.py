@@ -120,9 +120,8 @@ def status(collection: str | None, dsn: str | None) -> None:
     """Show what every collection holds: a JSON line each, and a table on a terminal.
 
     It counts versions ("pages"), URLs, simhashes and duplicates, with the share and bytes of the
-    duplicates. It also shows the size of the shared tables on disk, the collection's part of it,
-    and the time and age of the last write. `pgsimhash analyse report` adds clusters, distances,
-    hosts and changes.
+    duplicates, and the time and age of the last write. "schema_bytes" is the size on disk of all
+    collections together. `pgsimhash analyse report` adds clusters, distances, hosts and changes.
     """
     with database.checked_connection(dsn) as connection:
         if collection is not None:
@@ -134,11 +133,13 @@ def status(collection: str | None, dsn: str | None) -> None:
     console = people()
     if console.is_terminal:
         console.print(_table(shown))
+        for size in {row.schema_bytes for row in shown}:
+            console.print(f"{drawn.decimal(size)} on disk with all collections and indexes")
 
 
 def _table(collections: Iterable[CollectionStatus]) -> drawn.Table:
     table = drawn.Table(
-        "collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "on disk", "last write"
+        "collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "last write"
     )
     for row in collections:
         figures = (f"{figure:,}" for figure in (row.pages, row.urls, row.simhashes))
@@ -148,7 +149,6 @@ def _table(collections: Iterable[CollectionStatus]) -> drawn.Table:
             row.scheme,
             *figures,
             f"{row.duplicates:,}{share}",
-            drawn.decimal(row.share_bytes),
             "-" if row.last_write_age is None else f"{_shown_age(row.last_write_age)} ago",
         )
     return table

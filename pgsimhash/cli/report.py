@@ -87,7 +87,7 @@ def _print(console: drawn.Console, report: analysis.Report) -> None:
     for name in ("pages", "urls", "duplicates", "simhashes"):
         table.add_row(name, f"{getattr(status, name):,}")
     table.add_row("bytes saved", drawn.decimal(status.duplicate_bytes))
-    table.add_row("bytes on disk", drawn.decimal(status.share_bytes))
+    table.add_row("bytes on disk, all collections", drawn.decimal(status.schema_bytes))
     table.add_row("clusters", f"{report.all_clusters:,}")
     table.add_row("duplicates in clusters", f"{report.spare_pages:,}")
     console.print(table)

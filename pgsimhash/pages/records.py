@@ -242,10 +242,8 @@ class CollectionStatus:
     ``pages`` counts versions, ``urls`` distinct URLs. ``duplicates`` are the versions that
     duplicated a known page when they were added, ``duplicate_bytes`` the size of their HTML.
 
-    Bytes on disk include all indexes. Collections share tables. ``simhash_table_bytes`` is the size
-    of the layout's simhash table, ``page_table_bytes`` that of the tables of pages and of when they
-    were seen, for all collections. The ``_share_bytes`` are the collection's parts by its share of
-    the rows; the number of rows of a large table is an estimate.
+    ``schema_bytes`` is the size of all tables of the schema on disk, with their indexes.
+    Collections share the tables, so it is the same for all of them.
 
     ``last_write`` is the latest time at which a page was fetched or seen, or a run wrote a batch;
     ``last_write_age`` is how long ago that is by the server's clock. Both are None without any;
@@ -262,10 +260,7 @@ class CollectionStatus:
     duplicates: int
     duplicate_bytes: int
     simhashes: int
-    simhash_table_bytes: int
-    simhash_share_bytes: int
-    page_table_bytes: int
-    page_share_bytes: int
+    schema_bytes: int
     last_write: datetime | None
     last_write_age: timedelta | None = field(compare=False)
 
@@ -273,11 +268,6 @@ class CollectionStatus:
     def duplicate_percent(self) -> float | None:
         """The share of duplicates among the versions, in per cent; None without any."""
         return round(100 * self.duplicates / self.pages, 1) if self.pages else None
-
-    @property
-    def share_bytes(self) -> int:
-        """The collection's share of the bytes on disk."""
-        return self.simhash_share_bytes + self.page_share_bytes
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures as JSON values, the time in ISO 8601 and the age in seconds."""

@@ -77,10 +77,7 @@ SELECT
     p.duplicates,
     p.duplicate_bytes,
     s.simhashes,
-    of_simhashes.whole AS simhash_table_bytes,
-    of_simhashes.share AS simhash_share_bytes,
-    of_pages.whole AS page_table_bytes,
-    of_pages.share AS page_share_bytes,
+    b.schema_bytes,
     w.last_write,
     -- least() and greatest() ignore NULL.
     CASE
@@ -99,12 +96,7 @@ CROSS JOIN LATERAL (
     FROM pgsimhash.pages
     WHERE collection_id = c.collection_id
 ) AS p
-CROSS JOIN LATERAL pgsimhash._bytes_on_disk(
-    ARRAY[pgsimhash._name_for(c.name, 'simhashes')], s.simhashes
-) AS of_simhashes
-CROSS JOIN LATERAL pgsimhash._bytes_on_disk(
-    ARRAY['pgsimhash.pages', 'pgsimhash.last_seen'], p.pages
-) AS of_pages
+CROSS JOIN pgsimhash._schema_bytes() AS b (schema_bytes)
 CROSS JOIN LATERAL (
     SELECT greatest(
         p.last_fetched,

@@ -104,8 +104,7 @@ def test_the_same_pages_again_add_nothing(store: Store, dsn: str) -> None:
     assert after == replace(
         before,
         last_write=after.last_write,
-        page_table_bytes=after.page_table_bytes,
-        page_share_bytes=after.page_share_bytes,
+        schema_bytes=after.schema_bytes,
     )
 
 
