@@ -1,4 +1,4 @@
-"""Measure the space of pages on disk: the constants of pgsimhash/search/layout_costs.py.
+"""Measure the space of pages on disk: the second table of docs/layouts.md.
 
     python bench/space.py FOLDER [--times N] [--dsn DSN]
 

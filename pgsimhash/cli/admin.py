@@ -31,7 +31,7 @@ from pgsimhash.store import connect
 @click.option(
     "--layout",
     type=LayoutName(),
-    help="Also make this the layout of new collections; see pgsimhash collection plan.",
+    help="Also make this the layout of new collections.",
 )
 @click.option(
     "--citus",

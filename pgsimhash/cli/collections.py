@@ -6,11 +6,20 @@ import dataclasses
 
 import click
 
-from pgsimhash import maintenance
+from pgsimhash import maintenance, schemes
 from pgsimhash.cli import database
 from pgsimhash.cli.completion import CollectionName
-from pgsimhash.cli.options import confirm, distance_option, dsn_option, yes_option
+from pgsimhash.cli.options import (
+    confirm,
+    distance_option,
+    dsn_option,
+    layout_option,
+    scheme_option,
+    yes_option,
+)
 from pgsimhash.cli.printing import print_json, printable
+from pgsimhash.schemes.names import DEFAULT_NAME
+from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import connect
 
 
@@ -30,6 +39,55 @@ def list_collections(dsn: str | None) -> None:
             collection = database.find_collection(connection, name)
             if collection is not None:
                 print_json(collection_fields(collection))
+
+
+@click.command()
+@click.argument("name")
+@scheme_option(DEFAULT_NAME)
+@layout_option
+@click.option(
+    "--distance",
+    type=click.IntRange(0, DISTANCE_MAX),
+    help="Its default distance; by default the scheme's (8; short 6; blog, interop 3), or the "
+    "layout's maximum.",
+)
+@click.option(
+    "--keep-markdown/--no-keep-markdown",
+    default=None,
+    help="Whether to store the main content of each page; by default not.",
+)
+@click.option(
+    "--normalize-urls/--no-normalize-urls",
+    default=None,
+    help="Whether to normalize URLs (case, default ports, fragments, tracking parameters); by "
+    "default not.",
+)
+@dsn_option
+def create(
+    name: str,
+    scheme: str | None,
+    layout: str | None,
+    distance: int | None,
+    keep_markdown: bool | None,
+    normalize_urls: bool | None,
+    dsn: str | None,
+) -> None:
+    """Create a collection if it does not exist, and print it as a JSON line.
+
+    If it exists with other settings, it is an error that names the command to change them. `ingest
+    --create` creates collections too, with the database's default layout.
+    """
+    with database.checked_connection(dsn) as connection:
+        collection = database.create_collection(
+            connection,
+            name,
+            scheme=None if scheme is None else schemes.get_scheme(scheme),
+            layout=layout,
+            distance=distance,
+            keep_markdown=keep_markdown,
+            normalize_urls=normalize_urls,
+        )
+    print_json(collection_fields(collection))
 
 
 @click.command("set")

@@ -189,11 +189,10 @@ collection = LazyGroup(
     sections={
         "Commands": {
             "list": Entry("collections:list_collections", "List the collections"),
-            "create": Entry("layouts:create", "Create a collection"),
+            "create": Entry("collections:create", "Create a collection"),
             "set": Entry("collections:set_one", "Change the settings of a collection"),
             "rename": Entry("rebuild:rename", "Rename a collection"),
             "delete": Entry("collections:delete_one", "Delete a collection and everything in it"),
-            "plan": Entry("layouts:plan", "Compare what the layouts cost"),
             "rebuild": Entry(
                 "rebuild:rebuild", "Rebuild a collection with another layout, scheme or settings"
             ),

@@ -173,6 +173,9 @@ class LayoutName(click.ParamType[str]):
             self.fail(str(error), param, ctx)
 
 
+layout_option = click.option("--layout", type=LayoutName(), help="The layout of its simhashes.")
+
+
 def scheme_option(default: str) -> Callable[[Command], Command]:
     """Return a decorator that adds ``--scheme``; ``default`` describes its default."""
     return click.option(

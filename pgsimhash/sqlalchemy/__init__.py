@@ -92,7 +92,7 @@ def simhash_columns(
 
     Args:
         name: the column's name.
-        layout: the layout: a name that ``pgsimhash collection plan`` lists.
+        layout: the layout: its name, such as ``"5 choose 2"``.
         nullable: whether rows may have no simhash.
 
     Raises:

@@ -63,7 +63,7 @@ def connect(
         scheme: the scheme of a new collection, by default "pgsimhash-article-1"; the expected
             scheme of an existing one.
         layout: the layout of a new collection, by default the database's: "22+21+21" unless
-            changed. ``pgsimhash collection plan`` compares layouts.
+            changed.
         keep_markdown: whether the collection stores the main content of each page as compressed
             Markdown, for explanations and a later change of the scheme. A new collection does not
             by default; ``maintenance.change_settings`` changes it.

@@ -174,11 +174,6 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["collection", "delete", f"{EVIL}2", "--yes"],
         ["collection", "delete", EVIL, "--yes"],
     ],
-    "collection plan": [
-        ["collection", "plan", "--rows", "1000"],
-        ["collection", "plan", "--pages", EVIL],
-        ["collection", "plan", "--rows", EVIL],
-    ],
     "collection rebuild": [
         ["collection", "rebuild", EVIL, "--layout", EVIL],
         ["collection", "rebuild", f"{EVIL}2"],
@@ -216,7 +211,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
 }  # fmt: skip
 
-QUOTES_NOTHING = {"collection plan", "delete", "expire"}
+QUOTES_NOTHING = {"delete", "expire"}
 """Commands whose output in these cases contains no name."""
 
 

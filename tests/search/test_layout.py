@@ -353,3 +353,23 @@ def test_a_layout_that_cannot_be_searched_is_refused(widths: tuple[int, ...], le
 def test_inner_blocks_follow_one_leading_block() -> None:
     with pytest.raises(ValueError, match="inner blocks"):
         Layout("wrong", (16,) * 4, leading=2, inner=4)
+
+
+@pytest.mark.parametrize(
+    ("layout", "tables", "leading", "candidates"),
+    [
+        # Section 3.1.2 of the paper, for 2**34 fingerprints and 3 bits.
+        ("6 choose 3", 20, {31, 32, 33}, 8),
+        ("4x4", 16, {28}, 64),
+        ("5 choose 2", 10, {25, 26}, 512),
+        ("16+16+16+16", 4, {16}, 2**18),
+    ],
+)
+def test_the_tables_of_the_paper(
+    layout: str, tables: int, leading: set[int], candidates: int
+) -> None:
+    made = LAYOUTS[layout]
+    assert len(made.permutations) == tables
+    assert {permutation.width for permutation in made.permutations} == leading
+    # The largest number of matches of a probe with the narrowest prefix, by the paper.
+    assert 2**34 / 2 ** min(leading) == candidates

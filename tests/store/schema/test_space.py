@@ -1,15 +1,12 @@
-"""The size of a collection on disk: what status reports, and what the planner predicts."""
+"""The size of a collection on disk: what status reports."""
 
 from __future__ import annotations
 
 import hashlib
 
 import psycopg
-import pytest
 
-from pgsimhash import Store, connect
-from pgsimhash.search import layout_costs as planner
-from pgsimhash.search.layout import DEFAULT_LAYOUT
+from pgsimhash import connect
 from tests.conftest import ON_CITUS
 
 
@@ -35,15 +32,3 @@ def test_status_has_the_bytes_of_the_whole_schema(dsn: str) -> None:
     assert len(tables) > 10
     assert first.schema_bytes == second.schema_bytes == size(dsn, *(name for (name,) in tables))
     assert first.schema_bytes > len(text) / 2
-
-
-def test_simhashes_take_what_is_predicted(store: Store, dsn: str) -> None:
-    """Built at once, as bytes_a_row assumes; grown row by row it is a fourth larger."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pgsimhash.add_simhashes('default', array_agg(hashint8extended(n, 1))) "
-            "FROM generate_series(1, 100000) AS n"
-        )
-        connection.execute("VACUUM FULL pgsimhash.simhashes")
-    predicted = planner.plan(DEFAULT_LAYOUT, 100_000, 8).simhash_bytes
-    assert size(dsn, "pgsimhash.simhashes") == pytest.approx(predicted, rel=0.03)
