@@ -46,16 +46,22 @@ def run(command: Sequence[str | Path], folder: Path, **variables: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the sdist, and the wheel that is built from the sdist."""
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone = tmp_path_factory.mktemp("distribution") / "clone"
-    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    shutil.copytree(ROOT, clone, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    return clone
+
+
+@pytest.fixture(scope="module")
+def built(clone: Path) -> Path:
+    """The folder with the sdist, and the wheel that is built from the sdist."""
     run([sys.executable, "-m", "build", "--outdir", clone / "dist"], clone)
     return clone / "dist"
 
 
-def test_sdist_and_wheel_have_exactly_the_files_of_the_package(built: Path) -> None:
-    (wheel,) = built.glob("*.whl")
+def test_sdist_and_wheels_have_exactly_the_files_of_the_package(built: Path) -> None:
+    from_clone = built / "from_clone"
+    run([sys.executable, "-m", "build", "--wheel", "--outdir", from_clone], built.parent)
     (sdist,) = built.glob("*.tar.gz")
     shipped = {
         "pgsimhash/" + str(path.relative_to(ROOT)).removeprefix("pgsimhash/")
@@ -63,12 +69,13 @@ def test_sdist_and_wheel_have_exactly_the_files_of_the_package(built: Path) -> N
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and path.suffix not in (".pyc", ".mako")
     }
-    with zipfile.ZipFile(wheel) as opened:
-        inside = {name for name in opened.namelist() if ".dist-info/" not in name}
-    assert inside == shipped
+    for wheel in built.rglob("*.whl"):
+        with zipfile.ZipFile(wheel) as opened:
+            inside = {name for name in opened.namelist() if ".dist-info/" not in name}
+        assert inside == shipped
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"LICENSE", "README.md", "pyproject.toml", "sql/tables.sql"} <= names
+    assert {"LICENSE", "README.md", "pyproject.toml", "pgsimhash/sql/tables.sql"} <= names
 
 
 @pytest.mark.parametrize("python", sorted({sys.executable, newest_python()}))
@@ -99,3 +106,21 @@ def test_the_wheel_works_in_a_clean_environment(
     )
     assert where.startswith(str(tmp_path / "clean"))
     assert (Path(where.strip()).parent / "py.typed").exists()
+
+
+def test_type_checkers_see_an_editable_install(clone: Path, tmp_path: Path) -> None:
+    run([sys.executable, "-m", "venv", "clean"], tmp_path)
+    python = tmp_path / "clean" / "bin" / "python"
+    quiet = ["--quiet", "--disable-pip-version-check"]
+    run([python, "-m", "pip", "install", *quiet, "--no-deps", "-e", clone], tmp_path)
+    (tmp_path / "right.py").write_text("import pgsimhash\n\npgsimhash.Store.find\n")
+    (tmp_path / "wrong.py").write_text("import pgsimhash\n\npgsimhash.Store.fnid\n")
+    programs = Path(sys.executable).parent
+    checks: list[list[str | Path]] = [
+        [programs / "mypy", "--python-executable", python],
+        [programs / "basedpyright", "--level", "error", "--pythonpath", python],
+    ]
+    for check in checks:
+        run([*check, "right.py"], tmp_path)
+        with pytest.raises(AssertionError, match="fnid"):
+            run([*check, "wrong.py"], tmp_path)
