@@ -7,8 +7,10 @@ synchronous ones are used directly.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from functools import partial
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import psycopg
 
@@ -21,12 +23,28 @@ from pgsimhash.db.sources import CallerSource, ConnectionSource, DsnSource, Mode
 from pgsimhash.db.translation import no_connection
 from pgsimhash.errors import ArgumentError
 
+
+class _Lock:
+    """A lock for each event loop: the tasks of a closed one never release theirs."""
+
+    def __init__(self) -> None:
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
+
+    def acquire(self) -> Awaitable[bool]:
+        return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()).acquire()
+
+    def release(self) -> None:
+        self._locks[asyncio.get_running_loop()].release()
+
+
 AWAITING: Final = Mode(
     wait=await_,
     wrap=awaited,
     sleep=lambda seconds: await_(asyncio.sleep(seconds)),
     in_thread=lambda function: await_(asyncio.to_thread(function)),
-    new_lock=asyncio.Lock,
+    new_lock=_Lock,
     user=asyncio.current_task,
 )
 

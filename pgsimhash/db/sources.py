@@ -115,7 +115,7 @@ class Turn:
         user = self._mode.user()
         if self._user != user:
             self._mode.wait(self._lock.acquire())
-            self._user = user
+            self._user, self._depth = user, 0
         self._depth += 1
 
     def __exit__(self, *_: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 _BATCH: Final = 64
 """Calls per statement: this bounds how long the first waits for the last."""
@@ -41,41 +41,50 @@ class TaskBatcher(Generic[_V, _O, _A]):
         """
         self._answer_all = answer_all
         self._statements = statements
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: deque[_Call[_V, _O, _A]] = deque()
-        self._workers: set[asyncio.Task[Any] | None] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def call(self, value: _V, options: _O) -> _A:
         """Return the answer to a call."""
-        call = _Call(value, options, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            # The tasks of a closed loop never end.
+            self._loop, self._waiting, self._tasks = loop, deque(), set()
+        call = _Call(value, options, loop.create_future())
         self._waiting.append(call)
-        if len(self._workers) < self._statements:
-            self._workers.add(asyncio.create_task(self._work()))
+        self._start()
         answer: _A = await call.answer
         return answer
 
-    async def _work(self) -> None:
-        try:
-            while batch := self._next():
-                await self._answer(batch)
-        finally:
-            # Not in a callback: a call that arrives before it runs would have no worker.
-            self._workers.remove(asyncio.current_task())
+    def _start(self) -> None:
+        if self._waiting and len(self._tasks) < self._statements:
+            task = asyncio.create_task(self._answer())
+            self._tasks.add(task)
+            # A callback, because a task that is cancelled before its first step runs no line.
+            task.add_done_callback(self._end)
 
-    async def _answer(self, batch: list[_Call[_V, _O, _A]]) -> None:
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._start()
+
+    async def _answer(self) -> None:
+        batch = self._next()
+        if not batch:
+            return
         try:
             answers = await self._answer_all([call.value for call in batch], batch[0].options)
+            for call, answer in zip(batch, answers, strict=True):
+                if not call.answer.done():
+                    call.answer.set_result(answer)
         except Exception as error:
             for call in batch:
                 if not call.answer.done():
                     call.answer.set_exception(error)
-        except BaseException:
+        finally:
+            # If the task was cancelled; otherwise without effect.
             for call in batch:
                 call.answer.cancel()
-            raise
-        else:
-            for call, answer in zip(batch, answers, strict=True):
-                if not call.answer.done():
-                    call.answer.set_result(answer)
 
     def _next(self) -> list[_Call[_V, _O, _A]]:
         """Take the calls for the next statement, without those of cancelled tasks."""
