@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
+from pgsimhash.runtime.files import replacing
 
 try:
     import pyarrow as pa
@@ -38,34 +39,37 @@ Wanted = Callable[[int, int], bool]
 def writing(
     path: str | Path, schema: pa.Schema, *, keep: bool = False, delta: bool = False
 ) -> Iterator[Write]:
-    """Lend a function that writes a row group; ``keep`` keeps an unfinished file.
+    """Lend a function that writes a row group; the file appears, or is replaced, at the end.
 
-    ``delta`` stores numbers as differences and disables compression, which would not help.
+    ``keep`` keeps what was written before an exception. ``delta`` stores numbers as differences
+    and disables compression, which would not help.
     """
     coding: dict[str, Any] = {}
     if delta:
         encodings = dict.fromkeys(schema.names, "DELTA_BINARY_PACKED")
         coding = {"compression": "none", "use_dictionary": False, "column_encoding": encodings}
-    with _as_ours(path, "written"):
-        file = Path(path).open("wb")  # noqa: SIM115
-        writer = pq.ParquetWriter(file, schema, write_page_checksum=True, **coding)
+    complete = keep
+    with ExitStack() as stack:
+        with _as_ours(path, "written"):
+            file = stack.enter_context(replacing(Path(path)))
+            writer = pq.ParquetWriter(file, schema, write_page_checksum=True, **coding)
 
-    def write(columns: list[pa.Array]) -> None:
-        if len(columns[0]):
-            with _as_ours(path, "written"):
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+        def write(columns: list[pa.Array]) -> None:
+            nonlocal complete
+            if len(columns[0]):
+                complete = False
+                with _as_ours(path, "written"):
+                    writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+                complete = keep
 
-    finished = False
-    try:
-        yield write
-        finished = True
-    finally:
         try:
-            with _as_ours(path, "written"), file:
-                writer.close()
+            yield write
+            complete = True
         finally:
-            if not finished and not keep and Path(path).is_file() and not Path(path).is_symlink():
-                Path(path).unlink()
+            with _as_ours(path, "written"):
+                writer.close()
+                if complete:
+                    stack.close()
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""Inspect and use this machine and process: memory, cores, progress, lazy imports."""
+"""Inspect and use this machine and process: memory, cores, progress, output files."""

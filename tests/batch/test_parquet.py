@@ -215,14 +215,49 @@ def test_clusters_round_trip(store: Store, path: Path, monkeypatch: pytest.Monke
     assert [column.name for column in columns] == parquet.CLUSTERS.names
 
 
-def test_an_unfinished_file_is_removed(path: Path) -> None:
+def test_a_file_stays_until_the_new_one_is_complete(path: Path) -> None:
     def arrays() -> Iterator[Any]:
         yield np.arange(5, dtype=np.uint64)
+        assert not path.exists() or path.read_bytes() == before
         yield np.arange(5)
 
+    before = b""
     with pytest.raises(ArgumentError, match="uint64"):
         parquet.write_simhashes(path, arrays())
-    assert not path.exists()
+    assert list(path.parent.iterdir()) == []
+    parquet.write_archive(path, np.arange(9, dtype=np.uint64))
+    before = path.read_bytes()
+    with pytest.raises(ArgumentError, match="uint64"):
+        parquet.write_simhashes(path, arrays())
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from pgsimhash.batch import parquet
+from pgsimhash.errors import ArgumentError
+values = np.random.default_rng(1).integers(0, 2**64, 1 << 17, dtype=np.uint64)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+try:
+    getattr(parquet, sys.argv[2])(sys.argv[1], values)
+except ArgumentError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("write", ["write_simhashes"])
+def test_a_disk_that_fills_up_is_reported_and_keeps_the_file(write: str, path: Path) -> None:
+    parquet.write_archive(path, np.arange(9, dtype=np.uint64))
+    before = path.read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, path, write], capture_output=True, text=True, check=True
+    )
+    assert "cannot be written: " in done.stdout
+    assert "File too large" in done.stdout
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_files_of_other_programs_are_read(path: Path) -> None:

@@ -1,0 +1,50 @@
+"""Write a file so that an existing one stays until the new one is complete."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Lend a new file that replaces ``path``, with its mode, once it is complete and on disk.
+
+    After an exception, a kill or on a full disk, ``path`` is what it was.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    if not _is_replaceable(path):
+        with path.open("wb") as file:
+            yield file
+        return
+    target = path.resolve()
+    new = target.with_name(f".pgsimhash-{secrets.token_hex(8)}")
+    try:
+        # Unlike a file of tempfile, it has the default mode.
+        with new.open("xb") as file:
+            if target.exists():
+                new.chmod(target.stat().st_mode)
+            try:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                # On a full disk, to write what is in the buffer would fail again.
+                file.raw.close()
+                raise
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _is_replaceable(path: Path) -> bool:
+    # A pipe or a device cannot be replaced: others have it open, such as /dev/stdout.
+    if path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc"):
+        return False
+    return os.access(path.resolve().parent, os.W_OK) and (path.is_file() or not path.exists())
