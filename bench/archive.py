@@ -43,7 +43,7 @@ def main(rows: tuple[int, ...]) -> None:
         for count in rows:
             values = random_simhashes(count, rng)
             started = time.perf_counter()
-            parquet.write_archive(path, values, memory=1 << 30)
+            parquet.write_archive(path, values)
             took = time.perf_counter() - started
             size = path.stat().st_size / count
             least = (64 - math.log2(count) + math.log2(math.e)) / 8
@@ -53,10 +53,10 @@ def main(rows: tuple[int, ...]) -> None:
             if count != SEARCHED:
                 continue
             halves = with_copies(values[: count // 2], rng)
-            written = parquet.write_archive(path, halves, memory=1 << 30)
+            written = parquet.write_archive(path, halves)
             size = path.stat().st_size / written
             click.echo(f"  half of them copies of the others: {size:.2f} bytes each")
-            parquet.write_archive(path, values, memory=1 << 30)
+            parquet.write_archive(path, values)
             for batch in (1, 1_000, 100_000):
                 asked = near_copies(values, batch, 1, rng)
                 for distance in (0, 1, 3, 8):

@@ -51,7 +51,6 @@ PYTHON: Final = {
     "batches": [
         "pgsimhash.batch.frames",
         "pgsimhash.batch.parquet",
-        "pgsimhash.batch.pairs_on_disk",
         "pgsimhash.batch.spark",
     ],
     "integrations": ["pgsimhash.scrapy", "pgsimhash.testing"],

@@ -112,7 +112,6 @@ class ArgumentError(PgsimhashError, ValueError):
         "invalid_labels": "a file of labelled pairs has errors; the message names the lines",
         "invalid_policy": "a policy is invalid, or contradicts the layout or scheme",
         "invalid_file": "a Parquet file cannot be read or written, or has the wrong content",
-        "other_work": "a folder has pairs of other simhashes or for another distance",
         "invalid_frame": "a data frame, or a column of it, cannot be used",
         "invalid_setting": "a crawler setting is invalid",
         "no_expiry": "neither an age nor a policy defines when pages expire",

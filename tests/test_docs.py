@@ -126,7 +126,7 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             "near_duplicates(notes",
             [r"\[\(1, 'https://example.com/a', 2\)\]", r"\[\]"],
         ),
-        ("scale.md", "pairs_on_disk(", ["1000 pairs"]),
+        ("scale.md", "find_pairs(", ["1000 pairs"]),
         ("scale.md", "parquet.find_many(", ["1000000 simhashes", "1000 2"]),
         pytest.param(
             "scale.md",

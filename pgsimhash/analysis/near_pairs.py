@@ -20,7 +20,6 @@ from pgsimhash.hashing.bits import check_distance, check_simhashes, hamming_dist
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import stream_pairs
-from pgsimhash.search.simhash_files import Spool
 
 SPREAD: Final = 2
 """How many bits a borderline pair may be from the requested distance."""
@@ -162,8 +161,7 @@ def _clusters(values: NDArray[np.uint64], distance: int) -> NDArray[np.uint64]:
     """Return for each simhash the smallest simhash of its cluster."""
     distinct = np.unique(values)
     nearest = min(distance, DISTANCE_MAX)
-    with Spool([distinct]) as spool:
-        roots = cluster_simhashes(distinct, stream_pairs(spool, nearest))
+    roots = cluster_simhashes(distinct, stream_pairs(distinct, nearest))
     return roots[np.searchsorted(distinct, values)]
 
 

@@ -17,8 +17,9 @@ from pgsimhash.hashing.bits import format_simhash, from_bigint
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
-from pgsimhash.store import Store, groups
+from pgsimhash.store import Store
 from pgsimhash.store.collection import Collection, checked_distance
+from pgsimhash.store.lookups import all_simhashes
 
 _ROWS: Final = 2_000
 """Rows per fetch, and pairs per lookup of pages."""
@@ -79,10 +80,10 @@ def page_pairs(
 def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Generator[PagePair]:
     with store.session.reading(together=True) as (connection, collection):
         limit = checked_distance(collection, distance, DISTANCE_MAX)
-        with groups.spool(connection, collection) as simhashes:
-            yield from _sharing(connection, collection)
-            for chunk in stream_pairs(simhashes, limit, progress=progress):
-                yield from _as_pages(connection, collection, chunk)
+        simhashes = all_simhashes(connection, collection)
+        yield from _sharing(connection, collection)
+        for chunk in stream_pairs(simhashes, limit, progress=progress):
+            yield from _as_pages(connection, collection, chunk)
 
 
 def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Iterator[PagePair]:

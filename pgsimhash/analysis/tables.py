@@ -22,6 +22,7 @@ from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store import Store, groups
 from pgsimhash.store.collection import checked_distance
+from pgsimhash.store.lookups import all_simhashes
 
 _Name = tuple[str, ...]
 
@@ -58,9 +59,8 @@ def save_pairs(
         limit = checked_distance(collection, distance, DISTANCE_MAX)
 
         def fill(name: _Name) -> int:
-            with groups.spool(connection, collection) as simhashes:
-                pairs = stream_pairs(simhashes, limit, progress=progress)
-                return _write_pairs(connection, name, pairs)
+            simhashes = all_simhashes(connection, collection)
+            return _write_pairs(connection, name, stream_pairs(simhashes, limit, progress=progress))
 
         return _save(connection, "create_pair_table", table, fill, replace=replace)
 

@@ -1,1 +1,1 @@
-"""Near-duplicates without a database: data frames, Parquet files, Spark, pairs beyond memory."""
+"""Near-duplicates without a database: data frames, Parquet files, Spark."""

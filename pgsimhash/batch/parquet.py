@@ -24,11 +24,10 @@ from pgsimhash.hashing.bits import (
     simhash_arrays,
 )
 from pgsimhash.pages.records import Matches, Verdict
-from pgsimhash.runtime.progress import MEMORY_BYTES
 from pgsimhash.search.clusters import Cluster
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.memory_index import BlockIndex
-from pgsimhash.search.simhash_files import ascending
+from pgsimhash.search.pairs import distinct
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import simhash_slices
 
@@ -109,27 +108,23 @@ def write_simhashes(
 
 
 def write_archive(
-    path: str | Path,
-    simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]],
-    *,
-    memory: int = MEMORY_BYTES,
+    path: str | Path, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]
 ) -> int:
     """Write the distinct simhashes in ascending order, and return their number.
 
     It is the paper's compressed table of one permutation (Manku, Jain, Das Sarma, WWW 2007, section
     3.2) as a regular Parquet file. The more simhashes there are, the fewer bits the differences
-    take.
+    take. All simhashes are sorted in memory, three times 8 bytes each.
 
     Args:
         path: the file.
         simhashes: an array or an iterable of arrays, in any order.
-        memory: bytes of memory; a temporary file takes the rest.
 
     Raises:
         ArgumentError: the file cannot be written, or an array has another shape or dtype.
     """
-    arrays = simhash_arrays(simhashes)
-    return write_simhashes(path, ascending(map(check_simhashes, arrays), memory))
+    arrays = [check_simhashes(array) for array in simhash_arrays(simhashes)]
+    return write_simhashes(path, distinct(np.concatenate([np.empty(0, np.uint64), *arrays])))
 
 
 def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = NEAR_MAX) -> Matches:

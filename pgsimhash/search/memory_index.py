@@ -22,8 +22,8 @@ from pgsimhash.hashing.bits import (
     near_pairs,
 )
 from pgsimhash.search.layout import DEFAULT_LAYOUT, LAYOUTS, Layout
+from pgsimhash.search.pairs import distinct
 from pgsimhash.search.permutation import Permutation
-from pgsimhash.search.simhash_files import distinct
 
 __all__ = ["BlockIndex"]
 

@@ -23,10 +23,9 @@ from pgsimhash.hashing.bits import (
     check_simhashes,
     hamming_distances,
 )
-from pgsimhash.runtime.progress import MEMORY_BYTES, no_progress
+from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.layout import DISTANCE_MAX, Layout, equal_widths
 from pgsimhash.search.prefix_pairs import Found, layout_for, pairs_by
-from pgsimhash.search.simhash_files import Spool, distinct
 
 PASSES_MAX: Final = 5_000
 """The maximum number of passes, if the caller chooses the number of blocks."""
@@ -83,40 +82,32 @@ def find_pairs(
 
 
 def stream_pairs(
-    spool: Spool,
+    simhashes: NDArray[np.uint64],
     distance: int = NEAR_MAX,
     *,
-    memory: int = MEMORY_BYTES,
     progress: Compared = no_progress,
 ) -> Iterator[Pairs]:
     """Yield the pairs of :func:`find_pairs`, each once, in chunks, in no particular order.
 
-    The result is exact and memory is bounded. For each permutation the simhashes are read in parts,
-    each a range of prefixes. Only simhashes that share one prefix have to fit into memory.
-
     Args:
-        spool: distinct simhashes.
+        simhashes: distinct simhashes.
         distance: the largest number of differing bits, 0 to 12.
-        memory: how many bytes to use for simhashes, besides the pairs of a chunk.
         progress: a function that receives the progress.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12.
     """
     limit = check_distance(distance, DISTANCE_MAX)
-    yield from in_blocks(_found(spool, limit, memory, progress))
+    yield from in_blocks(_found(simhashes, limit, progress))
 
 
-def _found(spool: Spool, distance: int, memory: int, progress: Compared) -> Iterator[Found]:
-    layout = layout_for(distance, spool.count)
-    whole = spool.read() if spool.fits(memory) else None
-    done, total = 0, spool.count * len(layout.permutations)
+def _found(simhashes: NDArray[np.uint64], distance: int, progress: Compared) -> Iterator[Found]:
+    layout = layout_for(distance, len(simhashes))
+    done, total = 0, len(simhashes) * len(layout.permutations)
     for permutation in layout.permutations:
-        for part in spool.parts(permutation, memory):
-            values = spool.read_part(permutation, part) if whole is None else whole
-            compared = partial(_report, progress, done, total)
-            yield from pairs_by(permutation, layout, values, distance, compared)
-            done += len(values)
+        compared = partial(_report, progress, done, total)
+        yield from pairs_by(permutation, layout, simhashes, distance, compared)
+        done += len(simhashes)
     progress(total, total)
 
 
@@ -145,6 +136,18 @@ def _as_pairs(sides: Sequence[Found]) -> Pairs:
     left, right = (np.concatenate(side) for side in zip(*sides, strict=True))
     low, high = np.minimum(left, right), np.maximum(left, right)
     return Pairs(low, high, hamming_distances(low, high))
+
+
+def distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return each simhash once, ascending."""
+    # np.unique takes several times as long.
+    values = np.sort(simhashes)
+    if len(values) < 2:
+        return values
+    first = np.empty(len(values), dtype=np.bool_)
+    first[0] = True
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    return values if first.all() else values[first]
 
 
 def _as_array(simhashes: NDArray[np.uint64] | Iterable[int]) -> NDArray[np.uint64]:

@@ -25,18 +25,12 @@ from pgsimhash.search.clusters import (
     make_cluster,
 )
 from pgsimhash.search.pairs import Compared, stream_pairs
-from pgsimhash.search.simhash_files import Spool
 from pgsimhash.store.arrays import bigint_array
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.lookups import simhash_slices
+from pgsimhash.store.lookups import all_simhashes
 
 _ROWS: Final = 2_000
 """Members of clusters per fetch from the server."""
-
-
-def spool(connection: psycopg.Connection[Any], collection: Collection) -> Spool:
-    """Return all distinct simhashes of a collection in a temporary file."""
-    return Spool(simhash_slices(connection, collection))
 
 
 def clusters(
@@ -48,11 +42,10 @@ def clusters(
     progress: Compared = no_progress,
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; ``connection`` must be in a transaction."""
-    with spool(connection, collection) as read:
-        simhashes = read.read()
-        simhashes.sort()
-        pairs = stream_pairs(read, distance, progress=progress)
-        roots = cluster_simhashes(simhashes, pairs, linkage, distance)
+    simhashes = all_simhashes(connection, collection)
+    simhashes.sort()
+    pairs = stream_pairs(simhashes, distance, progress=progress)
+    roots = cluster_simhashes(simhashes, pairs, linkage, distance)
     marks = all_marks(connection, collection)
     roots = join_marked(simhashes, roots, _joined(connection, collection, marks, simhashes))
     shared = _with_company(simhashes, roots)

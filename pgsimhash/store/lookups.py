@@ -217,6 +217,15 @@ def simhash_slices(
         yield simhash_slice(connection, collection, number)
 
 
+def all_simhashes(
+    connection: psycopg.Connection[Any], collection: Collection
+) -> NDArray[np.uint64]:
+    """Return all distinct simhashes of a collection."""
+    import numpy as np
+
+    return np.concatenate(list(simhash_slices(connection, collection)))
+
+
 def simhash_slice(
     connection: psycopg.Connection[Any], collection: Collection, number: int
 ) -> NDArray[np.uint64]:

@@ -28,7 +28,7 @@ from pgsimhash.pages.records import (
 from pgsimhash.pages.recrawl import fetch_advice
 from pgsimhash.pages.times import check_age, check_time
 from pgsimhash.pages.urls import check_url, lowered
-from pgsimhash.runtime.progress import MEMORY_BYTES, no_progress
+from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import SourcePage
@@ -48,7 +48,7 @@ from pgsimhash.store.batches import (
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.events import OnEvent
-from pgsimhash.store.lookups import read_status
+from pgsimhash.store.lookups import all_simhashes, read_status
 from pgsimhash.store.retries import retried
 from pgsimhash.store.session import Session
 
@@ -548,22 +548,21 @@ class Store:
         self,
         distance: int | None = None,
         *,
-        memory: int = MEMORY_BYTES,
         progress: Compared = no_progress,
     ) -> Generator[Pairs]:
         """Yield every pair of stored simhashes within ``distance`` bits, each once, in arrays.
 
-        The simhashes are read once into a temporary file (8 bytes each) and searched outside the
-        database; see :func:`pgsimhash.find_pairs`. Concurrent writes may be missed.
+        The simhashes are read once, into memory (about 32 bytes each while they are compared), and
+        searched outside the database; see :func:`pgsimhash.find_pairs`. Concurrent writes may be
+        missed.
 
         Args:
             distance: the largest number of differing bits, up to 12; by default the collection's.
-            memory: the bytes of memory for simhashes.
             progress: receives the number of compared simhashes and the total. Each pass counts
                 every simhash once. The first call comes when all are read.
         """
         checked_distance(self.opened, distance, DISTANCE_MAX)
-        return self._pairs(distance, memory, progress)
+        return self._pairs(distance, progress)
 
     def clusters(
         self,
@@ -628,15 +627,13 @@ class Store:
         records = extract_many(sources, scheme=self.scheme, **limits)
         return map(with_checked_time, records)
 
-    def _pairs(self, distance: int | None, memory: int, progress: Compared) -> Generator[Pairs]:
+    def _pairs(self, distance: int | None, progress: Compared) -> Generator[Pairs]:
         from pgsimhash.search.pairs import stream_pairs
-        from pgsimhash.store import groups
 
         with self.session.reading() as (connection, collection):
             bits = checked_distance(collection, distance, DISTANCE_MAX)
-            read = groups.spool(connection, collection)
-        with read as simhashes:
-            yield from stream_pairs(simhashes, bits, memory=memory, progress=progress)
+            simhashes = all_simhashes(connection, collection)
+        yield from stream_pairs(simhashes, bits, progress=progress)
 
     def _clusters(
         self, distance: int | None, linkage: Linkage, score: Score, progress: Compared
