@@ -166,9 +166,7 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
     "README.md": {"verdicts.jsonl": verdicts, "why.html": html, "glance.html": html},
     "analyse.md": {
         "why.html": html,
-        "timeline.html": html,
         "glance.html": html,
-        "report.html": html,
         "curve.jsonl": lambda text: text.count('"recommended": true') == 1,
         "borderline.csv": lambda text: text.startswith("a,b,label"),
         "waiting.csv": lambda text: text.startswith("a,b,label"),

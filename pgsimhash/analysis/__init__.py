@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
+    from pgsimhash.analysis.evaluation import AtDistance, Counts, Evaluation, evaluate
     from pgsimhash.analysis.explanation import Explanation, explain, explain_sides
+    from pgsimhash.analysis.fingerprints import Print
     from pgsimhash.analysis.history import Version, advise_fetch, versions
-    from pgsimhash.analysis.labels import LabelledPair, Labels, read_labels
-    from pgsimhash.analysis.limits import Limits
-    from pgsimhash.analysis.measures import AtDistance, Measured, Score, measure, recommend
-    from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, sample_near_pairs
+    from pgsimhash.analysis.labels import LabelledPair, read_labels
+    from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, near_sample
     from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
     from pgsimhash.analysis.reports import Report, report
-    from pgsimhash.analysis.sampling import Sample, known_simhashes, sample, simhashes
+    from pgsimhash.analysis.sampling import Sample, sample, simhashes
     from pgsimhash.analysis.sides import Side, known_side, read_side
     from pgsimhash.analysis.tables import save_clusters, save_pairs
 else:
@@ -27,33 +27,30 @@ else:
 
 __all__ = [
     "AtDistance",
+    "Counts",
+    "Evaluation",
     "Explanation",
     "LabelledPair",
-    "Labels",
-    "Limits",
-    "Measured",
     "NearSample",
     "PagePair",
     "PairedPage",
+    "Print",
     "Report",
     "Sample",
-    "Score",
     "Side",
     "Unlabelled",
     "Version",
     "advise_fetch",
+    "evaluate",
     "explain",
     "explain_sides",
     "known_side",
-    "known_simhashes",
-    "measure",
+    "near_sample",
     "page_pairs",
     "read_labels",
     "read_side",
-    "recommend",
     "report",
     "sample",
-    "sample_near_pairs",
     "save_clusters",
     "save_pairs",
     "simhashes",

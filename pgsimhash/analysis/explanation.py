@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pgsimhash.analysis.differences import Difference, side_by_side
-from pgsimhash.analysis.limits import TOP
 from pgsimhash.analysis.probes import BlockBits, PermutationView, block_bits, permutation_views
 from pgsimhash.analysis.sides import Origin, Side, known_side, weighted_features
 from pgsimhash.hashing.bits import BITS, check_distance, format_simhash, hamming_distance
@@ -17,6 +16,9 @@ from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance
 from pgsimhash.store.groups import all_marks
+
+TOP: Final = 20
+"""How many features of each side an explanation lists."""
 
 Reason = Literal["same_simhash", "within_distance", "beyond_distance", "signatures_differ"]
 

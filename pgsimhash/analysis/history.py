@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
-import psycopg
 from psycopg.rows import tuple_row
 
 from pgsimhash.db.statements import query
@@ -21,18 +20,9 @@ from pgsimhash.hashing.bits import (
 from pgsimhash.html.structure import SAME_TEMPLATE_MAX
 from pgsimhash.pages.recrawl import FetchAdvice, fetch_advice, is_same_content
 from pgsimhash.store import Store
-from pgsimhash.store.collection import Collection
 from pgsimhash.store.lookups import unknown_page, visits
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
-
-CHANGES: Final[dict[Change, str]] = {
-    "same": "the text is the same; if that is unknown, the content moved by 3 bits or less",
-    "edited": "the text changed, and the content moved by 8 bits or less",
-    "rewritten": "the text changed, and the content moved by 9 bits or more",
-    "redesign": "the shape moved by more than 12 bits and the content by 8 or less",
-}
-"""The kinds of change since the previous version."""
 
 _OF_BAND: Final[dict[Band, Change]] = {
     "duplicate": "edited",
@@ -126,17 +116,6 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
     if not rows:
         raise unknown_page(collection, url)
     return _from_rows(rows)
-
-
-def newest_versions(
-    connection: psycopg.Connection[Any], collection: Collection, url: str, limit: int
-) -> list[Version]:
-    """Return the newest versions of a page, without Markdown; empty if the page is unknown."""
-    parameters = {"collection_id": collection.collection_id, "url": url, "limit": limit}
-    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        return _from_rows(
-            cursor.execute(query("newest_versions", connection), parameters).fetchall()
-        )
 
 
 def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> FetchAdvice:

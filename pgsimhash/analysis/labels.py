@@ -1,20 +1,17 @@
-"""Read labelled pairs from a CSV file."""
+"""Read labelled pairs from a CSV file or a data frame."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pgsimhash.errors import ArgumentError
 
 Label = Literal["copy", "distinct", "graded"]
-
-COLUMNS: Final = ("a", "b", "label")
-"""The required columns of a file of pairs; ``kind`` is optional, others are ignored."""
 
 _LABELS: Final[dict[str, Label]] = {
     "near-dup": "copy",
@@ -32,8 +29,8 @@ class LabelledPair:
     """Two pages and whether one is a copy of the other.
 
     Attributes:
-        a: the name of one page: a URL, a path, or an id.
-        b: the name of the other page.
+        a: one page: a URL, a path, an id, or the text itself.
+        b: the other page.
         label: ``copy``, ``distinct``, or ``graded`` if people would disagree.
         kind: the kind of copy or difference; empty if not given.
     """
@@ -44,60 +41,58 @@ class LabelledPair:
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """The contents of a file of pairs.
+def read_labels(source: object) -> list[LabelledPair]:
+    """Return the pairs in a CSV file or a data frame, each once.
 
-    Attributes:
-        pairs: the labelled pairs in the file's order, each once.
-        unlabelled: the number of rows with an empty label.
-        repeated: the number of rows that repeat a pair with the same label.
-    """
+    The columns are ``a``, ``b``, ``label`` and optionally ``kind``. A label is ``near-dup`` or
+    ``duplicate``, ``distinct`` or ``different``, or ``graded``, in any case. Rows without a label
+    are omitted. In a file, the delimiter is a comma, a semicolon or a tab; the encoding is UTF-8.
 
-    pairs: list[LabelledPair]
-    unlabelled: int
-    repeated: int
-
-
-def read_labels(path: Path) -> Labels:
-    """Return the pairs in a CSV file with the columns ``a``, ``b``, ``label``, optionally ``kind``.
-
-    The delimiter is a comma, a semicolon or a tab; the encoding is UTF-8. A label is
-    ``near-dup`` or ``duplicate``, ``distinct`` or ``different``, or ``graded``, in any case. Rows
-    with an empty label are only counted.
+    Args:
+        source: the path of the file; or a data frame of pandas, Polars or PyArrow, or a dictionary
+            of columns.
 
     Raises:
-        ArgumentError: the file cannot be read, or rows are invalid; the message names the first
-            lines and the fix.
+        ArgumentError: the file cannot be read, no pair has a label, or rows are invalid; the
+            message names the first lines and the fix.
     """
+    is_file = isinstance(source, str | Path)
+    name = str(source) if is_file else "the data frame"
+    rows = _file_rows(Path(source)) if isinstance(source, str | Path) else _frame_rows(source)
     pairs: dict[frozenset[str], tuple[int, LabelledPair]] = {}
-    unlabelled = repeated = 0
+    unlabelled = 0
     problems: list[str] = []
-    for line, row in _rows(path):
+    for line, row in rows:
         word = row["label"].lower()
         if not word:
             unlabelled += 1
             continue
         problem = _problem(row, word)
-        if problem:
+        if problem is None:
+            pair = LabelledPair(row["a"], row["b"], _LABELS[word], row.get("kind", ""))
+            first_line, first = pairs.setdefault(frozenset((pair.a, pair.b)), (line, pair))
+            if first.label != pair.label:
+                problem = (
+                    f"the pair is {pair.label} here and {first.label} in line {first_line}; keep "
+                    "one of them"
+                )
+        if problem is not None:
             problems.append(f"line {line}: {problem}")
-            continue
-        pair = LabelledPair(row["a"], row["b"], _LABELS[word], row.get("kind", ""))
-        first_line, first = pairs.setdefault(frozenset((pair.a, pair.b)), (line, pair))
-        if first is pair:
-            continue
-        if first.label == pair.label:
-            repeated += 1
-        else:
-            problems.append(
-                f"line {line}: the pair is {pair.label} here and {first.label} in line "
-                f"{first_line}; keep one of them"
-            )
     if problems:
         more = len(problems) - _SHOWN
         shown = [*problems[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
-        raise ArgumentError("invalid_labels", f"{path}: " + "\n".join(shown))
-    return Labels([pair for _, pair in pairs.values()], unlabelled, repeated)
+        raise _invalid(name, "\n".join(shown))
+    if all(pair.label == "graded" for _, pair in pairs.values()):
+        raise _invalid(
+            name,
+            f"no pair is labelled near-dup or distinct ({unlabelled} rows have no label yet); "
+            "label some",
+        )
+    return [pair for _, pair in pairs.values()]
+
+
+def _invalid(name: object, problem: str) -> ArgumentError:
+    return ArgumentError("invalid_labels", f"{name}: {problem}")
 
 
 def _problem(row: dict[str, str], word: str) -> str | None:
@@ -111,7 +106,37 @@ def _problem(row: dict[str, str], word: str) -> str | None:
     return None
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _frame_rows(frame: Any) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the number of each row, from 1, and its values as texts."""
+    names = getattr(frame, "column_names", None)  # of PyArrow
+    names = list(getattr(frame, "columns", frame) if names is None else names)
+    _check_columns("the data frame", names)
+    columns = [name for name in ("a", "b", "label", "kind") if name in names]
+    cells = (_as_list(frame[name]) for name in columns)
+    for number, values in enumerate(zip(*cells, strict=True), 1):
+        yield number, dict(zip(columns, map(_text, values), strict=True))
+
+
+def _as_list(column: Any) -> Iterable[object]:
+    return column.to_pylist() if hasattr(column, "to_pylist") else column  # type: ignore[no-any-return]
+
+
+def _text(value: object) -> str:
+    # Missing values are None, or NaN in pandas.
+    return "" if value is None or value != value else str(value).strip()
+
+
+def _check_columns(name: object, names: list[str]) -> None:
+    for column in ("a", "b", "label"):
+        if column not in names:
+            raise _invalid(
+                name,
+                f"the column {column} is missing; name the columns a, b, label and optionally "
+                "kind in the first line",
+            )
+
+
+def _file_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the number of the last line and the stripped values of each row that is not empty."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -119,36 +144,28 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise ArgumentError("invalid_labels", f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ArgumentError(
-            "invalid_labels", f"{path}: line {line}: not UTF-8; save the file as UTF-8"
-        ) from None
+        raise _invalid(path, f"line {line}: not UTF-8; save the file as UTF-8") from None
     head = text.partition("\n")[0]
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=max(_DELIMITERS, key=head.count), strict=True
     )
     try:
         names = [name.strip().lower() for name in next(reader, [])]
-        missing = [name for name in COLUMNS if name not in names]
-        if missing:
-            raise ArgumentError(
-                "invalid_labels",
-                f"{path}: line 1: the column {missing[0]} is missing; the first line names the "
-                "columns: a,b,label and optionally kind",
-            )
+        _check_columns(path, names)
         for cells in reader:
             if not any(cells):
                 continue
             if len(cells) != len(names):
-                raise ArgumentError(
-                    "invalid_labels",
-                    f"{path}: line {reader.line_num}: {len(cells)} values for {len(names)} "
-                    "columns; put a value that contains the delimiter in double quotes",
+                raise _invalid(
+                    path,
+                    f"line {reader.line_num}: {len(cells)} values for {len(names)} columns; put a "
+                    "value that contains the delimiter in double quotes",
                 )
             values = (cell.strip() for cell in cells)
             yield reader.line_num, dict(zip(names, values, strict=True))
     except csv.Error as error:
-        raise ArgumentError(
-            "invalid_labels",
-            f"{path}: line {reader.line_num}: {error}; close each double quote, and write one "
-            "inside a value twice",
+        raise _invalid(
+            path,
+            f"line {reader.line_num}: {error}; close each double quote, and write one inside a "
+            "value twice",
         ) from None

@@ -5,28 +5,29 @@ The number of statements and the size of each result are bounded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-import psycopg
 from psycopg.rows import tuple_row
 
-from pgsimhash.analysis.cluster_views import ClusterView, biggest, shown_texts, with_differences
-from pgsimhash.analysis.history import Version, newest_versions
-from pgsimhash.analysis.limits import Limits
+from pgsimhash.analysis.differences import Difference, side_by_side
 from pgsimhash.db.statements import query
+from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.pages.records import CollectionStatus
-from pgsimhash.pages.recrawl import RecrawlHint, recrawl_hint
-from pgsimhash.search.clusters import Linkage, Score, check_linkage, scorer
+from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store, groups
-from pgsimhash.store.collection import Collection, checked_distance
+from pgsimhash.store.collection import checked_distance
 from pgsimhash.store.lookups import read_status
 
 _CHARS: Final = 20_000
 """How many characters of a text are compared."""
+
+_ROWS: Final = 60
+"""How many rows of a difference are shown."""
 
 
 class HostFigures(NamedTuple):
@@ -38,15 +39,30 @@ class HostFigures(NamedTuple):
     duplicate_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PageHistory:
-    """A page with ``count`` versions, whose content changed by ``moved`` bits in total."""
+class ChangedPage(NamedTuple):
+    """A page with several versions, whose content changed by ``moved`` bits in total."""
 
     url: str
-    count: int
     moved: int
-    versions: tuple[Version, ...]
-    hint: RecrawlHint
+    versions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A page of a cluster, and its difference from the canonical page."""
+
+    page: ClusterPage
+    distance: int
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """A cluster of ``size`` pages: the canonical page, and the pages farthest from it."""
+
+    size: int
+    canonical: ClusterPage
+    members: tuple[Member, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +84,8 @@ class Report:
     clusters: Sequence[ClusterView]
     all_clusters: int
     clustered_pages: int
-    histories: Sequence[PageHistory]
+    changed: Sequence[ChangedPage]
     all_changed: int
-    limits: Limits = field(default_factory=Limits)
 
     @property
     def spare_pages(self) -> int:
@@ -100,8 +115,8 @@ class Report:
             "clustered_pages": self.clustered_pages,
             "spare_pages": self.spare_pages,
             "changed": [
-                {"url": page.url, "versions": page.count, "bits_moved": page.moved}
-                for page in self.histories
+                {"url": page.url, "versions": page.versions, "bits_moved": page.moved}
+                for page in self.changed
             ],
             "all_changed": self.all_changed,
         }
@@ -113,86 +128,118 @@ def report(
     *,
     linkage: Linkage = "single",
     canonical: str | Score | Sequence[str] = "earliest",
-    limits: Limits | None = None,
+    clusters: int = 20,
+    members: int = 10,
+    texts: int = 3,
+    hosts: int = 30,
+    urls: int = 10,
 ) -> Report:
     """Return the summary of a collection: savings, clusters, distances, hosts, changes.
 
     :func:`pgsimhash.html_reports.report_page` renders it as an HTML page. It needs the memory of
-    ``Store.clusters`` and of the biggest cluster; ``limits`` bound the report itself. Pages that
-    are written meanwhile may be in some figures and not in others.
+    ``Store.clusters`` and of the biggest cluster. Pages that are written meanwhile may be in some
+    figures and not in others.
 
     Args:
         store: the store of the collection.
         distance: the largest distance of pairs in a cluster; by default the collection's.
         linkage: as for ``Store.clusters``.
         canonical: as for ``Store.clusters``.
-        limits: how many clusters, pages, texts, hosts, URLs and versions to show.
+        clusters: the number of clusters to show, the biggest.
+        members: the number of pages of each, those farthest from the canonical one.
+        texts: the number of these whose text is compared.
+        hosts: the number of hosts to show, those with the most duplicates.
+        urls: the number of pages to show, those that changed most.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
     """
     check_linkage(linkage)
-    with store.session.reading(together=True) as (connection, collection):
-        return _read(
-            connection,
-            collection,
-            checked_distance(collection, distance, DISTANCE_MAX),
-            linkage,
-            scorer(canonical),
-            limits or Limits(),
-        )
+    score = scorer(canonical)
+    with (
+        store.session.reading(together=True) as (connection, collection),
+        connection.cursor(row_factory=tuple_row) as cursor,
+    ):
 
+        def rows(name: str, **parameters: object) -> list[tuple[Any, ...]]:
+            scope = {"collection_id": collection.collection_id, **parameters}
+            return cursor.execute(query(name, connection), scope).fetchall()
 
-def _read(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    distance: int,
-    linkage: Linkage,
-    score: Score,
-    limits: Limits,
-) -> Report:
-    (status,) = read_status(connection, collection.name)
-    scope = {"collection_id": collection.collection_id}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        distances = cursor.execute(query("report_distances", connection), scope).fetchall()
-        hosts = cursor.execute(
-            query("report_hosts", connection), {**scope, "limit": max(limits.hosts, 1)}
-        ).fetchall()
-        changed = cursor.execute(
-            query("report_changed", connection), {**scope, "limit": max(limits.urls, 1)}
-        ).fetchall()
-        clusters = groups.clusters(connection, collection, distance, linkage, score)
-        largest = biggest(clusters, limits.clusters, limits.members)
-        page_ids = shown_texts(largest.views, limits.texts)
-        texts: dict[int, str] = dict(
-            cursor.execute(
-                query("report_texts", connection), {**scope, "page_ids": page_ids, "chars": _CHARS}
-            ).fetchall()
+        limit = checked_distance(collection, distance, DISTANCE_MAX)
+        (status,) = read_status(connection, collection.name)
+        by_host = rows("report_hosts", limit=max(hosts, 1))
+        changed = rows("report_changed", limit=max(urls, 1))
+        distances = rows("report_distances")
+        biggest = _biggest(
+            groups.clusters(connection, collection, limit, linkage, score), clusters, members
         )
+        page_ids = [
+            page.page_id
+            for view in biggest.views
+            for page in (view.canonical, *(member.page for member in view.members[:texts]))
+        ]
+        markdown = dict(rows("report_texts", page_ids=page_ids if texts else [], chars=_CHARS))
     return Report(
         status=status,
         made_at=datetime.now(UTC),
-        distance=distance,
+        distance=limit,
         linkage=linkage,
         distances=dict(distances),
-        hosts=[HostFigures(*row[:-1]) for row in hosts[: limits.hosts]],
-        all_hosts=hosts[0][-1] if hosts else 0,
-        clusters=[with_differences(view, texts) for view in largest.views],
-        all_clusters=largest.clusters,
-        clustered_pages=largest.pages,
-        histories=list(_histories(connection, collection, changed[: limits.urls], limits)),
+        hosts=[HostFigures(*row[:-1]) for row in by_host[:hosts]],
+        all_hosts=by_host[0][-1] if by_host else 0,
+        clusters=[_with_differences(view, markdown) for view in biggest.views],
+        all_clusters=biggest.clusters,
+        clustered_pages=biggest.pages,
+        changed=[ChangedPage(*row[:-1]) for row in changed[:urls]],
         all_changed=changed[0][-1] if changed else 0,
-        limits=limits,
     )
 
 
-def _histories(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    changed: list[tuple[str, int, int, int]],
-    limits: Limits,
-) -> Iterator[PageHistory]:
-    for url, moved, count, _ in changed:
-        versions = newest_versions(connection, collection, url, max(limits.versions, 1))
-        if versions:
-            yield PageHistory(url, count, moved, tuple(versions), recrawl_hint(versions))
+class _Biggest(NamedTuple):
+    """The biggest clusters, and the numbers of all clusters and of their pages."""
+
+    views: list[ClusterView]
+    clusters: int
+    pages: int
+
+
+def _biggest(clusters: Iterable[Cluster], count: int, members: int) -> _Biggest:
+    """Return the biggest clusters, the biggest first; besides them, one cluster is in memory."""
+    heap: list[tuple[int, int, ClusterView]] = []
+    number = pages = 0
+    for cluster in clusters:
+        number += 1
+        pages += len(cluster.pages)
+        rank = (len(cluster.pages), -cluster.cluster_id)
+        if len(heap) < count:
+            heapq.heappush(heap, (*rank, _view(cluster, members)))
+        elif heap and rank > heap[0][:2]:
+            heapq.heapreplace(heap, (*rank, _view(cluster, members)))
+    return _Biggest([view for *_, view in sorted(heap, reverse=True)], number, pages)
+
+
+def _view(cluster: Cluster, count: int) -> ClusterView:
+    canonical = cluster.canonical
+    others = (
+        Member(page, hamming_distance(page.simhash, canonical.simhash))
+        for page in cluster.pages
+        if page is not canonical
+    )
+    members = heapq.nlargest(
+        count, others, key=lambda member: (member.distance, -member.page.page_id)
+    )
+    return ClusterView(len(cluster.pages), canonical, tuple(members))
+
+
+def _with_differences(view: ClusterView, texts: Mapping[int, str]) -> ClusterView:
+    """Return the cluster with the differences of the members whose text is in ``texts``."""
+    original = texts.get(view.canonical.page_id)
+    if original is None:
+        return view
+    members = tuple(
+        replace(member, difference=side_by_side(original, texts[member.page.page_id], rows=_ROWS))
+        if member.page.page_id in texts
+        else member
+        for member in view.members
+    )
+    return replace(view, members=members)

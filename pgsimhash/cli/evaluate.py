@@ -1,26 +1,41 @@
-"""The command that measures schemes and distances on your own pages."""
+"""The command that evaluates schemes and distances on your own pages."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgsimhash import html_reports
-from pgsimhash.analysis.limits import LARGEST
-from pgsimhash.cli import INTERRUPTED
+from pgsimhash.cli import INTERRUPTED, drawn
 from pgsimhash.cli.completion import CollectionName
-from pgsimhash.cli.options import check_paths, dsn_option
-from pgsimhash.cli.output import check_folder, output_option, write_text
+from pgsimhash.cli.options import check_paths, dsn_option, stdin_bytes
+from pgsimhash.cli.output import check_folder, write_text
 from pgsimhash.cli.printing import people, print_json, tell
-from pgsimhash.cli.work import jobs_option, summary_option
+from pgsimhash.cli.work import (
+    NO_PAGE,
+    choose_jobs,
+    jobs_option,
+    progress_bar,
+    summary_option,
+    tell_left_out,
+)
 from pgsimhash.errors import ArgumentError
 from pgsimhash.schemes.names import DEFAULT_NAME, SHIPPED_NAMES
+from pgsimhash.store import connect
 
 if TYPE_CHECKING:
-    from pgsimhash import analysis
-    from pgsimhash.analysis.measures import Unseen
+    from pgsimhash.analysis import Counts, Evaluation, NearSample
+    from pgsimhash.analysis.fingerprints import Fingerprints
+
+_LARGEST = 16
+_SHOWN = 20
 
 
 class _WrongLabels(click.ClickException):
@@ -60,7 +75,7 @@ class _WrongLabels(click.ClickException):
 )
 @click.option(
     "--distance",
-    type=click.IntRange(0, LARGEST),
+    type=click.IntRange(0, _LARGEST),
     help="With --sample: the distance to examine; by default the collection's, else that "
     "of the first --scheme.",
 )
@@ -80,7 +95,6 @@ class _WrongLabels(click.ClickException):
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="With --sample: the random seed."
 )
-@output_option
 @click.option(
     "--collection",
     type=CollectionName(),
@@ -102,7 +116,6 @@ def evaluate(
     borderline: Path | None,
     borderline_pairs: int,
     seed: int,
-    output: Path | None,
     collection: str | None,
     dsn: str | None,
     jobs: int | None,
@@ -113,8 +126,9 @@ def evaluate(
     PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
     different, graded to omit a pair), and optionally kind. a and b are file URLs, paths or ids of
     pages, or the URLs of pages in --pages. Prints a JSON line for each scheme and distance from 0
-    to 16. The recommended distance has the largest recall at a precision of at least --precision;
-    of several the smallest.
+    to 16. Matches count if the signatures confirm them, as in ingest; "unverified" has all matches.
+    The recommended distance has the largest recall at a precision of at least --precision; of
+    several the smallest.
 
     --sample N needs no labels: PATH is the same as for ingest, and a JSON line for each distance
     from 0 to 16 has the number of pairs with it. The file of --borderline becomes PAIRS once you
@@ -139,72 +153,14 @@ def evaluate(
     elif pages:
         raise click.UsageError("--pages needs a file of pairs; give --sample paths instead")
     check_paths(what)
-    # Imported here because these are slow to load and --help does not need them.
-    from pgsimhash.analysis.labelled_pages import Fingerprints
-    from pgsimhash.analysis.near_pairs import unlabelled_csv
-    from pgsimhash.cli.evaluate_runs import (
-        print_sample,
-        print_scores,
-        report_failures,
-        sample_collection,
-        sample_pages,
-        score_known_pairs,
-        score_pairs,
-    )
-    from pgsimhash.schemes import get_scheme
-
     console = people()
     shows = console.is_terminal if summary is None else summary
     try:
         if sample is None:
-            source = Path(what[0])
-            if collection is None:
-                scores, missed = score_pairs(source, pages, schemes, precision, jobs)
-            else:
-                score, missed = score_known_pairs(source, dsn, collection, precision)
-                scores = [score]
-            for score in scores:
-                _print_score(score)
-            if shows:
-                print_scores(console, scores, precision)
-            if output is not None:
-                write_text(
-                    output,
-                    html_reports.evaluation_page(
-                        source.name, scores, precision, missed.too_short, missed.failures
-                    ),
-                )
-            imprecise = any(score.best is None for score in scores)
+            failed = _evaluate(what[0], pages, schemes, collection, dsn, precision, jobs, shows)
         else:
-            if collection is None:
-                distance = get_scheme(schemes[0]).distance if distance is None else distance
-                samples, missed = sample_pages(
-                    what, sample, seed, schemes, distance, borderline_pairs, jobs
-                )
-            else:
-                chance = (sample, seed, distance, borderline_pairs)
-                drawn, distance = sample_collection(dsn, collection, *chance)
-                samples = [drawn]
-                missed = Fingerprints()
-            for name, near in samples:
-                _print_sample(name, near)
-            if shows:
-                print_sample(console, samples)
-            if borderline is not None:
-                # Of several schemes the first one's, because labels do not depend on the scheme.
-                write_text(borderline, unlabelled_csv(samples[0][1].borderline))
-            if output is not None:
-                write_text(
-                    output,
-                    html_reports.near_pairs_page(
-                        collection or ", ".join(what),
-                        samples,
-                        distance,
-                        missed.too_short,
-                        missed.failures,
-                    ),
-                )
-            imprecise = not any(near.pages for _, near in samples)
+            drawn_ = (sample, seed, distance, borderline_pairs)
+            failed = _sample(what, schemes, collection, dsn, drawn_, borderline, jobs, shows)
     except ArgumentError as error:
         if error.reason != "invalid_labels":
             raise
@@ -212,45 +168,211 @@ def evaluate(
     except KeyboardInterrupt:
         tell("Stopped.")
         context.exit(INTERRUPTED)
-    report_failures(missed)
-    context.exit(1 if missed.failures or imprecise else 0)
+    context.exit(1 if failed else 0)
 
 
-def _print_score(score: analysis.Score) -> None:
-    for at in score.curve:
+def _evaluate(
+    source: str,
+    places: Sequence[Path],
+    schemes: Sequence[str],
+    collection: str | None,
+    dsn: str | None,
+    precision: float,
+    jobs: int | None,
+    shows: bool,
+) -> bool:
+    """Evaluate the pairs in ``source``, and return whether the command failed."""
+    from pgsimhash import analysis
+
+    console = people()
+    evaluations = []
+    pairs = analysis.read_labels(source)
+    if collection is not None:
+        with connect(dsn, collection=collection, create=False) as store:
+            evaluations.append(analysis.evaluate(pairs, store, precision=precision))
+    else:
+        for scheme in schemes:
+            with progress_bar(console, scheme) as progress:
+                evaluations.append(
+                    analysis.evaluate(
+                        pairs,
+                        places or [Path(source).parent],
+                        scheme=scheme,
+                        precision=precision,
+                        jobs=choose_jobs(jobs, 2 * len(pairs)),
+                        progress=progress,
+                    )
+                )
+    for evaluation in evaluations:
+        _print_evaluation(evaluation)
+        if shows:
+            _print_curve(console, evaluation)
+    failures = _report_failures(evaluations)
+    return bool(failures) or any(evaluation.best is None for evaluation in evaluations)
+
+
+def _sample(
+    paths: tuple[str, ...],
+    schemes: Sequence[str],
+    collection: str | None,
+    dsn: str | None,
+    drawn_: tuple[int, int, int | None, int],
+    borderline: Path | None,
+    jobs: int | None,
+    shows: bool,
+) -> bool:
+    """Compare a sample of pages, and return whether the command failed."""
+    import numpy as np
+
+    from pgsimhash import analysis
+    from pgsimhash.analysis.fingerprints import Fingerprints, fingerprint_pages
+    from pgsimhash.analysis.near_pairs import near_sample, unlabelled_csv
+    from pgsimhash.schemes import get_scheme
+    from pgsimhash.sources import count_pages, read_pages
+
+    size, seed, distance, most = drawn_
+    console = people()
+    samples: list[tuple[str, NearSample, Fingerprints]] = []
+    if collection is not None:
+        with connect(dsn, collection=collection, create=False) as store:
+            bits = store.opened.default_distance if distance is None else distance
+            near = near_sample(analysis.sample(store, size, seed), bits, most, seed)
+            samples.append((store.scheme, near, Fingerprints()))
+    else:
+        bits = get_scheme(schemes[0]).distance if distance is None else distance
+        with _rereadable(paths) as files:
+            total = count_pages(files)
+            if total is None:
+                total = sum(1 for _ in read_pages(files))
+            chosen = set(Random(seed).sample(range(total), min(size, total)))  # noqa: S311
+            for scheme in schemes:
+                # Each scheme reads the pages again, and skips the same ones.
+                left_out = Counter[str]()
+                pages = (
+                    (page.url, page)
+                    for number, page in enumerate(read_pages(files, left_out=left_out))
+                    if number in chosen
+                )
+                count = len(chosen)
+                with progress_bar(console, scheme) as progress:
+                    prints = fingerprint_pages(
+                        pages,
+                        get_scheme(scheme),
+                        choose_jobs(jobs, count),
+                        progress,
+                        count,
+                    )
+                # A URL that was crawled twice counts once.
+                known = {url: page for url, page in prints.prints.items() if page is not None}
+                simhashes = [page.simhash for page in known.values()]
+                drawn_pages = analysis.Sample(
+                    list(known),
+                    np.array(simhashes, dtype=np.uint64),
+                    [page.title for page in known.values()],
+                )
+                samples.append((scheme, near_sample(drawn_pages, bits, most, seed), prints))
+            if not total:
+                tell(NO_PAGE)
+            tell_left_out(left_out)
+    for name, near, prints in samples:
+        for apart, pairs in enumerate(near.histogram.tolist()):
+            print_json(
+                {
+                    "scheme": name,
+                    "pages": near.pages,
+                    "distance": apart,
+                    "pairs": pairs,
+                    "unseen": None if prints.unseen is None else prints.unseen._asdict(),
+                }
+            )
+        if shows:
+            _print_sample(console, name, near, prints)
+    if borderline is not None:
+        # Of several schemes the first one's, because labels do not depend on the scheme.
+        write_text(borderline, unlabelled_csv(samples[0][1].borderline))
+    failures = _report_failures([prints for _, _, prints in samples])
+    return bool(failures) or not any(near.pages for _, near, _ in samples)
+
+
+@contextmanager
+def _rereadable(paths: tuple[str, ...]) -> Iterator[list[str]]:
+    """Yield the paths, with stdin copied to a file because the sample needs a second reading."""
+    if "-" not in paths:
+        yield list(paths)
+        return
+    with tempfile.TemporaryDirectory(prefix="pgsimhash-") as folder:
+        copy = Path(folder, "stdin.jsonl")
+        with copy.open("wb") as file:
+            shutil.copyfileobj(stdin_bytes(), file)
+        yield [str(copy) if path == "-" else path for path in dict.fromkeys(paths)]
+
+
+def _print_evaluation(evaluation: Evaluation) -> None:
+    unseen = evaluation.unseen
+    for at in evaluation.curve:
         print_json(
             {
-                "scheme": score.measured.scheme,
+                "scheme": evaluation.scheme,
                 "distance": at.distance,
-                "recall": at.recall,
-                "precision": at.precision,
-                "found": at.found,
-                "copies": at.copies,
-                "false_matches": at.false_matches,
-                "distinct": at.distinct,
-                "left_out": score.measured.left_out,
-                "unseen": _unseen_json(score.measured.unseen),
-                "recommended": at is score.best,
-                "kinds": {
-                    kind: {"found": found_pairs, "copies": copies}
-                    for kind, (found_pairs, copies) in at.kinds.items()
-                },
+                **_figures(at.counts),
+                "unverified": _figures(at.unverified),
+                "left_out": evaluation.left_out,
+                "unseen": None if unseen is None else unseen._asdict(),
+                "recommended": at is evaluation.best,
+                "kinds": {kind: _figures(counts) for kind, counts in at.kinds.items()},
             }
         )
 
 
-def _print_sample(scheme: str, near: analysis.NearSample) -> None:
-    for bits, pairs in enumerate(near.histogram.tolist()):
-        print_json(
-            {
-                "scheme": scheme,
-                "pages": near.pages,
-                "distance": bits,
-                "pairs": pairs,
-                "unseen": _unseen_json(near.unseen),
-            }
+def _figures(counts: Counts) -> dict[str, Any]:
+    return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
+
+
+def _print_curve(console: drawn.Console, evaluation: Evaluation) -> None:
+    """Print the curve and the recommended distance for people."""
+    table = drawn.Table(title=evaluation.scheme, title_justify="left")
+    for column in ("distance", "recall", "precision", "found", "false", "unverified", "false"):
+        table.add_column(column, justify="right")
+    for at in evaluation.curve:
+        recall = "-" if at.counts.recall is None else f"{at.counts.recall:.4f}"
+        figures = (*at.counts[::2], *at.unverified[::2])
+        table.add_row(
+            str(at.distance),
+            recall,
+            f"{at.counts.precision:.4f}",
+            *(f"{figure:,}" for figure in figures),
+            style="bold" if at is evaluation.best else None,
         )
+    console.print(table)
+    console.print(evaluation.sentence)
+    if evaluation.unseen is not None:
+        console.print(evaluation.unseen.sentence)
 
 
-def _unseen_json(unseen: Unseen | None) -> dict[str, Any] | None:
-    return None if unseen is None else unseen._asdict()
+def _print_sample(
+    console: drawn.Console, name: str, sample: NearSample, prints: Fingerprints
+) -> None:
+    """Print the number of pairs at each distance for people."""
+    table = drawn.Table(title=f"{name}: {sample.pages:,} pages", title_justify="left")
+    for column in ("bits", "pairs", "pairs up to here"):
+        table.add_column(column, justify="right")
+    for bits, (pairs, total) in enumerate(
+        zip(sample.histogram.tolist(), sample.histogram.cumsum().tolist(), strict=True)
+    ):
+        table.add_row(str(bits), f"{pairs:,}", f"{total:,}")
+    console.print(table)
+    if prints.unseen is not None:
+        console.print(prints.unseen.sentence)
+
+
+def _report_failures(runs: Sequence[Evaluation | Fingerprints]) -> int:
+    """Print each page that failed once, and how many have too little text; count the former."""
+    failures = list(dict.fromkeys(failure for run in runs for failure in run.failures))
+    for failure in failures[:_SHOWN]:
+        tell(f"failed: {failure.url}: {failure.detail}")
+    if len(failures) > _SHOWN:
+        tell(f"{len(failures) - _SHOWN:,} more pages failed")
+    short = len({name for run in runs for name in run.too_short})
+    if short:
+        tell(f"{'1 page has' if short == 1 else f'{short:,} pages have'} too little text")
+    return len(failures)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pgsimhash import analysis, html_reports, schemes
-from pgsimhash.analysis.limits import TOP
+from pgsimhash.analysis.explanation import TOP
 from pgsimhash.cli import drawn
 from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import dsn_option, file_url, is_url, read_file, scheme_option

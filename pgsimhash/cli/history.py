@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
 
 import click
 
-from pgsimhash import analysis, html_reports
+from pgsimhash import analysis
 from pgsimhash.cli import drawn
 from pgsimhash.cli.options import collection_option, dsn_option, stdin_bytes
-from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import ArgumentError, PageError
@@ -46,14 +44,12 @@ def _as_time(
     help="When you last saw it unchanged, if later than the collection knows: 2025-03-01, or "
     "2025-03-01T12:00:00+02:00; UTC without a zone.",
 )
-@output_option
 @summary_option
 @collection_option
 @dsn_option
 def history(
     url: str,
     seen_at: datetime | None,
-    output: Path | None,
     summary: bool | None,
     collection: str,
     dsn: str | None,
@@ -71,7 +67,7 @@ def history(
     lengthens the interval.
     """
     with connect(dsn, collection=collection, create=False) as store:
-        versions = analysis.versions(store, url, markdown=output is not None)
+        versions = analysis.versions(store, url, markdown=False)
     hint = recrawl_hint(versions, seen_at)
     for version in versions:
         print_json(version.as_json())
@@ -79,8 +75,6 @@ def history(
     console = people()
     if console.is_terminal if summary is None else summary:
         _print(console, versions, hint)
-    if output is not None:
-        write_text(output, html_reports.history_page(versions, hint))
 
 
 def _print(console: drawn.Console, versions: list[analysis.Version], hint: RecrawlHint) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from pgsimhash import analysis, html_reports
-from pgsimhash.analysis.limits import Limits
 from pgsimhash.cli import drawn
 from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
 from pgsimhash.cli.output import output_option, write_text
@@ -16,14 +15,12 @@ from pgsimhash.cli.work import summary_option
 from pgsimhash.search.clusters import Linkage
 from pgsimhash.store import connect
 
-_LIMITS = Limits()
 
-
-def _limit(name: str, help_text: str) -> click.Option:
+def _limit(name: str, default: int, help_text: str) -> click.Option:
     return click.Option(
         [f"--{name}"],
         type=click.IntRange(min=0),
-        default=getattr(_LIMITS, name),
+        default=default,
         show_default=True,
         help=f"The number of {help_text}.",
     )
@@ -31,10 +28,10 @@ def _limit(name: str, help_text: str) -> click.Option:
 
 @click.command(
     params=[
-        _limit("clusters", "clusters, the biggest first"),
-        _limit("members", "pages of each cluster, those farthest from the canonical one first"),
-        _limit("hosts", "hosts, those with the most duplicates first"),
-        _limit("urls", "pages that changed, those that changed most first"),
+        _limit("clusters", 20, "clusters, the biggest first"),
+        _limit("members", 10, "pages of each cluster, those farthest from the canonical one first"),
+        _limit("hosts", 30, "hosts, those with the most duplicates first"),
+        _limit("urls", 10, "pages that changed, those that changed most first"),
     ]
 )
 @distance_option("the collection's")
@@ -62,16 +59,22 @@ def report(
     needs no network and no scripts. It shows the differences between the pages of a cluster, if the
     collection stores Markdown.
     """
-    limits = Limits(clusters=clusters, members=members, hosts=hosts, urls=urls)
-    if output is None:
-        limits = limits.figures_only()
     console = people()
     with (
         connect(dsn, collection=collection, create=False) as store,
         console.status("reading the collection"),
     ):
         report_ = analysis.report(
-            store, distance, linkage=linkage, canonical=canonical, limits=limits
+            store,
+            distance,
+            linkage=linkage,
+            canonical=canonical,
+            clusters=clusters,
+            # The JSON line shows neither members nor texts.
+            members=0 if output is None else members,
+            texts=0 if output is None else 3,
+            hosts=hosts,
+            urls=urls,
         )
     print_json(report_.as_json())
     if console.is_terminal if summary is None else summary:

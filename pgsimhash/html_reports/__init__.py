@@ -7,20 +7,8 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.html_reports.pages import (
-        evaluation_page,
-        explanation_page,
-        history_page,
-        near_pairs_page,
-        report_page,
-    )
+    from pgsimhash.html_reports.pages import explanation_page, report_page
 else:
     __getattr__, __dir__ = loaded_later(__name__)
 
-__all__ = [
-    "evaluation_page",
-    "explanation_page",
-    "history_page",
-    "near_pairs_page",
-    "report_page",
-]
+__all__ = ["explanation_page", "report_page"]

@@ -33,12 +33,12 @@ WHERE p.collection_id = %(collection_id)s
 ORDER BY pg_catalog.hashint8extended(p.page_id, %(seed)s::bigint), p.page_id
 LIMIT %(size)s
 
--- known_simhashes --
--- The simhashes of the present versions of some pages.
-SELECT q.url, p.simhash
+-- known_fingerprints --
+-- The fingerprints of the present versions of some pages.
+SELECT q.url, p.simhash, p.signature_high, p.signature_low, p.title
 FROM pg_catalog.unnest(%(urls)s::text[]) AS q (url)
 CROSS JOIN LATERAL (
-    SELECT n.simhash
+    SELECT n.*
     FROM pgsimhash.pages AS n
     WHERE n.collection_id = %(collection_id)s AND n.url = q.url
     ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
@@ -54,22 +54,6 @@ FROM pgsimhash.pages AS p
 LEFT JOIN pgsimhash.last_seen AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
 WHERE p.collection_id = %(collection_id)s AND p.url = %(url)s
-ORDER BY p.page_id
-
--- newest_versions --
--- The newest versions of a page in order of arrival.
-SELECT p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.title,
-    p.structure, p.html_bytes, NULL AS markdown, p.text_digest
-FROM (
-    SELECT collection_id, page_id, url, simhash, fetched_at, title, structure, html_bytes,
-        text_digest
-    FROM pgsimhash.pages
-    WHERE collection_id = %(collection_id)s AND url = %(url)s
-    ORDER BY page_id DESC
-    LIMIT %(limit)s
-) AS p
-LEFT JOIN pgsimhash.last_seen AS s
-    ON s.collection_id = p.collection_id AND s.page_id = p.page_id
 ORDER BY p.page_id
 
 -- explained_page --

@@ -1,8 +1,16 @@
-"""The results of named pages."""
+"""Where the pages of labelled pairs are found, and their fingerprints."""
 
 from __future__ import annotations
 
-from pgsimhash.analysis.labelled_pages import Fingerprints, fingerprint_pages
+import json
+from pathlib import Path
+
+import pytest
+
+from pgsimhash import Store, connect
+from pgsimhash.analysis import fingerprints
+from pgsimhash.analysis.fingerprints import find_pages, fingerprint_pages, stored_fingerprints
+from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import DEFAULT_SCHEME, INTEROP_SCHEME
 from pgsimhash.sources import SourcePage
@@ -10,45 +18,119 @@ from pgsimhash.sources import SourcePage
 TEXT = " ".join(f"w{number}x" for number in range(50))
 
 
-def test_a_page_has_a_simhash_or_none_or_could_not_be_read() -> None:
+def found(names: list[str], *places: Path) -> dict[str, str]:
+    """The HTML of each page, or the reason of its failure."""
+    return {
+        name: page.detail
+        if isinstance(page, PageFailure)
+        else page.html
+        if isinstance(page.html, str)
+        else page.html.decode()
+        for name, page in find_pages(names, places)
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "one.html").write_text("<p>one")
+    (tmp_path / "pages" / "two.htm").write_text("<p>two")
+    return tmp_path
+
+
+def test_a_folder_knows_files_with_and_without_their_suffix(folder: Path) -> None:
+    assert found(["one", "one.html", "two", "pages/two.htm"], folder) == {
+        "one": "<p>one",
+        "one.html": "<p>one",
+        "two": "<p>two",
+        "pages/two.htm": "<p>two",
+    }
+
+
+def test_file_urls_and_absolute_paths_need_no_place(folder: Path) -> None:
+    path = folder / "one.html"
+    assert found([path.as_uri(), str(path)]) == {path.as_uri(): "<p>one", str(path): "<p>one"}
+
+
+def test_a_csv_maps_ids_to_files(folder: Path) -> None:
+    table = folder / "pages.csv"
+    table.write_text("id,file,licence\n7,pages/two.htm,none\n")
+    assert found(["7", "one"], table) == {"7": "<p>two", "one": "<p>one"}
+    table.write_text("id,licence\ntwo,none\n")
+    assert found(["two"], table) == {"two": "<p>two"}
+    table.write_text("name\ntwo\n")
+    with pytest.raises(ArgumentError, match="the column id is missing"):
+        found(["two"], table)
+
+
+def test_archives_know_pages_by_their_url(folder: Path) -> None:
+    archive = folder / "crawl.jsonl"
+    pages = [{"url": f"https://a.example/{n}", "html": f"<p>{n}"} for n in (1, 2, 2, 3)]
+    archive.write_text("\n".join(map(json.dumps, pages)))
+    assert found(["https://a.example/2", "https://a.example/3"], archive) == {
+        "https://a.example/2": "<p>2",
+        "https://a.example/3": "<p>3",
+    }
+
+
+def test_a_missing_page_is_a_failure_that_names_the_fix(folder: Path) -> None:
+    names = ["nowhere", "x" * 5000, "nul\0", "https://a.example/"]
+    told = found(names, folder)
+    assert list(told) == names
+    assert all("--pages" in why for why in told.values())
+
+
+def test_a_page_is_yielded_once_however_many_pairs_name_it(folder: Path) -> None:
+    assert len(list(find_pages(["one", "one"], [folder]))) == 1
+
+
+def test_a_page_has_a_fingerprint_or_none_or_could_not_be_read() -> None:
     pages: dict[str, SourcePage | PageFailure] = {
         "good": SourcePage("https://a.example/1", f"<p>{TEXT}"),
         "short": SourcePage("https://a.example/2", "<p>short"),
         "picture": SourcePage("https://a.example/3", b"\x89PNG\r\n\x1a\n"),
         "gone": PageFailure("https://a.example/4", "unreadable", "gone"),
     }
-    made = Fingerprints()
-    assert list(fingerprint_pages(pages.items(), made, DEFAULT_SCHEME)) == list(pages)
-    assert list(made.simhashes) == ["good", "short", "picture"]
-    assert made.simhashes["good"]
-    assert made.simhashes["short"] is made.simhashes["picture"] is None
-    assert made.too_short == ["short"]
-    assert [failure.url for failure in made.failures] == ["picture", "gone"]
+    done: list[tuple[int, int]] = []
+    result = fingerprint_pages(
+        pages.items(), DEFAULT_SCHEME, progress=lambda *counts: done.append(counts), total=4
+    )
+    assert done[-1] == (4, 4)
+    assert list(result.prints) == ["good", "short", "picture"]
+    assert result.prints["good"] is not None
+    assert result.prints["short"] is result.prints["picture"] is None
+    assert result.too_short == ["short"]
+    assert [failure.url for failure in result.failures] == ["picture", "gone"]
 
 
-def test_the_share_of_words_in_low_weight_blocks_comes_with_the_simhash() -> None:
+def test_the_share_of_words_in_low_weight_blocks_comes_with_the_fingerprints() -> None:
     menu = " ".join(f"<li><a href=/{n}>menu{n}</a></li>" for n in range(30))
     pages = {
         "bare": SourcePage("https://a.example/1", f"<p>{TEXT}"),
         "framed": SourcePage("https://a.example/2", f"<nav><ul>{menu}</ul></nav><p>{TEXT}"),
     }
-    made = Fingerprints()
-    assert list(fingerprint_pages(pages.items(), made, DEFAULT_SCHEME)) == list(pages)
-    assert made.shares == {"bare": 0, "framed": 30 / 80}
-    assert made.unseen == (15 / 80, 30 / 80, "framed")
-    articles = {name: DEFAULT_SCHEME.extract(page.html, None, None) for name, page in pages.items()}
-    assert made.simhashes == {
-        name: DEFAULT_SCHEME.vote(article).simhash for name, article in articles.items()
-    }
-    other = Fingerprints()
-    assert list(fingerprint_pages(pages.items(), other, INTEROP_SCHEME)) == list(pages)
-    assert other.unseen is None  # the scheme does not weigh blocks
+    result = fingerprint_pages(pages.items(), DEFAULT_SCHEME)
+    assert result.unseen == (15 / 80, 30 / 80, "framed")
+    for name, page in pages.items():
+        vote = DEFAULT_SCHEME.vote(DEFAULT_SCHEME.extract(page.html, None, None))
+        assert result.prints[name] == (vote.simhash, vote.signature, None)
+    # Other schemes do not weigh blocks.
+    assert fingerprint_pages(pages.items(), INTEROP_SCHEME).unseen is None
 
 
-def test_each_missed_page_of_several_schemes_is_reported_once() -> None:
-    both = Fingerprints({}, ["short"], [PageFailure("gone", "unreadable", "gone")])
-    missed = Fingerprints()
-    missed.add_missed(both)
-    missed.add_missed(Fingerprints({}, ["short", "shorter"], both.failures))
-    assert missed.too_short == ["short", "shorter"]
-    assert missed.failures == both.failures
+def test_stored_fingerprints_are_those_of_the_present_versions(
+    store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fingerprints, "_URLS", 7)
+    known = {f"https://a.example/{n}": n << 50 for n in range(40)}
+    list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))
+    with connect(dsn, collection="other") as other:
+        other.add("https://b.example/", 1)
+    unknown = ["https://b.example/", "", "a.html", "https://a.example/\0"]
+    result = stored_fingerprints(store, [*known, *unknown, *known])
+    assert {url: page and page.simhash for url, page in result.prints.items()} == known
+    assert [failure.url for failure in result.failures] == unknown
+    store.ingest("https://a.example/signed", f"<p>{TEXT}")
+    (page,) = stored_fingerprints(store, ["https://a.example/signed"]).prints.values()
+    assert page is not None
+    assert page.signature is not None

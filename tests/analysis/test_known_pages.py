@@ -146,9 +146,6 @@ def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
     assert (never_again.seen_at, met.seen_at) == (begin, begin + 60 * day)
     assert recrawl_hint([never_again]).interval == 30 * day
     assert recrawl_hint([met]).interval / day == pytest.approx(42)
-    keeping.ingest(again, page("tide-pools"))
-    (history,) = analysis.report(keeping).histories
-    assert history.versions[0].seen_at == begin + 60 * day
 
 
 def test_the_advice_to_fetch_a_page_comes_with_its_hint(store: Store) -> None:

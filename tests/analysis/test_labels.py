@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pgsimhash.analysis.labels import LabelledPair, Labels, read_labels
+from pgsimhash.analysis.labels import LabelledPair, read_labels
 from pgsimhash.errors import ArgumentError
 from tests.refusals import because
 
@@ -17,7 +18,7 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "pairs.csv"
 
-    def __call__(self, text: str, encoding: str = "utf-8") -> Labels:
+    def __call__(self, text: str, encoding: str = "utf-8") -> list[LabelledPair]:
         self._path.write_text(text, encoding=encoding)
         return read_labels(self._path)
 
@@ -34,15 +35,11 @@ def reader(tmp_path: Path) -> Reader:
 
 def test_pairs_come_in_the_order_of_the_file(reader: Reader) -> None:
     labels = reader("a,b,label,kind,note\n1,2,near-dup,print,x\n1,3,distinct,,\n2,3,graded,,\n")
-    assert labels == Labels(
-        [
-            LabelledPair("1", "2", "copy", "print"),
-            LabelledPair("1", "3", "distinct"),
-            LabelledPair("2", "3", "graded"),
-        ],
-        unlabelled=0,
-        repeated=0,
-    )
+    assert labels == [
+        LabelledPair("1", "2", "copy", "print"),
+        LabelledPair("1", "3", "distinct"),
+        LabelledPair("2", "3", "graded"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -54,23 +51,45 @@ def test_pairs_come_in_the_order_of_the_file(reader: Reader) -> None:
     ],
 )
 def test_each_label_has_its_words(reader: Reader, word: str, label: str) -> None:
-    assert [pair.label for pair in reader(f"a,b,label\n1,2,{word}\n").pairs] == [label]
+    assert [pair.label for pair in reader(f"a,b,label\n1,2,{word}\n3,4,distinct\n")[:1]] == [label]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_a_spreadsheet_may_have_saved_it(reader: Reader, delimiter: str) -> None:
     text = "A,B,Label\r\n1,2,duplicate\r\n,,\r\n".replace(",", delimiter)
-    assert reader(text, "utf-8-sig").pairs == [LabelledPair("1", "2", "copy")]
+    assert reader(text, "utf-8-sig") == [LabelledPair("1", "2", "copy")]
 
 
 def test_a_row_without_a_label_waits_for_one(reader: Reader) -> None:
-    labels = reader("a,b,label\n1,2,\n1,3,different\n")
-    assert len(labels.pairs) == labels.unlabelled == 1
+    assert reader("a,b,label\n1,2,\n1,3,different\n") == [LabelledPair("1", "3", "distinct")]
+    message = reader.complaint("a,b,label\n1,2,\n1,3,graded\n")
+    assert "no pair is labelled near-dup or distinct (1 rows have no label yet)" in message
+
+
+@pytest.mark.parametrize("frame", ["dict", "pandas", "polars", "pyarrow"])
+def test_pairs_come_from_data_frames(frame: str) -> None:
+    columns = {
+        "a": ["1", "1", "2"],
+        "b": ["2", "3", "3"],
+        "label": ["duplicate", "different", None],
+        "kind": ["print", None, None],
+        "note": [1, 2, 3],
+    }
+    source: Any = columns
+    if frame == "pyarrow":
+        source = pytest.importorskip("pyarrow").table(columns)
+    elif frame != "dict":
+        source = pytest.importorskip(frame).DataFrame(columns)
+    assert read_labels(source) == [
+        LabelledPair("1", "2", "copy", "print"),
+        LabelledPair("1", "3", "distinct"),
+    ]
+    with pytest.raises(ArgumentError, match="the data frame: the column label is missing"):
+        read_labels({"a": ["1"], "b": ["2"]})
 
 
 def test_a_pair_counts_once_in_either_order(reader: Reader) -> None:
-    labels = reader("a,b,label\n1,2,duplicate\n2,1,near-dup\n")
-    assert len(labels.pairs) == labels.repeated == 1
+    assert len(reader("a,b,label\n1,2,duplicate\n2,1,near-dup\n")) == 1
 
 
 @pytest.mark.parametrize(
@@ -106,8 +125,8 @@ def test_all_invalid_rows_are_reported_together_up_to_a_limit(reader: Reader) ->
 
 
 def test_a_missing_column_is_named(reader: Reader) -> None:
-    assert "line 1: the column b is missing" in reader.complaint("a,label\n1,2\n")
-    assert "line 1: the column a is missing" in reader.complaint("")
+    assert "the column b is missing" in reader.complaint("a,label\n1,2\n")
+    assert "the column a is missing" in reader.complaint("")
 
 
 def test_another_encoding_is_reported_with_its_line(reader: Reader) -> None:

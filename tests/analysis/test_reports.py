@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.analysis import Limits
 from pgsimhash.errors import ArgumentError
 from pgsimhash.html_reports import report_page
 from tests.conftest import ROOT
@@ -68,19 +67,19 @@ def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
     assert "What differs" in report_page(report)
 
 
-def test_pages_that_changed_come_with_their_versions(store: Store) -> None:
+def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
     for simhash in (0, 1, 0):
         store.add("https://a.example/little", simhash)
     for simhash in (0, 2**20 - 1):
         store.add("https://a.example/much", simhash)
     store.add("https://a.example/never", 2**63)
     report = analysis.report(store)
-    assert [(page.url[18:], page.count, page.moved) for page in report.histories] == [
+    assert [(page.url[18:], page.versions, page.moved) for page in report.changed] == [
         ("much", 2, 20),
         ("little", 3, 2),
     ]
     assert report.all_changed == 2
-    assert len(report.histories[1].versions) == 3
+    assert "Shown are 2 of 2 pages with more" in report_page(report)
 
 
 def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
@@ -88,20 +87,18 @@ def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
     for simhash in (5, 50, 500):
         store.add("https://a.example/1", simhash << 30)
         store.add("https://a.example/2", simhash << 31)
-    limits = Limits(clusters=3, members=2, hosts=2, urls=1, versions=2)
-    report = analysis.report(store, 3, limits=limits)
+    report = analysis.report(store, 3, clusters=3, members=2, hosts=2, urls=1)
     assert [cluster.size for cluster in report.clusters] == [6, 6, 6]
     assert [len(cluster.members) for cluster in report.clusters] == [2, 2, 2]
     assert report.all_clusters >= 20
     assert (len(report.hosts), report.all_hosts) == (2, 5)
-    assert (len(report.histories), report.all_changed) == (1, 2)
-    assert len(report.histories[0].versions) == 2
+    assert (len(report.changed), report.all_changed) == (1, 2)
     page = report_page(report)
     assert "Shown are 2 of 5 hosts" in page
     assert f"Shown are 3 of {report.all_clusters} clusters" in page
     assert "and 3 more" in page
-    nothing = analysis.report(store, limits=Limits(clusters=0, members=0, texts=0, hosts=0, urls=0))
-    assert (nothing.clusters, nothing.hosts, nothing.histories) == ([], [], [])
+    nothing = analysis.report(store, clusters=0, members=0, texts=0, hosts=0, urls=0)
+    assert (nothing.clusters, nothing.hosts, nothing.changed) == ([], [], [])
     assert nothing.all_hosts == 5
     assert report_page(nothing)
 
@@ -112,7 +109,7 @@ def test_figures_alone_are_those_of_the_whole_report(sampled: Store) -> None:
         sampled.ingest("https://a.example/changing", html)
     whole, alone = (
         analysis.report(sampled),
-        analysis.report(sampled, limits=Limits().figures_only()),
+        analysis.report(sampled, members=0, texts=0),
     )
     assert [page["versions"] for page in alone.as_json()["report"]["changed"]] == [2]
     assert alone.status == whole.status
@@ -125,10 +122,7 @@ def test_a_report_does_not_grow_with_the_collection(store: Store, dsn: str) -> N
     fill(store, clusters=5, pages=8)
     with connect(dsn, collection="larger") as larger:
         fill(larger, clusters=50, pages=8)
-        sizes = [
-            len(report_page(analysis.report(one, limits=Limits(clusters=5))))
-            for one in (store, larger)
-        ]
+        sizes = [len(report_page(analysis.report(one, clusters=5))) for one in (store, larger)]
     assert sizes[1] < 2 * sizes[0]
 
 
@@ -145,8 +139,6 @@ def test_invalid_arguments_of_a_report_are_refused(store: Store) -> None:
         analysis.report(store, canonical="best")
     with pytest.raises(ArgumentError, check=because("unknown_linkage")):
         analysis.report(store, linkage="chain")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="'hosts' must be at least 0"):
-        Limits(hosts=-1)
 
 
 def test_reports_can_be_made_in_the_callers_transaction(dsn: str) -> None:

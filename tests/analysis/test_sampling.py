@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from pgsimhash import Store, analysis, connect
-from pgsimhash.analysis import sampling
+from pgsimhash import Store, analysis
 
 
 def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: Store) -> None:
@@ -22,17 +20,3 @@ def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: S
         assert len(set(urls)) == len(urls) == size
         assert simhashes.tolist() == [known[url] for url in urls]
         assert titles == [None] * size
-
-
-def test_known_simhashes_are_those_of_the_present_versions(
-    store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sampling, "_URLS", 7)
-    known = {f"https://a.example/{n}": n << 50 for n in range(40)}
-    list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))
-    with connect(dsn, collection="other") as other:
-        other.add("https://b.example/", 1)
-    unknown = ["https://b.example/", "", "a.html", "https://a.example/\0"]
-    assert analysis.known_simhashes(store, [*known, *unknown, *known]) == known
-    assert analysis.known_simhashes(store, unknown) == {}
-    assert analysis.known_simhashes(store, []) == {}

@@ -134,7 +134,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["analyse", "report", "--collection", EVIL, "--summary", "-o", f"{EVIL}out.html"],
     ],
     "analyse evaluate": [
-        ["analyse", "evaluate", "pairs.csv", "--summary", "-o", f"{EVIL}out.html"],
+        ["analyse", "evaluate", "pairs.csv", "--summary"],
         ["analyse", "evaluate", "bad.csv", "--summary"],
         ["analyse", "evaluate", f"missing{EVIL}.csv"],
         ["analyse", "evaluate", "--sample", "9", ".", "--summary",

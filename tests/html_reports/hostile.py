@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pgsimhash import Store
 from pgsimhash.analysis.explanation import Explanation, explain_sides
-from pgsimhash.analysis.history import Version
 from pgsimhash.analysis.sides import Side
 from pgsimhash.hashing.bits import format_simhash, to_bigint
 from pgsimhash.reading.kept_markdown import kept_article
@@ -55,14 +53,6 @@ def explanation() -> Explanation:
         article = kept_article("\n\n".join(f"{text} {number}" for text in TEXTS), told)
         sides.append(Side(number, url, told, BEGIN, 0, 0, article, "markdown", 0.5, tuple(TEXTS)))
     return explain_sides(sides[0], sides[1], top=50)
-
-
-def versions(found: list[Version]) -> list[Version]:
-    """The same versions with hostile names."""
-    return [
-        replace(version, url=URLS[version.number % len(URLS)], title=TEXTS[version.number % 5])
-        for version in found
-    ]
 
 
 def fill(store: Store) -> None:

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.html_reports import explanation_page, history_page, report_page
-from pgsimhash.pages.recrawl import recrawl_hint
+from pgsimhash.html_reports import explanation_page, report_page
 from tests.conftest import ROOT
 from tests.html_reports import hostile
-from tests.html_reports.test_evaluations import reports as evaluation_pages
 
 browser = pytest.importorskip("tests.html_reports.browser", reason="selenium is not installed")
 MISSING = browser.missing()
@@ -37,14 +35,10 @@ def pages(dsn: str, tmp_path: Path) -> dict[str, Path]:
     """Each kind of page with hostile content."""
     with connect(dsn, collection="hostile", keep_markdown=True) as store:
         hostile.fill(store)
-        found = hostile.versions(analysis.versions(store, hostile.URLS[0]))
         texts = {
             "report": report_page(analysis.report(store)),
-            "history": history_page(found, recrawl_hint(found)),
             "explanation": explanation_page(hostile.explanation()),
         }
-    labelled, sampled = evaluation_pages("".join(hostile.TEXTS))
-    texts |= {"labelled": labelled, "sampled": sampled}
     for name, text in texts.items():
         (tmp_path / f"{name}.html").write_text(text, encoding="utf-8", errors="backslashreplace")
     return {name: tmp_path / f"{name}.html" for name in texts}
@@ -75,7 +69,7 @@ def test_dark_is_dark_and_light_is_light(pages: dict[str, Path], driver: object)
         assert brightness(dark.paper) < 200 < 600 < brightness(dark.ink)
 
 
-@pytest.mark.parametrize("kind", ["labelled", "sampled", "report", "history", "explanation"])
+@pytest.mark.parametrize("kind", ["report", "explanation"])
 def test_a_style_or_a_script_that_gets_into_a_page_does_nothing(
     pages: dict[str, Path], driver: object, kind: str
 ) -> None:

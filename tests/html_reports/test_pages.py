@@ -6,7 +6,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,16 +13,11 @@ from lxml import etree, html
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.explanation import explain_sides
-from pgsimhash.analysis.history import Snapshot, as_versions
 from pgsimhash.analysis.sides import Side
-from pgsimhash.html_reports import explanation_page, history_page, report_page
-from pgsimhash.html_reports.histograms import BASE, WIDTH, bars
+from pgsimhash.html_reports import explanation_page, report_page
+from pgsimhash.html_reports.pages import BASE, WIDTH, bars
 from pgsimhash.html_reports.render import web_link
-from pgsimhash.html_reports.timelines import BOTTOM, LEFT, RIGHT, SHOWN, TOP, timeline
-from pgsimhash.pages.recrawl import recrawl_hint
 from tests.html_reports import hostile
-
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -35,10 +29,8 @@ def hostile_store(dsn: str) -> Iterator[Store]:
 
 @pytest.fixture
 def pages(hostile_store: Store) -> dict[str, str]:
-    found = hostile.versions(analysis.versions(hostile_store, hostile.URLS[0]))
     return {
         "report": report_page(analysis.report(hostile_store)),
-        "history": history_page(found, recrawl_hint(found)),
         "explanation": explanation_page(hostile.explanation()),
     }
 
@@ -97,7 +89,7 @@ def test_the_policy_allows_the_pages_own_style_and_nothing_else(pages: dict[str,
 
 
 def test_pictures_are_well_formed(pages: dict[str, str]) -> None:
-    assert all("<svg" in pages[name] for name in ("report", "history"))
+    assert "<svg" in pages["report"]
     for text in pages.values():
         for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
             etree.fromstring(picture)
@@ -113,19 +105,6 @@ def test_an_explanation_without_texts_says_so() -> None:
     assert "a standalone simhash" in page
     assert "Unknown, because a text is missing." in page
     assert page.count("<b>1</b>") == 2
-
-
-def test_a_timeline_stays_in_its_frame_and_shows_the_newest() -> None:
-    found = as_versions(
-        Snapshot("https://a.example/", (n * 2**57 - 1) % 2**64, BEGIN + timedelta(hours=n % 97))
-        for n in range(SHOWN + 50)
-    )
-    drawn = timeline(found)
-    assert len(drawn.points) == SHOWN
-    assert all(LEFT <= at.x <= RIGHT and TOP <= at.y <= BOTTOM for at in drawn.points)
-    (lonely,) = timeline(found[:1]).points
-    assert lonely.x == (LEFT + RIGHT) / 2
-    assert "Shown are the newest 500" in history_page(found, recrawl_hint(found))
 
 
 def test_bars_are_in_proportion_and_small_ones_show() -> None:

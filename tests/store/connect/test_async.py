@@ -221,10 +221,11 @@ def test_both_stores_have_the_same_names_and_parameters() -> None:
             assert parameters(own[name]) == parameters(method), name
 
 
+LABELLED = [analysis.LabelledPair(PAGES[0][0], PAGES[1][0], "copy")]
 FUNCTIONS: dict[str, Callable[[Store], Any]] = {
     "advise_fetch": lambda store: analysis.advise_fetch(store, A).fetch,
+    "evaluate": lambda store: analysis.evaluate(LABELLED, store).left_out,
     "explain": lambda store: analysis.explain(store, *(url for url, _ in PAGES[:2])).distance,
-    "known_simhashes": lambda store: analysis.known_simhashes(store, [A]),
     "page_pairs": lambda store: [(one.a.url, one.b.url) for one in analysis.page_pairs(store, 8)],
     "report": lambda store: analysis.report(store).clustered_pages,
     "sample": lambda store: len(analysis.sample(store, 3)),

@@ -209,7 +209,8 @@ def look_up(store: Store) -> None:
     assert len(store.find_many(asked).queries) == 4
     assert len(analysis.simhashes(store)) == 9
     assert len(analysis.sample(store, 100)[0]) == 28
-    assert len(analysis.known_simhashes(store, ["https://a.example/1"])) == 1
+    labelled = [analysis.LabelledPair("https://a.example/1", "https://a.example/2", "copy")]
+    assert analysis.evaluate(labelled, store).left_out == 0
     assert store.get("https://a.example/1") is not None
     assert store.decide("https://a.example/9", page(paragraph(4), paragraph(5))).duplicate_of
     analysis.explain(store, "https://a.example/1", "https://b.example/1")

@@ -128,7 +128,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             assert abs(run.finished_at - maintenance.marks(store)[0].marked_at) < timedelta(
                 minutes=10
             )
-            assert len(analysis.report(store).histories) == 1
+            assert len(analysis.report(store).changed) == 1
             assert analysis.advise_fetch(store, f"{URL}0", now=WHEN).hint is not None
             assert analysis.explain(store, f"{URL}0", f"{URL}1").a.fetched_at == WHEN + timedelta(
                 days=4
