@@ -84,7 +84,7 @@ class ArgumentError(PgsimhashError, ValueError):
     """An argument, or the content of a file, is invalid."""
 
     reasons: ClassVar[_Codes] = {
-        "invalid_type": "an argument has the wrong type; the message says what to pass",
+        "invalid_argument": "an argument is invalid; the message says what to pass",
         "invalid_simhash": "a value is not a 64-bit simhash",
         "invalid_hash": "the hash of a feature is not a 64-bit number",
         "invalid_signature": "a value is not a 128-bit signature",
@@ -101,7 +101,6 @@ class ArgumentError(PgsimhashError, ValueError):
         "invalid_age": "an age is not a positive duration, or is too long",
         "invalid_schema": "the tables cannot use a schema with this name",
         "unknown_revision": "this package has no revision with this name",
-        "invalid_role": "a role cannot have this name",
         "unknown_scheme": "no scheme with this name is registered in this process",
         "scheme_taken": "another recipe is registered under the scheme's name",
         "unsendable_scheme": "a part of the scheme cannot be pickled for other processes",
@@ -115,7 +114,6 @@ class ArgumentError(PgsimhashError, ValueError):
         "invalid_frame": "a data frame, or a column of it, cannot be used",
         "invalid_setting": "a crawler setting is invalid",
         "no_expiry": "neither an age nor a policy defines when pages expire",
-        "same_url": "a mark needs two different URLs",
         "contrary_mark": "the mark contradicts other marks",
         "no_prefixes": "a column has no prefix columns for lookups",
         "no_order": "simhashes cannot be ordered",
@@ -151,6 +149,7 @@ class StoreError(PgsimhashError):
         "not_migrated": "a statement of a migration failed; the message says why",
         "hidden_rows": "row security may hide rows that this operation needs",
         "locked": "a lock was not available within `lock_timeout`",
+        "refused": "the server refuses a statement, as a trigger of yours may; it is quoted",
         "gave_up": "a timeout, a cancelled query or a full disk; committed work stays",
         "invalid_value": "the database cannot store a value",
         "unfinished_call": "another call of the store is not finished",
@@ -239,7 +238,7 @@ def check_type(name: str, value: object, *types: type | None, wanted: str) -> An
     if isinstance(value, kinds) and not (isinstance(value, bool) and bool not in types):
         return value
     raise ArgumentError(
-        "invalid_type",
+        "invalid_argument",
         f"{name} cannot be the {type(value).__name__} {short_repr(value)}; give {wanted}",
     )
 

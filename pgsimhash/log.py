@@ -34,6 +34,6 @@ def tell_of_waits(connection: psycopg.BaseConnection[Any]) -> None:
 
 
 def _log_wait(notice: psycopg.errors.Diagnostic) -> None:
-    # lock_not_available: only the schema's functions warn with an error code.
-    if notice.sqlstate == "55P03":
+    # As in pgsimhash/db/refusals.py: no other warning has it.
+    if notice.sqlstate == "PS032":
         logger.warning("%s", notice.message_primary)

@@ -49,7 +49,7 @@ BEGIN
         OR array_position(urls, NULL) IS NOT NULL
     THEN
         RAISE EXCEPTION 'each page needs a URL and a simhash'
-            USING ERRCODE = 'invalid_parameter_value',
+            USING ERRCODE = 'PS010',
             HINT = 'Give two arrays of one length, without NULL.';
     END IF;
     SELECT
@@ -140,7 +140,7 @@ BEGIN
             WHERE c.collection_id = own.collection_id;
             IF NOT FOUND THEN
                 RAISE EXCEPTION 'there is no collection with id %', own.collection_id
-                    USING ERRCODE = 'foreign_key_violation',
+                    USING ERRCODE = 'PS001',
                     HINT = 'Use an id from pgsimhash.collections.';
             END IF;
             PERFORM pgsimhash._hold_collection(name);

@@ -35,7 +35,7 @@ DECLARE
 BEGIN
     IF slices < 1 OR slice NOT BETWEEN 0 AND slices - 1 THEN
         RAISE EXCEPTION 'there is no slice % of %', slice, slices
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'Slices are counted from 0.';
+            USING ERRCODE = 'PS010', HINT = 'Slices are counted from 0.';
     END IF;
     IF repair THEN
         PERFORM pgsimhash._lock_collections(ARRAY[own_id], true);

@@ -11,18 +11,19 @@ DECLARE
 BEGIN
     IF version IS NULL THEN
         RAISE EXCEPTION 'the database % has no extension citus', current_database()
-            USING HINT = 'Run CREATE EXTENSION citus in it on all nodes, or deploy without --citus.';
+            USING ERRCODE = 'PS035',
+            HINT = 'Run CREATE EXTENSION citus in it on all nodes, or deploy without --citus.';
     ELSIF split_part(version, '.', 1)::integer < 12 THEN
         RAISE EXCEPTION 'the extension citus has version %, and 12 or later is needed', version
-            USING HINT = 'Upgrade Citus on all nodes.';
+            USING ERRCODE = 'PS035', HINT = 'Upgrade Citus on all nodes.';
     ELSIF (SELECT l.groupid FROM pg_dist_local_group AS l) <> 0 THEN
         RAISE EXCEPTION 'this node is a worker of the Citus cluster'
-            USING HINT = 'Connect to the coordinator.';
+            USING ERRCODE = 'PS035', HINT = 'Connect to the coordinator.';
     ELSIF present IS NOT NULL AND NOT EXISTS (
         SELECT FROM pg_dist_schema AS s WHERE s.schemaid::regnamespace::name = present
     ) THEN
         RAISE EXCEPTION 'the schema % exists already, without Citus', present
-            USING HINT = 'Give another name (--schema), or drop it first.';
+            USING ERRCODE = 'PS035', HINT = 'Give another name (--schema), or drop it first.';
     END IF;
     -- Functions of the schema read its tables on the node that has them, and lock timeouts must
     -- apply there. Some versions of Citus set this on all nodes at once, and refuse it on a worker.
@@ -41,7 +42,7 @@ BEGIN
             OR r.result = ''
     ) THEN
         RAISE EXCEPTION 'a node of the Citus cluster does not have the settings that functions need'
-            USING HINT = format(
+            USING ERRCODE = 'PS035', HINT = format(
                 'Run this as the owner of the database, on each node: ALTER DATABASE %1$I SET '
                 'citus.allow_nested_distributed_execution TO on; ALTER DATABASE %1$I SET '
                 'citus.propagate_set_commands TO local.', current_database()
@@ -55,7 +56,8 @@ BEGIN
             WHERE s.schemaid = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash')
         ) THEN
             RAISE EXCEPTION 'Citus does not shard by schema here'
-                USING HINT = 'Read the documentation of citus.enable_schema_based_sharding.';
+                USING ERRCODE = 'PS035',
+                HINT = 'Read the documentation of citus.enable_schema_based_sharding.';
         END IF;
     END IF;
 END

@@ -24,7 +24,7 @@ BEGIN
     PERFORM pgsimhash._id_of(old_name);
     IF coalesce(new_name, '') = '' THEN
         RAISE EXCEPTION 'the name of a collection is empty'
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give one.';
+            USING ERRCODE = 'PS004', HINT = 'Give one.';
     ELSIF old_name = new_name THEN
         RETURN;
     ELSIF swap THEN
@@ -33,7 +33,7 @@ BEGIN
         UPDATE pgsimhash.collections SET name = other WHERE name = new_name;
     ELSIF EXISTS (SELECT FROM pgsimhash.collections AS c WHERE c.name = new_name) THEN
         RAISE EXCEPTION 'collection "%" exists already', new_name
-            USING ERRCODE = 'unique_violation',
+            USING ERRCODE = 'PS004',
             HINT = 'Give another name, or swap the two names (swap, --swap).';
     END IF;
     UPDATE pgsimhash.collections SET name = new_name WHERE name = old_name;
@@ -89,7 +89,7 @@ DECLARE
 BEGIN
     IF own_id IS NULL THEN
         RAISE EXCEPTION USING
-            ERRCODE = 'undefined_object',
+            ERRCODE = 'PS001',
             MESSAGE = 'collection "' || coalesce(collection, 'NULL') || '" does not exist',
             HINT = 'SELECT name FROM pgsimhash.collections lists the existing ones.';
     END IF;
@@ -185,14 +185,14 @@ DECLARE
 BEGIN
     IF distance IS NULL OR distance NOT BETWEEN 0 AND largest THEN
         RAISE EXCEPTION USING
-            ERRCODE = 'invalid_parameter_value',
+            ERRCODE = 'PS011',
             MESSAGE = 'layout ' || layout || ' does not support distance '
                 || coalesce(distance::text, 'NULL'),
             HINT = 'Give a distance from 0 to ' || largest || '.';
     END IF;
     IF nulls THEN
         RAISE EXCEPTION 'a query simhash is NULL'
-            USING ERRCODE = 'null_value_not_allowed', HINT = 'Omit it from the lookup.';
+            USING ERRCODE = 'PS012', HINT = 'Omit it from the lookup.';
     END IF;
 END
 $$;
@@ -211,7 +211,7 @@ BEGIN
         RAISE EXCEPTION
             'the transaction''s isolation level is %, which misses changes of other writers',
             current_setting('transaction_isolation')
-            USING ERRCODE = 'invalid_transaction_state', HINT = 'Set it to READ COMMITTED.';
+            USING ERRCODE = 'PS030', HINT = 'Set it to READ COMMITTED.';
     END IF;
 END
 $$;
@@ -237,7 +237,7 @@ DECLARE
 BEGIN
     IF hidden IS NOT NULL THEN
         RAISE EXCEPTION 'row security may hide rows of % from "%"', hidden, current_user
-            USING ERRCODE = 'invalid_role_specification',
+            USING ERRCODE = 'PS031',
             HINT = 'Use a role that sees all of them: a superuser, one with BYPASSRLS, or the '
                 'owner of the tables, if security is not forced.';
     END IF;
@@ -349,11 +349,11 @@ BEGIN
         ) AS h;
         IF waited >= patience THEN
             RAISE EXCEPTION 'gave up after waiting %', holders
-                USING ERRCODE = 'lock_not_available', HINT = concat_ws(
+                USING ERRCODE = 'PS032', HINT = concat_ws(
                     ', ', 'To end it: ' || ends, 'to wait longer, raise lock_timeout'
                 );
         END IF;
-        RAISE WARNING 'waiting %', holders USING ERRCODE = 'lock_not_available';
+        RAISE WARNING 'waiting %', holders USING ERRCODE = 'PS032';
         piece := 2 * piece;
     END LOOP;
 END
@@ -471,7 +471,7 @@ BEGIN
     IF present.source IS NOT NULL THEN
         RAISE EXCEPTION 'collection "%" is being built from "%" and is read-only',
             collection, present.source
-            USING ERRCODE = 'object_in_use',
+            USING ERRCODE = 'PS002',
             HINT = format(
                 'Finish that: pgsimhash collection rebuild %s --into %s.',
                 present.source, collection

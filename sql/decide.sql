@@ -125,7 +125,7 @@ BEGIN
     PERFORM pgsimhash._lock_collections(compared);
     IF pgsimhash._writable_collection(collection) <> own_id THEN
         RAISE EXCEPTION 'collection "%" was replaced during the call', collection
-            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Try again.';
+            USING ERRCODE = 'PS003', HINT = 'Try again.';
     END IF;
     arrived := ARRAY(
         SELECT DISTINCT a.simhash
@@ -347,7 +347,7 @@ BEGIN
         -- Citus starts the sequences of workers above 2 ^ 48.
         IF page_ids[1] > 281474976710656 THEN
             RAISE EXCEPTION 'this node is a worker of the Citus cluster'
-                USING ERRCODE = 'feature_not_supported', HINT = 'Connect to the coordinator.';
+                USING ERRCODE = 'PS033', HINT = 'Connect to the coordinator.';
         END IF;
     ELSIF NOT is_given THEN
         -- Above all page ids.

@@ -414,17 +414,17 @@ BEGIN
     PERFORM pgsimhash._name_for(collection, 'simhashes');
     IF batch < 1 THEN
         RAISE EXCEPTION 'a batch must have at least one page, not %', batch
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give a number such as 1000.';
+            USING ERRCODE = 'PS010', HINT = 'Give a number such as 1000.';
     ELSIF older_than <= interval '0' THEN
         RAISE EXCEPTION 'the age of expired pages must be positive, not %', older_than
-            USING ERRCODE = 'invalid_parameter_value',
+            USING ERRCODE = 'PS010',
             HINT = 'Give an age such as interval ''90 days''.';
     ELSIF older_than IS NULL AND NOT EXISTS (
         SELECT FROM pgsimhash.policies AS p
         WHERE p.collection_id = wanted AND p.expire_after IS NOT NULL
     ) THEN
         RAISE EXCEPTION 'no policy of collection "%" defines when pages expire', collection
-            USING ERRCODE = 'invalid_parameter_value',
+            USING ERRCODE = 'PS014',
             HINT = 'Give an age (interval ''90 days'', --older-than 90d), or set a policy: '
                 'pgsimhash policy set ''*'' --expire-after 90d.';
     END IF;

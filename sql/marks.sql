@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     IF num_nulls(a, b, same) > 0 THEN
         RAISE EXCEPTION 'a mark needs two URLs, and whether their pages are the same'
-            USING ERRCODE = 'null_value_not_allowed', HINT = 'Give both URLs, and true or false.';
+            USING ERRCODE = 'PS010', HINT = 'Give both URLs, and true or false.';
     END IF;
     SELECT u INTO unknown
     FROM unnest(ARRAY[a, b]) AS u
@@ -19,10 +19,10 @@ BEGIN
     );
     IF unknown IS NOT NULL THEN
         RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
-            USING ERRCODE = 'no_data_found', HINT = 'Ingest the page first, or correct the URL.';
+            USING ERRCODE = 'PS020', HINT = 'Ingest the page first, or correct the URL.';
     ELSIF a = b THEN
         RAISE EXCEPTION 'a mark needs two different URLs, and both are %', a
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give another URL.';
+            USING ERRCODE = 'PS010', HINT = 'Give another URL.';
     END IF;
     PERFORM pgsimhash._put_mark(collection, a, b, same);
 END
@@ -79,7 +79,7 @@ BEGIN
     IF against.url_a IS NOT NULL THEN
         RAISE EXCEPTION 'other marks say that % and % are %',
             against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
-            USING ERRCODE = 'integrity_constraint_violation',
+            USING ERRCODE = 'PS015',
             HINT = 'Remove one of them first: pgsimhash mark --remove; pgsimhash mark lists them.';
     END IF;
     INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same)

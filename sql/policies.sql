@@ -186,7 +186,7 @@ BEGIN
         RETURN;
     END IF;
     RAISE EXCEPTION '"%" is not a pattern of a policy', coalesce(pattern, 'NULL')
-        USING ERRCODE = 'invalid_parameter_value',
+        USING ERRCODE = 'PS013',
         HINT = 'Give a host or * for all, without https://, and optionally a path: '
             'example.com/shop/*.';
 END
@@ -212,7 +212,7 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION 'the policy has distance %, and layout "%" supports up to %',
             distance, small.name, small.largest_distance
-            USING ERRCODE = 'check_violation',
+            USING ERRCODE = 'PS013',
             HINT = 'Give a smaller distance, or another layout: collection rebuild --layout.';
     END IF;
     RETURN distance;

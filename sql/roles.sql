@@ -20,7 +20,7 @@ DECLARE
 BEGIN
     IF octet_length(writer) > 63 THEN
         RAISE EXCEPTION 'a role cannot be called "%"', writer
-            USING ERRCODE = 'invalid_parameter_value',
+            USING ERRCODE = 'PS010',
             HINT = 'Give a prefix of up to 56 bytes.';
     END IF;
     FOR step IN

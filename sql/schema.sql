@@ -15,7 +15,7 @@ BEGIN
     IF current_setting('server_encoding') <> 'UTF8' THEN
         RAISE EXCEPTION 'the database has the encoding %, which cannot store all texts',
             current_setting('server_encoding')
-            USING ERRCODE = 'feature_not_supported',
+            USING ERRCODE = 'PS034',
             HINT = 'Use one with UTF-8: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.';
     END IF;
     IF present IS NULL THEN
@@ -49,7 +49,7 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION '% belongs to role "%", and % would run code of that role',
             object, owner, current_user
-            USING ERRCODE = 'invalid_schema_definition',
+            USING ERRCODE = 'PS040',
             HINT = 'If that role is to own it, deploy as that role (PGOPTIONS=-crole=' || owner
                 || '), or grant it to this user; if not, drop the schema and deploy it again.';
     END IF;
@@ -59,7 +59,7 @@ BEGIN
     IF to_regclass('pgsimhash.pages') IS NOT NULL AND NOT recorded THEN
         RAISE EXCEPTION 'the schema % has tables but no recorded revision, like a copy '
             'without its rows', present::regnamespace
-            USING ERRCODE = 'object_not_in_prerequisite_state',
+            USING ERRCODE = 'PS041',
             HINT = 'Load the rows of all tables too (pg_dump --data-only --disable-triggers), or '
                 'drop the schema and deploy it again.';
     END IF;

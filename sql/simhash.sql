@@ -54,7 +54,7 @@ CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
 BEGIN
     IF digits !~ '^[a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246](===)?$' THEN
         RAISE EXCEPTION '"%" is not base32 of eight bytes', digits
-            USING ERRCODE = 'invalid_text_representation',
+            USING ERRCODE = 'PS012',
             HINT = 'Write 13 digits of a-z and 2-7, the last one of acegikmoqsuwy246.';
     END IF;
     RETURN (
@@ -103,7 +103,7 @@ BEGIN
         )
     THEN
         RAISE EXCEPTION 'each feature must have a finite weight of 0 or more'
-            USING ERRCODE = 'invalid_parameter_value',
+            USING ERRCODE = 'PS010',
             HINT = 'Give two arrays of one length, or the features alone, each with weight 1.';
     ELSIF array_position(features, NULL) IS NOT NULL
         OR NOT EXISTS (
@@ -112,7 +112,7 @@ BEGIN
         )
     THEN
         RAISE EXCEPTION 'a simhash needs a feature with a weight above 0, and no NULL'
-            USING ERRCODE = 'invalid_parameter_value',
+            USING ERRCODE = 'PS010',
             HINT = 'Give the 64-bit hashes of the features as an array.';
     END IF;
     SELECT bit_or(CASE WHEN v.vote > 0 THEN 1::bigint << v.bit ELSE 0 END) INTO made

@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     IF EXISTS (SELECT FROM unnest(simhashes) AS u WHERE u IS NULL) THEN
         RAISE EXCEPTION 'a simhash is NULL'
-            USING ERRCODE = 'null_value_not_allowed', HINT = 'Omit it.';
+            USING ERRCODE = 'PS012', HINT = 'Omit it.';
     END IF;
     added := pgsimhash._put_simhashes(wanted, simhashes, true);
     PERFORM pgsimhash._advance_epoch(wanted);

@@ -1,8 +1,10 @@
-"""A check of errors by their reasons."""
+"""Checks of errors by their reasons."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+import psycopg
 
 from pgsimhash.errors import PgsimhashError
 
@@ -10,3 +12,8 @@ from pgsimhash.errors import PgsimhashError
 def because(reason: str) -> Callable[[PgsimhashError], bool]:
     """Return the check for pytest.raises."""
     return lambda error: error.reason == reason
+
+
+def sqlstate(state: str) -> Callable[[psycopg.Error], bool]:
+    """Return the check for pytest.raises, of errors in SQL."""
+    return lambda error: error.sqlstate == state

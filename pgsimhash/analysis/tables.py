@@ -12,8 +12,8 @@ from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.db.copy import copy_binary
 from pgsimhash.db.pinned import callers_names
+from pgsimhash.db.refusals import first_line
 from pgsimhash.db.statements import query
-from pgsimhash.db.translation import first_line
 from pgsimhash.errors import StoreError
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.runtime.progress import no_progress

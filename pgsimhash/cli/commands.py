@@ -71,6 +71,7 @@ __all__ = ["commands"]
 _WRONG_VALUES = frozenset(
     {
         "contrary_mark",
+        "invalid_argument",
         "invalid_file",
         "invalid_simhash",
         "invalid_distance",
@@ -79,7 +80,6 @@ _WRONG_VALUES = frozenset(
         "invalid_schema",
         "no_expiry",
         "other_reader",
-        "same_url",
         "unknown_linkage",
         "unknown_revision",
         "unknown_rule",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         schema_revision,
     )
     from pgsimhash.db.pinned import pinned
-    from pgsimhash.db.translation import translated_errors
+    from pgsimhash.db.refusals import translated_errors
     from pgsimhash.store.collection import (
         Collection,
         collection_names,

@@ -19,8 +19,8 @@ from pgsimhash.db.awaiting import await_, awaited
 from pgsimhash.db.connection import open_deployed
 from pgsimhash.db.opening import Sources, as_dsn, chosen_source, is_dsn
 from pgsimhash.db.pinned import is_pinned, note_pinned, pin_statement
+from pgsimhash.db.refusals import no_connection
 from pgsimhash.db.sources import CallerSource, ConnectionSource, DsnSource, Mode, PoolSource
-from pgsimhash.db.translation import no_connection
 from pgsimhash.errors import ArgumentError
 
 

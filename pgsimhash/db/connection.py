@@ -13,9 +13,9 @@ from psycopg import conninfo, pq
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.db.pinned import pin_session, pinned
+from pgsimhash.db.refusals import first_line, no_connection, translated_errors
 from pgsimhash.db.schema_names import SCHEMA, bound_to_schema, configured_schema, schema_of
 from pgsimhash.db.statements import query
-from pgsimhash.db.translation import first_line, no_connection, translated_errors
 from pgsimhash.embedded import server
 from pgsimhash.errors import NoServerError, SchemaError, StoreError, install_command
 from pgsimhash.log import tell_of_waits

@@ -24,10 +24,17 @@ from sqlalchemy.pool import NullPool
 
 from pgsimhash.db.connection import check_schema, open_connection
 from pgsimhash.db.pinned import pin_statement, pinned, unpin_statement
+from pgsimhash.db.refusals import raised_by_schema, server_words, translated_errors
 from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema
 from pgsimhash.db.statements import query, read_sql, split_statements
-from pgsimhash.db.translation import server_words, translated_errors
-from pgsimhash.errors import ArgumentError, NoServerError, SchemaError, StoreError, install_command
+from pgsimhash.errors import (
+    ArgumentError,
+    NoServerError,
+    PgsimhashError,
+    SchemaError,
+    StoreError,
+    install_command,
+)
 from pgsimhash.log import logger
 
 VERSION_TABLE: Final = "alembic_version"
@@ -35,8 +42,6 @@ VERSION_TABLE: Final = "alembic_version"
 MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
 """The advisory lock of migrations, so that only one runs at a time."""
 
-_INVALID_SCHEMA_DEFINITION: Final = "42P15"
-_WRONG_STATE: Final = "55000"
 _IN_FAILED_TRANSACTION: Final = "25P02"
 _READ_ONLY: Final = "25006"
 _NOT_PERMITTED: Final = "42501"
@@ -147,15 +152,14 @@ def refusals_translated() -> Iterator[None]:
         raise _refusal(error) from error
 
 
-def _refusal(error: DBAPIError) -> StoreError:
+def _refusal(error: DBAPIError) -> PgsimhashError:
     original = error.orig
     # A project may use another driver than psycopg 3.
     state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
     words = server_words(original) if isinstance(original, psycopg.Error) else str(original).strip()
-    if state == _INVALID_SCHEMA_DEFINITION:
-        return SchemaError("other_owner", words)
-    if state == _WRONG_STATE:
-        return SchemaError("unversioned", words)
+    own = raised_by_schema(state or "", words)
+    if own is not None:
+        return own
     if state == _IN_FAILED_TRANSACTION:
         return StoreError(
             "failed_transaction",
@@ -257,10 +261,7 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
     with pinned(open_connection(dsn)) as connection, bound_to_schema(connection, schema):
         check_schema(connection)
         with translated_errors(connection), connection.cursor(row_factory=scalar_row) as cursor:
-            try:
-                rows = cursor.execute(query("create_roles", connection), {"prefix": prefix})
-            except psycopg.errors.InvalidParameterValue as error:
-                raise ArgumentError("invalid_role", server_words(error)) from error
+            rows = cursor.execute(query("create_roles", connection), {"prefix": prefix})
             return list(rows.fetchone() or [])
 
 

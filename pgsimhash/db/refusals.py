@@ -1,15 +1,228 @@
-"""Translate errors of pools and SQLAlchemy to errors of this package."""
+"""Translate errors of PostgreSQL, psycopg, pools and SQLAlchemy to errors that name the fix.
+
+Functions of the schema raise SQLSTATEs of class PS, which PostgreSQL does not use. So an error of
+a trigger or constraint of yours is never mistaken for one of the package.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import psycopg
 
-from pgsimhash.db.translation import no_connection
-from pgsimhash.errors import NoServerError, StoreError
+from pgsimhash.db.schema_names import schema_of
+from pgsimhash.errors import (
+    ArgumentError,
+    CollectionError,
+    NoServerError,
+    NotFoundError,
+    PgsimhashError,
+    SchemaError,
+    StoreError,
+)
+
+
+class MovedCollectionError(StoreError):
+    """The name belongs to another collection now. The package repeats the call."""
+
+
+RAISED: Final[dict[str, tuple[type[PgsimhashError], str]]] = {
+    "PS001": (CollectionError, "unknown"),
+    "PS002": (CollectionError, "being_built"),
+    "PS003": (MovedCollectionError, "moved"),
+    "PS004": (CollectionError, "cannot_rename"),
+    "PS010": (ArgumentError, "invalid_argument"),
+    "PS011": (ArgumentError, "invalid_distance"),
+    "PS012": (ArgumentError, "invalid_simhash"),
+    "PS013": (ArgumentError, "invalid_policy"),
+    "PS014": (ArgumentError, "no_expiry"),
+    "PS015": (ArgumentError, "contrary_mark"),
+    "PS020": (NotFoundError, "unknown_page"),
+    "PS030": (StoreError, "wrong_isolation"),
+    "PS031": (StoreError, "hidden_rows"),
+    "PS032": (StoreError, "locked"),
+    "PS033": (StoreError, "worker_node"),
+    "PS034": (StoreError, "wrong_encoding"),
+    "PS035": (StoreError, "not_migrated"),
+    "PS040": (SchemaError, "other_owner"),
+    "PS041": (SchemaError, "unversioned"),
+}
+"""The errors that functions of the schema raise; docs/sql.md lists them too."""
+
+WAITING: Final = "PS032"
+"""The SQLSTATE of the errors and warnings about a wait for a lock."""
+
+
+class _Refusal(NamedTuple):
+    code: str
+    problem: str
+    fix: str
+
+
+_AGAIN: Final = "committed work stays, run again to continue"
+_UNFINISHED: Final = _Refusal("gave_up", "the database gave up", _AGAIN)
+_UNPREPARED: Final = _Refusal(
+    "mixed_statements",
+    "a pooler mixes up prepared statements",
+    "let it pool sessions, or support prepared statements (PgBouncer: max_prepared_statements), "
+    "or use connect(prepare=False); set prepare_threshold=None on your own connection",
+)
+_UNSUPPORTED: Final = _Refusal(
+    "gave_up",
+    "the database gave up",
+    "if the connection is in a pipeline() block, leave that first",
+)
+_INVALID: Final = _Refusal(
+    "invalid_value",
+    "the database cannot store a value",
+    "use text in valid UTF-8 without NUL, and smaller numbers",
+)
+_OTHER: Final = _Refusal(
+    "refused",
+    "the database refuses a statement",
+    "if a trigger or constraint of yours raised it, correct that; committed work stays",
+)
+
+_REFUSALS: Final = {
+    "55P03": _Refusal("locked", "the database gave up waiting", _AGAIN),
+    "57014": _Refusal(
+        "gave_up",
+        "the database gave up",
+        "raise statement_timeout if that caused it, or use smaller batches; " + _AGAIN,
+    ),
+    "40P01": _Refusal(
+        "gave_up",
+        "the database gave up",
+        "in each transaction ingest first, before you write your own rows; " + _AGAIN,
+    ),
+    "42501": _Refusal(
+        "not_permitted",
+        "the database refuses",
+        "grant the user one of the roles that `pgsimhash migrate --roles` creates for the schema "
+        "{schema}: reader, writer, or owner, which alone can create the tables of other layouts",
+    ),
+    "25P02": _Refusal(
+        "failed_transaction",
+        "the connection's transaction has failed",
+        "end it first: connection.rollback(), or leave its transaction() block",
+    ),
+    "25006": _Refusal(
+        "read_only",
+        "the database is read-only",
+        "connect to the primary server, or only read: lookups, decide, pairs, clusters, reports, "
+        "check, status",
+    ),
+    "26000": _UNPREPARED,
+    "42P05": _UNPREPARED,
+    "08": _UNFINISHED,
+    "0A": _UNSUPPORTED,
+    "22": _INVALID,
+    "40": _UNFINISHED,
+    "53": _UNFINISHED,
+    "54": _UNFINISHED,
+    "57": _UNFINISHED,
+    "58": _UNFINISHED,
+    "XX": _UNFINISHED,
+}
+"""What PostgreSQL's errors mean, by SQLSTATE or its class."""
+
+_DISCONNECTED: Final = {"25P03", "25P04"}
+"""Timeouts of transactions, which end the connection."""
+
+_OF_PSYCOPG: Final = (
+    (psycopg.NotSupportedError, _UNSUPPORTED),
+    (psycopg.DataError, _INVALID),
+    # Lost connections; and psycopg raises InternalError if a server crashes during a COMMIT.
+    ((psycopg.OperationalError, psycopg.InternalError), _UNFINISHED),
+)
+"""The same for errors that psycopg raises itself."""
+
+
+@contextmanager
+def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Translate errors of the server and of psycopg inside the block to this package's errors.
+
+    Raises:
+        PgsimhashError: see :data:`RAISED` for those of the schema's functions. Others are a
+            StoreError, or a NoServerError if the connection was lost.
+    """
+    try:
+        yield
+    except psycopg.Error as error:
+        raise _translated(connection, error) from error
+    except UnicodeEncodeError as error:
+        raise _refused(_INVALID, first_line(error)) from error
+
+
+def _translated(connection: psycopg.Connection[Any], error: psycopg.Error) -> PgsimhashError:
+    state = error.sqlstate or ""
+    own = raised_by_schema(state, server_words(error))
+    if own is not None:
+        return own
+    if connection.closed or state in _DISCONNECTED:
+        return NoServerError(
+            "connection_lost",
+            f"the connection to the database was lost: {str(error).strip()}; {_AGAIN}",
+        )
+    refusal = _REFUSALS.get(state) or _REFUSALS.get(state[:2])
+    if not state:
+        refusal = next((it for kind, it in _OF_PSYCOPG if isinstance(error, kind)), None)
+    if refusal is not None:
+        return _refused(refusal, first_line(error), schema_of(connection))
+    words = server_words(error) or first_line(error)
+    place = (error.diag.context or "").partition("\n")[0]
+    where = ", ".join(filter(None, (state and f"SQLSTATE {state}", place)))
+    return _refused(_OTHER, f"{words} ({where})" if where else words)
+
+
+def _refused(refusal: _Refusal, problem: str, schema: str = "") -> StoreError:
+    fix = refusal.fix.format(schema=schema)
+    return StoreError(refusal.code, f"{refusal.problem}: {problem}; {fix}")
+
+
+def raised_by_schema(state: str, words: str) -> PgsimhashError | None:
+    """Return the error for a SQLSTATE that functions of the schema raise, None for others."""
+    if state not in RAISED:
+        return None
+    kind, code = RAISED[state]
+    return kind(code, f"{words}; {_AGAIN}" if state == WAITING else words)
+
+
+def server_words(error: psycopg.Error) -> str:
+    """Return the server's message with its details and the fix, if it has one."""
+    said = error.diag
+    hint = (said.message_hint or "").rstrip(".")
+    if not hint.startswith("SELECT "):
+        hint = hint[:1].lower() + hint[1:]
+    detail = ", ".join((said.message_detail or "").splitlines())
+    return "; ".join(part for part in (said.message_primary, detail, hint) if part)
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the name of its class."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def no_connection(error: BaseException) -> NoServerError:
+    """Return the error for a failed connection, with the fix."""
+    problem = first_line(error)
+    if "authentication failed" in problem or "no password" in problem:
+        return NoServerError(
+            "login_refused",
+            f"the server refused the login: {problem}; check user and password in --dsn or "
+            f"PGSIMHASH_DSN",
+        )
+    if "does not exist" in problem:
+        return NoServerError(
+            "no_database", f"{problem}; create it, or name another in --dsn or PGSIMHASH_DSN"
+        )
+    return NoServerError(
+        "no_server",
+        f"no PostgreSQL server answers: {problem}; start it, or correct --dsn or PGSIMHASH_DSN "
+        "(without either, the embedded server is used)",
+    )
 
 
 @contextmanager

@@ -21,8 +21,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.db.pinned import pinned
-from pgsimhash.db.refusals import closed, refusal_of_pool
-from pgsimhash.db.translation import no_connection
+from pgsimhash.db.refusals import closed, no_connection, refusal_of_pool
 from pgsimhash.errors import NoServerError, StoreError
 
 if TYPE_CHECKING:

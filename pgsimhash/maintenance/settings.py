@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.db.statements import query
-from pgsimhash.db.translation import server_words
-from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.marks import Mark
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
@@ -58,16 +56,10 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
     Raises:
         CollectionError: the new name is empty or taken or, with ``swap``, does not exist.
     """
-    try:
-        with store.session.writing() as (connection, collection):
-            names = {"old": collection.name, "new": name, "swap": swap}
-            connection.execute(query("rename_collection", connection), names)
-            store.session.collection = dataclasses.replace(collection, name=name)
-    except (
-        psycopg.errors.UniqueViolation,
-        psycopg.errors.InvalidParameterValue,
-    ) as error:
-        raise CollectionError("cannot_rename", server_words(error)) from error
+    with store.session.writing() as (connection, collection):
+        names = {"old": collection.name, "new": name, "swap": swap}
+        connection.execute(query("rename_collection", connection), names)
+        store.session.collection = dataclasses.replace(collection, name=name)
 
 
 def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
@@ -92,15 +84,12 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
         "pattern": pattern,
         **{name: getattr(settings, name) for name in SETTINGS},
     }
-    try:
-        with (
-            store.session.writing() as (connection, _),
-            connection.cursor(row_factory=class_row(Policy), binary=True) as cursor,
-        ):
-            policy: Policy
-            (policy,) = cursor.execute(query("set_policy", connection), parameters)
-    except (psycopg.errors.InvalidParameterValue, psycopg.errors.CheckViolation) as error:
-        raise ArgumentError("invalid_policy", server_words(error)) from error
+    with (
+        store.session.writing() as (connection, _),
+        connection.cursor(row_factory=class_row(Policy), binary=True) as cursor,
+    ):
+        policy: Policy
+        (policy,) = cursor.execute(query("set_policy", connection), parameters)
     return policy
 
 
@@ -111,15 +100,11 @@ def remove_policy(store: Store, pattern: str) -> bool:
         ArgumentError: the pattern is invalid.
     """
     parameters = {"collection": store.collection, "pattern": pattern}
-    try:
-        with (
-            store.session.writing() as (connection, _),
-            connection.cursor(row_factory=scalar_row) as cursor,
-        ):
-            removed = cursor.execute(query("remove_policy", connection), parameters).fetchone()
-    except psycopg.errors.InvalidParameterValue as error:
-        raise ArgumentError("invalid_policy", server_words(error)) from error
-    return bool(removed)
+    with (
+        store.session.writing() as (connection, _),
+        connection.cursor(row_factory=scalar_row) as cursor,
+    ):
+        return bool(cursor.execute(query("remove_policy", connection), parameters).fetchone())
 
 
 def policies(store: Store) -> list[Policy]:
@@ -163,16 +148,9 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
         NotFoundError: one of the URLs is unknown.
         ArgumentError: the URLs are equal, or the mark contradicts other marks.
     """
-    try:
-        with store.session.writing() as (connection, collection):
-            parameters = {**_two(collection, a, b), "same": same}
-            connection.execute(query("mark", connection), parameters)
-    except psycopg.errors.NoDataFound as error:
-        raise NotFoundError("unknown_page", server_words(error)) from error
-    except psycopg.errors.InvalidParameterValue as error:
-        raise ArgumentError("same_url", server_words(error)) from error
-    except psycopg.errors.IntegrityConstraintViolation as error:
-        raise ArgumentError("contrary_mark", server_words(error)) from error
+    with store.session.writing() as (connection, collection):
+        parameters = {**_two(collection, a, b), "same": same}
+        connection.execute(query("mark", connection), parameters)
 
 
 def unmark(store: Store, a: str, b: str) -> bool:

@@ -10,12 +10,12 @@ import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash import schemes
+from pgsimhash.db.refusals import MovedCollectionError
 from pgsimhash.db.statements import query
 from pgsimhash.errors import (
     ArgumentError,
     CollectionError,
     PageError,
-    StoreError,
     check_type,
     install_command,
 )
@@ -53,10 +53,6 @@ class Collection:
             return normalized_url(url)
         except PageError:
             return url
-
-
-class MovedCollectionError(StoreError):
-    """The collection's name belongs to another collection now; nothing was done."""
 
 
 def open_collection(
@@ -261,9 +257,8 @@ def lock_collections(
     ``loaders`` also locks out callers that add standalone simhashes.
 
     Raises:
-        InvalidTransactionState: the isolation level is not READ COMMITTED; see
-            :func:`pgsimhash.db.translation.translated_errors`.
-        LockNotAvailable: a lock was not available within ``lock_timeout``.
+        psycopg.Error: the isolation level is not READ COMMITTED, or a lock was not available
+            within ``lock_timeout``; see :func:`pgsimhash.db.refusals.translated_errors`.
     """
     ids = [collection.collection_id for collection in collections]
     connection.execute(

@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Final
 
-import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.db.statements import query
-from pgsimhash.db.translation import server_words
-from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import Deletion
 from pgsimhash.store.session import Session
 
@@ -63,15 +60,12 @@ def _expire_batches(session: Session, older_than: timedelta | None) -> Iterator[
     after_page: int | None = 0
     while after_page is not None:
         parameters = {"older_than": older_than, "after_page": after_page, "batch": BATCH}
-        try:
-            with (
-                session.writing() as (connection, collection),
-                connection.cursor(row_factory=tuple_row) as cursor,
-            ):
-                scope = {"collection": collection.name, **parameters}
-                ((after_page, *went),) = cursor.execute(query("expire_batch", connection), scope)
-        except psycopg.errors.InvalidParameterValue as error:
-            raise ArgumentError("no_expiry", server_words(error)) from error
+        with (
+            session.writing() as (connection, collection),
+            connection.cursor(row_factory=tuple_row) as cursor,
+        ):
+            scope = {"collection": collection.name, **parameters}
+            ((after_page, *went),) = cursor.execute(query("expire_batch", connection), scope)
         yield Deletion(*went)
 
 

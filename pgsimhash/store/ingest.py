@@ -8,13 +8,14 @@ from typing import Any
 
 import psycopg
 
+from pgsimhash.db.refusals import MovedCollectionError
 from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError, check_type
 from pgsimhash.log import logger
 from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
 from pgsimhash.pages.policies import Rules
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
-from pgsimhash.store.collection import Collection, MovedCollectionError, lock_collections
+from pgsimhash.store.collection import Collection, lock_collections
 from pgsimhash.store.events import Observation
 from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
 from pgsimhash.store.retries import again

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,12 +11,10 @@ from numpy.typing import NDArray
 from psycopg.rows import tuple_row
 
 from pgsimhash.db.statements import query
-from pgsimhash.db.translation import server_words
-from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import near_pairs, to_bigint
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.records import PageRecord
-from pgsimhash.store.collection import Collection, MovedCollectionError
+from pgsimhash.store.collection import Collection
 from pgsimhash.store.memory import Memory
 
 _ROOM: Final = 1 << 16
@@ -38,22 +35,6 @@ class Near(NamedTuple):
     newest_pages: list[int] | None = None
     batch_to: str | None = None
     batch_simhashes: str | None = None
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Translate the errors that the statements of a batch raise.
-
-    Raises:
-        ArgumentError: a layout does not support the distance.
-        MovedCollectionError: the name belongs to another collection now.
-    """
-    try:
-        yield
-    except psycopg.errors.InvalidParameterValue as error:
-        raise ArgumentError("invalid_distance", server_words(error)) from error
-    except psycopg.errors.ObjectNotInPrerequisiteState as error:
-        raise MovedCollectionError("moved", server_words(error)) from error
 
 
 def nearby(
@@ -90,7 +71,7 @@ def locked(
 ) -> Near:
     """Lock the compared collections, and return all simhashes near the records."""
     scope = {"collection": collection.name, "collection_id": collection.collection_id}
-    with connection.cursor(row_factory=tuple_row) as cursor, refusals():
+    with connection.cursor(row_factory=tuple_row) as cursor:
         if near.near_to is None:
             parameters = {
                 "simhashes": [to_bigint(record.simhash) for record in records],

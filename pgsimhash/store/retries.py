@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from psycopg import errors
 
+from pgsimhash.db.refusals import MovedCollectionError
 from pgsimhash.errors import ArgumentError, NoServerError, PgsimhashError, check_type
 from pgsimhash.log import logger
-from pgsimhash.store.collection import MovedCollectionError
 from pgsimhash.store.events import Observation
 
 if TYPE_CHECKING:

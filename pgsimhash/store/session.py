@@ -14,10 +14,10 @@ from psycopg.pq import TransactionStatus
 
 from pgsimhash.db.connection import check_settings
 from pgsimhash.db.pinned import execute_alone
+from pgsimhash.db.refusals import translated_errors
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.sources import ConnectionSource
 from pgsimhash.db.statements import query
-from pgsimhash.db.translation import translated_errors
 from pgsimhash.errors import (
     ArgumentError,
     CollectionError,

@@ -20,7 +20,7 @@ from pgsimhash.pages.urls import same_site
 from pgsimhash.store.arrays import as_columns
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.memory import NO_MEMORY, Memory
-from pgsimhash.store.near import Near, locked, nearby, refusals
+from pgsimhash.store.near import Near, locked, nearby
 from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.runs import Run
 
@@ -176,7 +176,7 @@ def decide(
         **near._asdict(),
         **columns,
     }
-    with connection.cursor(row_factory=tuple_row) as cursor, refusals():
+    with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("add_batch", connection), parameters).fetchall()
     if not rows:
         raise StalePoliciesError

@@ -13,7 +13,7 @@ import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.db.connection import open_connection
 from pgsimhash.db.copy import copy_binary
-from pgsimhash.db.translation import translated_errors
+from pgsimhash.db.refusals import translated_errors
 from pgsimhash.errors import ArgumentError, NoServerError
 from pgsimhash.search.clusters import ClusterPage
 

@@ -53,7 +53,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_an_argument_of_a_wrong_type_is_refused(store: Store, call: Callable[[Any], Any]) -> None:
-    with pytest.raises(ArgumentError, match=SAID, check=because("invalid_type")):
+    with pytest.raises(ArgumentError, match=SAID, check=because("invalid_argument")):
         call(store)
 
 
@@ -72,7 +72,7 @@ def test_an_argument_of_a_wrong_type_is_refused(store: Store, call: Callable[[An
     ids=lambda options: next(iter(options)),
 )
 def test_an_option_of_connect_of_a_wrong_type_is_refused(dsn: str, options: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=SAID, check=because("invalid_type")):
+    with pytest.raises(ArgumentError, match=SAID, check=because("invalid_argument")):
         connect(dsn, **options)
 
 
@@ -83,7 +83,7 @@ def test_the_asynchronous_store_refuses_the_same(dsn: str) -> None:
                 pass
 
     for method, wrong in [("ingest_many", [A]), ("ingest_many", {A: "<p>"}), ("add_many", {A: 5})]:
-        with pytest.raises(ArgumentError, check=because("invalid_type")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             asyncio.run(use(method, wrong))
 
 

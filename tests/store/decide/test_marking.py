@@ -8,6 +8,7 @@ import pytest
 from pgsimhash import Store, maintenance
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.search.clusters import Linkage
+from tests.refusals import sqlstate
 from tests.store.test_store import FAR
 
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
@@ -134,5 +135,5 @@ def test_marks_can_be_set_in_sql(store: Store, dsn: str) -> None:
         assert [mark.same for mark in maintenance.marks(store)] == [False]
         rows = connection.execute("SELECT pgsimhash.unmark('default', %s, %s)", [A, B]).fetchall()
         assert rows == [(True,)]
-        with pytest.raises(psycopg.errors.UndefinedObject, match="does not exist"):
+        with pytest.raises(psycopg.Error, check=sqlstate("PS001"), match="does not exist"):
             connection.execute("SELECT pgsimhash.mark('nothing', %s, %s, false)", [A, B])

@@ -19,7 +19,7 @@ from pgsimhash.store import ingest
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.policies import Said, said_about
 from tests.conftest import database_examples
-from tests.refusals import because
+from tests.refusals import because, sqlstate
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 HTML = page(*ARTICLE)
@@ -337,7 +337,7 @@ class TestExpiry:
     def test_the_procedure_names_an_unknown_collection(self, store: Store, dsn: str) -> None:
         with (
             psycopg.connect(dsn, autocommit=True) as connection,
-            pytest.raises(psycopg.errors.UndefinedObject, match='"nowhere" does not exist'),
+            pytest.raises(psycopg.Error, check=sqlstate("PS001"), match='"nowhere" does not exist'),
         ):
             connection.execute("CALL pgsimhash.expire('nowhere')")
 
@@ -355,7 +355,7 @@ class TestExpiry:
             store.expire()
 
     def test_an_unknown_collection_is_named(self, connection: psycopg.Connection) -> None:
-        with pytest.raises(psycopg.errors.UndefinedObject, match='"nope" does not exist'):
+        with pytest.raises(psycopg.Error, check=sqlstate("PS001"), match='"nope" does not exist'):
             connection.execute("SELECT * FROM pgsimhash._expire_batch('nope', NULL, 0, 10)")
 
 
@@ -398,7 +398,7 @@ class TestRefusals:
             maintenance.set_policy(store, "*", PolicySettings(distance=7))
             with (
                 psycopg.connect(dsn) as connection,
-                pytest.raises(psycopg.errors.CheckViolation, match="supports up to 7"),
+                pytest.raises(psycopg.Error, check=sqlstate("PS013"), match="supports up to 7"),
             ):
                 connection.execute("SELECT pgsimhash.set_policy('two', '*', distance => 8)")
             with psycopg.connect(dsn) as connection:

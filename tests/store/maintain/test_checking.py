@@ -15,6 +15,7 @@ from pgsimhash.maintenance import checking
 from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import ROOT
 from tests.manual import text_of
+from tests.refusals import sqlstate
 from tests.store.content import simhash_rows
 
 PAGES = sorted((ROOT / "examples" / "pages").glob("*.html"))
@@ -155,7 +156,7 @@ def test_nothing_is_written_without_repair(dsn: str) -> None:
 
 
 def test_an_invalid_slice_is_refused(connection: psycopg.Connection) -> None:
-    with pytest.raises(psycopg.errors.InvalidParameterValue, match="there is no slice 3 of 3"):
+    with pytest.raises(psycopg.Error, check=sqlstate("PS010"), match="there is no slice 3 of 3"):
         connection.execute(
             "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('default', 'x');"
             "SELECT pgsimhash.check_collection('default', false, 3, 3)"

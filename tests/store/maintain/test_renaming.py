@@ -15,6 +15,7 @@ import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import wait_for_a_lock
+from tests.refusals import sqlstate
 from tests.store.content import content
 
 A, B = "https://a.example/", "https://b.example/"
@@ -113,7 +114,7 @@ def test_invalid_new_names_are_refused(dsn: str, store: Store) -> None:
     with pytest.raises(pgsimhash.CollectionError, match="is empty; give one"):
         maintenance.rename(store, "")
     assert store.collection == "default"
-    with psycopg.connect(dsn) as connection, pytest.raises(psycopg.errors.UndefinedObject):
+    with psycopg.connect(dsn) as connection, pytest.raises(psycopg.Error, check=sqlstate("PS001")):
         connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'here')")
 
 

@@ -43,6 +43,7 @@ from pgsimhash.store.lookups import find_each
 from pgsimhash.store.runs import Run, is_stored
 from pgsimhash.testing import fresh_database
 from tests.pooler import PROGRAM, REQUIRED, pooler
+from tests.refusals import sqlstate
 from tests.roles import dropped_afterwards
 from tests.store.content import rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
@@ -560,7 +561,7 @@ class TestForeignSchemas:
             migrate.upgrade(foreign_dsn)
         with (
             psycopg.connect(foreign_dsn) as connection,
-            pytest.raises(psycopg.errors.InvalidSchemaDefinition, match=second_role),
+            pytest.raises(psycopg.Error, check=sqlstate("PS040"), match=second_role),
         ):
             connection.execute(migrate.upgrade_sql())
 

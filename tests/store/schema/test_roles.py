@@ -250,7 +250,9 @@ class TestTenants:
                 connection.execute("SELECT FROM pgsimhash.pages")
 
     def test_a_name_that_is_too_long(self, dsn: str) -> None:
-        with pytest.raises(ArgumentError, match="up to 56 bytes", check=because("invalid_role")):
+        with pytest.raises(
+            ArgumentError, match="up to 56 bytes", check=because("invalid_argument")
+        ):
             migrate.create_roles(dsn, "x" * 57)
 
 

@@ -15,6 +15,7 @@ from pgsimhash import PgsimhashError, Store, connect, maintenance
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import database_examples
+from tests.refusals import sqlstate
 
 A, B = "https://a.example/", "https://b.example/"
 URLS = [f"https://{host}.example/{number}" for host in ("a", "b", "www.a") for number in range(2)]
@@ -282,5 +283,5 @@ def test_a_simhash_made_in_sql_is_the_one_of_python(
 def test_values_without_a_simhash_are_refused(
     connection: psycopg.Connection, arguments: LiteralString
 ) -> None:
-    with pytest.raises(psycopg.errors.InvalidParameterValue):
+    with pytest.raises(psycopg.Error, check=sqlstate("PS010")):
         connection.execute(f"SELECT pgsimhash.simhash({arguments})")

@@ -1,0 +1,83 @@
+"""Errors of the schema's functions have SQLSTATEs of their own; others quote the server."""
+
+from __future__ import annotations
+
+import re
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from pgsimhash import Store, connect
+from pgsimhash.db.refusals import RAISED
+from pgsimhash.errors import StoreError
+from tests.conftest import ROOT
+from tests.refusals import because
+
+URL = "https://a.example/"
+
+
+def raise_in_trigger(dsn: str, sqlstate: str) -> None:
+    """Let each INSERT into pages raise an error, as a user's trigger may."""
+    statement = sql.SQL(
+        "CREATE FUNCTION guard() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "RAISE EXCEPTION 'no flights today' USING ERRCODE = {}; END $$; "
+        "CREATE TRIGGER guard BEFORE INSERT ON pgsimhash.pages "
+        "FOR EACH ROW EXECUTE FUNCTION guard()"
+    )
+    with psycopg.connect(dsn) as connection:
+        connection.execute(statement.format(sql.Literal(sqlstate)))
+
+
+@pytest.mark.one_server("Citus has no triggers on distributed tables")
+@pytest.mark.parametrize(
+    "sqlstate",
+    ["P0001", "P0002", "42704", "55000", "55006", "22023", "23503", "23514", "25000", "02000"],
+)
+def test_an_error_of_a_users_trigger_is_quoted(store: Store, dsn: str, sqlstate: str) -> None:
+    raise_in_trigger(dsn, sqlstate)
+    for write in (
+        lambda: store.add(URL, 5),
+        lambda: list(store.add_many([(URL, 5)])),
+        lambda: list(store.ingest_many([(URL, "<p>" + "one two three " * 20)])),
+    ):
+        with pytest.raises(StoreError, match="no flights today") as raised:
+            write()
+        assert type(raised.value) is StoreError
+        assert raised.value.reason in {"refused", "invalid_value", "gave_up"}
+    if raised.value.reason == "refused":
+        assert re.search(rf"SQLSTATE {sqlstate}, PL/pgSQL function .*guard\(\)", str(raised.value))
+
+
+def test_a_constraint_of_a_user_is_quoted(store: Store, dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute(
+            "ALTER TABLE pgsimhash.pages ADD CONSTRAINT no_a CHECK (url !~ 'a.example')"
+        )
+    with pytest.raises(StoreError, match=r'constraint "no_a".*23514', check=because("refused")):
+        store.add(URL, 5)
+
+
+def test_the_schema_raises_no_other_sqlstates_and_the_manual_lists_them() -> None:
+    raised = set()
+    for path in (ROOT / "sql").rglob("*.sql"):
+        text = path.read_text(encoding="utf-8")
+        states = re.findall(r"ERRCODE = '(\w+)'", text)
+        assert len(states) == len(re.findall(r"RAISE (?:EXCEPTION|WARNING)", text)), path
+        raised.update(states)
+    assert raised == set(RAISED)
+    page = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(PS\w{3})` \| .+ \| `(\w+)`, `(\w+)` \|$", page, re.MULTILINE)
+    errors = {
+        state: ("StoreError" if kind.__name__.startswith("Moved") else kind.__name__, code)
+        for state, (kind, code) in RAISED.items()
+    }
+    assert {state: (kind, code) for state, kind, code in rows} == errors
+
+
+def test_a_function_of_the_schema_raises_the_error_of_its_sqlstate(dsn: str) -> None:
+    with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
+        store.add(URL, 5)
+        with pytest.raises(psycopg.ProgrammingError) as raised:
+            connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'x')")
+        assert raised.value.sqlstate == "PS001"
