@@ -24,6 +24,7 @@ CREATE FUNCTION pgsimhash.check_collection(
     SET enable_bitmapscan = off
     SET enable_hashjoin = off
     SET enable_mergejoin = off
+    SET enable_sort = off
     SET jit = off
     AS $$
 DECLARE
@@ -48,12 +49,17 @@ BEGIN
             - 1
     INTO first_page, last_page
     FROM (
-        SELECT min(p.page_id) AS lowest, max(p.page_id) AS highest
+        SELECT least(p.lowest, s.lowest) AS lowest, greatest(p.highest, s.highest) AS highest
         FROM (
-            SELECT p.page_id FROM pgsimhash.pages AS p WHERE p.collection_id = own_id
-            UNION ALL
-            SELECT s.page_id FROM pgsimhash.last_seen AS s WHERE s.collection_id = own_id
+            SELECT min(p.page_id) AS lowest, max(p.page_id) AS highest
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id
         ) AS p
+        CROSS JOIN (
+            SELECT min(s.page_id) AS lowest, max(s.page_id) AS highest
+            FROM pgsimhash.last_seen AS s
+            WHERE s.collection_id = own_id
+        ) AS s
     ) AS o;
     EXECUTE format(
         $query$
@@ -62,9 +68,14 @@ BEGIN
             -- A lookup misses the page.
             SELECT 'simhash_missing' AS reason, p.page_id, p.url, p.simhash,
                 'its simhash is added to %1$s' AS repair
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
-                AND NOT EXISTS (
+            FROM (
+                SELECT p.page_id, p.url, p.simhash
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+                ORDER BY p.collection_id, p.page_id
+                OFFSET 0
+            ) AS p
+            WHERE NOT EXISTS (
                     SELECT FROM pgsimhash.%1$I AS s
                     WHERE s.prefix_1 = pgsimhash.%2$I(p.simhash, 1, $1) AND s.simhash = p.simhash
                 )

@@ -550,6 +550,120 @@ $$;
 COMMENT ON FUNCTION pgsimhash._schema_bytes() IS
     'The bytes on disk of all tables of the schema, with their indexes.';
 
+-- The rows of a collection in a table, by the planner's statistics; NULL without any.
+CREATE FUNCTION pgsimhash._estimated_rows(relation regclass, own_id integer) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (
+        SELECT
+            f.share * c.reltuples / c.relpages
+                * pg_relation_size(c.oid) / current_setting('block_size')::integer
+        FROM pg_class AS c
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        JOIN pg_stats AS s ON s.schemaname = n.nspname AND s.tablename = c.relname
+        CROSS JOIN unnest(s.most_common_vals::text::integer[], s.most_common_freqs)
+            AS f (collection_id, share)
+        WHERE c.oid = relation AND c.reltuples > 0 AND c.relpages > 0
+            AND s.attname = 'collection_id' AND f.collection_id = own_id
+    );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._estimated_rows(regclass, integer) IS
+    'About how many rows a collection has in a table; NULL if that is unknown.';
+
+-- Up to 100,000 rows are counted. Of more, the planner's statistics say how many there are, and
+-- 10,000 pages from 500 places say which share of them are duplicates and which present versions.
+CREATE FUNCTION pgsimhash._count_collection(
+    own_id integer, OUT pages bigint, OUT urls bigint, OUT duplicates bigint,
+    OUT duplicate_bytes bigint, OUT simhashes bigint, OUT last_fetched timestamptz,
+    OUT estimated boolean
+)
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    SET jit = off
+    AS $$
+DECLARE
+    few constant integer := 100000;
+    own_table constant text := 'pgsimhash.simhashes' || pgsimhash._suffix_of(own_id);
+    first_page bigint;
+    last_page bigint;
+BEGIN
+    EXECUTE format(
+        'SELECT count(*) FROM (SELECT FROM %s AS s '
+        'WHERE s.prefix_1 >= $1::bigint << 40 AND s.prefix_1 < ($1 + 1)::bigint << 40 LIMIT $2) AS s',
+        own_table
+    ) INTO simhashes USING own_id, few + 1;
+    estimated := false;
+    IF simhashes > few THEN
+        simhashes := pgsimhash._estimated_rows(own_table::regclass, own_id);
+        estimated := simhashes IS NOT NULL;
+        IF NOT estimated THEN
+            simhashes := (
+                SELECT pgsimhash.count_simhashes(c.name)
+                FROM pgsimhash.collections AS c
+                WHERE c.collection_id = own_id
+            );
+        END IF;
+    END IF;
+    pages := (
+        SELECT count(*)
+        FROM (SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = own_id LIMIT few + 1) AS p
+    );
+    IF pages > few THEN
+        pages := pgsimhash._estimated_rows('pgsimhash.pages', own_id);
+    END IF;
+    IF pages > few THEN
+        estimated := true;
+        SELECT min(p.page_id), max(p.page_id) INTO first_page, last_page
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id;
+        SELECT
+            pages * avg(s.is_present::integer),
+            pages * avg((s.distance IS NOT NULL)::integer),
+            pages * avg(CASE WHEN s.distance IS NULL THEN 0 ELSE coalesce(s.html_bytes, 0) END)
+        INTO urls, duplicates, duplicate_bytes
+        FROM generate_series(0, 499) AS place
+        CROSS JOIN LATERAL (
+            SELECT p.distance, p.html_bytes, NOT EXISTS (
+                SELECT FROM pgsimhash.pages AS newer
+                WHERE newer.collection_id = own_id
+                    AND newer.url = p.url
+                    AND newer.page_id > p.page_id
+            ) AS is_present
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id
+                AND p.page_id >= first_page + (last_page - first_page) / 500 * place
+            ORDER BY p.collection_id, p.page_id
+            LIMIT 20
+        ) AS s;
+        last_fetched := (
+            SELECT max(n.fetched_at)
+            FROM (
+                SELECT p.fetched_at
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id
+                ORDER BY p.collection_id DESC, p.page_id DESC
+                LIMIT 1000
+            ) AS n
+        );
+    ELSE
+        SELECT
+            count(*), count(DISTINCT p.url), count(p.distance),
+            coalesce(sum(p.html_bytes) FILTER (WHERE p.distance IS NOT NULL), 0),
+            max(p.fetched_at)
+        INTO pages, urls, duplicates, duplicate_bytes, last_fetched
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._count_collection(integer) IS
+    'The counts of a collection, estimated if it is large.';
+
 -- Collections that are being built are copies, and do not count.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE

@@ -110,7 +110,8 @@ COMMENT ON FUNCTION pgsimhash._newest_pages(integer[]) IS
     'The newest page of each collection, 0 if it has none.';
 
 -- Page ids are assigned under the lock, so ids above the newest one are later. From here on nobody
--- else adds pages to the compared collections.
+-- else adds pages to the compared collections. The order requires the primary key, because a generic
+-- plan expects a third of the collection and would read the narrowest index from end to end.
 CREATE FUNCTION pgsimhash._lock_compared(
     collection text, own_id integer, compared integer[], INOUT newest_pages bigint[],
     OUT arrived bigint[]
@@ -120,6 +121,7 @@ CREATE FUNCTION pgsimhash._lock_compared(
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET enable_sort = off
     AS $$
 BEGIN
     PERFORM pgsimhash._lock_collections(compared);
@@ -134,6 +136,7 @@ BEGIN
             SELECT p.simhash
             FROM pgsimhash.pages AS p
             WHERE p.collection_id = c.collection_id AND p.page_id > coalesce(c.newest_page, 0)
+            ORDER BY p.collection_id, p.page_id
             OFFSET 0
         ) AS a
     );
@@ -164,10 +167,10 @@ BEGIN
                     SELECT p.page_id
                     FROM pgsimhash.pages AS p
                     WHERE p.collection_id = c.collection_id
-                        AND p.host = of_host
+                        AND p.host BETWEEN of_host AND of_host
                         AND p.distance IS NULL
                         AND p.page_id < before_page
-                    ORDER BY p.page_id DESC
+                    ORDER BY p.host DESC, p.page_id DESC
                     LIMIT window_size
                 ) AS n
                 ORDER BY n.page_id DESC

@@ -76,6 +76,11 @@ CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], st
 RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET enable_hashjoin = off
+    SET enable_mergejoin = off
+    SET jit = off
     AS $$
 DECLARE
     suffix constant text := pgsimhash._suffix_of(own_id);
@@ -87,8 +92,9 @@ BEGIN
         'USING unnest($2) AS o (simhash) '
         'WHERE s.prefix_1 = pgsimhash.%I(o.simhash, 1, $1) AND s.simhash = o.simhash '
         'AND CASE WHEN s.standalone THEN $3 ELSE true END '
-        'AND NOT EXISTS ('
-        'SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = $1 AND p.simhash = o.simhash)',
+        'AND (SELECT true FROM pgsimhash.pages AS p '
+        'WHERE p.collection_id = $1 AND p.simhash BETWEEN o.simhash AND o.simhash '
+        'ORDER BY p.simhash LIMIT 1) IS NULL',
         'simhashes' || suffix, 'prefix' || suffix
     ) USING own_id, simhashes, standalone;
     GET DIAGNOSTICS dropped = ROW_COUNT;
@@ -109,6 +115,12 @@ CREATE FUNCTION pgsimhash._delete_pages(
 )
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET enable_hashjoin = off
+    SET enable_mergejoin = off
+    SET enable_sort = off
+    SET jit = off
     AS $$
 DECLARE
     wanted constant integer := pgsimhash._lock_collection(collection, true);
@@ -130,8 +142,14 @@ BEGIN
     SELECT array_agg(t.url), array_agg(t.newest) INTO urls, newest
     FROM (
         SELECT p.url, max(p.page_id) AS newest
-        FROM pgsimhash.pages AS p
-        WHERE p.collection_id = wanted AND p.page_id = ANY (deleted)
+        FROM unnest(deleted) AS d (page_id)
+        CROSS JOIN LATERAL (
+            SELECT o.url, o.page_id
+            FROM pgsimhash.pages AS o
+            WHERE o.collection_id = wanted AND o.page_id BETWEEN d.page_id AND d.page_id
+            ORDER BY o.page_id
+            LIMIT 1
+        ) AS p
         GROUP BY p.url
     ) AS t;
     promoted := pgsimhash._drop_pages(wanted, deleted);

@@ -172,6 +172,8 @@ CREATE FUNCTION pgsimhash._near_pages(
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET enable_hashjoin = off
+    SET enable_mergejoin = off
     SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column

@@ -122,6 +122,9 @@ def status(collection: str | None, dsn: str | None) -> None:
     It counts versions ("pages"), URLs, simhashes and duplicates, with the share and bytes of the
     duplicates, and the time and age of the last write. "schema_bytes" is the size on disk of all
     collections together. `pgsimhash analyse report` adds clusters, distances, hosts and changes.
+
+    Of more than 100,000 pages or simhashes, the counts are "estimated", with two digits or more
+    that are right.
     """
     with database.checked_connection(dsn) as connection:
         if collection is not None:
@@ -142,16 +145,21 @@ def _table(collections: Iterable[CollectionStatus]) -> drawn.Table:
         "collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "last write"
     )
     for row in collections:
-        figures = (f"{figure:,}" for figure in (row.pages, row.urls, row.simhashes))
+        counts = row.pages, row.urls, row.simhashes, row.duplicates
+        figures = [_shown_count(count, row.estimated) for count in counts]
         share = "" if row.duplicate_percent is None else f" ({row.duplicate_percent:g} %)"
         table.add_row(
             row.collection,
             row.scheme,
-            *figures,
-            f"{row.duplicates:,}{share}",
+            *figures[:-1],
+            f"{figures[-1]}{share}",
             "-" if row.last_write_age is None else f"{_shown_age(row.last_write_age)} ago",
         )
     return table
+
+
+def _shown_count(count: int, estimated: bool) -> str:
+    return f"about {float(f'{count:.3g}'):,.0f}" if estimated else f"{count:,}"
 
 
 def _shown_age(age: timedelta) -> str:

@@ -240,7 +240,9 @@ class CollectionStatus:
     """The figures of one collection.
 
     ``pages`` counts versions, ``urls`` distinct URLs. ``duplicates`` are the versions that
-    duplicated a known page when they were added, ``duplicate_bytes`` the size of their HTML.
+    duplicated a known page when they were added, ``duplicate_bytes`` the size of their HTML. With
+    ``estimated``, which needs more than 100,000 pages or simhashes, these counts come from the
+    planner's statistics and 10,000 pages.
 
     ``schema_bytes`` is the size of all tables of the schema on disk, with their indexes.
     Collections share the tables, so it is the same for all of them.
@@ -260,6 +262,7 @@ class CollectionStatus:
     duplicates: int
     duplicate_bytes: int
     simhashes: int
+    estimated: bool
     schema_bytes: int
     last_write: datetime | None
     last_write_age: timedelta | None = field(compare=False)

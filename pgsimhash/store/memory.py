@@ -209,7 +209,11 @@ def _arrived(
 
     The epoch also depends on the server: a promoted standby may lack the last pages.
     """
-    scope = {"collection_id": collection.collection_id, "newest_page": newest}
+    scope = {
+        "collection_id": collection.collection_id,
+        "newest_page": newest,
+        "limit": None,
+    }
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         row = cursor.execute(query("arrived_simhashes", connection), scope).fetchone()
     assert row is not None, "what is selected without FROM is a row"

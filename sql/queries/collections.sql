@@ -76,7 +76,8 @@ SELECT
     p.urls,
     p.duplicates,
     p.duplicate_bytes,
-    s.simhashes,
+    p.simhashes,
+    p.estimated,
     b.schema_bytes,
     w.last_write,
     -- least() and greatest() ignore NULL.
@@ -84,18 +85,7 @@ SELECT
         WHEN w.last_write IS NOT NULL THEN greatest(pg_catalog.now() - w.last_write, interval '0')
     END AS last_write_age
 FROM pgsimhash.collections AS c
-CROSS JOIN LATERAL (SELECT pgsimhash.count_simhashes(c.name) AS simhashes) AS s
-CROSS JOIN LATERAL (
-    SELECT
-        pg_catalog.count(*) AS pages,
-        pg_catalog.count(DISTINCT url) AS urls,
-        pg_catalog.count(*) FILTER (WHERE distance IS NOT NULL) AS duplicates,
-        coalesce(pg_catalog.sum(html_bytes) FILTER (WHERE distance IS NOT NULL), 0)::bigint
-            AS duplicate_bytes,
-        pg_catalog.max(fetched_at) AS last_fetched
-    FROM pgsimhash.pages
-    WHERE collection_id = c.collection_id
-) AS p
+CROSS JOIN LATERAL pgsimhash._count_collection(c.collection_id) AS p
 CROSS JOIN pgsimhash._schema_bytes() AS b (schema_bytes)
 CROSS JOIN LATERAL (
     SELECT greatest(

@@ -56,7 +56,8 @@ FROM pgsimhash._lock_compared(
 
 -- arrived_simhashes --
 -- For a cache that is valid up to a page id: the cache epoch, the server, the newest page id, and
--- the simhashes added since.
+-- the simhashes added since. There is no limit, but generic plans allow for one, and so do not read
+-- all simhashes to sort those of later pages.
 SELECT
     (
         SELECT coalesce(pg_catalog.sum(l.epoch), 0)
@@ -70,7 +71,12 @@ SELECT
         WHERE p.collection_id = %(collection_id)s
     ),
     (
-        SELECT pg_catalog.string_agg(pg_catalog.int8send(p.simhash), '')
-        FROM pgsimhash.pages AS p
-        WHERE p.collection_id = %(collection_id)s AND p.page_id > %(newest_page)s
+        SELECT pg_catalog.string_agg(pg_catalog.int8send(n.simhash), '')
+        FROM (
+            SELECT p.simhash
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = %(collection_id)s AND p.page_id > %(newest_page)s
+            ORDER BY p.collection_id, p.page_id
+            LIMIT %(limit)s
+        ) AS n
     )

@@ -23,13 +23,16 @@ LIMIT %(batch)s
 -- By ids, from the end of the last batch, so that nothing is read twice.
 SELECT p.page_id
 FROM pgsimhash.runs AS r
-JOIN pgsimhash.pages AS p
-    ON p.collection_id = r.collection_id
-    AND p.page_id BETWEEN greatest(r.first_page, %(after_page)s + 1) AND r.last_page
-    AND p.run_id = r.run_id
+CROSS JOIN LATERAL (
+    SELECT o.page_id
+    FROM pgsimhash.pages AS o
+    WHERE o.collection_id = r.collection_id
+        AND o.page_id BETWEEN greatest(r.first_page, %(after_page)s + 1) AND r.last_page
+        AND o.run_id = r.run_id
+    ORDER BY o.collection_id, o.page_id
+    LIMIT %(batch)s
+) AS p
 WHERE r.run_id = %(run_id)s AND r.collection_id = %(collection_id)s
-ORDER BY p.page_id
-LIMIT %(batch)s
 
 -- delete_pages --
 SELECT pages, gone, reverted, promoted

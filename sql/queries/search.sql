@@ -2,7 +2,8 @@
 -- Every match with its first page, optionally of those on a host or since a time. A match
 -- beyond 5 bits must have a signature like the query's, if both have one.
 -- BETWEEN requires an order that only one index has: if many pages share a simhash, the
--- planner would choose another one.
+-- planner would choose another one. No index supports IS NOT DISTINCT FROM: the planner would read
+-- all pages of the host.
 SELECT m.simhash, m.distance, p.url, p.title
 FROM pgsimhash.near_duplicates(
     %(simhash)s::bigint, %(distance)s::integer,
@@ -14,7 +15,7 @@ LEFT JOIN LATERAL (
     FROM pgsimhash.pages
     WHERE collection_id = c.collection_id
         AND simhash BETWEEN m.simhash AND m.simhash
-        AND (%(host)s::text IS NULL OR host = %(host)s)
+        AND host IS NOT DISTINCT FROM coalesce(%(host)s::text, host)
         AND (%(since)s::timestamptz IS NULL OR fetched_at >= %(since)s)
         AND pgsimhash._verified(
             m.distance, signature_high, signature_low, %(signature_high)s::bigint, %(signature_low)s::bigint

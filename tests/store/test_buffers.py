@@ -1,0 +1,195 @@
+"""What one call reads in a large collection: as much as it needs, whatever the planner estimates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any, LiteralString
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from pgsimhash import Store, connect, maintenance
+from pgsimhash.hashing.bits import from_bigint
+from pgsimhash.pages.urls import host_of
+from pgsimhash.testing import fresh_database
+
+PAGES = 200_000
+
+FILL: LiteralString = """
+INSERT INTO pgsimhash.pages (
+    collection_id, url, simhash, fetched_at, title, features, html_bytes, html_digest, text_digest,
+    signature_high, signature_low, duplicate_of, distance
+)
+SELECT
+    1, 'https://www.site' || n %% 100 || '.example/a/section/page-' || n,
+    hashint8extended(n - (n %% 5 = 0)::integer, 1), now() - interval '1 hour' * (%(pages)s - n),
+    'The title of page ' || n, 300, 60000, decode(md5(n::text), 'hex'), hashint8extended(n, 2),
+    hashint8extended(n, 3), hashint8extended(n, 4), CASE n %% 5 WHEN 0 THEN n - 1 END,
+    CASE n %% 5 WHEN 0 THEN 0 END
+FROM generate_series(1, %(pages)s) AS n
+"""
+
+pytestmark = [pytest.mark.long, pytest.mark.one_server("it reads plans")]
+
+
+class Server:
+    """A connection that counts the buffers of its statements."""
+
+    def __init__(self, dsn: str, plans: str) -> None:
+        self.connection = psycopg.connect(dsn, autocommit=True)
+        self.connection.execute("LOAD 'auto_explain'")
+        for setting in ("log_analyze = on", "log_buffers = on", "log_format = json"):
+            self.connection.execute(f"SET auto_explain.{setting}".encode())
+        self.connection.execute("SET auto_explain.log_min_duration = 0")
+        self.connection.execute("SET client_min_messages = log")
+        self.connection.execute(f"SET plan_cache_mode = {plans}".encode())
+        self.connection.add_notice_handler(self._hear)
+        self._buffers = 0
+
+    def _hear(self, notice: psycopg.errors.Diagnostic) -> None:
+        text = notice.message_primary or ""
+        if "plan:" in text:
+            plan: dict[str, Any] = json.loads(text.partition("plan:")[2])["Plan"]
+            self._buffers += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+
+    def buffers(self, call: Callable[[int], object]) -> int:
+        """Return what the last of eight calls reads, with its plans and catalogue in memory."""
+        for number in range(8):
+            self._buffers = 0
+            call(number)
+        return self._buffers
+
+
+@pytest.fixture(scope="module")
+def filled(server_dsn: str, pgsimhash_template: str) -> Iterator[str]:
+    """The DSN of a database with many pages, vacuumed and analysed."""
+    with (
+        fresh_database(server_dsn, pgsimhash_template) as dsn,
+        psycopg.connect(dsn, autocommit=True) as connection,
+    ):
+        connect(connection).close()
+        # Indexes that are built afterwards take a third of the time.
+        made = connection.execute(
+            "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index "
+            "WHERE indrelid = 'pgsimhash.pages'::regclass AND NOT indisprimary"
+        ).fetchall()
+        for name, _ in made:
+            connection.execute(f"DROP INDEX {name}".encode())
+        connection.execute(FILL, {"pages": PAGES})
+        for _, definition in made:
+            connection.execute(definition.encode())
+        connection.execute(
+            "SELECT setval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'), max(page_id)) "
+            "FROM pgsimhash.pages"
+        )
+        connection.execute("VACUUM (ANALYZE)")
+        yield dsn
+
+
+@pytest.fixture(params=["force_custom_plan", "force_generic_plan"])
+def server(filled: str, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """The database under both ways of planning; by itself PostgreSQL chooses one of them."""
+    opened = Server(filled, request.param)
+    yield opened
+    opened.connection.close()
+
+
+@pytest.fixture
+def store(server: Server) -> Store:
+    """A store over that connection, which asks the database."""
+    return connect(server.connection, lookup_memory=0)
+
+
+def new_url() -> str:
+    return f"https://new.example/{uuid4()}"
+
+
+def new_simhash() -> int:
+    return uuid4().int >> 64
+
+
+def stored(server: Server, number: int) -> tuple[str, int]:
+    """The URL and the simhash of a page in the middle of the collection."""
+    row = server.connection.execute(
+        "SELECT url, simhash FROM pgsimhash.pages WHERE collection_id = 1 AND page_id >= %s "
+        "ORDER BY page_id LIMIT 1",
+        [PAGES // 2 + 5 * number],
+    ).fetchone()
+    assert row is not None
+    return row[0], from_bigint(row[1])
+
+
+def test_lookups(server: Server, store: Store) -> None:
+    url, simhash = stored(server, 1)
+    host = host_of(url)
+    assert server.buffers(lambda _: store.find(simhash, 3)) <= 150
+    assert server.buffers(lambda _: store.find(simhash, 3, host=host)) <= 150
+    assert server.buffers(lambda _: store.near_pages(url, 3)) <= 200
+
+
+def test_writes(server: Server, store: Store) -> None:
+    _, simhash = stored(server, 2)
+
+    def add_batch(count: int) -> None:
+        pages = [(new_url(), new_simhash()) for _ in range(count)]
+        assert len(list(store.add_many(pages, distance=3))) == count
+
+    for known in (new_simhash(), simhash):
+        assert server.buffers(lambda _, known=known: store.add(new_url(), known, distance=3)) <= 300
+    assert server.buffers(lambda _: store.decide(new_url(), "some words " * 30)) <= 900
+    for count in (16, 64):
+        assert server.buffers(lambda _, count=count: add_batch(count)) <= 150 * (count + 2)
+
+
+def test_writes_with_a_cache(server: Server) -> None:
+    store = connect(server.connection)
+    with store.session.read() as connection:
+        store.session.memory.take_in(connection, store.opened)
+
+    def add_batch(_: int) -> None:
+        list(store.add_many([(new_url(), new_simhash()) for _ in range(20)], distance=3))
+
+    assert server.buffers(add_batch) <= 1_000
+
+
+def test_deletions(server: Server, store: Store) -> None:
+    taken = count(1)
+    assert server.buffers(lambda _: store.delete(stored(server, 100 * next(taken))[0])) <= 400
+
+    def undo(_: int) -> None:
+        list(store.add_many([(new_url(), new_simhash()) for _ in range(5)]))
+        run = maintenance.runs(store)[0]
+        assert maintenance.delete_run(store, run.run_id).versions == 5
+
+    assert server.buffers(undo) <= 5_000
+    dropped = "SELECT pgsimhash._drop_simhashes(1, ARRAY(SELECT generate_series(1, 1000)), false)"
+    assert server.buffers(lambda _: server.connection.execute(dropped)) <= 9_000
+
+
+def test_expiry(server: Server) -> None:
+    batch = "SELECT pages FROM pgsimhash._expire_batch('default', interval '1000 days', 0, 20)"
+    assert server.buffers(lambda _: server.connection.execute(batch)) <= 2_000
+
+
+def test_a_slice_of_a_check(server: Server) -> None:
+    part = "SELECT count(*) FROM pgsimhash.check_collection('default', false, 100, 2000)"
+    assert server.buffers(lambda _: server.connection.execute(part)) <= 2_000
+
+
+def test_the_window_of_a_host(server: Server) -> None:
+    window = "SELECT pgsimhash._window(ARRAY[1], 'www.site7.example', 20, 9223372036854775807)"
+    assert server.buffers(lambda _: server.connection.execute(window)) <= 100
+
+
+def test_status(server: Server, store: Store) -> None:
+    """Its counts are near the right ones."""
+    (status,) = store.status()
+    assert status.estimated
+    assert 0.95 * PAGES < status.pages < 1.05 * PAGES
+    assert 0.95 * status.pages < status.urls <= status.pages
+    assert 0.19 < status.duplicates / status.pages < 0.21
+    assert 0.98 * 60_000 * status.duplicates < status.duplicate_bytes <= 60_000 * status.duplicates
+    assert 0.75 < status.simhashes / status.pages < 0.85
