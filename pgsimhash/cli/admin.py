@@ -123,8 +123,7 @@ def status(collection: str | None, dsn: str | None) -> None:
     duplicates, and the time and age of the last write. "schema_bytes" is the size on disk of all
     collections together. `pgsimhash analyse report` adds clusters, distances, hosts and changes.
 
-    Of more than 100,000 pages or simhashes, the counts are "estimated", with two digits or more
-    that are right.
+    The counts of more than 100,000 pages or simhashes are "estimated", within some per cent.
     """
     with database.checked_connection(dsn) as connection:
         if collection is not None:

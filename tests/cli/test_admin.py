@@ -129,6 +129,7 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
     assert first["duplicates"] == 1
     assert first["duplicate_bytes"] > 0
     assert first["duplicate_percent"] == 33.3
+    assert not first["estimated"]
     assert datetime.fromisoformat(first["last_write"]) <= datetime.fromisoformat(
         second["last_write"]
     )
