@@ -18,6 +18,7 @@ from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
 from pgsimhash.schemes.names import SHIPPED_NAMES
 from pgsimhash.search.clusters import LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
+from pgsimhash.sources.page import plain_path
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -238,7 +239,7 @@ def read_file(name: str) -> bytes:
 
 def file_url(name: str) -> str | None:
     """Return the ``file:`` URL of a file, None for stdin."""
-    return None if name == "-" else Path(name).absolute().as_uri()
+    return None if name == "-" else plain_path(Path(name)).as_uri()
 
 
 def is_url(word: str) -> bool:

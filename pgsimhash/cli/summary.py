@@ -56,6 +56,12 @@ class Summary:
         if (pages or skipped) and sum(self.counts[name] for name in _NOT_ADDED) == pages:
             console.print("Nothing was added: every page was already known.")
 
+    def tell_failures(self) -> None:
+        """Print how many pages failed, and the first failure, as one line."""
+        if self._failures:
+            first = self._failures[0]
+            tell(f"Failed: {self.counts['failed']:,}. The first: {first.url}: {first.detail}")
+
     def _print_duplicates(self, console: drawn.Console) -> None:
         duplicates = sum(self.counts[name] for name in _DUPLICATES)
         shown = len(self._duplicates)
@@ -97,7 +103,6 @@ def print_verdicts(
     verdicts: Iterable[Verdict],
     console: drawn.Console,
     summary: bool | None,
-    stopped: str = "Stopped. All printed pages are stored; run again to continue.",
     skipped: Counter[str] | None = None,
 ) -> int:
     """Print a JSON line for each verdict, then the closing tables; return the exit code.
@@ -106,7 +111,6 @@ def print_verdicts(
         verdicts: the verdicts; the iteration may end with Ctrl-C.
         console: the console for the tables.
         summary: whether to print them; None means if the console is a terminal.
-        stopped: the message after Ctrl-C.
         skipped: what was skipped, by kind.
     """
     result = Summary()
@@ -122,8 +126,10 @@ def print_verdicts(
     known = skipped is not None and skipped[FILES_BEFORE] + skipped[RECORDS_BEFORE] > 0
     if console.is_terminal if summary is None else summary:
         result.print(console, skipped=known)
+    else:
+        result.tell_failures()
     if interrupted:
-        tell(stopped)
+        tell("Stopped. All printed pages are stored; run again to continue.")
         return INTERRUPTED
     if not result.counts and not known:
         tell(NO_PAGE)

@@ -26,7 +26,7 @@ from pgsimhash.sources import (
     with_pauses,
 )
 from pgsimhash.sources.folders import is_html_name
-from pgsimhash.sources.page import shown
+from pgsimhash.sources.page import plain_path, shown
 from pgsimhash.store import Store
 from pgsimhash.store.collection import lock_collections
 from pgsimhash.store.retries import retried
@@ -234,7 +234,7 @@ def _at_present(file: Path) -> _Progress | None:
         status = file.stat()
     except (OSError, ValueError):
         return None
-    path = shown(file.absolute())
+    path = shown(plain_path(file))
     if not stat.S_ISREG(status.st_mode) or len(path.encode()) > _PATH_BYTES_MAX:
         return None
     return _Progress(path, is_html_name(file.name), status.st_size, status.st_mtime_ns)

@@ -13,7 +13,7 @@ from typing import Final
 from pgsimhash.errors import PageError
 from pgsimhash.pages.page_bytes import too_large
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.sources.page import SourcePage, failure, shown
+from pgsimhash.sources.page import SourcePage, failure, plain_path, shown
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
 
@@ -63,7 +63,7 @@ def html_paths(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFail
 
 def read_html(path: Path, max_bytes: int) -> SourcePage | PageFailure:
     """Return the page in an HTML file; its URL is the file's ``file://`` URI."""
-    url = path.absolute().as_uri()
+    url = plain_path(path).as_uri()
     try:
         return SourcePage(url, _content(path, max_bytes))
     except (OSError, PageError) as error:

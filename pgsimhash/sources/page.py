@@ -49,6 +49,20 @@ def shown(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def plain_path(path: Path) -> Path:
+    """Return the absolute path without ``..``; it names the same file.
+
+    Links stay as they are, except before ``..``, which is the parent of a link's target.
+    """
+    plain = Path()
+    for part in path.absolute().parts:
+        if part != "..":
+            plain /= part
+        else:
+            plain = (plain.resolve() if plain.is_symlink() else plain).parent
+    return plain
+
+
 def parse_time(text: str) -> datetime:
     """Return an ISO-8601 time with its zone, by default UTC.
 

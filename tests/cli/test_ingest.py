@@ -59,6 +59,32 @@ def test_skipped_files_are_summarized_in_one_line(run: Run, folder: Path, tmp_pa
     assert "Left out: hidden files and folders (1), files by their names (2)." in sample.stderr
 
 
+def test_failures_are_summarized_in_one_line(run: Run, tmp_path: Path) -> None:
+    archive = tmp_path / "crawl.warc.gz"
+    archive.write_bytes(record()[:-20])
+    (tmp_path / "feed.jsonl").write_text("{\n")
+    files = (archive, tmp_path / "feed.jsonl")
+    done = run("ingest", *files)
+    assert done.code == 1
+    first, _ = done.lines
+    assert done.stderr == f"Failed: 2. The first: {first['url']}: {first['detail']}\n"
+    shown = run("ingest", *files, "--summary").stderr
+    assert f"failed: {first['url']}: {first['detail']}" in shown
+    assert "The first" not in shown
+
+
+def test_a_page_has_the_same_url_wherever_the_command_runs(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = [line["url"] for line in run("ingest", folder).lines]
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    done = run("ingest", Path(".."))
+    assert done.stderr == "Left out: files stored before (4).\n"
+    assert [line["url"] for line in run("ingest", Path(".."), "--reread").lines] == stored
+    assert run("decide", Path("../wells.html")).lines[0]["url"] in stored
+
+
 def test_without_pages_the_exit_code_is_1(run: Run, tmp_path: Path) -> None:
     (tmp_path / "noext").write_text("<p>x")
     done = run("ingest", tmp_path)

@@ -54,6 +54,25 @@ def test_the_uri_is_absolute_and_escaped(tmp_path: Path, monkeypatch: pytest.Mon
     assert page.url == f"file://{tmp_path}/a%20%C3%A9.html"
 
 
+def test_the_uri_has_no_parents_and_keeps_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parent of a link is that of its target, as for every program that opens the path."""
+    (tmp_path / "crawls" / "may").mkdir(parents=True)
+    (tmp_path / "crawls" / "a.html").write_text("<p>x")
+    (tmp_path / "latest").symlink_to("crawls")
+    (tmp_path / "newest").symlink_to("crawls/may")
+    monkeypatch.chdir(tmp_path / "crawls" / "may")
+    for path, url in {
+        "../a.html": "crawls/a.html",
+        "../../latest/a.html": "latest/a.html",
+        "../../latest/../latest/./a.html": "latest/a.html",
+        "../../newest/../a.html": "crawls/a.html",
+    }.items():
+        (page,) = read_pages([path])
+        assert page == SourcePage(f"file://{tmp_path}/{url}", b"<p>x")
+
+
 def test_links_to_folders_are_followed_and_loops_end(folder: Path) -> None:
     (folder / "c" / "loop").symlink_to(folder)
     (folder / "c" / "self").symlink_to("self")
