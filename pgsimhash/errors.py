@@ -107,7 +107,6 @@ class ArgumentError(PgsimhashError, ValueError):
         "other_reader": "the Markdown was stored by a scheme with another reader",
         "invalid_recipe": "a part of a recipe has an invalid setting",
         "invalid_weight": "a weight is negative or not finite, or the sum of all is too large",
-        "invalid_hint": "a site hint has no host, or an invalid selector",
         "invalid_labels": "a file of labelled pairs has errors; the message names the lines",
         "invalid_policy": "a policy is invalid, or contradicts the layout or scheme",
         "invalid_file": "a Parquet file cannot be read or written, or has the wrong content",

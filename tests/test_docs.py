@@ -135,6 +135,11 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             marks=SPARK,
         ),
         ("schemes.md", "my-news-1", [r"\d+"]),
+        (
+            "schemes.md",
+            "with_title",
+            ["with_title 10", "with_headings 19", "with_images 14", "sentences 0"],
+        ),
     ],
 )
 def test_the_output_of_the_python_blocks(

@@ -9,9 +9,8 @@ more slowly than its count tf, so repetition does not dominate a page.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeVar
 
 from pgsimhash.errors import ArgumentError
@@ -27,17 +26,6 @@ DAMPINGS: Final[Mapping[Damping, Callable[[int], float]]] = {
     "binary": lambda count: 1.0,
 }
 """The weight of a feature that occurs tf times: sqrt(tf), 1 + ln(tf), tf, or always 1."""
-
-STOP_WORDS: Final = frozenset(
-    """
-    a about after all an and are as at be been but by can for from had has have he her his i if in
-    into is it its more not of on one or other our she so some than that the their them then there
-    these they this to up was we were what when which who will with would you your
-    """.split()  # noqa: SIM905 - a list of 68 strings reads worse
-)
-"""Frequent English words, which mean little alone."""
-
-_IMAGE: Final = re.compile(r"!\[(?:[^\]\\]|\\.){0,300}\]\(<?([^)\s>]+)")
 
 
 def shingles(tokens: Sequence[str], size: int) -> list[str]:
@@ -74,38 +62,6 @@ def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]
                 yield list(last)
 
     return windows()
-
-
-def stop_word_shingles(
-    tokens: Sequence[str], size: int = 3, stop_words: Collection[str] = STOP_WORDS
-) -> list[str]:
-    """Return the :func:`shingles` that include at least one stop word.
-
-    Sentences are full of stop words. Advertisements and menus are not, so these shingles leave most
-    of them out.
-
-    Raises:
-        ArgumentError: ``size`` is below 1.
-    """
-    wanted = [token in stop_words for token in tokens]
-    return [
-        text
-        for start, text in enumerate(shingles(tokens, size))
-        if any(wanted[start : start + size])
-    ]
-
-
-def image_features(markdown: str, key: Callable[[str], str | None] | None = None) -> list[str]:
-    """Return a feature ``image:...`` for each image in ``markdown``.
-
-    Args:
-        markdown: Markdown with images as ``![alt](url)``.
-        key: a function from an image's URL to its key, for example a hash of its pixels, or to
-            None to leave the image out. By default the URL is the key.
-    """
-    urls = _IMAGE.findall(markdown)
-    keys: Iterable[str | None] = urls if key is None else map(key, urls)
-    return [f"image:{name}" for name in keys if name is not None]
 
 
 def weigh(

@@ -12,7 +12,6 @@ from pgsimhash.html.article import Article, WeightedWords
 from pgsimhash.html.charset import clean_utf8
 from pgsimhash.html.content import Content, unmarked
 from pgsimhash.html.head import read_head
-from pgsimhash.html.hints import SiteHints
 from pgsimhash.html.parse import ELEMENTS_MAX, parse
 from pgsimhash.html.soft_404 import PAGE_WORDS_MAX, check_stand_in
 from pgsimhash.html.structure import structure_simhash
@@ -20,14 +19,13 @@ from pgsimhash.pages.page_bytes import BytesLike
 
 _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
 
-__all__ = ["Article", "SiteHints", "WeightedWords", "article_of_tree", "read_article"]
+__all__ = ["Article", "WeightedWords", "article_of_tree", "read_article"]
 
 
 def read_article(
     html: BytesLike | str,
     url: str | None = None,
     charset: str | None = None,
-    hints: SiteHints | None = None,
     max_elements: int = ELEMENTS_MAX,
 ) -> Article:
     """Return the main content of a page: all words with weights, and the heaviest to read.
@@ -36,9 +34,8 @@ def read_article(
 
     Args:
         html: the page, as bytes or text.
-        url: the page's URL, the base of relative URLs and the key of ``hints``.
+        url: the page's URL, the base of relative URLs.
         charset: the label in the HTTP header, if any.
-        hints: the selectors of the content for some hosts.
         max_elements: the most elements of a page.
 
     Raises:
@@ -53,13 +50,12 @@ def read_article(
             check_stand_in(None, text, [])
         return Article(lambda: unmarked(map(str.strip, text.split("\n"))), text)
     root = parse(source, max_elements)
-    return Article("", "") if root is None else article_of_tree(root, url, hints)
+    return Article("", "") if root is None else article_of_tree(root, url)
 
 
 def article_of_tree(
     root: HtmlElement,
     url: str | None = None,
-    hints: SiteHints | None = None,
     also: Collection[HtmlElement] = (),
 ) -> Article:
     """Return the main content of a parsed page, including all elements of ``also``.
@@ -70,10 +66,7 @@ def article_of_tree(
     body = root.find("body")
     content = Content(root if body is None else body, head.base, also=also)
     structure = structure_simhash(content.outline)
-    hinted = hints.select(root, url) if hints is not None else []
-    if hinted:
-        content = Content(_around(hinted), head.base, chosen=True)
-    elif len(content.words.words) <= PAGE_WORDS_MAX:
+    if len(content.words.words) <= PAGE_WORDS_MAX:
         check_stand_in(head.title, content.text(), _empty_ids(root))
     return Article(
         content.markdown,
@@ -84,15 +77,6 @@ def article_of_tree(
         structure,
         content.words,
     )
-
-
-def _around(elements: list[HtmlElement]) -> HtmlElement:
-    """Move ``elements`` into a new body and return it."""
-    body: HtmlElement = elements[0].makeelement("body")
-    for element in elements:
-        element.tail = None
-        body.append(element)
-    return body
 
 
 def _empty_ids(root: HtmlElement) -> Iterator[str]:

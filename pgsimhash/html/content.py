@@ -28,7 +28,6 @@ class Content:
     Args:
         body: the tree.
         base: the base of relative URLs.
-        chosen: whether all of the tree is content.
         also: elements of the tree that are always shown.
 
     Attributes:
@@ -41,22 +40,17 @@ class Content:
         body: HtmlElement,
         base: str | None,
         *,
-        chosen: bool = False,
         also: Collection[HtmlElement] = (),
     ) -> None:
         self._body, self._base = body, base
         self.outline: Outline = outline(body)
         page = read_words(self.outline)
-        if chosen:
-            weights, shown = np.ones(len(page.counts)), np.ones(len(self.outline.owners), np.bool_)
-            counted = shown[page.places]
-        else:
-            scores = scores_of(page)
-            weights = weights_of(scores, page.counts)
-            shown = with_whole_elements(page, shown_blocks(page, weights))
-            if also:
-                shown[_blocks_in(body, also)] = True
-            counted = shown[page.places] & (not is_frame_only(page, scores))
+        scores = scores_of(page)
+        weights = weights_of(scores, page.counts)
+        shown = with_whole_elements(page, shown_blocks(page, weights))
+        if also:
+            shown[_blocks_in(body, also)] = True
+        counted = shown[page.places] & (not is_frame_only(page, scores))
         self.words = WeightedWords(
             page.vocabulary, page.words, page.kinds, page.blocks, weights, counted
         )

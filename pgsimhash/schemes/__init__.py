@@ -20,13 +20,8 @@ if TYPE_CHECKING:
         SHORT_SCHEME,
         TEXT_SCHEME,
     )
-    from pgsimhash.schemes.texts import ArticleReader, CategoryWords, read_text
-    from pgsimhash.schemes.weightings import (
-        HeadingWeights,
-        ImageWeights,
-        Mixture,
-        ShingleWeights,
-    )
+    from pgsimhash.schemes.texts import CategoryWords, read_text
+    from pgsimhash.schemes.weightings import ShingleWeights
 else:
     __getattr__, __dir__ = loaded_later(__name__)
 
@@ -37,13 +32,9 @@ __all__ = [
     "INTEROP_SCHEME",
     "SHORT_SCHEME",
     "TEXT_SCHEME",
-    "ArticleReader",
     "BlockWeights",
     "CategoryWords",
     "Fingerprint",
-    "HeadingWeights",
-    "ImageWeights",
-    "Mixture",
     "Scheme",
     "ShingleWeights",
     "fingerprint",

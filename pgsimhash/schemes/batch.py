@@ -100,7 +100,6 @@ def vote_texts(texts: Iterable[str], scheme: Scheme) -> Iterator[int | None]:
     weigh = scheme.weigh
     has_words_and_pairs = (
         isinstance(weigh, ShingleWeights)
-        and weigh.stop_words is None
         and set(weigh.sizes) <= {1, 2}
         and scheme.hash_features is murmur3_64_of_words
     )

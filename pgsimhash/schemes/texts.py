@@ -9,8 +9,7 @@ from itertools import islice
 from typing import Final
 
 from pgsimhash.hashing.tokens import TOKENS_MAX
-from pgsimhash.html import Article, SiteHints, read_article
-from pgsimhash.html.parse import ELEMENTS_MAX
+from pgsimhash.html import Article
 from pgsimhash.pages.page_bytes import BytesLike
 
 RUN_MAX: Final = 256
@@ -59,23 +58,6 @@ _IDENTIFIER: Final = re.compile(
 A URL has a scheme, begins with ``www.``, or is a host with a path. It ends at white space, a quote,
 or the punctuation of scripts without spaces.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class ArticleReader:
-    """``read_article`` with hints for hosts, or with a different limit.
-
-    Attributes:
-        hints: the selectors of the content for some hosts.
-        max_elements: the most elements of a page; more are a ``PageError``.
-    """
-
-    hints: SiteHints | None = None
-    max_elements: int = ELEMENTS_MAX
-
-    def __call__(self, html: BytesLike | str, url: str | None, charset: str | None) -> Article:
-        """Return the main content of a page."""
-        return read_article(html, url, charset, self.hints, self.max_elements)
 
 
 def read_text(text: BytesLike | str, url: str | None = None, charset: str | None = None) -> Article:

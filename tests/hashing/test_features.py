@@ -1,4 +1,4 @@
-"""Shingles, images and their weights."""
+"""Shingles and their weights."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import pytest
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.features import (
     Damping,
-    image_features,
     shingle,
     shingles,
-    stop_word_shingles,
     weigh,
 )
-from pgsimhash.hashing.tokens import tokenize
 
 
 def test_shingles_are_windows() -> None:
@@ -41,49 +38,9 @@ def test_a_count_is_damped_by_the_option(damping: Damping, weight: float) -> Non
     assert weigh(["tide"] * 3 + ["pool"], (1,), damping) == {"tide": weight, "pool": 1.0}
 
 
-def test_shingles_can_be_those_with_a_stop_word() -> None:
-    tokens = tokenize("ferrymen row the tide west where seals sleep")
-    stop_words = {"the", "where"}
-    assert stop_word_shingles(tokens, 3, stop_words) == [
-        "ferrymen row the",
-        "row the tide",
-        "the tide west",
-        "tide west where",
-        "west where seals",
-        "where seals sleep",
-    ]
-    assert stop_word_shingles(tokens, 2, stop_words) == [
-        "row the",
-        "the tide",
-        "west where",
-        "where seals",
-    ]
-    assert stop_word_shingles(tokens, 1, stop_words) == ["the", "where"]
-    assert stop_word_shingles(["the", "tide"], 3, stop_words) == []
-
-
-def test_advertisements_have_few_shingles_with_a_stop_word() -> None:
-    sentence = tokenize("The ferryman rows across the bay with letters and two goats on board")
-    advert = tokenize("Summer sale: sun hats, beach towels, free delivery! Order today")
-    assert len(stop_word_shingles(sentence)) == len(sentence) - 3
-    assert stop_word_shingles(advert) == []
-
-
-def test_images_are_features_by_url_or_by_the_callers_key() -> None:
-    markdown = "![A goat](https://bay.example/g.jpg) and\n![](https://bay.example/b.png)"
-    assert image_features(markdown) == [
-        "image:https://bay.example/g.jpg",
-        "image:https://bay.example/b.png",
-    ]
-    pixels = {"https://bay.example/g.jpg": "c0ffee"}
-    assert image_features(markdown, pixels.get) == ["image:c0ffee"]
-
-
 def test_invalid_shingles_are_refused() -> None:
     with pytest.raises(ArgumentError, match="1 token"):
         shingles(["tide"], 0)
-    with pytest.raises(ArgumentError, match="1 token"):
-        stop_word_shingles(["tide"], 0)
     with pytest.raises(ArgumentError, match="sqrt, log, linear, binary"):
         weigh(["tide"], (1,), "cube")  # type: ignore[arg-type]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgsimhash.html import SiteHints, read_article
+from pgsimhash.html import read_article
 
 PROSE = (
     "The harbour master keeps a ledger of every boat, its cargo and its temper. On calm days she "
@@ -61,9 +61,3 @@ def test_links_figures_and_boilerplate_after_the_text_are_not_shown(
     html: str, is_shown: bool
 ) -> None:
     assert ("Ebb" in read_article(page(html, behind="")).text) is is_shown
-
-
-def test_hints_choose_numbers_too() -> None:
-    hints = SiteHints({"bay.example": "main"})
-    article = read_article(page("<p>17</p>"), "https://bay.example/", hints=hints)
-    assert "17" in article.text.split("\n")

@@ -14,7 +14,7 @@ from pgsimhash.analysis.sides import read_side
 from pgsimhash.errors import PageError
 from pgsimhash.html import read_article
 from pgsimhash.pages.page_bytes import BytesLike, frozen
-from pgsimhash.schemes import DEFAULT_SCHEME, ArticleReader, read_text, scheme_names
+from pgsimhash.schemes import DEFAULT_SCHEME, read_text, scheme_names
 from pgsimhash.sources import SourcePage
 from tests.refusals import because
 
@@ -30,11 +30,7 @@ KINDS = [bytearray, memoryview, every_second]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "read",
-    [read_article, read_text, ArticleReader()],
-    ids=["default", "text", "adapted"],
-)
+@pytest.mark.parametrize("read", [read_article, read_text])
 def test_readers(read: Callable[..., Any], kind: Callable[[bytes], BytesLike]) -> None:
     assert read(kind(PAGE), None, "utf-8") == read(PAGE, None, "utf-8")
 

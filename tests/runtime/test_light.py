@@ -20,7 +20,6 @@ from tests.conftest import ROOT
 HEAVY = {
     "alembic",
     "bs4",
-    "cssselect",
     "lxml",
     "mako",
     "markdown_it",
@@ -76,7 +75,7 @@ def test_the_import_and_help_load_nothing_heavy(code: str) -> None:
         ("hamming_distance", set()),
         ("find_pairs", {"numpy"}),
         ("simhash", {"numpy", "mmh3"}),
-        ("fingerprint", {"numpy", "mmh3", "lxml", "cssselect"}),
+        ("fingerprint", {"numpy", "mmh3", "lxml"}),
         ("connect", set()),
         ("Store", {"psycopg"}),
     ],
@@ -97,9 +96,9 @@ def test_your_own_tables_load_neither_readers_nor_a_driver() -> None:
 @pytest.mark.parametrize(
     ("module", "needs"),
     [
-        ("batch.frames", {"numpy", "mmh3", "lxml", "cssselect", "narwhals"}),
+        ("batch.frames", {"numpy", "mmh3", "lxml", "narwhals"}),
         ("batch.parquet", {"numpy", "psycopg", "pyarrow"}),
-        ("scrapy", {"numpy", "mmh3", "lxml", "cssselect", "psycopg", "scrapy", "twisted"}),
+        ("scrapy", {"numpy", "mmh3", "lxml", "psycopg", "scrapy", "twisted"}),
     ],
 )
 def test_a_module_for_a_library_loads_that_library(module: str, needs: set[str]) -> None:

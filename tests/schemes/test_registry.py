@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-import re
+from functools import partial
 
 import pytest
 
-from pgsimhash import fingerprint, hamming_distance, simhash
+from pgsimhash import fingerprint, simhash
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.hashing.features import STOP_WORDS, stop_word_shingles, weigh
+from pgsimhash.hashing.features import weigh
 from pgsimhash.hashing.hashes import fnv1a_64
 from pgsimhash.hashing.tokens import Words, tokenize
-from pgsimhash.html import Article, SiteHints, read_article
+from pgsimhash.html import read_article
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
     INTEROP_SCHEME,
     TEXT_SCHEME,
-    ArticleReader,
     CategoryWords,
-    HeadingWeights,
-    ImageWeights,
-    Mixture,
     Scheme,
     ShingleWeights,
     get_scheme,
     read_text,
     register_scheme,
     scheme_names,
-    simhash_texts,
 )
 from pgsimhash.schemes.article_features import murmur3_64_of_words
 from pgsimhash.schemes.texts import long_words, spaced_words
 from pgsimhash.sources import SourcePage
-from tests.conftest import ROOT
 from tests.refusals import because
 
 TEXT = (
@@ -229,51 +223,6 @@ def test_words_between_white_space_keep_their_marks() -> None:
     assert long_words(text) == ["the", "*tide*", "in,", "[at](/dock)", "10:30", "i\u0307t"]
 
 
-def test_titles_and_headings_have_weights_of_their_own() -> None:
-    weights = HeadingWeights(title=3.0, headings=2.0)((), read_article(PAGE))
-    assert (weights["ferryman"], weights["two goats"]) == (3.0, 2.0)
-    assert "bay" not in weights
-
-
-def test_comments_in_code_are_no_headings() -> None:
-    article = Article("````\n# goats\n```\n````\n\n# bay", "goats bay", None, None, None)
-    assert HeadingWeights(headings=2.0)((), article) == {"bay": 2.0}
-
-
-def test_heading_weights_let_the_default_scheme_see_another_headline() -> None:
-    html = (ROOT / "examples" / "pages" / "lighthouse.html").read_text()
-    renamed, changes = re.subn("(<title>|<h1[^>]*>)[^<]+", r"\1Zebra quartz violin", html)
-    assert changes == 2
-    weigh = Mixture(((DEFAULT_SCHEME.weigh, 1.0), (HeadingWeights(), 1.0)))
-    headlines = dataclasses.replace(DEFAULT_SCHEME, name="own-headlines-1", weigh=weigh)
-    moved = [
-        hamming_distance(*(scheme.vote(read_article(page)).simhash for page in (html, renamed)))
-        for scheme in (DEFAULT_SCHEME, headlines)
-    ]
-    assert moved[0] <= 1
-    assert moved[1] > 8
-
-
-def test_a_mixture_adds_words_shingles_with_stop_words_and_images() -> None:
-    article = read_article(PAGE)
-    tokens = tokenize(article.text)
-    words = ShingleWeights((1,), "binary")
-    spots = ShingleWeights((3,), stop_words=STOP_WORDS)
-    mixture = Mixture(((words, 0.5), (spots, 1.0), (ImageWeights(4.0), 0.25)))
-    weights = mixture(tokens, article)
-    assert weights["bay"] == 0.5
-    assert {name for name in weights if name.count(" ") == 2} == {*stop_word_shingles(tokens)}
-    assert weights["rows across the"] == 1.0
-    assert weights["image:https://bay.example/goat.jpg"] == 1.0
-    assert Mixture(((words, 1.0), (words, 2.0)))(tokens, article)["bay"] == 3.0
-
-
-def test_many_texts_go_by_stop_words_too() -> None:
-    scheme = Scheme("own-spots-1", read_text, ShingleWeights((1, 2), stop_words=STOP_WORDS))
-    texts = [TEXT, TEXT.replace("aunt", "uncle")]
-    assert list(simhash_texts(texts, scheme)) == [scheme.simhash(text) for text in texts]
-
-
 def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:
     own = dataclasses.replace(
         INTEROP_SCHEME, name="own-interop-1", tokenize=CategoryWords(frozenset({"the", "and"}))
@@ -283,21 +232,8 @@ def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:
     )
 
 
-def test_a_scheme_with_hints_for_sites_goes_to_other_processes() -> None:
-    hints = SiteHints({"bay.example": "div.story"})
-    scheme = Scheme("mine-with-hints-1", ArticleReader(hints), ShingleWeights())
-    again = pickle.loads(pickle.dumps(scheme.check_portable()))
-    html = "<div class=top><p>{}</p></div><div class=story><p>{}</p></div>".format(
-        " ".join(f"menu{n}" for n in range(300)), " ".join(f"word{n}" for n in range(30))
-    )
-    made = fingerprint(html, "https://bay.example/1", scheme=again)
-    assert made.tokens == 30
-    assert again == scheme
-    assert hints == SiteHints({"bay.example": "div.story"}) != SiteHints({})
-
-
 def test_a_scheme_can_have_a_limit_of_its_own() -> None:
-    scheme = Scheme("mine-limited-1", ArticleReader(max_elements=50), ShingleWeights())
+    scheme = Scheme("mine-limited-1", partial(read_article, max_elements=50), ShingleWeights())
     few = "".join(f"<p>word{n} and word{n + 1} again" for n in range(40))
     assert fingerprint(few, scheme=scheme).tokens > 100
     with pytest.raises(PageError, match="more than 50 elements"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,18 +14,15 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, Verdict, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.features import weigh
 from pgsimhash.hashing.hashes import murmur3_32_32
 from pgsimhash.hashing.tokens import Words
-from pgsimhash.html import SiteHints
+from pgsimhash.html import Article
 from pgsimhash.maintenance import rebuild_pages
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
-    ArticleReader,
-    HeadingWeights,
-    ImageWeights,
-    Mixture,
     Scheme,
     ShingleWeights,
     get_scheme,
@@ -104,12 +102,15 @@ def test_it_equals_ingesting_the_pages_with_that_scheme(dsn: str, source: str, s
         ]
 
 
+def emphasis(tokens: Sequence[str], article: Article) -> Mapping[str, float]:
+    markup = re.findall(r"^#+ .*|!\[[^][]*\]\([^)]*", article.markdown, re.MULTILINE)
+    words = weigh(tokens, (1, 2)) | dict.fromkeys(markup, 3.0)
+    return words | ({} if article.title is None else {article.title: 3.0})
+
+
 def test_title_headings_and_images_have_their_weights_in_the_page(kept: Store) -> None:
-    weighting = Mixture(
-        ((ShingleWeights((1, 2)), 1.0), (HeadingWeights(), 1.0), (ImageWeights(2.0), 1.0))
-    )
     scheme = register_scheme(
-        Scheme("emphasis-1", get_scheme("pgsimhash-article-1").extract, weighting)
+        Scheme("emphasis-1", get_scheme("pgsimhash-article-1").extract, emphasis)
     )
     list(kept.ingest_many(read_pages([EXAMPLES])))
     by_url = {verdict.url: verdict.simhash for verdict in refingerprint(kept, "again", scheme)}
@@ -272,14 +273,10 @@ def test_policies_are_copied_and_apply(dsn: str, kept: Store) -> None:
 
 def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Store) -> None:
     kept.ingest("https://a.example/1", page(*ARTICLE))
-    hinted = register_scheme(
-        Scheme("hinted-1", ArticleReader(SiteHints({"a.example": "p"})), ShingleWeights((1, 2)))
-    )
     for scheme in (
         "pgsimhash-interop-1",
         "pgsimhash-text-1",
         "pgsimhash-blog-words-1",
-        hinted,
     ):
         with pytest.raises(ArgumentError, match="it reads pages differently; ingest the pages"):
             refingerprint(kept, "again", scheme)
