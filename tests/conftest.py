@@ -83,9 +83,9 @@ def wait_for_a_lock(dsn: str) -> None:
 
 
 def database_examples(count: int) -> settings:
-    """Return settings for a property of a database: fewer examples on Citus, which is slower."""
+    """Return settings for a property of a database."""
     return settings(
-        max_examples=count // 4 if ON_CITUS else count,
+        max_examples=count,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
