@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
+import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 import numpy as np
 
 from pgsimhash import find_pairs
 
-if TYPE_CHECKING:
-    from bench.workload import near_copies, random_simhashes
-else:  # A script finds its neighbours under their own names.
-    from workload import near_copies, random_simhashes
+sys.path.append(str(Path(__file__).parents[1]))
+
+from bench.workload import near_copies, random_simhashes
 
 SHARE = 100
 

@@ -9,7 +9,7 @@ a footer of prose, of which the sets have few.
 
 The fit maximizes the expected share of copies found at 3, 5 and 8 bits, less the expected false
 matches (bench/fitting.py). Sources count by the root of their pairs, and coefficients are held near
-values set by hand. ``--tried`` also fits with other settings, for comparison. The tables of
+values set by hand. The tables of
 expectations are more exact than those of the simhashes, which have the noise of 64 bits.
 
 ``--simhashes FILE`` writes the left-out simhashes for ``bench/quality.py --left-out``. It needs
@@ -23,58 +23,47 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
 from scipy.special import bdtr
 
-from pgsimhash import hamming_distance
-from pgsimhash.hashing.signature import verified
+from pgsimhash.analysis import Evaluation, LabelledPair, Print, evaluate
 from pgsimhash.html import weights
 from pgsimhash.schemes import article_features as blocks
 from pgsimhash.schemes.article_features import OCCURRENCES
 
-if TYPE_CHECKING:
-    from bench.fitting import (
-        BITS,
-        KINDS,
-        NAMES,
-        Floats,
-        Observed,
-        PolicySettings,
-        Problem,
-        aim_of,
-        counts_of,
-        observe,
-        vote_by,
-        worths,
-    )
-    from bench.judging import DISTANCES, by_family, overview, table, tally
-    from bench.labelled import SYNTHETIC, LabelledSet, Pair, corpora
-    from bench.made_pages import Real, make
-else:  # A script finds its neighbours under their own names.
-    from fitting import (
-        BITS,
-        KINDS,
-        NAMES,
-        Floats,
-        Observed,
-        PolicySettings,
-        Problem,
-        aim_of,
-        counts_of,
-        observe,
-        vote_by,
-        worths,
-    )
-    from judging import DISTANCES, by_family, overview, table, tally
-    from labelled import SYNTHETIC, LabelledSet, Pair, corpora
-    from made_pages import Real, make
+sys.path.append(str(Path(__file__).parents[1]))
+
+from bench.fitting import (
+    BITS,
+    KINDS,
+    NAMES,
+    Floats,
+    Observed,
+    PolicySettings,
+    Problem,
+    counts_of,
+    observe,
+    vote_by,
+    worths,
+)
+from bench.made_pages import Real, make
+from bench.quality import (
+    DISTANCES,
+    SYNTHETIC,
+    LabelledSet,
+    Pair,
+    by_family,
+    overview,
+    sets_in,
+    table,
+    tally,
+)
 
 FOLDS = 4
 MANY = 1200
@@ -120,21 +109,6 @@ START = np.array(
 )
 
 CHOSEN = PolicySettings()
-TRIED = {
-    "made pages of data a third as much": replace(CHOSEN, far={**CHOSEN.far, "made-data": 0.3}),
-    "made index pages three times as much": replace(CHOSEN, far={**CHOSEN.far, "made-index": 0.6}),
-    "false matches at 8 bits cost more": replace(
-        CHOSEN, aims=((3, 0.5, 2.0), (5, 0.25, 1.0), (8, 0.5, 1.0))
-    ),
-    "changed cells count three times as much": replace(
-        CHOSEN, near={**CHOSEN.near, "data-syn-cells-10": 1500}
-    ),
-    "different pages are not drawn apart": replace(CHOSEN, reach=0.0),
-    "damping .7": replace(CHOSEN, damping=0.7),
-    "held more": replace(CHOSEN, hold=3.0),
-}
-"""Other settings for comparison."""
-
 Pages = dict[str, Observed | None]
 
 
@@ -260,7 +234,7 @@ def _fit_fold(fold: int, settings: PolicySettings) -> Floats:
     return _fitter._without(fold, settings)
 
 
-def expected_row(name: str, of: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
+def expected_row(of: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
     """Return the expectation for one set: copies found, different pages matched, edits."""
     real = np.array([pair.a.startswith(of) and not pair.kind.startswith("made") for pair in pairs])
     families = np.array([pair.family for pair in pairs])
@@ -270,7 +244,6 @@ def expected_row(name: str, of: str, pairs: Sequence[Pair], apart: Floats) -> li
         return shares
 
     return [
-        name,
         of.rstrip("/"),
         " ".join(f"{found('organic', k).mean():.3f}" for k in DISTANCES),
         " ".join(f"{found('different', k).sum():.1f}" for k in DISTANCES),
@@ -278,91 +251,64 @@ def expected_row(name: str, of: str, pairs: Sequence[Pair], apart: Floats) -> li
     ]
 
 
-def made_row(name: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
-    """Return the expectation for generated pages at 8 bits: copies and different pages."""
-    kinds = np.array([aim_of(pair) for pair in pairs])
-    near = np.array([pair.near for pair in pairs])
-    drawn = [
-        apart[(kinds == kind) & (near == wanted)]
-        for kind, wanted in (
-            ("made-index", True),
-            ("made-index", False),
-            ("made-footer", True),
-            ("made-footer", False),
-            ("made-data", True),
-            ("made-data", False),
-            ("made-edit-light", True),
-            ("made-edit-heavy", True),
-            ("made-edit", False),
-        )
-    ]
-    return [name, *(f"{bdtr(8, BITS, some).mean():.3f}" for some in drawn)]
-
-
-def looked_at(
-    simhashes: Mapping[str, int], signatures: Mapping[str, int], pairs: Sequence[Pair]
-) -> list[list[str]]:
+def verification_rows(prints: Mapping[str, Print], pairs: Sequence[Pair]) -> list[list[str]]:
     """Return the matches within 8 and 12 bits, without and with verification."""
-    near = np.array([pair.near for pair in pairs])
-    families = np.array([pair.family for pair in pairs])
-    apart = np.array([hamming_distance(simhashes[pair.a], simhashes[pair.b]) for pair in pairs])
-    agree = np.array(
-        [
-            verified(int(bits), signatures[pair.a], signatures[pair.b])
-            for bits, pair in zip(apart, pairs, strict=True)
-        ]
-    )
+
+    def group(pair: Pair) -> str:
+        return pair.family if pair.family in ("organic", "different") else "edited"
+
     rows = []
     for k in (8, 12):
-        for name, stands in (("", np.ones(len(pairs), np.bool_)), (", signatures agree", agree)):
-            found = (apart <= k) & stands
-            organic = found[families == "organic"].mean()
-            edited = found[near & (families != "organic")].mean()
-            rows.append(
-                [f"{k} bits{name}", f"{organic:.3f}", f"{edited:.3f}", str(found[~near].sum())]
-            )
+        for name, verify in (("", False), (", signatures agree", True)):
+            kinds = evaluated(prints, pairs, group, verify=verify).curve[k].kinds
+            shares = [
+                kinds[kind].recall if kind in kinds else None for kind in ("organic", "edited")
+            ]
+            matched = kinds["different"].false_matches if "different" in kinds else 0
+            cells = ["-" if share is None else f"{share:.3f}" for share in shares]
+            rows.append([f"{k} bits{name}", *cells, str(matched)])
     return rows
 
 
-def kinds_table(
-    simhashes: Mapping[str, int], signatures: Mapping[str, int], pairs: Sequence[Pair]
-) -> str:
+def evaluated(
+    prints: Mapping[str, Print],
+    pairs: Sequence[Pair],
+    group: Callable[[Pair], str],
+    *,
+    verify: bool,
+) -> Evaluation:
+    """Evaluate pairs by group, with or without their signatures."""
+    labelled = [
+        LabelledPair(pair.a, pair.b, "copy" if pair.near else "distinct", group(pair))
+        for pair in pairs
+    ]
+    return evaluate(
+        labelled, prints if verify else {page: Print(made.simhash) for page, made in prints.items()}
+    )
+
+
+def kinds_table(prints: Mapping[str, Print], pairs: Sequence[Pair]) -> str:
     """Return the recall at 3, 5 and 8 bits by kind, and at 8 bits with verification."""
-    by_kind: dict[tuple[bool, str], list[tuple[int, bool]]] = {}
-    for pair in pairs:
-        bits = hamming_distance(simhashes[pair.a], simhashes[pair.b])
-        agree = verified(bits, signatures[pair.a], signatures[pair.b])
-        for kind in (pair.kind, "all"):
-            by_kind.setdefault((not pair.near, kind), []).append((bits, agree))
+
+    def group(pair: Pair) -> str:
+        return f"{'copies' if pair.near else 'different'}, {pair.kind}"
+
+    bare, signed = (evaluated(prints, pairs, group, verify=verify) for verify in (False, True))
+    points = [*(bare.curve[k] for k in DISTANCES), signed.curve[DISTANCES[-1]]]
     rows = []
-    for (different, kind), found in sorted(by_kind.items()):
-        counts = [sum(bits <= k for bits, _ in found) for k in DISTANCES]
-        counts.append(sum(bits <= DISTANCES[-1] and agree for bits, agree in found))
-        rows.append(
-            (
-                "different" if different else "copies",
-                kind,
-                str(len(found)),
-                *(str(count) if different else f"{count / len(found):.3f}" for count in counts),
-            )
+    for kind, counts in bare.curve[0].kinds.items():
+        found = [point.kinds[kind] for point in points]
+        cells = (
+            [f"{one.recall:.3f}" for one in found]
+            if counts.copies
+            else [str(one.false_matches) for one in found]
         )
-    return table(("pairs", "kind", "number", *map(str, DISTANCES), "signatures agree"), rows)
+        rows.append((kind, str(counts.copies + counts.distinct), *cells))
+    return table(("pairs", "number", *map(str, DISTANCES), "signatures agree"), rows)
 
 
-EXPECTED = ("fit", "set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")
+EXPECTED = ("set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")
 SECOND = ("what matches", "copies found", "edited copies found", "different pages matched")
-MADE = (
-    "fit",
-    "index: same",
-    "different",
-    "footer: same",
-    "different",
-    "data: same",
-    "different",
-    "light",
-    "heavy",
-    "both",
-)
 
 
 def print_coefficients(fitted: Mapping[str, float], write: bool) -> None:
@@ -389,11 +335,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--jobs", type=int, default=1, help="folds at a time")
-    parser.add_argument("--tried", action="store_true", help="other settings too")
     parser.add_argument("--write", action="store_true", help="put the coefficients into place")
     parser.add_argument("--simhashes", type=Path, help="write the left-out simhashes here")
     options = parser.parse_args()
-    with corpora(options.folders) as sets:
+    with sets_in(options.folders) as sets:
         read, pairs = read_all(sets, options.jobs)
     pages = {name: page for name, page in read.items() if page is not None}
     sources = {
@@ -403,17 +348,10 @@ def main() -> None:
     }
     fitter = Fitter(pages, pairs, sources, options.jobs)
     prefixes = [f"{labelled.name}/" for labelled in sets]
-    rows, made_rows = [], []
-    fitted: list[Floats] = []
-    for name, settings in {"chosen": CHOSEN, **(TRIED if options.tried else {})}.items():
-        here = fitter.left_out(settings)
-        apart = fitter.expected(here, settings)
-        rows += [expected_row(name, of, fitter.pairs, apart) for of in prefixes]
-        made_rows.append(made_row(name, fitter.pairs, apart))
-        print(f"{name}: fitted", file=sys.stderr)
-        fitted = fitted or here
+    fitted = fitter.left_out(CHOSEN)
+    apart = fitter.expected(fitted, CHOSEN)
+    rows = [expected_row(of, fitter.pairs, apart) for of in prefixes]
     print("Expected with sources left out:\n\n" + table(EXPECTED, rows))
-    print("\nMade pages within 8 bits, expected:\n\n" + table(MADE, made_rows))
     folds = {
         name: fitter.fold_of(name, pair)
         for pair in pairs
@@ -421,17 +359,19 @@ def main() -> None:
         if name in sources
     }
     votes = {name: vote_by(pages[name], fitted[fold], CHOSEN) for name, fold in folds.items()}
-    simhashes = {name: simhash for name, (simhash, _) in votes.items()}
-    signatures = {name: signature for name, (_, signature) in votes.items()}
+    prints = {name: Print(simhash, signature) for name, (simhash, signature) in votes.items()}
     for labelled in sets:
         own = [pair for pair in pairs if pair.a.startswith(f"{labelled.name}/")]
         own = [pair for pair in own if not pair.kind.startswith("made")]
-        judged = {"sources left out": tally(simhashes, own, by_family)}
+        bare = {page: Print(made.simhash) for page, made in prints.items()}
+        judged = {"sources left out": tally(bare, own, by_family)}
         print(f"\n{labelled.name}, simhashes:\n\n" + overview(judged, {}, ()))
-        print("\n" + table(SECOND, looked_at(simhashes, signatures, own)))
-        print("\n" + kinds_table(simhashes, signatures, own))
+        print("\n" + table(SECOND, verification_rows(prints, own)))
+        print("\n" + kinds_table(prints, own))
     if options.simhashes:
-        options.simhashes.write_text(json.dumps(simhashes))
+        options.simhashes.write_text(
+            json.dumps({page: made.simhash for page, made in prints.items()})
+        )
     coefficients = fit_without(pages, fitter.pairs, CHOSEN)
     counts = counts_of(coefficients)
     rounded = dict(zip(NAMES, coefficients[: len(NAMES)].tolist(), strict=True))

@@ -10,9 +10,10 @@ form one group, which makes a fit several times as fast.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,9 @@ from pgsimhash.html.tree import sums_of
 from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, weights_of
 from pgsimhash.schemes.article_features import EVENED, OCCURRENCES, BlockWeights, pair_hashes
 
-if TYPE_CHECKING:
-    from bench.labelled import Pair
-else:  # A script finds its neighbours under their own names.
-    from labelled import Pair
+sys.path.append(str(Path(__file__).parents[1]))
+
+from bench.quality import Pair
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -86,7 +86,6 @@ class PolicySettings:
         default_factory=lambda: {
             "made-index": 0.2,
             "made-footer": 0.03,
-            "made-edit": 0,
             "made-data": 1.0,
         }
     )

@@ -5,20 +5,21 @@
 - footer: two short pages get the same footer, or versions of one page get two different ones.
 - data: prose and a table, a list or code in one template. Pages with different data differ; the
   same data with another footer, other class names or few changed tokens do not.
-- edit: around and within the text appear typical additions of sites (menus, notes, comments ...),
-  and classes may be renamed; the text stays. Two different pages may get the same additions.
 
 Everything depends on a seed, so the pages are reproducible.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import SimpleNamespace
 from zlib import crc32
 
 import lxml.html
@@ -28,12 +29,9 @@ from lxml.html import HtmlElement as Element
 from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html.charset import decode
 
-if TYPE_CHECKING:
-    from bench.made_data import KINDS, pair_of
-    from bench.made_phrases import PHRASES, SITES, Phrases
-else:  # A script finds its neighbours under their own names.
-    from made_data import KINDS, pair_of
-    from made_phrases import PHRASES, SITES, Phrases
+sys.path.append(str(Path(__file__).parents[1]))
+
+from tests.html.made_data import KINDS, pair_of
 
 FEW = 14
 MANY_OF_MIXED = 200
@@ -42,6 +40,10 @@ MANY_OF_MIXED = 200
 SHORT = 160
 PROSE_AROUND = 80
 """With more prose than this in its boilerplate, a page is not an index with any list."""
+_WRITTEN = json.loads(Path(__file__).with_name("made_phrases.json").read_text(encoding="utf-8"))
+SITES: list[str] = _WRITTEN["sites"]
+PHRASES = {language: SimpleNamespace(**texts) for language, texts in _WRITTEN["phrases"].items()}
+"""Invented phrases of boilerplate by language; {site} and {year} are placeholders."""
 _RUSSIAN = re.compile("[\u0400-\u04ff]")
 _CHINESE = re.compile("[\u3400-\u9fff]")
 
@@ -120,7 +122,7 @@ def main_element(root: Element, real: Real) -> Element | None:
         at = inner[0]
 
 
-def phrases_of(root: Element, text: str) -> Phrases:
+def phrases_of(root: Element, text: str) -> SimpleNamespace:
     """The phrases of the page's language, by default English."""
     start = text[:2000]
     if len(_CHINESE.findall(start)) > len(start) / 4:
@@ -133,7 +135,9 @@ def phrases_of(root: Element, text: str) -> Phrases:
 class Maker:
     """Random markup for one page."""
 
-    def __init__(self, rng: random.Random, phrases: Phrases, headlines: Sequence[str]) -> None:
+    def __init__(
+        self, rng: random.Random, phrases: SimpleNamespace, headlines: Sequence[str]
+    ) -> None:
         self.rng = rng
         self.phrases = phrases
         self.headlines = headlines
@@ -196,50 +200,6 @@ class Maker:
         tags = ("div", "div", "footer", "center", "section")
         return self.box(inner, "footer", "copyright", "bottom", "legal", "page-end", tags=tags)
 
-    def cookies(self) -> str:
-        inner = f"<p>{self.fill(self.phrases.cookies)}</p><button>{self.phrases.agree}</button>"
-        return self.box(inner, "cookie-note", "consent", "banner", tags=("div", "aside", "section"))
-
-    def menu(self) -> str:
-        inner = self.links(self.phrases.menu, self.rng.choice(("ul", "ul", "br", "div")))
-        return self.box(inner, "nav", "main-menu", "topbar", tags=("nav", "div", "header"))
-
-    def share(self) -> str:
-        form = self.rng.choice(("ul", "span", "div"))
-        return self.box(self.links(self.phrases.share, form), "share", "social", "tools")
-
-    def author(self) -> str:
-        inner = self.paragraphs(self.fill(self.phrases.authors))
-        return self.box(inner, "author", "byline", "about-author", tags=("div", "aside", "section"))
-
-    def list_of_others(self, head: str, low: int, high: int) -> str:
-        tag = self.rng.choice(("h2", "h3", "h4", "strong", "div"))
-        form = self.rng.choice(("ul", "ol", "div", "p", "h3"))
-        inner = f"<{tag}>{head}</{tag}>{self.links(self.some(low, high), form)}"
-        return self.box(
-            inner, "related", "popular", "teasers", "box", tags=("div", "aside", "section")
-        )
-
-    def most_read(self) -> str:
-        return self.list_of_others(self.phrases.most_read, 4, 10)
-
-    def related(self) -> str:
-        return self.list_of_others(self.phrases.related, 3, 8)
-
-    def comments(self) -> str:
-        names = ("Anna K.", "b0b", "Priya", "M. Ortega", "wanderer77")
-        drawn = self.rng.sample(
-            self.phrases.comments, self.rng.randrange(1, min(4, len(self.phrases.comments) + 1))
-        )
-        inner = "".join(
-            self.box(f"<b>{self.rng.choice(names)}</b><p>{text}</p>", "comment", "reply")
-            for text in drawn
-        )
-        return self.box(
-            f"<h3>{self.phrases.comments_head}</h3>{inner}", "comments", "discussion", "replies",
-            tags=("div", "section", "aside"),
-        )  # fmt: skip
-
     def sidebar(self) -> str:
         """The navigation of a site: long, and always marked as such."""
         tag, name = self.rng.choice(
@@ -247,20 +207,6 @@ class Maker:
         )
         mark = f' class="{name}"' if name else ""
         return f"<{tag}{mark}>{self.links(self.some(30, 60), 'ul')}</{tag}>"
-
-    def promotion(self) -> str:
-        inner = f"<p>{self.fill(self.phrases.promotions)}</p>"
-        return self.box(inner, "promo", "newsletter", "teaser", tags=("div", "aside"))
-
-    def advertisement(self) -> str:
-        inner = (
-            f"<div>{self.phrases.advertisement}</div><p>{self.fill(self.phrases.advertisements)}"
-        )
-        return self.box(inner + "</p>", "ad", "advert", "sponsored", tags=("div", "aside"))
-
-    def updated(self) -> str:
-        text = self.fill(self.phrases.updated)
-        return self.box(text, "date", "meta", "time", tags=("p", "div", "span"))
 
     def notice(self) -> str:
         return self.box(f"<p>{self.fill(self.phrases.notices)}</p>", "notice", "alert", "top")
@@ -275,49 +221,6 @@ def before(element: Element, markup: str) -> None:
     insert(parent, parent.index(element), markup)
 
 
-def after(element: Element, markup: str) -> None:
-    """Insert after an element and the text that follows it."""
-    parent, tail = element.getparent(), element.tail
-    element.tail = None
-    insert(parent, parent.index(element) + 1, markup)
-    parent[parent.index(element)].tail = tail
-
-
-def edit(root: Element, main: Element, maker: Maker, parts: Sequence[str], rename: bool) -> None:
-    """Add these parts at typical places."""
-    rng, body = maker.rng, root.find("body")
-    flow = [child for child in main if child.tag in ("p", "h2", "h3", "ul", "div", "table")]
-    head = next(root.iter("h1"), None)
-    for part in parts:
-        markup = getattr(maker, part)()
-        if part in ("cookies", "menu", "notice"):
-            insert(body, 0 if part == "menu" or rng.random() < 0.6 else len(body), markup)
-        elif part == "footer":
-            insert(body, len(body), markup)
-        elif part in ("updated", "share") and head is not None and head.getparent() is not None:
-            after(head, markup)
-        elif part in ("advertisement", "promotion") and flow:
-            after(rng.choice(flow), markup)
-        elif part == "most_read" and rng.random() < 0.5:
-            before(main, markup)
-        elif rng.random() < 0.5:
-            insert(main, len(main), markup)
-        else:
-            after(main, markup)
-    if rename:
-        for element in body.iter(etree.Element):
-            for name in ("class", "id"):
-                if value := element.get(name):
-                    element.set(name, f"s{crc32(value.encode()):08x}")
-
-
-LIGHT = ("updated", "advertisement", "share")
-HEAVY = (
-    "cookies", "menu", "share", "author", "most_read", "related", "comments", "promotion",
-    "advertisement", "updated", "notice", "footer",
-)  # fmt: skip
-
-
 def headlines(texts: Iterable[str], rng: random.Random) -> list[str]:
     """Runs of two to eight words of the texts, or of characters in scripts without spaces."""
     drawn: list[str] = []
@@ -329,24 +232,6 @@ def headlines(texts: Iterable[str], rng: random.Random) -> list[str]:
             drawn.append(" ".join(words[at : at + size]))
             at += size
     return drawn
-
-
-def edited(real: Real, pool: Sequence[str], seed: int, heavy: bool, name: str = "") -> Made | None:
-    """The page with added parts, and in half of the cases with renamed classes."""
-    rng = random.Random(seed)
-    root = tree(real.html)
-    main = None if root is None else main_element(root, real)
-    if root is None or main is None or main.getparent() is None:
-        return None
-    maker = Maker(rng, phrases_of(root, real.text), pool)
-    parts = (
-        rng.sample(HEAVY, rng.randrange(5, len(HEAVY) + 1))
-        if heavy
-        else rng.sample(LIGHT, rng.randrange(1, 3))
-    )
-    edit(root, main, maker, parts, rename=rng.random() < 0.5)
-    name = name or ("heavy" if heavy else "light")
-    return Made(f"{real.page}-{name}", real.source, written(root))
 
 
 def prose_around(root: Element, main: Element) -> int:
@@ -489,12 +374,9 @@ def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: in
             made.pages += pages
             made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-data"))
             made.pairs.append(MadePair(pages[0].page, pages[2].page, True, "made-data"))
-    for real in rng.sample(reals, min(many, len(reals))):
-        for heavy in (False, True):
-            if page := edited(real, pool, rng.randrange(1 << 30), heavy):
-                made.pages.append(page)
-                kind = f"made-edit-{'heavy' if heavy else 'light'}"
-                made.pairs.append(MadePair(real.page, page.page, True, kind))
+    # These draws keep the footers below those of the shipped coefficients.
+    for _ in rng.sample(reals, min(many, len(reals))):
+        rng.randrange(1 << 30), rng.randrange(1 << 30)
     known = {page.page for page in made.pages}
     short = [
         pair
@@ -512,13 +394,4 @@ def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: in
         made.pages += [page for page in (first, second) if page.page not in known]
         known |= {first.page, second.page}
         made.pairs.append(MadePair(first.page, second.page, near, "made-footer"))
-    apart = [pair[:2] for pair in pairs if not pair[2] and set(pair[:2]) <= set(by_page)]
-    for a, b in rng.sample(apart, min(FEW, len(apart))):
-        at = rng.randrange(1 << 30)
-        first, second = (
-            edited(by_page[name], pool, at, heavy=True, name=f"same-{at}") for name in (a, b)
-        )
-        if first is not None and second is not None:
-            made.pages += [first, second]
-            made.pairs.append(MadePair(first.page, second.page, False, "made-edit"))
     return made

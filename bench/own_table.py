@@ -9,10 +9,12 @@ the same load on the machine.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -27,10 +29,9 @@ from pgsimhash.db.copy import copy_binary
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.sqlalchemy import SIMHASH, SimhashMixin
 
-if TYPE_CHECKING:
-    from bench.workload import Simhashes, database, near_copies, random_simhashes
-else:  # A script finds its neighbours under their own names.
-    from workload import Simhashes, database, near_copies, random_simhashes
+sys.path.append(str(Path(__file__).parents[1]))
+
+from bench.workload import Simhashes, database, near_copies, random_simhashes
 
 
 class Base(DeclarativeBase):

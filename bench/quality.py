@@ -1,82 +1,265 @@
 """Measure how well and how fast pages become simhashes, on labelled pages.
 
-``python bench/quality.py FOLDER ...`` takes sets of pages, see bench/labelled.py. For each it
+``python bench/quality.py FOLDER ...`` takes sets of pages: folders with ``pages/``, ``gt/`` (the
+main texts), ``pages.csv`` (``id`` and, if known, the ``repo`` of a page) and ``pairs.csv``
+(``a,b,label,kind``; ``near-dup`` pairs should match, ``distinct`` ones should not). For each set it
 prints how many copies are found and how many different pages are matched at 3, 5 and 8 bits, in
 total, by kind and by source; how many pages have no fingerprint although their main text has 25
-words; and the milliseconds per page. The ceiling accompanies the default scheme: its features,
-unweighted, of the true main text. ``--schemes`` adds the other built-in schemes, ``--plain``
-recipes without main content (the literal one is slow). ``--peers`` adds other packages, installed
-into a temporary folder: extractors with the default's features of their text, and other hashes of
-pgsimhash's text. All read the same pages, one recipe after the other, so times are comparable.
+words; and the milliseconds per page. "Verified" is what ``ingest`` decides: the signatures agree
+too. The ceiling are the features of the default scheme, unweighted, of the true main text.
 
-The default's coefficients are fitted to such sets. ``--left-out FILE`` adds its simhashes by
-coefficients fitted without a page's source, as bench/fit.py writes them: the expectation for other
-pages.
-
-A page without a fingerprint matches nothing; the literal recipe gives every page a simhash. MinHash
-has three Jaccard similarities instead of distances: .9, .8 and .7.
+``--schemes`` adds the other built-in schemes, ``--peers`` extractors of other packages and MinHash,
+if they are installed. All read the same pages, one recipe after the other, so times are comparable.
+MinHash has three Jaccard similarities instead of distances: .9, .8 and .7. ``--left-out FILE`` adds
+the simhashes that bench/fit.py writes, by coefficients fitted without a page's source: the
+expectation for other pages.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import logging
 import statistics
 import sys
+import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
-from pgsimhash.hashing.hashes import murmur3_64
+from pgsimhash import PageError, fingerprint
+from pgsimhash.analysis import LabelledPair, Print, evaluate
+from pgsimhash.analysis.labels import Label
+from pgsimhash.hashing.features import shingles
+from pgsimhash.hashing.tokens import tokenize
+from pgsimhash.html import Article
+from pgsimhash.html.charset import decode
+from pgsimhash.html.parse import parse
+from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
 
-if TYPE_CHECKING:
-    from bench.installed import install_peers, make_importable
-    from bench.judging import (
-        DISTANCES,
-        Tallies,
-        by_family,
-        by_kind,
-        by_source,
-        overview,
-        side_by_side,
-        tally,
-    )
-    from bench.labelled import LabelledSet, corpora, corpus
-    from bench.recipes import (
-        CEILING,
-        MINHASH_CUTS,
-        OURS,
-        PACKAGES,
-        RECIPES,
-        Page,
-        Signature,
-        chosen,
-    )
-else:  # A script finds its neighbours under their own names.
-    from installed import install_peers, make_importable
-    from judging import (
-        DISTANCES,
-        Tallies,
-        by_family,
-        by_kind,
-        by_source,
-        overview,
-        side_by_side,
-        tally,
-    )
-    from labelled import LabelledSet, corpora, corpus
-    from recipes import CEILING, MINHASH_CUTS, OURS, PACKAGES, RECIPES, Page, Signature, chosen
-
-__all__ = ["corpus", "main"]
-
+DISTANCES = (3, 5, 8)
+SYNTHETIC = ("synthetic-light", "synthetic-medium", "synthetic-heavy")
+SHORT = 100
+"""A page with fewer words of main text is short."""
 ENOUGH_WORDS = 25
+MINHASH_CUTS = (12, 25, 38)
+"""How many of 128 permutations may differ for a Jaccard similarity of .9, .8 and .7."""
+OURS = DEFAULT_SCHEME.name
+VERIFIED = f"{OURS}, verified"
 LEFT_OUT = f"{OURS}, sources left out"
+CEILING = "the true main text"
+
+Signature = Print | tuple[int, ...]
+"""A fingerprint, which is a tuple too, or the values of a MinHash."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two pages, whether they should match, their kind and their source."""
+
+    a: str
+    b: str
+    near: bool
+    kind: str
+    source: str = ""
+    site: str = ""
+
+    @property
+    def family(self) -> str:
+        """``organic``, ``different``, or the kind of a synthetic or generated pair."""
+        if not self.near:
+            return "different"
+        return "organic" if self.kind.startswith("organic") else self.kind
+
+
+@dataclass
+class LabelledSet:
+    """A set: its folder, its pairs, and the rows of its pages by id."""
+
+    name: str
+    folder: Path
+    pairs: list[Pair]
+    rows: dict[str, dict[str, str]]
+
+    def html(self, page: str) -> bytes:
+        return (self.folder / "pages" / f"{page}.html").read_bytes()
+
+    def text(self, page: str) -> str:
+        """The main text, empty if it is unknown."""
+        truth = self.folder / "gt" / f"{page}.txt"
+        return truth.read_text(encoding="utf-8") if truth.is_file() else ""
+
+    @cached_property
+    def words(self) -> dict[str, int]:
+        """The numbers of words of the main texts."""
+        names = {name for pair in self.pairs for name in (pair.a, pair.b)}
+        return {name: len(self.text(name).split()) for name in names}
+
+    @cached_property
+    def scripts(self) -> dict[str, str]:
+        """The writing systems of the pages."""
+        return {name: script_of(self.text(name)) for name in self.words}
+
+    def by_kind(self, pair: Pair) -> list[str]:
+        """The kinds of a pair: its own, and those that follow from both texts."""
+        groups = [pair.kind]
+        if min(self.words[pair.a], self.words[pair.b]) < SHORT:
+            groups.append(f"short (under {SHORT} words)")
+        if self.scripts[pair.a] == self.scripts[pair.b] != "Latin":
+            groups.append(f"in {self.scripts[pair.a]} script")
+        suffix = "copies" if pair.near else "different"
+        if pair.kind in SYNTHETIC:
+            suffix = "edited copies"
+        return [f"{group}: {suffix}" for group in groups]
+
+
+def script_of(text: str) -> str:
+    """Return the writing system of most letters, by its Unicode name."""
+    letters = [letter for letter in text[:2000] if letter.isalpha()]
+    names = Counter(unicodedata.name(letter, "LATIN").split()[0] for letter in letters)
+    most = names.most_common(1)
+    return "Latin" if not most else most[0][0].removesuffix("-").capitalize()
+
+
+def read_set(folder: Path) -> LabelledSet:
+    """Read a set from its folder, without pairs that are neither near nor distinct."""
+    with (folder / "pages.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    with (folder / "pairs.csv").open(encoding="utf-8", newline="") as file:
+        pairs = [
+            Pair(
+                row["a"],
+                row["b"],
+                row["label"] == "near-dup",
+                row["kind"],
+                rows[row["a"]].get("repo", ""),
+                row.get("site", ""),
+            )
+            for row in csv.DictReader(file)
+            if row["label"] in ("near-dup", "distinct")
+        ]
+    return LabelledSet(folder.name, folder, pairs, rows)
+
+
+@contextmanager
+def sets_in(folders: Sequence[Path]) -> Iterator[list[LabelledSet]]:
+    """Yield the sets in folders or archives (``.tar.xz``), which are unpacked temporarily."""
+    with ExitStack() as stack:
+        sets = []
+        for folder in folders:
+            place = folder
+            if folder.is_file():
+                place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                with tarfile.open(folder) as archive:
+                    archive.extractall(place, filter="data")
+                place /= folder.name.removesuffix(".tar.xz")
+            if not (place / "pairs.csv").is_file():
+                sys.exit(f"{folder} has no pairs.csv")
+            sets.append(read_set(place))
+        yield sets
+
+
+@dataclass
+class Page:
+    """A page, read once for all recipes."""
+
+    html: bytes
+    truth: str = ""
+
+    @cached_property
+    def article(self) -> Article:
+        return DEFAULT_SCHEME.extract(self.html, None, None)
+
+    @cached_property
+    def shingles(self) -> list[str]:
+        tokens = tokenize(self.article.text)
+        return tokens + shingles(tokens, 2) if len(tokens) >= DEFAULT_SCHEME.min_tokens else []
+
+
+def of_text(text: str) -> Signature | None:
+    """The default's features of a text, unweighted."""
+    try:
+        return Print(DEFAULT_SCHEME.simhash(text))
+    except PageError:
+        return None
+
+
+def by_scheme(name: str) -> Callable[[Page], Signature | None]:
+    """A built-in scheme, from the page's bytes on."""
+
+    def recipe(page: Page) -> Signature | None:
+        try:
+            made = fingerprint(page.html, scheme=name)
+        except PageError:
+            return None
+        return Print(made.simhash, made.signature)
+
+    return recipe
+
+
+def trafilatura(page: Page) -> Signature | None:
+    from trafilatura import extract
+
+    return of_text(extract(decode(page.html), include_comments=False) or "")
+
+
+def resiliparse(page: Page) -> Signature | None:
+    from resiliparse.extract.html2text import extract_plain_text
+
+    return of_text(extract_plain_text(decode(page.html), main_content=True))
+
+
+def readability(page: Page) -> Signature | None:
+    from readability import Document
+    from readability.readability import Unparseable
+
+    try:
+        root = parse(Document(decode(page.html)).summary())
+    except (Unparseable, ValueError):
+        return None
+    return None if root is None else of_text("\n".join(root.itertext()))
+
+
+def minhash(page: Page) -> Signature | None:
+    from datasketch import MinHash
+
+    signature = MinHash(num_perm=128)
+    signature.update_batch([feature.encode() for feature in page.shingles])
+    return tuple(signature.hashvalues.tolist()) if page.shingles else None
+
+
+RECIPES: dict[str, tuple[str, Callable[[Page], Signature | None]]] = {
+    OURS: ("always", by_scheme(OURS)),
+    CEILING: ("always", lambda page: of_text(page.truth) if page.truth else None),
+    "readability-lxml": ("always", readability),
+    **{
+        name: ("schemes", by_scheme(name))
+        for name in scheme_names()
+        if name not in (OURS, TEXT_SCHEME.name)
+    },
+    "trafilatura": ("peers", trafilatura),
+    "resiliparse": ("peers", resiliparse),
+    "datasketch MinHash": ("peers", minhash),
+}
+"""The recipes, and the option that adds each."""
+
+
+def chosen(kinds: Sequence[str]) -> list[str]:
+    """Return the names of the recipes of these kinds whose packages are installed."""
+    return [
+        name
+        for name, (kind, _) in RECIPES.items()
+        if kind in ("always", *kinds) and (kind != "peers" or find_spec(name.split()[0]))
+    ]
 
 
 @dataclass
@@ -90,41 +273,131 @@ class Measured:
 
 def measure(labelled: LabelledSet, recipes: Sequence[str], page: str) -> Measured:
     """Run the recipes on one page."""
+    logging.disable(logging.CRITICAL)
     read = Page(labelled.html(page), labelled.text(page))
     measured = Measured(page)
     for name in recipes:
-        if "simhash" in PACKAGES.get(name, ""):
-            assert read.article  # Those that hash our text have it beforehand.
+        if "MinHash" in name:
+            assert read.shingles is not None  # It hashes our text, so it has it beforehand.
         start = perf_counter()
         measured.signatures[name] = RECIPES[name][1](read)
         measured.seconds[name] = perf_counter() - start
     return measured
 
 
-def measure_all(
-    labelled: LabelledSet, recipes: Sequence[str], jobs: int, peers: Path | None
-) -> list[Measured]:
-    """Measure the pages of all pairs, with progress on a terminal."""
+def measure_all(labelled: LabelledSet, recipes: Sequence[str], jobs: int) -> list[Measured]:
+    """Measure the pages of all pairs."""
     pages = list(dict.fromkeys(name for pair in labelled.pairs for name in (pair.a, pair.b)))
-    done: list[Measured] = []
-    run = partial(measure, labelled, recipes)
-    warm = (peers, recipes)
-    with ProcessPoolExecutor(jobs, initializer=prepare, initargs=warm) as pool:
-        for result in pool.map(run, pages, chunksize=4):
-            done.append(result)
-            if sys.stderr.isatty():
-                print(f"\r{labelled.name}: {len(done)} of {len(pages)}", end="", file=sys.stderr)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
-    return done
+    with ProcessPoolExecutor(jobs) as pool:
+        return list(pool.map(partial(measure, labelled, recipes), pages, chunksize=4))
 
 
-def prepare(peers: Path | None, recipes: Sequence[str]) -> None:
-    """Load the peers and the libraries of recipes, and silence verbose loggers."""
-    make_importable(peers)
-    logging.disable(logging.CRITICAL)
-    for name in recipes:
-        RECIPES[name][1](Page(f"<p>{'boats and goats ' * 20}".encode(), "boats and goats " * 20))
+@dataclass
+class Tally:
+    """Pairs, and the numbers of them within each distance."""
+
+    within: list[int] = field(default_factory=lambda: [0] * len(DISTANCES))
+    pairs: int = 0
+
+    def shares(self, places: Iterable[int] = range(len(DISTANCES))) -> str:
+        return " ".join(f"{self.within[place] / max(self.pairs, 1):.3f}" for place in places)
+
+
+Tallies = dict[str, Tally]
+
+
+def tally(
+    signatures: Mapping[str, Signature | None],
+    pairs: Iterable[Pair],
+    groups: Callable[[Pair], Iterable[str]],
+) -> Tallies:
+    """Count the pairs of each group; the pairs of one group have the same label."""
+    prints: dict[str, Print | None] = {
+        page: value
+        for page, value in signatures.items()
+        if value is None or isinstance(value, Print)
+    }
+    labelled = []
+    for pair in pairs:
+        a, b = pair.a, pair.b
+        one, other = signatures.get(a), signatures.get(b)
+        hashed = [value for value in (one, other) if value and not isinstance(value, Print)]
+        if len(hashed) == 2:
+            differing = sum(x != y for x, y in zip(*hashed, strict=True))
+            cuts = zip(DISTANCES, MINHASH_CUTS, strict=True)
+            bits = next((bits for bits, cut in cuts if differing <= cut), 64)
+            a, b = "none", f"{bits} bits"
+            prints |= {a: Print(0), b: Print((1 << bits) - 1)}
+        for name in (a, b):
+            prints.setdefault(name, None)
+        label: Label = "copy" if pair.near else "distinct"
+        labelled += [LabelledPair(a, b, label, group) for group in groups(pair)]
+    curve = evaluate(labelled, prints).curve
+    return {
+        group: Tally(
+            [
+                curve[bits].kinds[group].found + curve[bits].kinds[group].false_matches
+                for bits in DISTANCES
+            ],
+            counts.copies + counts.distinct,
+        )
+        for group, counts in curve[0].kinds.items()
+    }
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table with columns of equal width."""
+    texts = [[str(value) for value in row] for row in (head, *rows)]
+    widths = [max(len(row[place]) for row in texts) for place in range(len(head))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+        for row in texts
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def cell(found: Tally | None, *, counted: bool) -> str:
+    """The cell of a table: shares of copies found, or numbers of different pages matched."""
+    if found is None or not found.pairs:
+        return "-"
+    return " ".join(map(str, found.within)) if counted else found.shares()
+
+
+def overview(
+    families: Mapping[str, Tallies], more: Mapping[str, Sequence[object]], heads: Sequence[str]
+) -> str:
+    """Return a row for each recipe; ``more`` has the cells for the additional ``heads``."""
+    rows = []
+    for name, tallies in families.items():
+        synthetic = [tallies.get(kind, Tally()) for kind in SYNTHETIC]
+        edits = [" ".join(found.shares([place]) for found in synthetic) for place in (2, 0)]
+        if not any(found.pairs for found in synthetic):
+            edits = ["-", "-"]
+        copies = cell(tallies.get("organic"), counted=False)
+        matched = cell(tallies.get("different"), counted=True)
+        rows.append((name, copies, matched, *edits, *more.get(name, ["-"] * len(heads))))
+    columns = ("copies found at 3, 5, 8", "different matched", "light, medium, heavy at 8")
+    return table(("text", *columns, "the same at 3", *heads), rows)
+
+
+def side_by_side(tallies: Mapping[str, Tallies]) -> str:
+    """Return a row for each group, with a column for each recipe."""
+    pairs = {group: found.pairs for one in tallies.values() for group, found in one.items()}
+    return table(
+        ("pairs at 3, 5, 8", "number", *tallies),
+        (
+            (
+                group,
+                pairs[group],
+                *(
+                    cell(one.get(group), counted=group.endswith("different"))
+                    for one in tallies.values()
+                ),
+            )
+            for group in sorted(pairs)
+        ),
+    )
 
 
 @dataclass
@@ -143,22 +416,27 @@ class Report:
     def text(self) -> str:
         more = {
             name: (self.without[name], f"{self.milliseconds[name]:.2f}")
-            if name in self.milliseconds
-            else (self.without[name], "-")
-            for name in self.families
+            for name in self.milliseconds
         }
-        families = self.families[CEILING]
-        heads = (f"none, of {ENOUGH_WORDS}+ words", "ms")
+        numbers = sorted(self.families[CEILING].items())
         parts = [
             f"# {self.name}: {self.pages} pages, "
-            + ", ".join(f"{found.pairs} {family}" for family, found in sorted(families.items())),
-            overview(self.families, more, heads),
+            + ", ".join(f"{found.pairs} {family}" for family, found in numbers),
+            overview(self.families, more, (f"none, of {ENOUGH_WORDS}+ words", "ms")),
             "Copies: shares found. Different pages: how many matched.",
             side_by_side(self.kinds),
         ]
         if len(self.sources[CEILING]) > 1:
             parts.append(side_by_side(self.sources))
         return "\n\n".join(parts)
+
+
+def by_family(pair: Pair) -> list[str]:
+    return [pair.family]
+
+
+def by_source(pair: Pair) -> list[str]:
+    return [f"{pair.source}: {'copies' if pair.near else 'different'}"]
 
 
 def report(
@@ -170,29 +448,35 @@ def report(
     """Evaluate all recipes; those in ``beside`` by kind and source as well."""
     by_recipe: dict[str, dict[str, Signature | None]] = {}
     if left_out is not None:
+        known = {page.page: left_out.get(f"{labelled.name}/{page.page}") for page in measured}
         by_recipe[LEFT_OUT] = {
-            page.page: left_out.get(f"{labelled.name}/{page.page}") for page in measured
+            page: None if simhash is None else Print(simhash) for page, simhash in known.items()
         }
     for name in measured[0].signatures:
-        by_recipe[name] = {page.page: page.signatures[name] for page in measured}
-    cuts = {name: MINHASH_CUTS if "MinHash" in name else DISTANCES for name in by_recipe}
+        found = {page.page: page.signatures[name] for page in measured}
+        by_recipe[name] = {
+            page: Print(value.simhash) if isinstance(value, Print) else value
+            for page, value in found.items()
+        }
+        if name == OURS:
+            by_recipe[VERIFIED] = found
     enough = [page.page for page in measured if labelled.words[page.page] >= ENOUGH_WORDS]
-    detailed = {name: by_recipe[name] for name in by_recipe if name in beside}
+
+    def tallies(
+        groups: Callable[[Pair], Iterable[str]], names: Iterable[str]
+    ) -> dict[str, Tallies]:
+        return {
+            name: tally(by_recipe[name], labelled.pairs, groups)
+            for name in by_recipe
+            if name in names
+        }
+
     return Report(
         labelled.name,
         len(measured),
-        {
-            name: tally(signatures, labelled.pairs, by_family, cuts[name])
-            for name, signatures in by_recipe.items()
-        },
-        {
-            name: tally(signatures, labelled.pairs, by_kind(labelled), cuts[name])
-            for name, signatures in detailed.items()
-        },
-        {
-            name: tally(signatures, labelled.pairs, by_source, cuts[name])
-            for name, signatures in detailed.items()
-        },
+        tallies(by_family, by_recipe),
+        tallies(labelled.by_kind, beside),
+        tallies(by_source, beside),
         {
             name: sum(signatures[page] is None for page in enough)
             for name, signatures in by_recipe.items()
@@ -204,44 +488,29 @@ def report(
     )
 
 
-def first_pairs(labelled: LabelledSet, pages: int) -> None:
-    """Sample pairs of about this many pages, reproducibly."""
-    wanted: dict[str, None] = {}
-    for pair in sorted(labelled.pairs, key=lambda pair: murmur3_64([pair.a + pair.b])[0]):
-        if len(wanted) < pages:
-            wanted.update(dict.fromkeys((pair.a, pair.b)))
-    labelled.pairs = [pair for pair in labelled.pairs if pair.a in wanted and pair.b in wanted]
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
-    parser.add_argument("--pages", type=int, help="stop after about this many pages of each set")
     parser.add_argument("--jobs", type=int, default=1, help="processes (times are best with 1)")
-    parser.add_argument("--schemes", action="store_true", help="the other schemes that ship too")
-    parser.add_argument("--plain", action="store_true", help="raw HTML, visible text too")
-    parser.add_argument("--peers", action="store_true", help="other packages too, from PyPI")
+    parser.add_argument("--schemes", action="store_true", help="the other built-in schemes too")
+    parser.add_argument("--peers", action="store_true", help="other packages too")
     parser.add_argument("--all-beside", action="store_true", help="by kind and source for all")
     parser.add_argument("--left-out", type=Path, help="simhashes written by bench/fit.py")
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
     options = parser.parse_args()
     left_out = json.loads(options.left_out.read_text()) if options.left_out else None
-    with corpora(options.folders) as sets, tempfile.TemporaryDirectory() as peers:
-        installed = install_peers(PACKAGES.values(), Path(peers)) if options.peers else []
-        wished = {"scheme": options.schemes, "plain": options.plain, "peer": options.peers}
-        recipes = chosen([kind for kind, wish in wished.items() if wish], installed)
-        beside = [*recipes, LEFT_OUT] if options.all_beside else [LEFT_OUT, OURS, CEILING]
-        reports = []
+    recipes = chosen([kind for kind in ("schemes", "peers") if getattr(options, kind)])
+    beside = [LEFT_OUT, VERIFIED, *(recipes if options.all_beside else [OURS, CEILING])]
+    reports = []
+    with sets_in(options.folders) as sets:
         for labelled in sets:
-            if options.pages is not None:
-                first_pairs(labelled, options.pages)
-            measured = measure_all(labelled, recipes, options.jobs, Path(peers))
+            measured = measure_all(labelled, recipes, options.jobs)
             reports.append(report(labelled, measured, left_out, beside))
             if not options.json:
                 print(reports[-1].text() + "\n", flush=True)
-        if options.json:
-            print(json.dumps([asdict(one) for one in reports], indent=1))
+    if options.json:
+        print(json.dumps([asdict(one) for one in reports], indent=1))
 
 
 if __name__ == "__main__":

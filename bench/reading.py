@@ -1,4 +1,4 @@
-"""Measure reading a page, by step and by size, alongside extractors of main content.
+"""Measure reading a page alongside extractors of main content.
 
 python bench/reading.py FOLDER [--pages N]
 
@@ -12,37 +12,19 @@ from __future__ import annotations
 
 import gc
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
-from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 
-import pgsimhash.html
 from pgsimhash.errors import PageError
-from pgsimhash.html import content
 from pgsimhash.html.charset import decode
-from pgsimhash.schemes import article_features, fingerprint, recipe
+from pgsimhash.schemes import fingerprint
 
 REPEATS = 3
-STEPS: dict[str, tuple[Any, str]] = {
-    "decode": (pgsimhash.html, "clean_utf8"),
-    "parse": (pgsimhash.html, "parse"),
-    "title, URLs": (pgsimhash.html, "read_head"),
-    "walk, names": (content, "outline"),
-    "words": (content, "read_words"),
-    "block features, weights": (content, "scores_of"),
-    "shown blocks": (content, "with_whole_elements"),
-    "structure": (pgsimhash.html, "structure_simhash"),
-    "features": (article_features.BlockWeights, "hashed"),
-    "signature": (recipe, "signature_hashes"),
-    "vote": (recipe, "vote"),
-    "digest": (recipe, "_digest"),
-}
 
 
 def default_scheme(html: bytes) -> None:
@@ -121,51 +103,10 @@ def print_peers(pages: list[bytes]) -> None:
         print(f"{name:26} {median / base:9.2f} {median:20.2f} {mean:6.2f} {late:7.2f}")
 
 
-def _timed(work: Callable[..., Any], step: str, taken: Counter[str]) -> Callable[..., Any]:
-    @wraps(work, updated=())
-    def run(*args: Any, **kwargs: Any) -> Any:
-        started = time.process_time_ns()
-        try:
-            return work(*args, **kwargs)
-        finally:
-            taken[step] += time.process_time_ns() - started
-
-    return run
-
-
-def print_steps(pages: list[bytes]) -> None:
-    """Print the mean time of each step, by the size of pages."""
-    originals = {step: getattr(place, name) for step, (place, name) in STEPS.items()}
-    taken: Counter[str] = Counter()
-    for step, (place, name) in STEPS.items():
-        setattr(place, name, _timed(originals[step], step, taken))
-    sizes = {"to 20 kB": (0, 2e4), "to 100 kB": (2e4, 1e5), "larger": (1e5, np.inf)}
-    table: dict[str, list[float]] = {step: [] for step in (*STEPS, "the rest")}
-    counts = []
-    try:
-        for least, most in sizes.values():
-            group = [html for html in pages if least <= len(html) < most]
-            taken.clear()
-            whole = sum(cpu_ms(default_scheme, html) for html in group)
-            for step in STEPS:
-                table[step].append(taken[step] / 1e6 / max(len(group), 1))
-            table["the rest"].append((whole - taken.total() / 1e6) / max(len(group), 1))
-            counts.append(len(group))
-    finally:
-        for step, (place, name) in STEPS.items():
-            setattr(place, name, originals[step])
-    heads = [f"{name} ({count})" for name, count in zip(sizes, counts, strict=True)]
-    print(f"{'ms a page, mean':26}{''.join(f'{head:>18}' for head in heads)}")
-    for step, means in table.items():
-        print(f"{step:26}{''.join(f'{mean:18.2f}' for mean in means)}")
-
-
 def print_reading(folder: Path, most: int) -> None:
-    """Print both tables for at most this many pages under ``folder``, evenly spaced."""
+    """Measure at most this many pages under ``folder``, evenly spaced."""
     paths = sorted(folder.rglob("*.html"))
-    pages = [path.read_bytes() for path in paths[:: max(1, len(paths) // most)]]
-    print_peers(pages)
-    print_steps(pages)
+    print_peers([path.read_bytes() for path in paths[:: max(1, len(paths) // most)]])
 
 
 @click.command()

@@ -8,13 +8,13 @@ from collections import Counter
 
 import pytest
 
-from bench.made_data import KINDS, around, invented, pair_of
 from pgsimhash import Fingerprint, Store, fingerprint, hamming_distance
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.signature import verified
 from pgsimhash.html.numbers import LISTED, NUMBER, PASSING, VOLATILE, WORD
 from pgsimhash.html.page_words import words_by_line
 from pgsimhash.schemes import DEFAULT_SCHEME
+from tests.html.made_data import KINDS, around, invented, pair_of
 
 PROSE = (
     "The harbour office publishes the measurements of the buoy at the mouth of the bay, with the "

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from bench.fuzz import CHARSETS, PAGES
-from bench.hostile_pages import KINDS as HOSTILE_KINDS
-from bench.hostile_pages import hostile, page
-from bench.made_data import KINDS, around, invented, pair_of
 from pgsimhash import PageError, fingerprint
 from tests.conftest import ROOT
+from tests.html.fuzzed_pages import CHARSETS, PAGES
+from tests.html.hostile_pages import KINDS as HOSTILE_KINDS
+from tests.html.hostile_pages import page
+from tests.html.made_data import KINDS, around, invented, pair_of
 from tests.schemes import plain_loops
 
 FOLDERS = [ROOT / "examples" / "pages"]
@@ -89,7 +89,7 @@ def test_plain_text(text: str) -> None:
 def test_hostile_pages(kind: str) -> None:
     html = page(kind, 6000)
     # The plain loops take time by the cube of the depth.
-    check(html[:1500] if kind == "lists, nested" else html, hostile(kind).charset)
+    check(html[:1500] if kind == "lists, nested" else html, HOSTILE_KINDS[kind].charset)
 
 
 @pytest.mark.long

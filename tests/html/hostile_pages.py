@@ -1,8 +1,4 @@
-"""Pages that are slow to read, of some hundred kinds and any size.
-
-Those of `KINDS` are written by hand. Those of `PAIRS` have two tags each, nested or adjacent, in
-every pair and in a few shapes that combine depth, siblings and removed elements.
-"""
+"""Pages that are slow to read, of some two hundred kinds and any size."""
 
 from __future__ import annotations
 
@@ -10,12 +6,8 @@ import codecs
 import gzip
 import random
 from collections.abc import Callable
-from itertools import count, product
+from itertools import count
 from typing import Final, NamedTuple
-
-from pgsimhash.html.blocks import BLOCK
-from pgsimhash.html.markdown_syntax import INLINE
-from pgsimhash.html.names import NEVER_TEXT
 
 TEXT: Final = (
     "The harbour master keeps a ledger of every boat, its cargo and its temper. On calm days she "
@@ -385,58 +377,7 @@ KINDS: Final[dict[str, Hostile]] = {
 }
 """Kinds of pages by what makes them slow."""
 
-_LONG_STORY: Final = f"<!DOCTYPE html><title>A ledger</title><article><p>{TEXT * 5}</p>"
-_DEPTH_MAX: Final = 1900
-
-
-def deep(unit: str, closed: str) -> Hostile:
-    """Nested elements, nearly as deep as trees may be, repeated."""
-
-    def make(size: int, rng: random.Random) -> bytes:
-        units, rest = divmod((size - len(_LONG_STORY)) // len(unit + closed), _DEPTH_MAX)
-        parts = [unit * times + closed * times for times in (*[_DEPTH_MAX] * units, rest)]
-        return f"{_LONG_STORY}{''.join(parts)}".encode()
-
-    return Hostile(make)
-
-
-# Enough words that ten megabytes of such pages keep their headings, lists and links.
-SHAPES: Final[dict[str, Callable[[str, str], Hostile]]] = {
-    "deeper and deeper": lambda outer, inner: deep(
-        f"<{outer}>{f'<{inner}>x</{inner}>' * 8}{TEXT}", f"</{outer}>"
-    ),
-    "hidden, deeper and deeper": lambda outer, inner: deep(
-        f"<{outer}>{f'boats and nets and rope and gulls <{inner} hidden>x</{inner}>' * 4}",
-        f"</{outer}>",
-    ),
-    "side by side": lambda outer, inner: many(
-        f"<{outer}></{outer}>boats, nets, rope and gulls and the harbour master in her boat "
-        f"<{inner}>x</{inner}> and on calm days ",
-        _LONG_STORY,
-    ),
-    "many below": lambda outer, inner: many(
-        f"<{inner}>boat</{inner}> nets, rope, gulls and the harbour master ",
-        f"{_LONG_STORY}{f'<{outer}>' * 250}",
-        f"</{outer}>" * 250,
-    ),
-}
-"""The shapes of pages with an outer and an inner tag."""
-
-TAGS: Final = sorted(BLOCK | NEVER_TEXT | INLINE)
-
-PAIRS: Final = {
-    f"{outer}, {inner}, {shape}": make(outer, inner)
-    for shape, make in SHAPES.items()
-    for outer, inner in product(TAGS, TAGS)
-}
-"""Kinds of pages for all pairs of tags."""
-
 
 def page(kind: str, size: int, seed: int = 0) -> bytes:
     """Return a page of a kind with about ``size`` bytes; the seed decides the rest."""
-    return hostile(kind).make(max(size, 5000), random.Random(f"{kind} {seed}"))
-
-
-def hostile(kind: str) -> Hostile:
-    """Return the function that generates pages of a kind."""
-    return KINDS[kind] if kind in KINDS else PAIRS[kind]
+    return KINDS[kind].make(max(size, 5000), random.Random(f"{kind} {seed}"))
