@@ -166,10 +166,13 @@ def from_halves(high: int | None, low: int | None) -> int | None:
 
 
 def _checked(value: SupportsIndex) -> int:
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
     if not 0 <= number < 1 << SIGNATURE_BITS:
         raise ArgumentError(
-            "invalid_signature", f"{number} is not a signature: it is outside 0..2**128-1"
+            "invalid_signature", f"{value!r:.80} is not a signature: an integer in 0..2**128-1"
         )
     return number
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from pgsimhash.errors import PageError, check_type
@@ -30,6 +31,19 @@ def checked_size(page: BytesLike | str, max_bytes: int = MAX_BYTES) -> int:
         size = len(page.encode("utf-8", "replace"))
     if size > max_bytes:
         raise too_large("the page", max_bytes)
+    return size
+
+
+def text_size(name: str, text: str) -> int:
+    """Return the size of a text in UTF-8.
+
+    Raises:
+        ArgumentError: PostgreSQL cannot store it.
+    """
+    if isinstance(text, str) and "\0" not in text:
+        with suppress(UnicodeEncodeError):
+            return len(text.encode())
+    size: int = check_type(name, text, wanted="text in valid UTF-8 without NUL")
     return size
 
 

@@ -29,7 +29,7 @@ from pgsimhash.reading.page_reader import PageReader
 from pgsimhash.reading.workers import PAGE_SECONDS
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import PAUSE
-from pgsimhash.store.batches import PAGES, Item, Page, Source, as_source, with_checked_time
+from pgsimhash.store.batches import PAGES, Item, Page, Source, as_source, checked, size_of
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.events import OnEvent
 from pgsimhash.store.lookups import check_limit, find_each
@@ -151,7 +151,7 @@ class _GreenletStore(Store):
                 partial(self._ingest.decide_batch, items, options, remember=True)
             )
 
-        return TaskBatcher(decide)
+        return TaskBatcher(decide, size_of=size_of)
 
     def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
         if remember and self.session.source.owned:
@@ -174,7 +174,7 @@ class _GreenletStore(Store):
             max_bytes=limits["max_bytes"],
         )
         sources = map(as_source, check_many("pages", pages, PAGES))
-        return map(with_checked_time, self._read_by(reader, extract, sources, jobs))
+        return map(checked, self._read_by(reader, extract, sources, jobs))
 
     def _read_by(
         self,

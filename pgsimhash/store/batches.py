@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from pgsimhash.errors import ArgumentError, PageError, check_type
 from pgsimhash.hashing.bits import check_simhash
-from pgsimhash.pages.match_settings import MatchSettings
-from pgsimhash.pages.page_bytes import BytesLike, frozen
+from pgsimhash.hashing.signature import to_halves
+from pgsimhash.pages.match_settings import NUMBER_MAX, MatchSettings
+from pgsimhash.pages.page_bytes import BytesLike, frozen, text_size
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.pages.times import check_time
 from pgsimhash.pages.urls import check_url, normalized_url
@@ -23,6 +24,15 @@ BATCH_SIMHASHES: Final = 1000
 """Records per batch if no page has to be read."""
 
 BATCH_SECONDS: Final = 2.0
+
+BATCH_BYTES: Final = 64 * 1024 * 1024
+"""The text of a page at most, and the text after which a batch ends.
+
+PostgreSQL drops the connection at a message of 1 GB. A batch has at most twice this size, and
+quotes and backslashes are sent doubled.
+"""
+
+_TEXTS: Final = ("url", "title", "canonical_url", "language", "markdown")
 
 _TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
 """The reasons of pages that are intact but have too little text."""
@@ -78,14 +88,18 @@ def _pair(page: object, wanted: str) -> tuple[Any, Any]:
 def next_batch(items: Iterator[Item], size: int) -> list[Item]:
     """Return the next items in order; an empty list at the end.
 
-    A batch ends at ``size`` items, or with the first item or pause after two seconds.
+    A batch ends at ``size`` items, at :data:`BATCH_BYTES` of text, or with the first item or pause
+    after two seconds.
     """
     batch: list[Item] = []
-    started = time.monotonic()
+    started, text = time.monotonic(), 0
     for item in items:
         if item is not PAUSE:
             batch.append(item)
-        if len(batch) >= size or (batch and time.monotonic() - started >= BATCH_SECONDS):
+            text += size_of(item)
+        if len(batch) >= size or text >= BATCH_BYTES:
+            break
+        if batch and time.monotonic() - started >= BATCH_SECONDS:
             break
     return batch
 
@@ -131,14 +145,39 @@ def sorted_out(items: Iterable[Item], settings_of_records: Sequence[MatchSetting
     return batch
 
 
-def with_checked_time(item: Item) -> Item:
-    """Return ``item`` with its time in UTC, or a failure if the time is invalid."""
-    if isinstance(item, PageRecord) and item.fetched_at is not None:
-        try:
-            return replace(item, fetched_at=check_time(item.fetched_at))
-        except ArgumentError as error:
-            return PageFailure(item.url, error.reason, str(error))
-    return item
+def checked(item: Item) -> Item:
+    """Return ``item`` with its time in UTC, or a failure if PostgreSQL cannot store a value."""
+    if not isinstance(item, PageRecord):
+        return item
+    try:
+        check_url(item.url)
+        for number in (item.simhash, item.text_digest, item.structure):
+            check_simhash(0 if number is None else number)
+        to_halves(item.signature)
+        for name in ("features", "tokens", "html_bytes"):
+            number = getattr(item, name)
+            if number is not None and (type(number) is not int or not 0 <= number <= NUMBER_MAX):
+                check_type(name, number, wanted=f"an int from 0 to {NUMBER_MAX:,}")
+        check_type("html_digest", item.html_digest, bytes, None, wanted="bytes")
+        if size_of(item) > BATCH_BYTES:
+            raise PageError("too_large", f"its text has more than {BATCH_BYTES:,} bytes")
+        moment = item.fetched_at
+        return item if moment is None else replace(item, fetched_at=check_time(moment))
+    except (PageError, ArgumentError) as error:
+        reason = error.reason if error.reason in PageError.reasons else "unreadable"
+        return PageFailure(str(item.url), reason, str(error))
+
+
+def size_of(item: Item) -> int:
+    """Return how many bytes of text an item sends to the database.
+
+    Raises:
+        ArgumentError: PostgreSQL cannot store a text.
+    """
+    if not isinstance(item, PageRecord):
+        return 0
+    texts = {name: getattr(item, name) for name in _TEXTS}
+    return sum(text_size(name, text) for name, text in texts.items() if text is not None)
 
 
 def with_normalized_url(item: Item) -> Item:

@@ -12,6 +12,7 @@ from pgsimhash.db.refusals import MovedCollectionError
 from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError, check_type
 from pgsimhash.log import logger
 from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
+from pgsimhash.pages.page_bytes import text_size
 from pgsimhash.pages.policies import Rules
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
@@ -34,7 +35,12 @@ class Ingest:
         self._writers: list[_Writer] = []
 
     def start_run(self, label: str) -> int:
-        """Start a run for everything that is stored from now on, and return its id."""
+        """Start a run for everything that is stored from now on, and return its id.
+
+        Raises:
+            ArgumentError: PostgreSQL cannot store the label.
+        """
+        text_size("label", label)
         writer = _Writer(self._session, label)
         number = writer.start_run()
         self._label, self._writers = label, [writer]

@@ -15,6 +15,7 @@ from pgsimhash.hashing.bits import check_simhashes, from_bigint, hamming_distanc
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.records import CollectionStatus, Match, Matches, NearPage, StoredPage
 from pgsimhash.pages.recrawl import Visit
+from pgsimhash.pages.times import check_zone
 from pgsimhash.pages.urls import lowered
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
 
@@ -59,7 +60,7 @@ def find(
         **_asked(simhash, signature),
         "limit": limit,
         "host": None if host is None else lowered(host),
-        "since": since,
+        "since": None if since is None else check_zone(since),
     }
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("find", connection), parameters).fetchall()

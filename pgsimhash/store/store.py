@@ -43,7 +43,7 @@ from pgsimhash.store.batches import (
     Source,
     as_record,
     as_source,
-    with_checked_time,
+    checked,
 )
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
 from pgsimhash.store.deleting import Deleted
@@ -353,11 +353,11 @@ class Store:
         rest continues.
 
         A batch is stored as a whole before its first verdict. If the store commits, a batch is one
-        transaction of up to 256 pages or two seconds; if you stop within it, pages are stored whose
-        verdicts you have not seen. In your own transaction, each page is stored when you consume
-        its verdict, so your rows commit with it. In that case ingest before you write other rows:
-        two writers with different orders can deadlock. With ``batch_size``, end the transaction
-        only between two batches.
+        transaction of 256 pages, 64 MB of text or two seconds; if you stop within it, pages are
+        stored whose verdicts you have not seen. In your own transaction, each page is stored when
+        you consume its verdict, so your rows commit with it. In that case ingest before you write
+        other rows: two writers with different orders can deadlock. With ``batch_size``, end the
+        transaction only between two batches.
 
         Args:
             pages: ``(url, html)`` pairs, or the items of :func:`pgsimhash.sources.read_pages`.
@@ -607,7 +607,7 @@ class Store:
         check_type("max_bytes", max_bytes, int, wanted="a number of bytes, such as 10_000_000")
         self._ingest.check(options)
         record = self._read_page(as_source(page), max_bytes, markdown or self.opened.keep_markdown)
-        return self._decide(with_checked_time(record), options, remember=remember)
+        return self._decide(checked(record), options, remember=remember)
 
     def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
         (verdict,) = self._ingest.decide_batch([item], options, remember=remember)
@@ -625,7 +625,7 @@ class Store:
         limits["markdown"] = limits["markdown"] or self.opened.keep_markdown
         sources = map(as_source, check_many("pages", pages, PAGES))
         records = extract_many(sources, scheme=self.scheme, **limits)
-        return map(with_checked_time, records)
+        return map(checked, records)
 
     def _pairs(self, distance: int | None, progress: Compared) -> Generator[Pairs]:
         from pgsimhash.search.pairs import stream_pairs

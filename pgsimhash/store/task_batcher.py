@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
+from pgsimhash.store import batches
+
 _BATCH: Final = 64
 """Calls per statement: this bounds how long the first waits for the last."""
 
@@ -34,13 +36,15 @@ class TaskBatcher(Generic[_V, _O, _A]):
         answer_all: Callable[[Sequence[_V], _O], Awaitable[Sequence[_A]]],
         *,
         statements: int = 1,
+        size_of: Callable[[_V], int] = lambda _: 0,
     ) -> None:
         """Use a function that returns the answers to several calls, in order.
 
-        ``statements`` is how many may run at once.
+        ``statements`` is how many may run at once. ``size_of`` returns the bytes of a call; no call
+        is added to a statement that has :data:`~pgsimhash.store.batches.BATCH_BYTES`.
         """
         self._answer_all = answer_all
-        self._statements = statements
+        self._statements, self._size_of = statements, size_of
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: deque[_Call[_V, _O, _A]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -90,11 +94,15 @@ class TaskBatcher(Generic[_V, _O, _A]):
         """Take the calls for the next statement, without those of cancelled tasks."""
         batch: list[_Call[_V, _O, _A]] = []
         others: list[_Call[_V, _O, _A]] = []
-        while self._waiting and len(batch) < _BATCH:
+        size = 0
+        while self._waiting and len(batch) < _BATCH and size < batches.BATCH_BYTES:
             call = self._waiting.popleft()
             if call.answer.done():
                 continue
-            same = not batch or call.options == batch[0].options
-            (batch if same else others).append(call)
+            if batch and call.options != batch[0].options:
+                others.append(call)
+                continue
+            batch.append(call)
+            size += self._size_of(call.value)
         self._waiting.extendleft(reversed(others))
         return batch

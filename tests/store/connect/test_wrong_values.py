@@ -1,0 +1,91 @@
+"""A wrong value is refused with an error of the package, before anything is sent or stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pgsimhash import PgsimhashError, Store, maintenance
+from pgsimhash.pages.policies import PolicySettings
+from tests.store.content import content
+
+A, B = "https://a.example/", "https://b.example/"
+NUL, SURROGATE = f"{A}\0", "https://\ud800/"
+HTML = "<p>" + " ".join(f"word{n}" for n in range(60))
+NAIVE = datetime(2024, 1, 1)
+FUTURE = datetime(2999, 1, 1, tzinfo=UTC)
+ARRAY = np.zeros(2, np.uint64)
+
+# Any, because the calls are wrong on purpose.
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "find: no simhash": lambda store: store.find("5"),
+    "find: a simhash out of range": lambda store: store.find(2**64),
+    "find: a negative simhash": lambda store: store.find(-1),
+    "find: a distance": lambda store: store.find(5, 2**70),
+    "find: a negative distance": lambda store: store.find(5, -1),
+    "find: a distance between two": lambda store: store.find(5, 2.5),
+    "find: a limit": lambda store: store.find(5, limit=2**70),
+    "find: a host": lambda store: store.find(5, host="a\0"),
+    "find: a time without a zone": lambda store: store.find(5, since=NAIVE),
+    "find: no time": lambda store: store.find(5, since="2024-01-01"),
+    "find: a signature out of range": lambda store: store.find(5, signature=2**128),
+    "find: no signature": lambda store: store.find(5, signature="5"),
+    "near_pages: a limit": lambda store: store.near_pages(5, limit=0),
+    "near_pages: NUL": lambda store: store.near_pages(NUL),
+    "near_pages: a surrogate": lambda store: store.near_pages(SURROGATE),
+    "find_many: two dimensions": lambda store: store.find_many(ARRAY.reshape(2, 1)),
+    "find_many: a distance": lambda store: store.find_many(ARRAY, 99),
+    "exists: no simhash": lambda store: store.exists(1.5),
+    "get: NUL": lambda store: store.get(NUL),
+    "get: a surrogate": lambda store: store.get(SURROGATE),
+    "should_fetch: NUL": lambda store: store.should_fetch(NUL),
+    "delete: NUL": lambda store: store.delete(NUL),
+    "delete_host: a surrogate": lambda store: store.delete_host("\ud800"),
+    "expire: nothing": lambda store: store.expire(timedelta(0)),
+    "expire: before the year 1": lambda store: store.expire(timedelta.max),
+    "start_run: NUL": lambda store: store.start_run("a\0"),
+    "start_run: a surrogate": lambda store: store.start_run("\ud800"),
+    "add: a long URL": lambda store: store.add(A + "x" * 3000, 5),
+    "add: NUL": lambda store: store.add(NUL, 5),
+    "add: a simhash": lambda store: store.add(A, 2**64),
+    "add: a time": lambda store: store.add(A, 5, fetched_at=FUTURE),
+    "add: a distance": lambda store: store.add(A, 5, distance=64),
+    "add: a window": lambda store: store.add(A, 5, window_size=0),
+    "add: copies": lambda store: store.add(A, 5, max_copies=2**31),
+    "add: an age": lambda store: store.add(A, 5, max_age=timedelta(-1)),
+    "add: a scope": lambda store: store.add(A, 5, scope="everywhere"),
+    "ingest: a time": lambda store: store.ingest(A, HTML, fetched_at=NAIVE),
+    "ingest_many: a batch": lambda store: list(store.ingest_many([(A, HTML)], batch_size=0)),
+    "ingest_many: jobs": lambda store: list(store.ingest_many([(A, HTML)], jobs=0)),
+    "ingest_many: seconds": lambda store: list(store.ingest_many([(A, HTML)], page_seconds=-1)),
+    "ingest_many: memory": lambda store: list(store.ingest_many([(A, HTML)], page_memory=0)),
+    "add_many: a batch": lambda store: list(store.add_many([(A, 5)], batch_size=0)),
+    "pairs: a distance": lambda store: list(store.pairs(13)),
+    "clusters: a linkage": lambda store: list(store.clusters(3, linkage="double")),
+    "clusters: a rule": lambda store: list(store.clusters(3, canonical="best")),
+    "mark: NUL": lambda store: maintenance.mark(store, NUL, A, same=True),
+    "mark: one page": lambda store: maintenance.mark(store, A, A, same=True),
+    "rename: no name": lambda store: maintenance.rename(store, ""),
+    "change_settings: a distance": lambda store: maintenance.change_settings(store, distance=64),
+    "set_policy: nothing": lambda store: maintenance.set_policy(store, "*", PolicySettings()),
+    "set_policy: NUL": lambda store: maintenance.set_policy(
+        store, "a\0", PolicySettings(distance=3)
+    ),
+    "delete_run: no such run": lambda store: maintenance.delete_run(store, 2**70),
+}
+
+
+def test_wrong_values_are_refused(store: Store, dsn: str) -> None:
+    store.add(B, 0)
+    before = content(dsn, "default")
+    for name, call in CALLS.items():
+        with pytest.raises(PgsimhashError) as caught:
+            pytest.fail(f"{name}: {call(store)}")
+        assert str(caught.value), name
+    assert content(dsn, "default") == before
+    # The connection is usable, and no label remains.
+    assert store.add(A, 0xFFFF_FFFF << 16).verdict == "new"

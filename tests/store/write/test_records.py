@@ -1,0 +1,146 @@
+"""A record that PostgreSQL cannot store fails alone, and batches have bounded bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from pgsimhash import PgsimhashError, Store, Verdict, connect, connect_async
+from pgsimhash.errors import PageError
+from pgsimhash.pages.records import PageRecord
+from pgsimhash.store import batches
+
+A = "https://a.example/"
+FAR = 0xFFFF_FFFF << 16
+GOOD = PageRecord(A, 1, title="a", tokens=9, signature=5, html_digest=b"a", markdown="b")
+
+WRONG: list[dict[str, Any]] = [
+    {"url": A + "x" * 3000},
+    {"url": f"{A}\0"},
+    {"url": "https://\ud800/"},
+    {"url": None},
+    {"simhash": 2**64},
+    {"simhash": "5"},
+    {"title": "a\0b"},
+    {"title": "\ud800"},
+    {"title": 5},
+    {"canonical_url": f"{A}\0"},
+    {"language": "\ud800"},
+    {"markdown": "a\0b"},
+    {"features": 2**31},
+    {"tokens": -1},
+    {"tokens": 1.5},
+    {"tokens": np.int64(5)},
+    {"html_bytes": 2**40},
+    {"structure": 2**64},
+    {"text_digest": -1},
+    {"signature": 2**128},
+    {"signature": "5"},
+    {"html_digest": "a"},
+    {"fetched_at": datetime(2024, 1, 1)},
+    {"fetched_at": "2024-01-01"},
+]
+
+
+@pytest.fixture
+def keeping(dsn: str) -> Iterator[Store]:
+    """A store that keeps Markdown."""
+    with connect(dsn, keep_markdown=True, retry_seconds=0) as store:
+        yield store
+
+
+def around(wrong: dict[str, Any]) -> list[PageRecord]:
+    first, second = replace(GOOD, url=f"{A}1"), replace(GOOD, url=f"{A}2", simhash=FAR)
+    return [first, replace(GOOD, **wrong), second]
+
+
+def check(verdicts: list[Verdict]) -> None:
+    assert len(verdicts) == 3 * len(WRONG)
+    for failed in verdicts[1::3]:
+        assert (failed.verdict, failed.reason in PageError.reasons) == ("failed", True), failed
+        assert failed.detail
+        assert failed.detail.encode()
+    assert {verdict.verdict for verdict in (*verdicts[::3], *verdicts[2::3])} == {
+        "new",
+        "unchanged",
+    }
+
+
+def test_a_record_that_cannot_be_stored_fails_alone(keeping: Store) -> None:
+    check(list(keeping.ingest_many(record for wrong in WRONG for record in around(wrong))))
+
+
+def test_the_same_by_the_asynchronous_store(dsn: str) -> None:
+    async def use() -> list[Verdict]:
+        records = [record for wrong in WRONG for record in around(wrong)]
+        async with await connect_async(dsn, keep_markdown=True, retry_seconds=0) as store:
+            return [verdict async for verdict in store.ingest_many(records)]
+
+    check(asyncio.run(use()))
+
+
+def test_a_pair_that_cannot_be_stored_fails_alone(store: Store) -> None:
+    pairs: list[Any] = [(A, 1), (f"{A}\0", 2), ("https://\ud800/", 3), (A + "x" * 3000, 4)]
+    pairs += [(f"{A}{n}", simhash) for n, simhash in enumerate((-1, 2**64, 1.5, None))]
+    *failed, last = list(store.add_many([*pairs, (f"{A}last", FAR)]))[1:]
+    assert {verdict.verdict for verdict in failed} == {"failed"}
+    assert last.verdict == "new"
+
+
+def transactions(dsn: str) -> int:
+    with psycopg.connect(dsn) as connection:
+        pages = "SELECT count(DISTINCT xmin::text) FROM pgsimhash.pages"
+        ((count,),) = connection.execute(pages).fetchall()
+    return int(count)
+
+
+def records(count: int, markdown: str) -> list[PageRecord]:
+    return [PageRecord(f"{A}{n}", n << 40, markdown=markdown) for n in range(count)]
+
+
+def test_a_batch_ends_at_its_bytes_and_a_larger_record_is_refused(
+    keeping: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_BYTES", 1000)
+    given = records(12, "ä" * 200)
+    given[5] = replace(given[5], markdown="ä" * 500)
+    verdicts = list(keeping.ingest_many(given, distance=0))
+    assert [verdict.reason for verdict in verdicts].count("too_large") == 1
+    assert verdicts[5].reason == "too_large"
+    # Three of 400 bytes reach the limit.
+    assert transactions(dsn) == 4
+    html = "<p>" + "".join(f"word{n} " for n in range(400))
+    assert keeping.ingest(f"{A}large", html).reason == "too_large"
+
+
+def test_concurrent_pages_end_a_batch_at_its_bytes(
+    keeping: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_BYTES", 1000)
+
+    async def use() -> list[Verdict]:
+        page = "<p>" + "".join(f"word{n} " for n in range(50))
+        large = "<p>" + "".join(f"word{n} " for n in range(400))
+        async with await connect_async(dsn) as store:
+            calls = [store.ingest(f"{A}{n}", page) for n in range(12)]
+            return await asyncio.gather(*calls, store.ingest(f"{A}large", large))
+
+    *verdicts, refused = asyncio.run(use())
+    assert "failed" not in {verdict.verdict for verdict in verdicts}
+    assert refused.reason == "too_large"
+    assert transactions(dsn) >= 4
+
+
+def test_the_label_of_a_run_is_checked_at_once(store: Store) -> None:
+    label: Any
+    for label in ("a\0", "\ud800", None):
+        with pytest.raises(PgsimhashError):
+            store.start_run(label)
+    assert store.add(A, 1).verdict == "new"
