@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.analysis.evaluation import LARGEST
 from pgsimhash.analysis.sampling import Sample
-from pgsimhash.hashing.bits import check_distance, check_simhashes, hamming_distances
+from pgsimhash.hashing.bits import check_distance, hamming_distances
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import stream_pairs
@@ -78,7 +78,7 @@ def near_sample(sample: Sample, distance: int, borderline: int = 100, seed: int 
     Raises:
         ArgumentError: ``distance`` is not in 0..16.
     """
-    values = check_simhashes(sample.simhashes)
+    values = sample.simhashes
     middle = check_distance(distance, LARGEST)
     around = range(max(middle - SPREAD, 0), min(middle + SPREAD, LARGEST) + 1)
     histogram = np.zeros(LARGEST + 1, dtype=np.int64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pgsimhash.batch.parquet_files import batches, pa, writing
 from pgsimhash.hashing.bits import (
     NEAR_MAX,
+    as_simhashes,
     check_distance,
-    check_simhashes,
     hamming_distances,
     range_distances,
     simhash_arrays,
@@ -90,25 +90,25 @@ class ClusterRow(NamedTuple):
 
 
 def write_simhashes(
-    path: str | Path, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]
+    path: str | Path, simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]]
 ) -> int:
     """Write simhashes, an array or an iterable of arrays, and return their number.
 
     Raises:
-        ArgumentError: the file cannot be written, or an array has another shape or dtype.
+        ArgumentError: the file cannot be written, or a row is not a simhash.
     """
     arrays = simhash_arrays(simhashes)
     written = 0
     with writing(path, SIMHASHES, delta=True) as write:
         for array in arrays:
-            for start in range(0, len(check_simhashes(array)), SIMHASH_ROWS):
+            for start in range(0, len(array), SIMHASH_ROWS):
                 write([pa.array(array[start : start + SIMHASH_ROWS])])
             written += len(array)
     return written
 
 
 def write_archive(
-    path: str | Path, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]
+    path: str | Path, simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]]
 ) -> int:
     """Write the distinct simhashes in ascending order, and return their number.
 
@@ -121,13 +121,15 @@ def write_archive(
         simhashes: an array or an iterable of arrays, in any order.
 
     Raises:
-        ArgumentError: the file cannot be written, or an array has another shape or dtype.
+        ArgumentError: the file cannot be written, or a row is not a simhash.
     """
-    arrays = [check_simhashes(array) for array in simhash_arrays(simhashes)]
+    arrays = list(simhash_arrays(simhashes))
     return write_simhashes(path, distinct(np.concatenate([np.empty(0, np.uint64), *arrays])))
 
 
-def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = NEAR_MAX) -> Matches:
+def find_many(
+    path: str | Path, simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX
+) -> Matches:
     """Return all simhashes of a file within ``distance`` of each of a batch, exactly.
 
     Like the paper's batch queries (section 4), it reads the file once and compares it with the
@@ -135,7 +137,8 @@ def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = N
 
     Args:
         path: a file of simhashes, such as an archive.
-        simhashes: the batch, shape (n,), dtype uint64, some millions at most.
+        simhashes: the batch, some millions at most: an array, a column of a data frame, or
+            integers.
         distance: the largest number of differing bits, 0 to 12.
 
     Returns:
@@ -144,7 +147,8 @@ def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = N
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the array or the file is invalid.
     """
-    asked, numbers = np.unique(check_simhashes(simhashes), return_inverse=True)
+    batch = as_simhashes(simhashes)
+    asked, numbers = np.unique(batch, return_inverse=True)
     limit = check_distance(distance, DISTANCE_MAX)
     is_small = len(asked) <= _FEW
     index = BlockIndex(asked[:0] if is_small else asked)
@@ -168,7 +172,7 @@ def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = N
     places = np.repeat(firsts[ranks] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
     by = order[places].astype(np.int64)
     values = np.repeat(matches, sizes)
-    distances = hamming_distances(simhashes[by], values)
+    distances = hamming_distances(batch[by], values)
     sort = np.lexsort((values, distances, by))
     return Matches(by[sort], values[sort], distances[sort])
 

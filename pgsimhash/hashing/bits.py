@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import operator
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Literal, SupportsIndex
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Literal, SupportsIndex, cast
 
-from pgsimhash.errors import ArgumentError, check_many
+from pgsimhash.errors import ArgumentError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,7 @@ LEVELS: Final[Mapping[Level, float]] = {"close": 0.98, "loose": 0.90}
 
 _TOP: Final = 1 << BITS
 _SIGN: Final = 1 << (BITS - 1)
+_NO_COLUMNS: Final = (str, bytes, bytearray, memoryview, Mapping)
 # The thirteenth digit holds four bits, so its value is even.
 _BASE32: Final = re.compile("([a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246])(?:===)?")
 
@@ -59,40 +61,83 @@ def check_simhash(value: SupportsIndex) -> int:
     return number
 
 
-def check_simhashes(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return ``values`` unchanged.
+def as_simhashes(values: Iterable[SupportsIndex]) -> NDArray[np.uint64]:
+    """Return simhashes as an array of shape (n,), dtype uint64.
+
+    Args:
+        values: an array, a column of a data frame, or integers. Negative numbers are bigints, as
+            PostgreSQL stores them.
 
     Raises:
-        ArgumentError: ``values`` is not an array of shape (n,) and dtype uint64.
+        ArgumentError: they are not in one dimension, or a row is not a simhash.
     """
     import numpy as np
 
-    if not isinstance(values, np.ndarray) or values.dtype != np.uint64 or values.ndim != 1:
-        dtype = getattr(values, "dtype", type(values).__name__)
+    column = np.asarray(values) if hasattr(values, "__array__") else None
+    if column is not None and column.ndim == 1 and column.dtype.kind in "ui":
+        widest = np.int64 if column.dtype.kind == "i" else np.uint64
+        return column.astype(widest, copy=False).view(np.uint64)
+    # An iterator would be empty when a call is repeated.
+    if isinstance(values, (*_NO_COLUMNS, Iterator)) or not isinstance(values, Iterable):
+        raise _no_column(type(values).__name__)
+    if column is not None and column.ndim != 1:
+        raise _no_column(f"an array of shape {column.shape}")
+    # PyArrow iterates over scalars of its own.
+    return _from_rows(getattr(values, "to_pylist", lambda: values)())
+
+
+def _from_rows(rows: Iterable[SupportsIndex]) -> NDArray[np.uint64]:
+    import numpy as np
+
+    simhashes = (_row_simhash(row, value) for row, value in enumerate(rows))
+    return np.fromiter(simhashes, dtype=np.uint64)
+
+
+def _row_simhash(row: int, value: SupportsIndex) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = _TOP
+    if isinstance(value, bool) or not -_SIGN <= number < _TOP:
         raise ArgumentError(
             "invalid_simhash",
-            f"simhashes are a numpy array of shape (n,) and dtype uint64, not {dtype}; "
-            "bigints in an int64 array become simhashes by .view(np.uint64)",
+            f"row {row} of the simhashes is {value!r}; a simhash is a 64-bit integer: leave out "
+            "rows without one, and store simhashes as 64-bit integers, not as floats",
         )
-    return values
+    return number % _TOP
+
+
+def _no_column(name: str) -> ArgumentError:
+    return ArgumentError(
+        "invalid_simhash",
+        f"simhashes are a numpy array, a column of a data frame or a list of integers, not {name}",
+    )
 
 
 def simhash_arrays(
-    simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]],
-) -> Iterable[NDArray[np.uint64]]:
-    """Return an iterable of arrays, given that or one array.
+    simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]],
+) -> Iterator[NDArray[np.uint64]]:
+    """Return arrays, given what :func:`as_simhashes` takes or an iterable of that.
 
     Raises:
-        ArgumentError: ``simhashes`` is neither.
+        ArgumentError: see :func:`as_simhashes`.
     """
-    import numpy as np
+    if hasattr(simhashes, "__array__"):
+        return iter([as_simhashes(cast("Iterable[SupportsIndex]", simhashes))])
+    if isinstance(simhashes, _NO_COLUMNS) or not isinstance(simhashes, Iterable):
+        raise _no_column(type(simhashes).__name__)
+    return _arrays(simhashes)
 
-    if isinstance(simhashes, np.ndarray):
-        return [simhashes]
-    arrays: Iterable[NDArray[np.uint64]] = check_many(
-        "simhashes", simhashes, "a numpy array of shape (n,) and dtype uint64, or several"
-    )
-    return arrays
+
+def _arrays(parts: Iterable[Any]) -> Iterator[NDArray[np.uint64]]:
+    def is_column(part: object) -> bool:
+        return isinstance(part, Iterable) and not isinstance(part, str)
+
+    for are_columns, group in groupby(parts, is_column):
+        if are_columns:
+            yield from map(as_simhashes, group)
+        else:
+            yield _from_rows(group)
 
 
 def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.hashing.bits import check_simhashes
+from pgsimhash.hashing.bits import as_simhashes
 from pgsimhash.hashing.hashes import HashFunction, murmur3_64
 
 WEIGHT_UNIT: Final = 2.0**-16
@@ -59,7 +59,7 @@ def simhash(
     if isinstance(features, str | bytes):
         raise TypeError("features is an iterable of strings or hashes, not one string; split it")
     if isinstance(features, np.ndarray):
-        hashes = check_simhashes(features)
+        hashes = as_simhashes(features)
         return vote(hashes, np.ones(len(hashes)))
     weighted = features if isinstance(features, Mapping) else _counted(features)
     weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from pgsimhash.hashing.bits import (
     BITS,
+    as_simhashes,
     check_distance,
-    check_simhashes,
     hamming_distances,
     near_pairs,
 )
@@ -69,7 +69,7 @@ class BlockIndex:
     """
 
     def __init__(self, simhashes: _Simhashes) -> None:
-        check_simhashes(simhashes)
+        simhashes = as_simhashes(simhashes)
         self._fresh = np.empty(0, dtype=np.uint64)
         # The largest first: to merge a few new simhashes into all would cost more than lookups.
         self._levels = [_level(distinct(simhashes)), *map(_level, [self._fresh] * 2)]
@@ -84,7 +84,7 @@ class BlockIndex:
         Raises:
             ArgumentError: the array has another shape or dtype.
         """
-        check_simhashes(simhashes)
+        simhashes = as_simhashes(simhashes)
         self._fresh = np.concatenate([self._fresh, simhashes])
         if len(self._fresh) <= _FRESH:
             return
@@ -104,7 +104,7 @@ class BlockIndex:
         Raises:
             ArgumentError: ``distance`` is not in 0..12, or the array has another shape or dtype.
         """
-        check_simhashes(queries)
+        queries = as_simhashes(queries)
         check_distance(distance, DEFAULT_LAYOUT.distances[-1])
         parts = [_compare(queries, self._fresh, distance)]
         parts += [part for level in self._levels for part in level.near(queries, distance)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import comb
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,8 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import (
     BITS,
     NEAR_MAX,
+    as_simhashes,
     check_distance,
-    check_simhash,
-    check_simhashes,
     hamming_distances,
 )
 from pgsimhash.runtime.progress import no_progress
@@ -45,7 +44,7 @@ class Pairs(NamedTuple):
 
 
 def find_pairs(
-    simhashes: NDArray[np.uint64] | Iterable[int],
+    simhashes: Iterable[SupportsIndex],
     distance: int = NEAR_MAX,
     *,
     blocks: int | None = None,
@@ -56,18 +55,17 @@ def find_pairs(
     a sorted and two permuted copies of the input (about 24 bytes a simhash).
 
     Args:
-        simhashes: shape (n,), dtype uint64, or a list of integers.
+        simhashes: an array, a column of a data frame, or integers.
         distance: the largest number of differing bits, 0 to 12.
         blocks: the number of bit blocks, more than ``distance``. All but ``distance`` blocks lead,
             and each choice of them takes one pass. By default the fastest number. The result does
             not depend on it.
 
     Raises:
-        ArgumentError: the array has another shape or dtype, a number is not a simhash, ``distance``
-            is not in 0..12, or ``blocks`` is not in ``distance`` + 1..64 or takes more than 5,000
-            passes.
+        ArgumentError: a row is not a simhash, ``distance`` is not in 0..12, or ``blocks`` is not in
+            ``distance`` + 1..64 or takes more than 5,000 passes.
     """
-    values = distinct(_as_array(simhashes))
+    values = distinct(as_simhashes(simhashes))
     check_distance(distance, DISTANCE_MAX)
     layout = layout_for(distance, len(values)) if blocks is None else _cut(blocks, distance)
     pairs = _as_pairs(
@@ -148,17 +146,6 @@ def distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     first[0] = True
     np.not_equal(values[1:], values[:-1], out=first[1:])
     return values if first.all() else values[first]
-
-
-def _as_array(simhashes: NDArray[np.uint64] | Iterable[int]) -> NDArray[np.uint64]:
-    if isinstance(simhashes, np.ndarray):
-        return check_simhashes(simhashes)
-    if isinstance(simhashes, str | bytes) or not isinstance(simhashes, Iterable):
-        raise ArgumentError(
-            "invalid_simhash",
-            f"simhashes are an array or a list of integers, not {type(simhashes).__name__}",
-        )
-    return np.fromiter(map(check_simhash, simhashes), dtype=np.uint64)
 
 
 def _cut(blocks: int, distance: int) -> Layout:

@@ -15,7 +15,6 @@ from psycopg.rows import scalar_row
 from pgsimhash.db.copy import copy_binary
 from pgsimhash.db.schema_names import schema_of
 from pgsimhash.db.statements import query
-from pgsimhash.hashing.bits import check_simhashes
 from pgsimhash.search.layout import get_layout
 from pgsimhash.store.collection import Collection, check_writable
 from pgsimhash.store.layouts import empty_table, fill_indexes, is_deployed
@@ -58,7 +57,7 @@ def _together(arrays: Iterable[NDArray[np.uint64]]) -> Iterator[NDArray[np.uint6
     parts: list[NDArray[np.uint64]] = []
     count = 0
     for array in arrays:
-        parts.append(check_simhashes(array))
+        parts.append(array)
         count += len(array)
         if count >= TOGETHER:
             yield np.concatenate(parts)

@@ -11,7 +11,7 @@ from psycopg.rows import class_row, dict_row, scalar_row, tuple_row
 
 from pgsimhash.db.statements import query
 from pgsimhash.errors import NotFoundError, check_type
-from pgsimhash.hashing.bits import check_simhashes, from_bigint, hamming_distances, to_bigint
+from pgsimhash.hashing.bits import from_bigint, hamming_distances, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.records import CollectionStatus, Match, Matches, NearPage, StoredPage
 from pgsimhash.pages.recrawl import Visit
@@ -129,13 +129,11 @@ def find_many(
     """Return the matches of an array of simhashes, by query, nearest first.
 
     Raises:
-        ArgumentError: the array has another shape or dtype, or the layout does not support
-            ``distance``.
+        ArgumentError: the layout does not support ``distance``.
         MovedCollectionError: the collection was replaced during a lookup in memory.
     """
     import numpy as np
 
-    check_simhashes(simhashes)
     # The cache belongs to a collection's id, not to its name.
     present = follow(connection, collection)
     most = checked_distance(present, distance)

@@ -6,13 +6,13 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, SupportsIndex, TypedDict, Unpack
 
 from pgsimhash import schemes
 from pgsimhash.db.connection import check_schema
 from pgsimhash.db.sources import ConnectionSource
 from pgsimhash.errors import ArgumentError, PageError, check_many, check_type
-from pgsimhash.hashing.bits import check_simhash, simhash_arrays
+from pgsimhash.hashing.bits import as_simhashes, check_simhash, simhash_arrays
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.page_bytes import MAX_BYTES, BytesLike, frozen
 from pgsimhash.pages.records import (
@@ -54,9 +54,6 @@ from pgsimhash.store.session import Session
 
 # Methods import what only they need: a lookup reads no page and needs no numpy.
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pgsimhash.schemes import Scheme
     from pgsimhash.search.pairs import Compared, Pairs
     from pgsimhash.store.ingest import Ingest
@@ -267,11 +264,11 @@ class Store:
             )
 
     @retried
-    def find_many(self, simhashes: NDArray[np.uint64], distance: int | None = None) -> Matches:
+    def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
         """Look up an array of simhashes in one statement; several times as fast as one by one.
 
         Args:
-            simhashes: shape (n,), dtype uint64.
+            simhashes: an array, a column of a data frame, or integers.
             distance: the largest number of differing bits; by default the collection's.
 
         Returns:
@@ -279,7 +276,7 @@ class Store:
         """
         with self.session.looking_up(distance) as (connection, collection):
             return lookups.find_many(
-                connection, collection, simhashes, distance, self.session.memory
+                connection, collection, as_simhashes(simhashes), distance, self.session.memory
             )
 
     @retried
@@ -486,7 +483,9 @@ class Store:
             items, BATCH_SIMHASHES, options, remember=True, asked=batch_size, label="add_many"
         )
 
-    def add_simhashes(self, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]) -> int:
+    def add_simhashes(
+        self, simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]]
+    ) -> int:
         """Add standalone simhashes, and return how many were new.
 
         Use it to import simhashes from elsewhere. An array is added completely or not at all.
@@ -498,8 +497,8 @@ class Store:
         store's own. Other sessions wait meanwhile.
 
         Args:
-            simhashes: shape (n,), dtype uint64; or an iterable of such arrays. Each transaction
-                adds at least a million; a table that is empty at first is filled in one
+            simhashes: an array, a column of a data frame, or integers; or an iterable of such. Each
+                transaction adds at least a million; a table that is empty at first is filled in one
                 transaction.
         """
         from pgsimhash.store.loading import add_simhashes

@@ -147,8 +147,8 @@ def test_no_hashes_give_no_simhash(hashes: Any) -> None:
 
 
 def test_an_array_of_another_type_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="uint64"):
-        simhash(np.array([1, 2]))
+    with pytest.raises(ArgumentError, match="row 0"):
+        simhash(np.array([1.0, 2.0]))
 
 
 def test_one_weight_for_each_hash() -> None:

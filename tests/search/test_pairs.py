@@ -142,7 +142,7 @@ def test_lists_and_any_number_of_blocks_give_the_same_pairs(blocks: int | None) 
         expected = brute_force(np.array(values, dtype=np.uint64), 3)
         assert len(expected) >= 20
         assert rows(find_pairs(values, 3, blocks=blocks)) == expected
-        assert rows(find_pairs(iter(values), 3, blocks=blocks)) == expected
+        assert rows(find_pairs(values.tolist(), 3, blocks=blocks)) == expected
         assert rows(find_pairs(np.array(values, dtype=np.uint64), 3, blocks=blocks)) == expected
 
 
@@ -171,19 +171,10 @@ def test_blocks_that_take_too_many_passes_are_refused() -> None:
         find_pairs([1, 2], 3, blocks=64)
 
 
-@pytest.mark.parametrize("values", [[-1], [2**64], ["1"], [1.5], [True], "12", 7, None])
+@pytest.mark.parametrize("values", [[-(2**63) - 1], [2**64], ["1"], [1.5], [True], "12", 7, None])
 def test_an_invalid_list_of_simhashes_is_refused(values: Any) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_simhash")):
         find_pairs(values)
-
-
-@pytest.mark.parametrize(
-    "array",
-    [np.array([1, 2]), np.array([1.0, 2.0]), np.array([[1, 2]], dtype=np.uint64)],
-)
-def test_an_invalid_array_of_simhashes_is_refused(array: NDArray[np.uint64]) -> None:
-    with pytest.raises(ArgumentError, match="uint64"):
-        find_pairs(array, 3)
 
 
 def test_a_distance_beyond_the_search_is_refused() -> None:

@@ -10,11 +10,11 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash import analysis, connect, maintenance
 from pgsimhash.db.connection import open_connection
 from pgsimhash.db.copy import copy_binary
 from pgsimhash.db.refusals import translated_errors
-from pgsimhash.errors import ArgumentError, NoServerError
+from pgsimhash.errors import NoServerError
 from pgsimhash.search.clusters import ClusterPage
 
 
@@ -128,21 +128,3 @@ def test_an_error_of_the_callers_score_leaves_no_table(dsn: str, hand: psycopg.C
             analysis.save_clusters(store, "groups", 3, canonical=lambda page: 1 // 0)
         assert tables(hand) == []
         assert analysis.save_clusters(store, "groups", 3) == 1
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.array([1, 2]),
-        np.array([-1]),
-        np.array([1.5]),
-        np.array([[1]], dtype=np.uint64),
-        np.array([None, 1], dtype=object),
-        [1, 2],
-    ],
-)
-def test_an_invalid_array_is_refused_before_any_write(store: Store, array: np.ndarray) -> None:
-    for ask in (store.find_many, store.add_simhashes):
-        with pytest.raises(ArgumentError, match="uint64"):
-            ask(array)
-    assert len(analysis.simhashes(store)) == 0

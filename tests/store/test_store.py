@@ -502,15 +502,6 @@ def test_two_writers_never_both_call_a_copy_new(dsn: str) -> None:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        "simhashes", [[1, 2], np.array([1, 2]), np.array([[1]], dtype=np.uint64)]
-    )
-    def test_an_invalid_array_of_simhashes_is_refused(
-        self, store: Store, simhashes: object
-    ) -> None:
-        with pytest.raises(ArgumentError, match="uint64"):
-            store.find_many(simhashes)  # type: ignore[arg-type]
-
     def test_an_unknown_collection_names_the_known_ones(self, dsn: str) -> None:
         with connect(dsn, collection="news"):
             pass

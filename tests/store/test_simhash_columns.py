@@ -1,0 +1,112 @@
+"""Simhashes come as arrays, columns of data frames or integers; all entrances read them alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from pgsimhash import Store, analysis, find_pairs
+from pgsimhash.batch import parquet
+from pgsimhash.errors import ArgumentError
+from tests.refusals import because
+
+TOP = 2**64 - 1
+SIMHASHES = [1, 2**63, TOP]
+BIGINTS = [1, -(2**63), -1]
+
+COLUMNS: dict[str, Any] = {
+    "uint64": np.array(SIMHASHES, dtype=np.uint64),
+    "big-endian": np.array(SIMHASHES, dtype=">u8"),
+    "strided": np.repeat(np.array(SIMHASHES, dtype=np.uint64), 2)[::2],
+    "int64": np.array(BIGINTS),
+    "objects": np.array(SIMHASHES, dtype=object),
+    "list": SIMHASHES,
+    "list of bigints": BIGINTS,
+    "pandas UInt64": pd.Series(SIMHASHES, dtype="UInt64"),
+    "pandas uint64": pd.Series(SIMHASHES, dtype="uint64", index=[7, 8, 9]),
+    "pandas Int64": pd.Series(BIGINTS, dtype="Int64"),
+    "pandas object": pd.Series(SIMHASHES, dtype=object),
+    "polars UInt64": pl.Series(SIMHASHES, dtype=pl.UInt64),
+    "polars Int64": pl.Series(BIGINTS, dtype=pl.Int64),
+    "pyarrow uint64": pa.array(SIMHASHES, pa.uint64()),
+    "pyarrow chunks": pa.chunked_array([pa.array(BIGINTS, pa.int64())]),
+}
+
+EMPTY: list[Any] = [
+    [],
+    np.array([], dtype=np.uint64),
+    pd.Series([], dtype="UInt64"),
+    pl.Series([], dtype=pl.UInt64),
+]
+
+WRONG: dict[str, Any] = {
+    "pandas NA": pd.Series([1, None], dtype="UInt64"),
+    "polars null": pl.Series([1, None], dtype=pl.UInt64),
+    "pyarrow null": pa.array([1, None], pa.uint64()),
+    "None": [1, None],
+    "float": np.array([[1], [1.5]]).ravel(),
+    "bool": [1, True],
+    "text": [1, "2"],
+    "too large": [1, 2**64],
+    "too small": [1, -(2**63) - 1],
+    "object": np.array([1, None], dtype=object),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "simhashes.parquet"
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_every_entrance_reads_them(store: Store, path: Path, name: str) -> None:
+    column = COLUMNS[name]
+    assert store.add_simhashes(column) == 3
+    assert store.add_simhashes([column, column]) == 0
+    assert analysis.simhashes(store).tolist() == SIMHASHES
+    matches = store.find_many(column, 0)
+    assert (matches.queries.tolist(), matches.simhashes.tolist()) == ([0, 1, 2], SIMHASHES)
+    for write in (parquet.write_simhashes, parquet.write_archive):
+        assert write(path, column) == 3
+        assert np.concatenate(list(parquet.read_simhashes(path))).tolist() == SIMHASHES
+        assert parquet.find_many(path, column, 0).simhashes.tolist() == SIMHASHES
+    assert find_pairs(column, 2).low.tolist() == [1]
+
+
+@pytest.mark.parametrize("column", EMPTY)
+def test_none_are_none(store: Store, path: Path, column: Any) -> None:
+    assert store.add_simhashes(column) == 0
+    assert len(store.find_many(column).queries) == 0
+    assert parquet.write_simhashes(path, column) == 0
+    assert len(find_pairs(column).low) == 0
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_row_that_is_no_simhash_is_named_before_any_write(
+    store: Store, path: Path, name: str
+) -> None:
+    row = "row 0" if name == "float" else "row 1"
+    for use in (
+        store.find_many,
+        store.add_simhashes,
+        lambda column: parquet.write_simhashes(path, column),
+        lambda column: parquet.write_archive(path, column),
+        find_pairs,
+    ):
+        with pytest.raises(ArgumentError, match=row, check=because("invalid_simhash")):
+            use(WRONG[name])
+    assert len(analysis.simhashes(store)) == 0
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("values", ["12", b"12", 7, None, {1: 2}, np.array([[1]], dtype=np.uint64)])
+def test_anything_else_is_refused(store: Store, values: Any) -> None:
+    for use in (store.find_many, store.add_simhashes, find_pairs):
+        with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+            use(values)
