@@ -85,7 +85,7 @@ def _dsn() -> str:
     section = config.config_ini_section
     if not given and config.file_config.has_option(section, "sqlalchemy.url"):
         given = dsn_of_url(config.file_config.get(section, "sqlalchemy.url"))
-    if not configured_dsn(given):
+    if configured_dsn(given) is None:
         raise CommandError(
             f"no database is named: give -x dsn=..., sqlalchemy.url or {DSN_VARIABLE} "
             f"(-x dsn={EMBEDDED} is the embedded server)"

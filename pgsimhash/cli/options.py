@@ -58,7 +58,7 @@ def dsn_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--dsn",
         metavar="DSN",
         help="The PostgreSQL server, such as postgresql://user@host/database; by default "
-        "PGSIMHASH_DSN, else the embedded server.",
+        "PGSIMHASH_DSN, DATABASE_URL or libpq's variables (PGHOST ...), else the embedded server.",
     )
     schema = click.option(
         "--schema",

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final
 
 import psycopg
@@ -16,11 +17,23 @@ from pgsimhash.db.pinned import pin_session, pinned
 from pgsimhash.db.refusals import first_line, no_connection, translated_errors
 from pgsimhash.db.schema_names import SCHEMA, bound_to_schema, configured_schema, schema_of
 from pgsimhash.db.statements import query
-from pgsimhash.embedded import server
 from pgsimhash.errors import NoServerError, SchemaError, StoreError, install_command
-from pgsimhash.log import tell_of_waits
+from pgsimhash.log import logger, tell_of_waits
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
+
+URL_VARIABLE: Final = "DATABASE_URL"
+"""The variable of many platforms. It is used if it names PostgreSQL, in SQLAlchemy's form too."""
+
+LIBPQ_VARIABLES: Final = (
+    "PGHOST",
+    "PGHOSTADDR",
+    "PGPORT",
+    "PGDATABASE",
+    "PGSERVICE",
+    "PGUSER",
+)
+"""libpq's variables that name a server, as for psql."""
 
 EMBEDDED: Final = "embedded"
 """The DSN of the embedded server."""
@@ -28,7 +41,7 @@ EMBEDDED: Final = "embedded"
 REVISION: Final = "0001"
 """The schema revision of this package version."""
 
-_WITH_DRIVER: Final = re.compile(r"^postgres(?:ql)?\+\w+://")
+_WITH_DRIVER: Final = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://")
 _OLDEST_SERVER: Final = 140000
 _PREPARED_AFTER: Final = 5
 """How many executions psycopg waits by default before it prepares a statement."""
@@ -49,9 +62,18 @@ _ENCODING: Final = {"client_encoding": "UTF8"}
 
 
 def configured_dsn(dsn: str | None = None) -> str | None:
-    """Return ``dsn``, else PGSIMHASH_DSN, else None; in libpq's form."""
+    """Return the DSN in libpq's form, None for the embedded server.
+
+    It is ``dsn``, else PGSIMHASH_DSN, else DATABASE_URL. If none is given but one of
+    :data:`LIBPQ_VARIABLES`, it is empty, so that libpq's defaults apply.
+    """
     given = dsn or os.environ.get(DSN_VARIABLE)
-    return plain_dsn(given) if given else None
+    url = os.environ.get(URL_VARIABLE, "")
+    if not given and _WITH_DRIVER.match(url):
+        given = url
+    if given:
+        return plain_dsn(given)
+    return "" if any(map(os.environ.get, LIBPQ_VARIABLES)) else None
 
 
 def plain_dsn(url: str) -> str:
@@ -65,13 +87,28 @@ def is_embedded(dsn: str | None = None) -> bool:
 
 
 def resolve_dsn(dsn: str | None = None) -> str:
-    """Return :func:`configured_dsn`, else the DSN of the embedded server, which is started.
+    """Return :func:`configured_dsn`; start the embedded server if it is that.
 
     Raises:
         NoServerError: the embedded server does not start.
     """
     given = configured_dsn(dsn)
-    return server.start() if given is None or given == EMBEDDED else given
+    if not dsn and not os.environ.get(DSN_VARIABLE) and given != "":
+        # Without the user and the password.
+        place = (given or "").partition("?")[0].rpartition("@")[2].rpartition("//")[2]
+        _tell_server(f"the server of {URL_VARIABLE}, {place}" if given else "the embedded server")
+    if given not in (None, EMBEDDED):
+        return given
+    # It needs Unix, so only those who use it load it.
+    from pgsimhash.embedded import server
+
+    return server.start()
+
+
+@cache
+def _tell_server(name: str) -> None:
+    """Log, once in a process, which server is used although none was named."""
+    logger.warning("no DSN is given: using %s; name another with %s", name, DSN_VARIABLE)
 
 
 def describe(connection: psycopg.Connection[Any]) -> str:

@@ -221,7 +221,7 @@ def no_connection(error: BaseException) -> NoServerError:
     return NoServerError(
         "no_server",
         f"no PostgreSQL server answers: {problem}; start it, or correct --dsn or PGSIMHASH_DSN "
-        "(without either, the embedded server is used)",
+        "(docs/settings.md lists what applies without either)",
     )
 
 

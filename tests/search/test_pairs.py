@@ -142,7 +142,6 @@ def test_lists_and_any_number_of_blocks_give_the_same_pairs(blocks: int | None) 
         expected = brute_force(np.array(values, dtype=np.uint64), 3)
         assert len(expected) >= 20
         assert rows(find_pairs(values, 3, blocks=blocks)) == expected
-        assert rows(find_pairs(values.tolist(), 3, blocks=blocks)) == expected
         assert rows(find_pairs(np.array(values, dtype=np.uint64), 3, blocks=blocks)) == expected
 
 

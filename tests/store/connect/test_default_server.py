@@ -1,0 +1,111 @@
+"""Which server is used without a DSN, and what is loaded for it."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+
+import pytest
+from psycopg import conninfo
+
+from pgsimhash import connect
+from pgsimhash.db import connection as connections
+
+LIBPQ_NAMES = {
+    "host": "PGHOST",
+    "port": "PGPORT",
+    "user": "PGUSER",
+    "password": "PGPASSWORD",
+    "dbname": "PGDATABASE",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_server(monkeypatch: pytest.MonkeyPatch, dsn: str) -> None:
+    for name in (connections.DSN_VARIABLE, "DATABASE_URL", *connections.LIBPQ_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pgsimhash.embedded.server.start", lambda: dsn)
+    connections._tell_server.cache_clear()
+
+
+def use_libpq_variables(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in conninfo.conninfo_to_dict(dsn).items():
+        monkeypatch.setenv(LIBPQ_NAMES[name], str(value))
+
+
+@pytest.mark.parametrize("name", connections.LIBPQ_VARIABLES)
+def test_one_of_libpqs_variables_is_enough(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert connections.is_embedded()
+    with monkeypatch.context() as context:
+        context.setenv(name, "x")
+        assert connections.resolve_dsn() == ""
+        assert connections.is_embedded("embedded")
+
+
+def test_libpqs_variables_name_the_server_as_for_psql(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    connect(dsn).close()
+    monkeypatch.setattr("pgsimhash.embedded.server.start", lambda: pytest.fail("not asked for"))
+    use_libpq_variables(dsn, monkeypatch)
+    with connect() as store, store.session.read() as connection:
+        assert connection.info.dbname == conninfo.conninfo_to_dict(dsn)["dbname"]
+    assert not caplog.records
+
+
+def test_database_url_is_used_and_named_without_its_password(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = "postgresql+asyncpg://ann:secret@db.example:5433/crawl?sslmode=require"
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("PGHOST", "elsewhere")
+    for _ in range(2):
+        assert connections.resolve_dsn() == url.replace("+asyncpg", "")
+    (record,) = caplog.records
+    assert "DATABASE_URL, db.example:5433/crawl;" in record.getMessage()
+    monkeypatch.setenv(connections.DSN_VARIABLE, dsn)
+    assert connections.resolve_dsn() == dsn
+
+
+def test_a_database_url_of_another_system_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "mysql://localhost/app")
+    assert connections.is_embedded()
+
+
+def test_the_embedded_server_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    connect().close()
+    connect().close()
+    assert [record.getMessage() for record in caplog.records] == [
+        "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN"
+    ]
+    connections._tell_server.cache_clear()
+    connect("embedded").close()
+    assert len(caplog.records) == 1
+
+
+def test_a_command_names_the_embedded_server_on_stderr() -> None:
+    code = (
+        "import sys; sys.argv = ['pgsimhash', 'status']\n"
+        "from pgsimhash.embedded import server\n"
+        "server.start = lambda: 'host=/nowhere'\n"
+        "from pgsimhash.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    first = done.stderr.splitlines()[0]
+    assert first == "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN"
+    assert done.stdout == ""
+
+
+def test_a_dsn_needs_no_module_of_unix(dsn: str) -> None:
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys(["fcntl", "pwd", "pgsimhash.embedded.server"]))
+import pgsimhash.store
+from pgsimhash import connect
+with connect({dsn!r}) as store:
+    print(store.status())
+"""
+    connect(dsn).close()
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
