@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from pgsimhash.errors import PageError, check_type
+
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
 
 URL_BYTES_MAX: Final = 2048
 """The longest URL that the store indexes, in bytes of UTF-8."""
@@ -55,9 +59,24 @@ def host_of(url: str) -> str | None:
 
 
 def same_site(a: str, b: str) -> bool:
-    """Return whether two URLs have one host, or the host of one is a subdomain of the other's."""
-    shorter, longer = sorted((host_of(a) or "", host_of(b) or ""), key=len)
-    return shorter == longer or ("." in shorter and longer.endswith(f".{shorter}"))
+    """Return whether two URLs have one host, or hosts of one owner by the public suffix list."""
+    host, other = host_of(a), host_of(b)
+    return host == other or ((site := _registered(host)) is not None and site == _registered(other))
+
+
+def _registered(host: str | None) -> str | None:
+    """Return the domain that the owner of a host registered, None for an address or a suffix."""
+    if host is None or host.rpartition(".")[2].isdigit():
+        return None
+    return _public_suffixes().privatesuffix(host)
+
+
+@cache
+def _public_suffixes() -> PublicSuffixList:
+    # Only collections that believe canonical links need the list.
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList()
 
 
 def check_url(url: str) -> str:
