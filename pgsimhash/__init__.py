@@ -32,7 +32,23 @@ if TYPE_CHECKING:
     from pgsimhash.store import Store, connect
     from pgsimhash.store.async_store import AsyncStore, connect_async
 else:
-    __getattr__, __dir__ = loaded_later(__name__)
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            "pgsimhash.errors": (
+                "ArgumentError CollectionError NoServerError NotFoundError PageError "
+                "PgsimhashError SchemaError StoreError"
+            ),
+            "pgsimhash.hashing.bits": "format_simhash hamming_distance parse_simhash",
+            "pgsimhash.hashing.votes": "simhash",
+            "pgsimhash.pages.records": "Match Verdict",
+            "pgsimhash.runtime.version": "__version__",
+            "pgsimhash.schemes": "Fingerprint fingerprint",
+            "pgsimhash.search.pairs": "find_pairs",
+            "pgsimhash.store": "Store connect",
+            "pgsimhash.store.async_store": "AsyncStore connect_async",
+        },
+    )
 
 __all__ = [
     "ArgumentError",

@@ -23,7 +23,22 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.sides import Side, known_side, read_side
     from pgsimhash.analysis.tables import save_clusters, save_pairs
 else:
-    __getattr__, __dir__ = loaded_later(__name__)
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            "pgsimhash.analysis.evaluation": "AtDistance Counts Evaluation evaluate",
+            "pgsimhash.analysis.explanation": "Explanation explain explain_sides",
+            "pgsimhash.analysis.fingerprints": "Print",
+            "pgsimhash.analysis.history": "Version advise_fetch versions",
+            "pgsimhash.analysis.labels": "LabelledPair read_labels",
+            "pgsimhash.analysis.near_pairs": "NearSample Unlabelled near_sample",
+            "pgsimhash.analysis.paired_pages": "PagePair PairedPage page_pairs",
+            "pgsimhash.analysis.reports": "Report report",
+            "pgsimhash.analysis.sampling": "Sample sample simhashes",
+            "pgsimhash.analysis.sides": "Side known_side read_side",
+            "pgsimhash.analysis.tables": "save_clusters save_pairs",
+        },
+    )
 
 __all__ = [
     "AtDistance",

@@ -9,7 +9,6 @@ import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli import database, drawn
-from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import LayoutName, confirm, dsn_option, yes_option
 from pgsimhash.cli.printing import people, print_json, print_text, printable, tell
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
@@ -114,7 +113,7 @@ def _confirm_downgrade(where: str, revision: str) -> None:
 
 
 @click.command()
-@click.option("--collection", type=CollectionName(), help="Show this collection instead of all.")
+@click.option("--collection", help="Show this collection instead of all.")
 @dsn_option
 def status(collection: str | None, dsn: str | None) -> None:
     """Show what every collection holds: a JSON line each, and a table on a terminal.
@@ -170,7 +169,7 @@ def _shown_age(age: timedelta) -> str:
 
 
 @click.command()
-@click.option("--collection", type=CollectionName(), help="Check this collection instead of all.")
+@click.option("--collection", help="Check this collection instead of all.")
 @click.option("--repair", is_flag=True, help="Repair the violations.")
 @dsn_option
 @click.pass_context

@@ -8,7 +8,6 @@ import click
 
 from pgsimhash import maintenance, schemes
 from pgsimhash.cli import database
-from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import (
     confirm,
     distance_option,
@@ -91,7 +90,7 @@ def create(
 
 
 @click.command("set")
-@click.argument("name", type=CollectionName())
+@click.argument("name")
 @distance_option("as it is")
 @click.option(
     "--keep-markdown/--no-keep-markdown",
@@ -113,7 +112,7 @@ def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: st
 
 
 @click.command("delete")
-@click.argument("name", type=CollectionName())
+@click.argument("name")
 @yes_option
 @dsn_option
 def delete_one(name: str, yes: bool, dsn: str | None) -> None:

@@ -29,4 +29,19 @@ if TYPE_CHECKING:
     from pgsimhash.store.layouts import set_default_layout
     from pgsimhash.store.lookups import read_status
 else:
-    __getattr__, __dir__ = loaded_later(__name__)
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            "pgsimhash.db.connection": (
+                "DSN_VARIABLE EMBEDDED checked_connection configured_dsn describe "
+                "open_connection resolve_dsn schema_revision"
+            ),
+            "pgsimhash.db.pinned": "pinned",
+            "pgsimhash.db.refusals": "translated_errors",
+            "pgsimhash.store.collection": (
+                "Collection collection_names create_collection find_collection open_collection"
+            ),
+            "pgsimhash.store.layouts": "set_default_layout",
+            "pgsimhash.store.lookups": "read_status",
+        },
+    )

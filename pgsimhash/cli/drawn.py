@@ -24,4 +24,17 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 else:
-    __getattr__, __dir__ = loaded_later(__name__)
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            "rich.console": "Console",
+            "rich.filesize": "decimal",
+            "rich.progress": (
+                "BarColumn MofNCompleteColumn Progress ProgressColumn TaskID TaskProgressColumn "
+                "TextColumn TimeElapsedColumn TimeRemainingColumn"
+            ),
+            "rich.status": "Status",
+            "rich.table": "Table",
+            "rich.text": "Text",
+        },
+    )

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgsimhash.cli import INTERRUPTED, drawn
-from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import check_paths, dsn_option, stdin_bytes
 from pgsimhash.cli.output import check_folder, write_text
 from pgsimhash.cli.printing import people, print_json, tell
@@ -97,7 +96,6 @@ class _WrongLabels(click.ClickException):
 )
 @click.option(
     "--collection",
-    type=CollectionName(),
     help="Use the simhashes of this collection: instead of PATH with --sample, else for the URLs "
     "of PAIRS.",
 )

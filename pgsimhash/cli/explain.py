@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pgsimhash import analysis, html_reports, schemes
-from pgsimhash.analysis.explanation import TOP
 from pgsimhash.cli import drawn
-from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import dsn_option, file_url, is_url, read_file, scheme_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, printable
@@ -39,7 +37,7 @@ _ROWS = 60
 @click.option(
     "--top",
     type=click.IntRange(min=0),
-    default=TOP,
+    default=20,
     show_default=True,
     help="The number of features to list per page.",
 )
@@ -48,7 +46,6 @@ _ROWS = 60
 @scheme_option(f"the collection's, else {DEFAULT_NAME}")
 @click.option(
     "--collection",
-    type=CollectionName(),
     help="The collection of the pages and the scheme.  [default: default, for URLs]",
 )
 @dsn_option

@@ -11,7 +11,6 @@ from typing import IO, Any, BinaryIO, Final, TypeVar
 
 import click
 
-from pgsimhash.cli.completion import CollectionName
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
@@ -72,7 +71,6 @@ def collection_option(command: Command) -> Command:
     """Add ``--collection``."""
     return click.option(
         "--collection",
-        type=CollectionName(),
         default=DEFAULT_COLLECTION,
         show_default=True,
         help="The collection to use.",

@@ -8,7 +8,6 @@ import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli.collections import collection_fields
-from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.matching import match_options
 from pgsimhash.cli.options import dsn_option, layout_option
 from pgsimhash.cli.printing import people, print_json, tell
@@ -20,7 +19,7 @@ from pgsimhash.store import connect
 
 
 @click.command()
-@click.argument("name", type=CollectionName())
+@click.argument("name")
 @click.option("--into", metavar="NAME", help="The second collection; by default NAME-2.")
 @layout_option
 @click.option(
@@ -95,7 +94,7 @@ def rebuild(
 
 
 @click.command("rename")
-@click.argument("old", type=CollectionName())
+@click.argument("old")
 @click.argument("new")
 @click.option("--swap", is_flag=True, help="Swap the names of two collections.")
 @dsn_option

@@ -85,23 +85,6 @@ def start(folder: Path | None = None) -> str:
     return _dsn(socket_folder)
 
 
-def running(folder: Path | None = None) -> str | None:
-    """Return the DSN of the embedded server if it runs, else None; it is not joined.
-
-    Args:
-        folder: the folder of the data; by default :func:`data_directory`.
-    """
-    home = (folder if folder is not None else data_directory()).expanduser().resolve()
-    try:
-        where = (home / "postgres.server").read_bytes()
-    except OSError:
-        return None
-    if not where.endswith(b"\n"):
-        return None
-    socket_folder = Path(os.fsdecode(where[:-1]))
-    return _dsn(socket_folder) if _answers(socket_folder) else None
-
-
 def _dsn(socket_folder: Path) -> str:
     return conninfo.make_conninfo(
         host=str(socket_folder), port=5432, user="postgres", dbname="postgres"

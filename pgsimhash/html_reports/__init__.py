@@ -9,6 +9,11 @@ from pgsimhash.runtime.lazy_names import loaded_later
 if TYPE_CHECKING:
     from pgsimhash.html_reports.pages import explanation_page, report_page
 else:
-    __getattr__, __dir__ = loaded_later(__name__)
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            "pgsimhash.html_reports.pages": "explanation_page report_page",
+        },
+    )
 
 __all__ = ["explanation_page", "report_page"]

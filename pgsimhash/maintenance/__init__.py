@@ -29,7 +29,19 @@ if TYPE_CHECKING:
     )
     from pgsimhash.maintenance.source_files import ingest_files
 else:
-    __getattr__, __dir__ = loaded_later(__name__)
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            "pgsimhash.maintenance.checking": "Violation check",
+            "pgsimhash.maintenance.rebuilding": "rebuild",
+            "pgsimhash.maintenance.removal": "delete_collection delete_run runs undo",
+            "pgsimhash.maintenance.settings": (
+                "change_settings mark marks policies policy_for remove_policy rename set_policy "
+                "unmark"
+            ),
+            "pgsimhash.maintenance.source_files": "ingest_files",
+        },
+    )
 
 __all__ = [
     "Violation",

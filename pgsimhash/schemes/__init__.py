@@ -23,7 +23,22 @@ if TYPE_CHECKING:
     from pgsimhash.schemes.texts import CategoryWords, read_text
     from pgsimhash.schemes.weightings import ShingleWeights
 else:
-    __getattr__, __dir__ = loaded_later(__name__)
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            "pgsimhash.schemes.article_features": "BlockWeights",
+            "pgsimhash.schemes.batch": "scheme_for_texts simhash_texts",
+            "pgsimhash.schemes.fingerprints": "Fingerprint fingerprint",
+            "pgsimhash.schemes.recipe": "Scheme",
+            "pgsimhash.schemes.registry": "get_scheme register_scheme scheme_names",
+            "pgsimhash.schemes.shipped": (
+                "BLOG_SHINGLES_SCHEME BLOG_WORDS_SCHEME DEFAULT_SCHEME INTEROP_SCHEME "
+                "SHORT_SCHEME TEXT_SCHEME"
+            ),
+            "pgsimhash.schemes.texts": "ArticleReader CategoryWords read_text",
+            "pgsimhash.schemes.weightings": "HeadingWeights ImageWeights Mixture ShingleWeights",
+        },
+    )
 
 __all__ = [
     "BLOG_SHINGLES_SCHEME",

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from pgsimhash.store.events import Event, OnEvent
     from pgsimhash.store.store import Store
 else:
-    __getattr__, __dir__ = loaded_later(__name__)
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            "pgsimhash.store.events": "Event OnEvent",
+            "pgsimhash.store.store": "Store",
+        },
+    )
 
 __all__ = ["Event", "OnEvent", "Store", "connect"]
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import compileall
+import inspect
+import shutil
 import subprocess
 import sys
 import tomllib
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -148,20 +152,45 @@ def test_only_a_use_of_the_version_loads_the_metadata() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-PUBLIC = ["analysis", "html_reports", "maintenance", "schemes", "store"]
+LAZY = [
+    "pgsimhash",
+    *("pgsimhash." + name for name in ("analysis", "html_reports", "maintenance", "schemes")),
+    *("pgsimhash." + name for name in ("store", "cli.database", "cli.drawn")),
+]
 
 
-@pytest.mark.parametrize("module", ["pgsimhash", *(f"pgsimhash.{name}" for name in PUBLIC)])
-def test_lazy_names_are_listed(module: str) -> None:
+@pytest.mark.parametrize("module", LAZY)
+def test_lazy_names_are_those_that_type_checkers_see(module: str) -> None:
     there = import_module(module)
-    assert {*there.__all__} <= {*dir(there)}
-    for name in there.__all__:
+    (checked,) = (
+        block
+        for block in ast.parse(inspect.getsource(there)).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+    )
+    seen = {
+        alias.name: node.module
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    exported = {*getattr(there, "__all__", seen)}
+    assert exported <= {*dir(there)}
+    for name in exported | ({*dir(there)} & {*seen}):
         assert getattr(there, name) is not None
         # Importing a submodule would replace the name by the module.
-        assert find_spec(f"{module}.{name}") is None
+        assert not hasattr(there, "__path__") or find_spec(f"{module}.{name}") is None
+        if name in seen:
+            assert getattr(there, name) is getattr(import_module(str(seen[name])), name)
 
 
-@pytest.mark.parametrize("module", ["pgsimhash.cli.database", "pgsimhash.cli.drawn"])
-def test_lazy_imports_of_commands_exist(module: str) -> None:
-    there = import_module(module)
-    assert all(hasattr(there, name) for name in dir(there))
+def test_an_installation_without_sources_works(tmp_path: Path) -> None:
+    package = tmp_path / "pgsimhash"
+    shutil.copytree(ROOT / "pgsimhash", package)
+    compileall.compile_dir(package, quiet=2, legacy=True)
+    for source in package.rglob("*.py"):
+        source.unlink()
+    code = "import pgsimhash; print(pgsimhash.__file__, pgsimhash.simhash({'a': 1}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(str(package))
