@@ -1,24 +1,35 @@
-"""Run one library on one task; search.py starts this in a separate process.
+"""Compare the search with peers from PyPI, on the same simhashes with planted near-duplicates.
 
-    python bench/peers.py TASK LIBRARY FILE.npz DISTANCE    prints a JSON object with measurements
+    python bench/peers.py [--rows N]
 
-The file has ``values``, which are distinct, and ``queries``. simhash-pybind and simhash install the
-same module, so each peer is installed into its own folder, which search.py adds to PYTHONPATH.
+simhash-pybind and simhash install the same module, so each peer is installed into its own temporary
+folder and runs in its own process. The results must be equal.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
-from numpy.typing import NDArray
 
-Simhashes = NDArray[np.uint64]
+if TYPE_CHECKING:
+    from bench.workload import Simhashes, near_copies, random_simhashes
+else:  # A script finds its neighbours under their own names.
+    from workload import Simhashes, near_copies, random_simhashes
+
+OURS = "pgsimhash"
+PLANTED = 1000
 Rows = Iterable[tuple[int, int]]
 
 
@@ -121,11 +132,59 @@ def measured(measure: Measure, values: Simhashes, queries: Simhashes, distance: 
     return {"seconds": clock.seconds, "answers": len(rows), "digest": digest}
 
 
-def main(task: str, library: str, path: str, distance: str) -> None:
-    given = np.load(path)
-    found = measured(TASKS[task][library], given["values"], given["queries"], int(distance))
-    print(json.dumps(found))
+def peer_input(values: Simhashes, distance: int, rng: np.random.Generator) -> list[Simhashes]:
+    """The input of every library: simhashes with planted near-duplicates, and queries."""
+    planted = near_copies(values, PLANTED, distance, rng)
+    return [np.unique(np.concatenate([values, planted])), near_copies(values, 1000, distance, rng)]
+
+
+def run_library(task: str, library: str, folder: Path, given: Path, distance: int) -> Any:
+    """Run one library in its own process; a peer is installed first."""
+    target = folder / library
+    if library != OURS and not target.exists():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
+        subprocess.run([*pip, library], check=True, stdout=sys.stderr)
+    done = subprocess.run(
+        [sys.executable, __file__, "--task", task, library, str(given), str(distance)],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(target)},
+        capture_output=True,
+        text=True,
+    )
+    return json.loads(done.stdout)
+
+
+@click.command()
+@click.option("--rows", default=100_000, show_default=True, help="One of the peers is pure Python.")
+@click.option("--task", nargs=4, hidden=True)
+def main(rows: int, task: tuple[str, str, str, str] | None) -> None:
+    """Compare libraries on the same simhashes; fails if one gives other results."""
+    if task is not None:
+        name, library, path, distance = task
+        loaded = np.load(path)
+        made = measured(TASKS[name][library], loaded["values"], loaded["queries"], int(distance))
+        print(json.dumps(made))
+        return
+    rng = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as home:
+        given = Path(home) / "given.npz"
+        for name, bits in product(TASKS, (8, 3)):
+            known, queries = peer_input(random_simhashes(rows, rng), bits, rng)
+            np.savez(given, values=known, queries=queries)
+            found = {
+                library: run_library(name, library, Path(home), given, bits)
+                for library in TASKS[name]
+            }
+            ours = found[OURS]
+            for library, theirs in found.items():
+                if theirs["digest"] != ours["digest"] or ours["answers"] < PLANTED:
+                    raise click.ClickException(f"{name}: {library} gives other results, or few")
+                steps = ", ".join(
+                    f"{step} {took:.3f} s" for step, took in theirs["seconds"].items()
+                )
+                ratio = theirs["seconds"]["search"] / ours["seconds"]["search"]
+                print(f"{name}, {bits} bits, {library}: {ratio:.1f} x ours; {steps}", flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -1,366 +1,366 @@
-"""Measure the search on random simhashes with planted near-duplicates, against its alternatives.
+"""Measure lookups and writes in a million stored pages, vacuumed and analysed.
 
-    python bench/search.py [--rows N]... [--added N] [--copy] [--dsn DSN] [--pages FOLDER]
-        [--peers]
+    python bench/search.py [PART]... [--pages N] [--dsn DSN]
 
-Without --dsn an embedded server is started in a temporary folder. --peers installs the peers from
-PyPI into a temporary folder and runs them as well, at 3 and 8 bits, on the same simhashes with the
-same planted copies; it fails if one gives other results. Every ratio is taken within the run.
-
-Adding pages is measured for the later half of each writer's pages, when its cache may be filled,
-and also from its start, including the time to fill the cache.
+The parts are lookups, writes, clients, expiry and layouts; by default all. Without --dsn an
+embedded server is started in a temporary folder. Every ratio is taken within the run. The pages
+are rows as ingest stores them, with random simhashes; a fifth are near-duplicates.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
+import asyncio
+import multiprocessing
 import time
-from contextlib import ExitStack
+from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
-from itertools import count as count_from
-from itertools import islice, product
-from multiprocessing import get_context
-from pathlib import Path
+from itertools import count
+from multiprocessing.synchronize import Event
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 import psycopg
+from psycopg_pool import AsyncConnectionPool
 from rich.console import Console
 from rich.table import Table
 
-from pgsimhash import Store, connect, find_pairs
+from pgsimhash import AsyncStore, analysis, connect, connect_async
 from pgsimhash.db.connection import open_connection
-from pgsimhash.pages.records import PageRecord
-from pgsimhash.reading.workers import extract_many
-from pgsimhash.sources import read_pages
+from pgsimhash.hashing.bits import to_bigint
+from pgsimhash.search.layout import get_layout
 
 if TYPE_CHECKING:
-    from bench.peers import TASKS
-    from bench.workload import Simhashes, database, load, near_copies, percentiles, random_simhashes
-else:
-    from peers import TASKS
-    from workload import Simhashes, database, load, near_copies, percentiles, random_simhashes
-
-COLLECTION = "default"
-BATCH = 1000
-HOT = 100_000
-DISTANCES = (8, 3)
-SEEDS = np.random.default_rng(3)
-OURS = "pgsimhash"
-PLANTED = 1000
-PEER_ROWS = 100_000
-"""Enough simhashes to compare libraries: one of them is pure Python."""
-
-
-def write_new(job: tuple[str, int, int, int, int | None]) -> tuple[float, float]:
-    """Add new pages in batches; return the times when half and all of them were stored."""
-    dsn, seed, count, distance, memory = job
-    values = random_simhashes(count, np.random.default_rng(seed))
-    pages = ((f"https://w{seed}.example/{n}", int(v)) for n, v in enumerate(values))
-    with connect(dsn, collection=COLLECTION, lookup_memory=memory) as store:
-        added = store.add_many(pages, distance=distance)
-        found = sum(verdict.verdict == "new" for verdict in islice(added, count // 2))
-        half = time.monotonic()
-        found += sum(verdict.verdict == "new" for verdict in added)
-        # Some random ones are near by chance: 1.4% at 50 million and 8 bits.
-        assert found > count * 0.97, f"{found} of {count} are new"
-        return half, time.monotonic()
-
-
-def measure_writers(
-    dsn: str, writers: int, count: int, distance: int, memory: int | None
-) -> tuple[float, float]:
-    """Documents per second of writers, each in its own process: of all, and of the later halves."""
-    seeds = SEEDS.integers(0, 2**31, writers).tolist()
-    jobs = [(dsn, seed, count // writers, distance, memory) for seed in seeds]
-    with get_context("spawn").Pool(writers) as pool:
-        pool.map(abs, range(writers))
-        started = time.monotonic()
-        times = pool.map(write_new, jobs, chunksize=1)
-    ends = max(end for _, end in times)
-    return count / (ends - started), sum(count // writers / 2 / (end - half) for half, end in times)
-
-
-def peer_input(values: Simhashes, distance: int) -> tuple[Simhashes, Simhashes]:
-    """The input of every library: simhashes with planted near-duplicates, and queries."""
-    known = values[:PEER_ROWS]
-    planted = near_copies(known, PLANTED, distance, SEEDS)
-    return np.unique(np.concatenate([known, planted])), near_copies(known, 1000, distance, SEEDS)
-
-
-def run_library(task: str, library: str, folder: Path, given: Path, distance: int) -> Any:
-    """Run one library in its own process; a peer is installed first."""
-    target = folder / library
-    if library != OURS and not target.exists():
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
-        subprocess.run([*pip, library], check=True, stdout=sys.stderr)
-    script = str(Path(__file__).with_name("peers.py"))
-    done = subprocess.run(
-        [sys.executable, script, task, library, given, str(distance)],
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(target)},
-        capture_output=True,
-        text=True,
+    from bench.workload import (
+        Simhashes,
+        database,
+        fill_pages,
+        near_copies,
+        percentiles,
+        random_simhashes,
     )
-    return json.loads(done.stdout)
-
-
-def measure_peers(values: Simhashes, folder: Path, table: Table) -> None:
-    """Run all libraries on the same simhashes; their results must be equal."""
-    for task, distance in product(TASKS, DISTANCES):
-        known, queries = peer_input(values, distance)
-        given = folder / "given.npz"
-        np.savez(given, values=known, queries=queries)
-        ours: Any = None
-        for library in TASKS[task]:
-            found = run_library(task, library, folder, given, distance)
-            ours = ours or found
-            check_same(task, library, ours, found)
-            seconds = found["seconds"]
-            ratio = seconds["search"] / ours["seconds"]["search"]
-            others = [f"{step} {took:.2f} s" for step, took in seconds.items() if step != "search"]
-            table.add_row(
-                f"{task} among {len(known):,}, distance {distance}: {library}",
-                f"{seconds['search']:.3f} s",
-                f"{ratio:.1f} x ours; {', '.join(others)}; {found['answers']:,} answers, the same",
-            )
-
-
-def check_same(task: str, library: str, ours: Any, theirs: Any) -> None:
-    """Refuse to compare the times of different or missing results."""
-    if ours["digest"] != theirs["digest"] or ours["answers"] < PLANTED:
-        raise click.ClickException(
-            f"{task}: {library} gives {theirs['answers']:,} answers, and ours are "
-            f"{ours['answers']:,}; they are not the same, or too few"
-        )
-
-
-def measure_hnsw(connection: psycopg.Connection, queries: Simhashes, table: Table) -> None:
-    """pgvector's approximate index on the same rows: its latency and its recall."""
-    if not connection.execute(
-        "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
-    ).fetchone():
-        return
-    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    connection.execute("SET maintenance_work_mem = '1GB'")
-    started = time.perf_counter()
-    connection.execute(
-        "CREATE TABLE hnsw AS SELECT simhash::bit(64) AS bits FROM pgsimhash.simhashes"
-    )
-    connection.execute("CREATE INDEX ON hnsw USING hnsw (bits bit_hamming_ops)")
-    built = time.perf_counter() - started
-    found = 0
-
-    def nearest(query: int) -> None:
-        nonlocal found
-        signed = query - 2**64 if query >= 2**63 else query
-        row = connection.execute(
-            "SELECT bits <~> %(q)s::bigint::bit(64) FROM hnsw "
-            "ORDER BY bits <~> %(q)s::bigint::bit(64) LIMIT 1",
-            {"q": signed},
-        ).fetchone()
-        found += row is not None and row[0] <= 3
-
-    middle, slow = percentiles(nearest, queries)
-    connection.execute("DROP TABLE hnsw")
-    table.add_row("pgvector HNSW, build", f"{built:.1f} s", "")
-    table.add_row(
-        "pgvector HNSW, nearest one",
-        f"{middle:.2f} ms (p99 {slow:.2f})",
-        f"recall {found / len(queries):.3f}",
+else:  # A script finds its neighbours under their own names.
+    from workload import (
+        Simhashes,
+        database,
+        fill_pages,
+        near_copies,
+        percentiles,
+        random_simhashes,
     )
 
-
-def measure_real(store: Store, folder: str, table: Table) -> None:
-    """Lookups of the simhashes of real pages with their near-duplicates."""
-    records = extract_many(read_pages([folder]), jobs=os.cpu_count() or 1)
-    known = np.array([made.simhash for made in records if isinstance(made, PageRecord)], np.uint64)
-    store.add_simhashes(known)
-    queries = np.random.default_rng(2).permutation(known)[:500]
-    for distance in (3, 8):
-        found = sum(len(store.find(int(query), distance)) for query in queries[:100])
-        middle, slow = percentiles(partial(store.find, distance=distance), queries)
-        table.add_row(
-            f"find of {len(known):,} real pages, distance {distance}",
-            f"{middle:.2f} ms (p99 {slow:.2f})",
-            f"{found / 100:.1f} matches each",
-        )
+RNG = np.random.default_rng(time.time_ns())
+SPAWN = multiprocessing.get_context("spawn")
+DISTANCES = (3, 8)
+BATCH = 256
+HOT = 10_000
+BARE = "INSERT INTO bench_bare (url, simhash) VALUES (%s, %s)"
+LAYOUTS = ("32+32", "22+21+21", "16+16+16+16", "5 choose 2", "4x4", "6 choose 3", "8 choose 2")
+HTML = "<title>Words</title><article>{}</article>"
 
 
-def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table: Table) -> None:
-    """Other lookups before and after many pages share one simhash, or simhashes one prefix."""
-    queries = near_copies(values, 500, 3, rng)
-    before, _ = percentiles(partial(store.find, distance=3), queries)
-    hot = int(rng.integers(0, 2**64, dtype=np.uint64))
-    list(store.add_many((f"https://hot.example/{n}", hot) for n in range(HOT)))
-    after, _ = percentiles(partial(store.find, distance=3), queries)
-    itself, _ = percentiles(partial(store.find, distance=3), np.full(100, hot, dtype=np.uint64))
-    table.add_row(
-        f"find beside {HOT:,} pages with one simhash",
-        f"{after:.2f} ms",
-        f"{after / before:.2f} x before; that simhash itself {itself:.2f} ms",
-    )
-    prefix = np.uint64(hot) & np.uint64(0xFFFF << 48)
-    crowd = np.unique(rng.integers(0, 2**48, HOT, dtype=np.uint64)) | prefix
-    store.add_simhashes(crowd)
-    after, _ = percentiles(partial(store.find, distance=3), queries)
-    itself, _ = percentiles(partial(store.find, distance=3), near_copies(crowd, 100, 3, rng))
-    table.add_row(
-        f"find beside {HOT:,} simhashes with 16 bits in common",
-        f"{after:.2f} ms",
-        f"{after / before:.2f} x before; those themselves {itself:.2f} ms",
-    )
+class Bench:
+    """A filled database, and the table of what was measured."""
 
-
-def measure_lookups(
-    store: Store, values: Simhashes, scanned: float, when: str, table: Table
-) -> None:
-    """Single and batched lookups of near-duplicates of stored simhashes."""
-    for distance in DISTANCES:
-        queries = near_copies(values, 500, distance, SEEDS)
-        missed = sum(not store.find(int(query), distance) for query in queries[:100])
-        middle, slow = percentiles(partial(store.find, distance=distance), queries)
-        table.add_row(
-            f"find, distance {distance}, {when}",
-            f"{middle:.2f} ms (p99 {slow:.2f})",
-            f"{scanned / middle:,.0f} x the scan, {missed} missed",
-        )
-        many = near_copies(values, 4 * BATCH, distance, SEEDS)
-        rate = many_a_second(store, many, distance)
-        table.add_row(
-            f"find_many, distance {distance}, {when}",
-            f"{rate:,.0f} lookups/s",
-            f"{rate * middle / 1e3:.1f} x one by one",
-        )
-
-
-def many_a_second(store: Store, queries: Simhashes, distance: int) -> float:
-    started = time.perf_counter()
-    for start in range(0, len(queries), BATCH):
-        store.find_many(queries[start : start + BATCH], distance)
-    return len(queries) / (time.perf_counter() - started)
-
-
-def measure_memory(dsn: str, values: Simhashes, table: Table) -> None:
-    """The same lookups by a store with a filled cache."""
-    with connect(dsn, collection=COLLECTION) as store:
+    def __init__(self, dsn: str, pages: int, table: Table) -> None:
+        self.dsn, self.pages = dsn, pages
+        self._table = table
+        self.connection = open_connection(dsn, autocommit=True)
+        self.store = connect(dsn, lookup_memory=0)
         started = time.perf_counter()
-        with store.session.read() as connection:
-            store.session.memory.take_in(connection, store.opened)
-        read = time.perf_counter() - started
-        rows = f"{len(values) / read:,.0f} rows/s"
-        table.add_row("all simhashes read into memory", f"{read:.1f} s", rows)
-        for distance in DISTANCES:
-            many = near_copies(values, 10 * BATCH, distance, SEEDS)
-            rate = many_a_second(store, many, distance)
-            table.add_row(
-                f"find_many, distance {distance}, in memory", f"{rate:,.0f} lookups/s", ""
-            )
+        fill_pages(self.connection, pages)
+        self.row("pages inserted, indexed, vacuumed", f"{pages / since(started):,.0f} a second")
+        sampled = self.connection.execute(
+            "SELECT simhash FROM pgsimhash.pages ORDER BY page_id DESC LIMIT 20000"
+        ).fetchall()
+        self.known: Simhashes = np.array([value for (value,) in sampled], np.int64).view(np.uint64)
+
+    def row(self, what: str, measured: str, compared: str = "") -> None:
+        """Add a row to the table."""
+        self._table.add_row(what, measured, compared)
+
+    def calls(self, what: str, run: Callable[[int], object], queries: Simhashes) -> float:
+        """Time single calls; return the median in milliseconds."""
+        middle, slow = percentiles(run, queries)
+        self.row(what, f"{middle:.2f} ms", f"p99 {slow:.2f} ms")
+        return middle
+
+    def near(self, number: int, distance: int) -> Simhashes:
+        """Queries: near-duplicates of stored simhashes."""
+        return near_copies(self.known, number, distance, RNG)
 
 
-def measure_adding(dsn: str, added: int, table: Table) -> None:
-    """Insert-if-new: one page at a time, and in batches by several writers."""
-    few = random_simhashes(300, SEEDS)
-    with connect(dsn, collection=COLLECTION) as store:
-        urls = (f"https://one.example/{n}" for n in count_from(0))
-        middle, slow = percentiles(lambda value: store.add(next(urls), value), few)
-        table.add_row(
-            "add, one page at a time", f"{1e3 / middle:,.0f} docs/s", f"p99 {slow:.2f} ms"
-        )
+def since(started: float) -> float:
+    return time.perf_counter() - started
+
+
+def new_pages(number: int) -> list[tuple[str, int]]:
+    """Pages that nothing is near."""
+    values = random_simhashes(number, RNG).tolist()
+    return [(f"https://new.example/{value}", value) for value in values]
+
+
+def lookups(bench: Bench) -> None:
+    """Lookups by simhash and by page, one by one, in batches and in memory."""
+    store, connection = bench.store, bench.connection
+    scan = "SELECT simhash FROM pgsimhash.simhashes WHERE bit_count((simhash # %s)::bit(64)) <= 3"
+
+    def scanned(query: int) -> None:
+        connection.execute(scan, [to_bigint(query)]).fetchall()
+
+    whole = bench.calls("sequential scan", scanned, bench.near(5, 3))
+    urls = connection.execute(
+        "SELECT url FROM pgsimhash.pages ORDER BY page_id DESC LIMIT 300"
+    ).fetchall()
+    filled = connect(bench.dsn)
+    with filled.session.read() as reading:
+        started = time.perf_counter()
+        filled.session.memory.take_in(reading, filled.opened)
+        bench.row("all simhashes read into memory", f"{since(started):.1f} s")
     for distance in DISTANCES:
-        asked, _ = measure_writers(dsn, 1, min(added, 5_000), distance, 0)
-        table.add_row(f"add_many, distance {distance}, by SQL alone", f"{asked:,.0f} docs/s", "")
-        base = 0.0
-        for writers in (1, 2, 4):
-            whole, later = measure_writers(dsn, writers, added, distance, None)
-            base = base or later
-            table.add_row(
-                f"add_many, distance {distance}, {writers} writers",
-                f"{later:,.0f} docs/s",
-                f"{later / base:.2f} x one, {later / asked:.1f} x SQL; {whole:,.0f} from the start",
+        bits = f"{distance} bits"
+        queries = bench.near(500, distance)
+        middle = bench.calls(f"find, {bits}", partial(store.find, distance=distance), queries)
+        bench.row("", "", f"{whole / middle:,.0f} x the scan")
+        bench.calls(f"exists, {bits}", partial(store.exists, distance=distance), queries)
+
+        def near_page(number: int, distance: int = distance) -> object:
+            return store.near_pages(urls[number][0], distance)
+
+        bench.calls(f"near_pages by URL, {bits}", near_page, np.arange(300, dtype=np.uint64))
+        many = bench.near(4_000, distance)
+        for name, where in (("the database", store), ("memory", filled)):
+            started = time.perf_counter()
+            for start in range(0, len(many), 1_000):
+                where.find_many(many[start : start + 1_000], distance)
+            rate = f"{len(many) / since(started):,.0f} a second"
+            bench.row(f"find_many, {bits}, in {name}", rate)
+    filled.close()
+    hot = int(random_simhashes(1, RNG)[0])
+    list(store.add_many((f"https://hot.example/{number}", hot) for number in range(HOT)))
+    for limit in (10, None):
+        started = time.perf_counter()
+        found = len(store.near_pages(hot, 3, limit=limit))
+        took = since(started) * 1e3
+        bench.row(f"{found:,} of {HOT:,} pages that share a simhash", f"{took:.1f} ms")
+    started = time.perf_counter()
+    pairs = sum(1 for _ in analysis.page_pairs(store, 3))
+    bench.row(f"{pairs:,} pairs with URLs, 3 bits", f"{since(started):.1f} s")
+    bench.calls("status", lambda _: store.status(), np.zeros(10, np.uint64))
+
+
+def writes(bench: Bench) -> None:
+    """Single pages and batches, by one writer and by several."""
+    store = bench.store
+    fresh = count()
+
+    def article() -> tuple[str, str]:
+        words = " ".join(f"{value:x}" for value in RNG.integers(0, 2**24, 200))
+        return f"https://article.example/{next(fresh)}", HTML.format(words)
+
+    for distance in DISTANCES:
+        bits = f"{distance} bits"
+
+        def add(value: int, distance: int = distance) -> object:
+            return store.add(f"https://one.example/{value}", value, distance=distance)
+
+        find = partial(store.find, distance=distance)
+        found = bench.calls(f"find, {bits}", find, bench.near(200, distance))
+        added = bench.calls(f"add, {bits}", add, random_simhashes(200, RNG))
+        bench.row("", "", f"{added / found:.1f} x find")
+    times = np.zeros(100, np.uint64)
+    dry = bench.calls("decide, from HTML", lambda _: store.decide(*article()), times)
+    wet = bench.calls("ingest, from HTML", lambda _: store.ingest(*article()), times)
+    bench.row("", "", f"{wet / dry:.1f} x decide")
+    for distance in DISTANCES:
+        rates = {
+            name: batches(bench.dsn, distance, memory)
+            for name, memory in (("by SQL alone", 0), ("with a cache", None))
+        }
+        for name, rate in rates.items():
+            ratio = rate / rates["by SQL alone"]
+            what = f"batches of {BATCH}, {distance} bits, {name}"
+            bench.row(what, f"{rate:,.0f} pages/s", f"{ratio:.1f} x SQL")
+    for writers in (1, 2, 4):
+        with SPAWN.Pool(writers) as pool:
+            pool.map(abs, range(writers))
+            rates_of = pool.starmap(batches, [(bench.dsn, 8, None)] * writers, chunksize=1)
+        bench.row(f"{writers} writers with caches, 8 bits", f"{sum(rates_of):,.0f} pages/s")
+
+
+def batches(dsn: str, distance: int, memory: int | None) -> float:
+    """Add batches of new pages; return pages a second of the later half, with a filled cache."""
+    with connect(dsn, lookup_memory=memory) as store:
+        if memory is None:
+            with store.session.read() as connection:
+                store.session.memory.take_in(connection, store.opened)
+        for _ in range(2):
+            list(store.add_many(new_pages(BATCH), distance=distance))
+        taken = 10
+        started = time.perf_counter()
+        for _ in range(taken):
+            list(store.add_many(new_pages(BATCH), distance=distance))
+        return taken * BATCH / since(started)
+
+
+def clients(bench: Bench) -> None:
+    """A find, a bare commit and an add in turn, by processes and by tasks of one process.
+
+    The limit is one find and three bare commits.
+    """
+    bench.connection.execute("CREATE TABLE bench_bare (url text PRIMARY KEY, simhash bigint)")
+    for number in (1, 4, 16):
+        with SPAWN.Pool(number) as pool:
+            by_processes = pool.map(one_client, [bench.dsn] * number, chunksize=1)
+        by_tasks = asyncio.run(tasks(bench.dsn, number))
+        for kind, seconds in (("processes", by_processes), ("tasks", by_tasks)):
+            find, bare, add = np.median(np.concatenate(seconds), axis=0) * 1e3
+            bench.row(
+                f"{number} {kind}: find, bare commit, add",
+                f"{find:.1f}, {bare:.1f}, {add:.1f} ms",
+                f"add {add / (find + 3 * bare):.1f} x the limit",
             )
+    bench.connection.execute("DROP TABLE bench_bare")
+
+
+def one_client(dsn: str) -> list[list[float]]:
+    """The seconds of each call of a process."""
+    seconds = []
+    with connect(dsn, lookup_memory=0) as store, psycopg.connect(dsn, autocommit=True) as bare:
+        for url, simhash in new_pages(120):
+            times = [time.perf_counter()]
+            store.find(simhash)
+            times.append(time.perf_counter())
+            bare.execute(BARE, [url, simhash >> 1])
+            times.append(time.perf_counter())
+            store.add(url, simhash)
+            times.append(time.perf_counter())
+            seconds.append(np.diff(times).tolist())
+    return seconds[20:]
+
+
+async def tasks(dsn: str, number: int) -> list[list[list[float]]]:
+    """The same for tasks that share a pool."""
+    async with AsyncConnectionPool(
+        dsn, min_size=number, max_size=number + 3, kwargs={"autocommit": True}, open=False
+    ) as pool:
+        await pool.wait()
+        async with await connect_async(pool) as store:
+            return await asyncio.gather(*(one_task(store, pool) for _ in range(number)))
+
+
+async def one_task(store: AsyncStore, pool: AsyncConnectionPool) -> list[list[float]]:
+    seconds = []
+    for url, simhash in new_pages(120):
+        times = [time.perf_counter()]
+        await store.find(simhash)
+        times.append(time.perf_counter())
+        async with pool.connection() as bare:
+            await bare.execute(BARE, [url, simhash >> 1])
+        times.append(time.perf_counter())
+        await store.add(url, simhash)
+        times.append(time.perf_counter())
+        seconds.append(np.diff(times).tolist())
+    return seconds[20:]
+
+
+def expiry(bench: Bench) -> None:
+    """The expiry of all pages while two writers go on, and the space before and after."""
+    show_space(bench, "before")
+    stop, told = SPAWN.Event(), SPAWN.Queue()
+    writers = [SPAWN.Process(target=write_until, args=(bench.dsn, stop, told)) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    started = time.perf_counter()
+    gone = bench.store.expire(timedelta(days=90)).versions
+    took = since(started)
+    stop.set()
+    waits = np.concatenate([told.get(timeout=60) for _ in writers]) * 1e3
+    for writer in writers:
+        writer.join()
+    bench.row(f"{gone:,} pages expired", f"{gone / took:,.0f} pages/s", f"{took:.1f} s")
+    bench.row(
+        f"{len(waits)} batches of 100 by two writers meanwhile",
+        f"{np.median(waits):.0f} ms",
+        f"p99 {np.percentile(waits, 99):.0f} ms, longest {waits.max():.0f} ms",
+    )
+    bench.connection.execute("VACUUM (ANALYZE)")
+    show_space(bench, "after, vacuumed")
+
+
+def write_until(dsn: str, stop: Event, told: Any) -> None:
+    """Write batches until told to stop, at least one; return their times."""
+    seconds: list[float] = []
+    with connect(dsn) as store:
+        while not (seconds and stop.is_set()):
+            started = time.perf_counter()
+            list(store.add_many(new_pages(100)))
+            seconds.append(since(started))
+    told.put(seconds)
+
+
+def show_space(bench: Bench, when: str) -> None:
+    for table in ("pages", "simhashes"):
+        (rows, indexes) = bench.connection.execute(
+            "SELECT pg_table_size(t), pg_indexes_size(t) FROM (SELECT %s::regclass AS t) AS t",
+            [f"pgsimhash.{table}"],
+        ).fetchone() or (0, 0)
+        bench.row(
+            f"{table}, {when}",
+            f"{rows / 1e6:,.0f} MB",
+            f"indexes {indexes / 1e6:,.0f} MB; {(rows + indexes) / bench.pages:,.0f} bytes a page",
+        )
+
+
+def layouts(bench: Bench) -> None:
+    """The table of docs/layouts.md: every layout with as many simhashes as there are pages."""
+    values = random_simhashes(bench.pages, RNG)
+    for name in LAYOUTS:
+        layout = get_layout(name)
+        with connect(bench.dsn, collection=name, layout=name, lookup_memory=0) as store:
+            started = time.perf_counter()
+            store.add_simhashes(values)
+            loaded = bench.pages / since(started)
+            table = f"pgsimhash.{layout.table}"
+            bench.connection.execute(f"VACUUM (ANALYZE) {table}".encode())
+            (size, rows) = bench.connection.execute(
+                "SELECT pg_total_relation_size(oid), reltuples FROM pg_class "
+                "WHERE oid = %s::regclass",
+                [table],
+            ).fetchone() or (0, 1)
+            shown = []
+            for distance in DISTANCES:
+                if distance in layout.distances:
+                    queries = near_copies(values, 300, distance, RNG)
+                    middle, _ = percentiles(partial(store.find, distance=distance), queries)
+                    shown.append(f"{middle:.2g} ms")
+                else:
+                    shown.append("-")
+        columns, largest = len(layout.permutations), layout.distances[-1]
+        bench.row(
+            f"| `{name}` | {columns} | {size / rows:.0f} | 0-{largest} | {' | '.join(shown)} |",
+            f"{loaded:,.0f} loaded a second",
+        )
+
+
+PARTS = {part.__name__: part for part in (lookups, writes, clients, expiry, layouts)}
 
 
 @click.command()
-@click.option("--rows", "sizes", multiple=True, default=[1_000_000], show_default=True)
-@click.option("--dsn", help="An empty database; with one size only.")
-@click.option("--added", default=80_000, show_default=True, help="Pages that writers add together.")
-@click.option("--copy", is_flag=True, help="Load into indexes that are there, as a table grows.")
-@click.option("--hnsw/--no-hnsw", default=True, help="Build pgvector's index for comparison.")
-@click.option("--pages", type=click.Path(exists=True), help="Real pages to look up too.")
-@click.option("--peers/--no-peers", default=False, help="Install and run peers from PyPI.")
-def main(sizes: tuple[int, ...], **asked: Any) -> None:
-    """Measure and print a table for each size."""
-    for rows in sizes:
-        table = Table("what", "measured", "compared", title=f"{rows:,} simhashes")
+@click.argument("parts", nargs=-1, type=click.Choice(list(PARTS)))
+@click.option("--pages", default=1_000_000, show_default=True)
+@click.option("--dsn", help="An empty database.")
+def main(parts: tuple[str, ...], pages: int, dsn: str | None) -> None:
+    """Fill a collection, measure the parts and print a table."""
+    table = Table("what", "measured", "compared", title=f"{pages:,} pages")
+    with database(dsn) as where:
         try:
-            measure(table, rows, **asked)
+            bench = Bench(where, pages, table)
+            for part in parts or PARTS:
+                PARTS[part](bench)
         finally:
-            Console(width=110).print(table)
-
-
-def measure(
-    table: Table,
-    rows: int,
-    dsn: str | None,
-    added: int,
-    copy: bool,
-    hnsw: bool,
-    pages: str | None,
-    peers: bool,
-) -> None:
-    rng = np.random.default_rng(1)
-    values = random_simhashes(rows, rng)
-    with ExitStack() as stack:
-        dsn = stack.enter_context(database(dsn))
-        connection = stack.enter_context(open_connection(dsn, autocommit=True))
-        store = stack.enter_context(connect(dsn, collection=COLLECTION, lookup_memory=0))
-        started = time.perf_counter()
-        load(connection, values) if copy else store.add_simhashes(values)
-        seconds = time.perf_counter() - started
-        way = "COPY into indexes" if copy else "add_simhashes"
-        table.add_row(f"load by {way}", f"{seconds:.1f} s", f"{rows / seconds:,.0f} rows/s")
-
-        def scan(query: int) -> None:
-            connection.execute(
-                "SELECT simhash FROM pgsimhash.simhashes "
-                "WHERE bit_count((simhash # %s)::bit(64)) <= 3",
-                [query - 2**64 if query >= 2**63 else query],
-            ).fetchall()
-
-        scanned, _ = percentiles(scan, near_copies(values, 10, 3, rng))
-        table.add_row("sequential scan", f"{scanned:.0f} ms", "the user's own query")
-        measure_lookups(store, values, scanned, "just loaded", table)
-        size = "SELECT pg_total_relation_size('pgsimhash.simhashes')"
-        states = [("as loaded", "VACUUM ANALYZE"), ("indexes rebuilt", "REINDEX TABLE")]
-        for what, statement in states[: 1 + copy]:
-            connection.execute(f"{statement} pgsimhash.simhashes")
-            (total,) = connection.execute(size).fetchone() or (0,)
-            table.add_row(f"bytes a row, {what}", f"{total / rows:.0f}", "")
-        measure_lookups(store, values, scanned, "after vacuum", table)
-        measure_memory(dsn, values, table)
-        queries = near_copies(values, 500, 3, rng)
-        for what, some in (("known", queries), ("unknown", random_simhashes(500, rng))):
-            middle, _ = percentiles(partial(store.exists, distance=3), some)
-            table.add_row(f"exists, distance 3, {what}", f"{1e3 / middle:,.0f} /s", "")
-        if pages is not None:
-            measure_real(store, pages, table)
-        if hnsw:
-            measure_hnsw(connection, queries, table)
-        measure_adding(dsn, added, table)
-        measure_hot(store, values, rng, table)
-        started = time.process_time()
-        pairs = find_pairs(np.concatenate([values, near_copies(values, 1000, 3, rng)]), 3)
-        ours = time.process_time() - started
-        table.add_row("find_pairs, distance 3", f"{ours:.2f} s", f"{len(pairs.low):,} pairs")
-        if peers:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            measure_peers(values, folder, table)
+            Console(width=130).print(table)
 
 
 if __name__ == "__main__":

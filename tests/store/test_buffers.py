@@ -26,7 +26,7 @@ INSERT INTO pgsimhash.pages (
     signature_high, signature_low, duplicate_of, distance
 )
 SELECT
-    1, 'https://www.site' || n %% 100 || '.example/a/section/page-' || n,
+    1, 'https://www.site' || n %% 1000 || '.example/a/section/page-' || n,
     hashint8extended(n - (n %% 5 = 0)::integer, 1), now() - interval '1 hour' * (%(pages)s - n),
     'The title of page ' || n, 300, 60000, decode(md5(n::text), 'hex'), hashint8extended(n, 2),
     hashint8extended(n, 3), hashint8extended(n, 4), CASE n %% 5 WHEN 0 THEN n - 1 END,
@@ -117,12 +117,12 @@ def new_pages(number: int) -> list[tuple[str, int]]:
     return [(new_url(), new_simhash()) for _ in range(number)]
 
 
-def stored(server: Server, number: int) -> tuple[str, int]:
+def stored(server: Server, number: int, middle: int = PAGES // 2) -> tuple[str, int]:
     """The URL and the simhash of a page in the middle of the collection."""
     row = server.connection.execute(
         "SELECT url, simhash FROM pgsimhash.pages WHERE collection_id = 1 AND page_id >= %s "
         "ORDER BY page_id LIMIT 1",
-        [PAGES // 2 + 5 * number],
+        [middle + 5 * number],
     ).fetchone()
     assert row is not None
     return row[0], from_bigint(row[1])
@@ -189,6 +189,22 @@ def test_a_slice_of_a_check(server: Server) -> None:
 def test_the_window_of_a_host(server: Server) -> None:
     window = "SELECT pgsimhash._window(ARRAY[1], 'www.site7.example', 20, 9223372036854775807)"
     assert server.buffers(lambda _: server.connection.execute(window)) <= 100
+
+
+def test_tables_that_were_never_analysed(dsn: str) -> None:
+    server = Server(dsn, "force_generic_plan")
+    store = connect(server.connection, lookup_memory=0)
+    server.connection.execute(FILL, {"pages": 5_000})
+    window = "SELECT pgsimhash._window(ARRAY[1], 'www.site7.example', 20, 9223372036854775807)"
+    taken = count(1)
+    try:
+        assert server.buffers(lambda _: server.connection.execute(window)) <= 40
+        assert server.buffers(lambda _: store.near_pages(stored(server, 1, 2_500)[0], 3)) <= 200
+        assert (
+            server.buffers(lambda _: store.delete(stored(server, 100 * next(taken), 0)[0])) <= 400
+        )
+    finally:
+        server.connection.close()
 
 
 def test_status(server: Server, store: Store, filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
