@@ -76,11 +76,6 @@ CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], st
 RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET enable_hashjoin = off
-    SET enable_mergejoin = off
-    SET jit = off
     AS $$
 DECLARE
     suffix constant text := pgsimhash._suffix_of(own_id);
