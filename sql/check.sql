@@ -92,7 +92,7 @@ BEGIN
                     WHERE p.collection_id = $1 AND p.simhash = s.simhash
                 )
             UNION ALL
-            SELECT 'original_missing', p.page_id, p.url, p.simhash, 'its earliest copy takes its place'
+            SELECT 'original_missing', p.page_id, p.url, p.simhash, 'the page becomes an original'
             FROM pgsimhash.pages AS p
             WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
                 AND p.duplicate_of IS NOT NULL
@@ -133,31 +133,17 @@ BEGIN
             ),
             pgsimhash._advance_epoch(own_id)
         FROM unnest(violations) AS v;
-        -- Together with the other copies of the same page, which may be in another slice.
-        PERFORM pgsimhash._promote_copies(
-            own_id, array_agg(p.page_id), array_agg(p.duplicate_of),
-            array_fill(NULL::bigint, ARRAY[count(*)::integer])
-        )
-        FROM (
-            SELECT DISTINCT c.page_id, c.duplicate_of
-            FROM unnest(violations) AS v
-            JOIN pgsimhash.pages AS a ON a.collection_id = own_id AND a.page_id = v.page_id
-            JOIN pgsimhash.pages AS c
-                ON c.collection_id = own_id AND c.duplicate_of = a.duplicate_of
-            WHERE v.reason = 'original_missing'
-                AND NOT EXISTS (
-                    SELECT FROM pgsimhash.pages AS o
-                    WHERE o.collection_id = own_id
-                        AND o.page_id = c.duplicate_of
-                        AND o.page_id < c.page_id
-                )
-        ) AS p;
         UPDATE pgsimhash.pages AS p
-        SET distance = pgsimhash.hamming_distance(p.simhash, o.simhash)
-        FROM unnest(violations) AS v, pgsimhash.pages AS o
-        WHERE v.reason = 'distance_wrong'
-            AND p.collection_id = own_id AND p.page_id = v.page_id
-            AND o.collection_id = own_id AND o.page_id = p.duplicate_of;
+        SET (duplicate_of, distance) = (
+            SELECT o.page_id, pgsimhash.hamming_distance(p.simhash, o.simhash)
+            FROM pgsimhash.pages AS o
+            WHERE o.collection_id = own_id
+                AND o.page_id = p.duplicate_of
+                AND o.page_id < p.page_id
+        )
+        FROM unnest(violations) AS v
+        WHERE v.reason IN ('original_missing', 'distance_wrong')
+            AND p.collection_id = own_id AND p.page_id = v.page_id;
         DELETE FROM pgsimhash.last_seen AS s
         USING unnest(violations) AS v
         WHERE v.reason = 'seen_orphaned'

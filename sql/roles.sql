@@ -23,6 +23,22 @@ BEGIN
             USING ERRCODE = 'PS010',
             HINT = 'Give a prefix of up to 56 bytes.';
     END IF;
+    -- Members of an existing role would get its rights, so only roles of an earlier call are accepted.
+    SELECT r.rolname INTO step
+    FROM pg_roles AS r
+    JOIN pg_class AS p ON p.oid = 'pgsimhash.pages'::regclass
+    WHERE r.rolname = owner AND r.oid <> (SELECT n.nspowner FROM pg_namespace AS n WHERE n.oid = here)
+        OR r.rolname IN (writer, reader) AND NOT EXISTS (
+            SELECT FROM aclexplode(p.relacl) AS a
+            WHERE a.grantee = r.oid
+                AND a.privilege_type = CASE r.rolname WHEN writer THEN 'INSERT' ELSE 'SELECT' END
+        )
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'there is a role "%" that was not created for the schema %', step, place
+            USING ERRCODE = 'PS010',
+            HINT = 'Give another prefix, or drop the role: its members would get its rights.';
+    END IF;
     FOR step IN
         SELECT format('CREATE ROLE %I NOLOGIN', r.role)
         FROM unnest(ARRAY[owner, writer, reader]) AS r (role)
@@ -38,21 +54,23 @@ BEGIN
         UNION ALL
         SELECT format('GRANT %I TO %I', reader, writer)
         UNION ALL
-        SELECT format('ALTER SCHEMA %s OWNER TO %I', place, owner)
-        UNION ALL
-        SELECT format('ALTER TABLE %s OWNER TO %I', oid::regclass, owner)
-        FROM pg_class WHERE relnamespace = here AND relkind IN ('r', 'p')
-        UNION ALL
-        SELECT format('ALTER TYPE %s OWNER TO %I', oid::regtype, owner)
-        FROM pg_type
-        WHERE typnamespace = here
-            AND (
-                typtype IN ('e', 'd')
-                OR typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')
-            )
-        UNION ALL
-        SELECT format('ALTER ROUTINE %s OWNER TO %I', oid::regprocedure, owner)
-        FROM pg_proc WHERE pronamespace = here
+        SELECT format('ALTER %s OWNER TO %I', o.object, owner)
+        FROM (
+            SELECT format('SCHEMA %s', place)
+            UNION ALL
+            SELECT format('TABLE %s', oid::regclass)
+            FROM pg_class WHERE relnamespace = here AND relkind IN ('r', 'p')
+            UNION ALL
+            SELECT format('TYPE %s', oid::regtype)
+            FROM pg_type
+            WHERE typnamespace = here
+                AND (
+                    typtype IN ('e', 'd')
+                    OR typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')
+                )
+            UNION ALL
+            SELECT format('ROUTINE %s', oid::regprocedure) FROM pg_proc WHERE pronamespace = here
+        ) AS o (object)
         UNION ALL
         SELECT format(p.privileges, place, writer, reader, owner)
         FROM unnest(ARRAY[
@@ -65,12 +83,14 @@ BEGIN
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
                 'GRANT INSERT, UPDATE, DELETE ON TABLES TO %2$I',
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
-                'GRANT USAGE ON SEQUENCES TO %2$I'
+                'GRANT USAGE ON SEQUENCES TO %2$I',
+            -- Only the owner may do the rest. Revoking a right on a table revokes it on columns too.
+            'REVOKE INSERT, UPDATE, DELETE ON %1$s.layouts, %1$s.alembic_version FROM %2$I',
+            'REVOKE UPDATE ON %1$s.pages FROM %2$I',
+            'GRANT UPDATE (duplicate_of, distance) ON %1$s.pages TO %2$I',
+            'REVOKE UPDATE, DELETE ON %1$s.collections FROM %2$I',
+            'GRANT UPDATE (name, default_distance, keep_markdown) ON %1$s.collections TO %2$I'
         ]) AS p (privileges)
-        UNION ALL
-        -- Only the owner may change these.
-        SELECT format('REVOKE INSERT, UPDATE, DELETE ON %s FROM %I', oid::regclass, writer)
-        FROM pg_class WHERE relnamespace = here AND relname IN ('layouts', 'alembic_version')
     LOOP
         EXECUTE step;
     END LOOP;

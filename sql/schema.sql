@@ -2,9 +2,10 @@
 -- created in the schemas of the deployer's search_path.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- An owner can replace an object, which other users then run with their own rights. So existing
--- objects must belong to the deployer, to a role granted to the deployer, or to a superuser.
--- pg_has_role() is true for every superuser, so grants are checked separately.
+-- An owner can replace an object, which other users then run with their own rights. So the schema and
+-- its version table must belong to the deployer, to a role granted to the deployer, or to a superuser,
+-- and all other code in the schema to their owners. pg_has_role() is true for every superuser, so grants
+-- are checked separately.
 DO $$
 DECLARE
     present constant oid := (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
@@ -27,31 +28,30 @@ BEGIN
         UNION
         SELECT m.roleid FROM trusted AS t JOIN pg_auth_members AS m ON m.member = t.role
     )
-    SELECT pg_describe_object(o.catalog, o.object, 0), r.rolname INTO object, owner
+    SELECT o.object, o.role INTO object, owner
     FROM (
-        SELECT 'pg_namespace'::regclass AS catalog, n.oid AS object, n.nspowner AS owner
-        FROM pg_namespace AS n
-        WHERE n.oid = present
+        SELECT pg_describe_object(b.catalog, b.object, 0), r.rolname
+        FROM (
+            SELECT 'pg_namespace'::regclass, n.oid, n.nspowner FROM pg_namespace AS n
+            UNION ALL
+            SELECT 'pg_class'::regclass, c.oid, c.relowner FROM pg_class AS c
+        ) AS b (catalog, object, owner)
+        JOIN pg_roles AS r ON r.oid = b.owner
+        WHERE b.object IN (present, to_regclass('pgsimhash.alembic_version'))
+            AND NOT r.rolsuper
+            AND NOT (pg_has_role(r.oid, 'USAGE') AND r.oid IN (SELECT t.role FROM trusted AS t))
         UNION ALL
-        SELECT 'pg_class'::regclass, c.oid, c.relowner
-        FROM pg_class AS c
-        WHERE c.relnamespace = present
-        UNION ALL
-        SELECT 'pg_proc'::regclass, p.oid, p.proowner
-        FROM pg_proc AS p
-        WHERE p.pronamespace = present
-    ) AS o
-    JOIN pg_roles AS r ON r.oid = o.owner
-    WHERE NOT r.rolsuper
-        AND NOT (pg_has_role(r.oid, 'USAGE') AND r.oid IN (SELECT t.role FROM trusted AS t))
-    ORDER BY o.catalog <> 'pg_namespace'::regclass, o.object
+        SELECT f.object, f.role FROM (
+            ${foreign_objects}
+        ) AS f WHERE f.reason <> 'foreign_grant'
+    ) AS o (object, role)
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION '% belongs to role "%", and % would run code of that role',
             object, owner, current_user
             USING ERRCODE = 'PS040',
-            HINT = 'If that role is to own it, deploy as that role (PGOPTIONS=-crole=' || owner
-                || '), or grant it to this user; if not, drop the schema and deploy it again.';
+            HINT = 'If that role is to own the schema, deploy as that role (PGOPTIONS=-crole='
+                || owner || '), or grant it to this user; if not, drop the object and deploy again.';
     END IF;
     IF to_regclass('pgsimhash.alembic_version') IS NOT NULL THEN
         recorded := EXISTS (SELECT FROM pgsimhash.alembic_version);

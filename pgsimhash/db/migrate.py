@@ -24,9 +24,9 @@ from sqlalchemy.pool import NullPool
 
 from pgsimhash.db.connection import check_schema, open_connection
 from pgsimhash.db.pinned import pin_statement, pinned, unpin_statement
-from pgsimhash.db.refusals import raised_by_schema, server_words, translated_errors
+from pgsimhash.db.refusals import first_line, raised_by_schema, server_words, translated_errors
 from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema
-from pgsimhash.db.statements import query, read_sql, split_statements
+from pgsimhash.db.statements import queries, query, read_sql, split_statements
 from pgsimhash.errors import (
     ArgumentError,
     NoServerError,
@@ -127,7 +127,8 @@ def run_revisions(context: MigrationContext, schema: str, *, citus: bool = False
     """Run the revisions of ``context`` in a schema whose owner is trusted."""
     # Alembic creates its version table in the schema, so the schema must exist first.
     for file in ("citus.sql", "schema.sql") if citus else ("schema.sql",):
-        for statement in split_statements(in_schema(read_sql(file), schema)):
+        script = read_sql(file).replace("${foreign_objects}", queries()["foreign_objects"])
+        for statement in split_statements(in_schema(script, schema)):
             context.execute(statement)
     context.run_migrations(op=Operations(context), schema=schema)
 
@@ -237,23 +238,27 @@ def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) ->
 
 
 def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
-    """Create the roles PREFIX_owner, PREFIX_writer and PREFIX_reader if they do not exist.
+    """Create the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, or grant their rights again.
 
     The owner role becomes the owner of the schema, the writer role adds, marks and deletes pages,
     and the reader role looks up. They cannot log in: grant them to your users. The tables of other
     layouts get the same owner and grants when they are created.
 
+    Existing roles must come from an earlier call for the schema, because members of a role get its
+    rights.
+
     Args:
         dsn: the database, as a superuser or as the schema's owner with CREATEROLE.
         prefix: the prefix of their names; None means ``DATABASE_SCHEMA``. Roles belong to the
-            server, so two databases with the same prefix share them.
+            server, so each database needs its own.
         schema: see :func:`upgrade`.
 
     Returns:
         The names of the roles.
 
     Raises:
-        ArgumentError: ``prefix`` is too long, or the name of the schema is invalid.
+        ArgumentError: ``prefix`` is too long, another role has one of the names, or the name of the
+            schema is invalid.
         NoServerError: no server answers at ``dsn``.
         SchemaError: the schema is missing, or older or newer than this package.
         StoreError: the user lacks a permission.
@@ -261,7 +266,15 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
     with pinned(open_connection(dsn)) as connection, bound_to_schema(connection, schema):
         check_schema(connection)
         with translated_errors(connection), connection.cursor(row_factory=scalar_row) as cursor:
-            rows = cursor.execute(query("create_roles", connection), {"prefix": prefix})
+            try:
+                rows = cursor.execute(query("create_roles", connection), {"prefix": prefix})
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise StoreError(
+                    "not_permitted",
+                    f"the database refuses to create the roles: {first_line(error)}; connect as a "
+                    "superuser, or as the schema's owner with CREATEROLE and CREATE on the "
+                    "database",
+                ) from error
             return list(rows.fetchone() or [])
 
 

@@ -20,25 +20,27 @@ _SLICE: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A row that contradicts the others.
+    """A row that contradicts the others, or an object that runs code of another role.
 
     Attributes:
-        collection: the name of the collection.
+        collection: the name of the collection, None for an object of the schema.
         reason: a code; ``docs/maintain.md`` lists them.
         page_id: the id of the page, None for a standalone simhash.
         url: the URL of the page.
         simhash: the simhash, None if the row has none.
-        repair: how a repair changes the row.
+        repair: how a repair changes the row, None if it does not.
         repaired: whether it was repaired.
+        object: the object and the other role, None for a row.
     """
 
-    collection: str
+    collection: str | None
     reason: str
-    page_id: int | None
-    url: str | None
-    simhash: int | None
-    repair: str
-    repaired: bool
+    page_id: int | None = None
+    url: str | None = None
+    simhash: int | None = None
+    repair: str | None = None
+    repaired: bool = False
+    object: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the violation as JSON values."""
@@ -47,7 +49,11 @@ class Violation:
 
 
 def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
-    """Yield every row of the collection that contradicts the others.
+    """Yield every row of the collection that contradicts the others, and objects of other roles.
+
+    The objects come first. They are of the whole schema, and no repair changes them: triggers,
+    rules and objects that run code of a role other than the schema's owner, and grants with which
+    such a role can create them.
 
     The collection is checked in slices, each in one snapshot. So memory is bounded, and concurrent
     writers cause no false alarm. Only slices with a violation are locked, and only for a repair.
@@ -60,6 +66,10 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
         values = {"collection": collection.name, "rows": _SLICE}
         with connection.cursor(row_factory=scalar_row) as cursor:
             slices = int(cursor.execute(query("check_slices", connection), values).fetchone() or 1)
+        with connection.cursor(row_factory=tuple_row) as cursor:
+            objects = cursor.execute(query("foreign_objects", connection)).fetchall()
+    for reason, described, role in objects:
+        yield Violation(None, reason, object=f"{described}, of the role {role}")
     for number in range(slices):
         with session.reading() as (connection, collection):
             violations = _slice(connection, collection.name, number, slices, repair=False)

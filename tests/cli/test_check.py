@@ -28,12 +28,12 @@ def test_each_violation_is_a_line_and_without_repair_exit_code_1(
     assert found.code == 1
     assert {line["reason"] for line in found.lines} == {"simhash_missing", "original_missing"}
     assert set(found.lines[0]) == {
-        *("collection", "reason", "page_id", "url", "simhash", "repair", "repaired"),
+        *("collection", "reason", "page_id", "url", "simhash", "repair", "repaired", "object"),
     }
     repaired = run("check", "--repair")
     assert {line["repaired"] for line in repaired.lines} == {True}
     assert repaired.code == 0
-    assert "all repaired" in repaired.stderr
+    assert "3 found, 3 of them repaired" in repaired.stderr
     assert run("check").lines == []
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 import threading
+import uuid
+from collections.abc import Iterator
 from datetime import timedelta
 
 import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import SchemaError, Store, connect, maintenance
+from pgsimhash.db import migrate
 from pgsimhash.maintenance import checking
 from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import ROOT
 from tests.manual import text_of
-from tests.refusals import sqlstate
+from tests.refusals import because, sqlstate
+from tests.roles import dropped_afterwards
 from tests.store.content import simhash_rows
 
 PAGES = sorted((ROOT / "examples" / "pages").glob("*.html"))
@@ -53,6 +57,33 @@ PLANTS = {
 CASES = [(reason, plant) for reason, plants in PLANTS.items() for plant in plants]
 
 
+FOREIGN = {
+    "CREATE FUNCTION pgsimhash.f() RETURNS int LANGUAGE sql RETURN 1; "
+    "ALTER FUNCTION pgsimhash.f OWNER TO {role}": ("foreign_owner", "function pgsimhash.f()"),
+    "CREATE TABLE pgsimhash.t (); ALTER TABLE pgsimhash.t OWNER TO {role}": (
+        "foreign_owner",
+        "table pgsimhash.t",
+    ),
+    "CREATE TRIGGER t AFTER INSERT ON pgsimhash.pages EXECUTE FUNCTION public.spy()": (
+        "foreign_trigger",
+        "trigger t on table pgsimhash.pages",
+    ),
+    "CREATE TRIGGER t BEFORE UPDATE ON pgsimhash.runs FOR EACH ROW WHEN (public.look()) "
+    "EXECUTE FUNCTION suppress_redundant_updates_trigger()": (
+        "foreign_trigger",
+        "trigger t on table pgsimhash.runs",
+    ),
+    "CREATE RULE r AS ON INSERT TO pgsimhash.pages DO ALSO NOTHING": (
+        "foreign_rule",
+        "rule r on table pgsimhash.pages",
+    ),
+    "GRANT TRIGGER ON pgsimhash.pages TO {role}": ("foreign_grant", "table pgsimhash.pages"),
+    "GRANT TRIGGER ON pgsimhash.pages TO PUBLIC": ("foreign_grant", "table pgsimhash.pages"),
+    "GRANT CREATE ON SCHEMA pgsimhash TO {role}": ("foreign_grant", "schema pgsimhash"),
+}
+"""Statements of an administrator that let another role in, and what is found."""
+
+
 def ingest_all(store: Store, site: str = SITE) -> None:
     list(store.ingest_many([(f"{site}{path.stem}", path.read_bytes()) for path in PAGES]))
 
@@ -64,7 +95,8 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_reason_is_planted_and_in_the_manual() -> None:
     _, section = text_of("maintain.md").split("\n## Checking\n")
-    assert sorted(PLANTS) == sorted(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    reasons = {*PLANTS, *(reason for reason, _ in FOREIGN.values())}
+    assert sorted(reasons) == sorted(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
 
 
 def test_a_collection_with_a_long_history_is_consistent(dsn: str) -> None:
@@ -161,3 +193,61 @@ def test_an_invalid_slice_is_refused(connection: psycopg.Connection) -> None:
             "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('default', 'x');"
             "SELECT pgsimhash.check_collection('default', false, 3, 3)"
         )
+
+
+@pytest.fixture
+def stranger(dsn: str) -> Iterator[str]:
+    """A role that owns two functions in ``public``."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name}".encode())
+        with dropped_afterwards(dsn, [name]):
+            connection.execute(
+                f"""
+                CREATE FUNCTION public.spy() RETURNS trigger LANGUAGE plpgsql
+                    AS 'BEGIN RETURN NULL; END';
+                CREATE FUNCTION public.look() RETURNS boolean LANGUAGE plpgsql
+                    AS 'BEGIN RETURN true; END';
+                ALTER FUNCTION public.spy OWNER TO {name};
+                ALTER FUNCTION public.look OWNER TO {name}
+                """.encode()
+            )
+            yield name
+
+
+@pytest.mark.one_server("Citus refuses such triggers and rules")
+@pytest.mark.parametrize("statement", FOREIGN)
+def test_code_of_other_roles_is_found_and_not_deployed_over(
+    dsn: str, store: Store, stranger: str, statement: str
+) -> None:
+    reason, described = FOREIGN[statement]
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for part in statement.format(role=stranger).split("; "):
+            connection.execute(part.encode())
+    (found,) = maintenance.check(store, repair=True)
+    assert (found.reason, found.collection, found.repaired) == (reason, None, False)
+    role = "public" if reason == "foreign_rule" or "PUBLIC" in statement else stranger
+    assert found.object == f"{described}, of the role {role}"
+    if reason == "foreign_grant":
+        migrate.upgrade(dsn)
+    else:
+        with pytest.raises(SchemaError, match=role, check=because("other_owner")):
+            migrate.upgrade(dsn)
+
+
+@pytest.mark.one_server("the trigger of the test")
+def test_triggers_and_roles_of_the_owner_are_no_violations(dsn: str, store: Store) -> None:
+    roles = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
+    member = f"{roles[0]}_member"
+    with dropped_afterwards(dsn, [*roles, member]):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(
+                f"""
+                CREATE TRIGGER mine BEFORE UPDATE ON pgsimhash.runs FOR EACH ROW
+                    EXECUTE FUNCTION suppress_redundant_updates_trigger();
+                CREATE ROLE {member} IN ROLE {roles[0]};
+                ALTER FUNCTION pgsimhash.host_of OWNER TO {member}
+                """.encode()
+            )
+        assert list(maintenance.check(store)) == []
+        migrate.upgrade(dsn)

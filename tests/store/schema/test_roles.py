@@ -157,6 +157,26 @@ class TestWhatTheyMay:
                 with pytest.raises(refused):
                     connection.execute(statement.encode())
 
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "UPDATE pgsimhash.pages SET simhash = 0",
+            "UPDATE pgsimhash.pages SET url = 'https://b.example/'",
+            "UPDATE pgsimhash.collections SET scheme = 'other'",
+            "DELETE FROM pgsimhash.collections",
+        ],
+    )
+    def test_a_writer_changes_no_simhash_and_deletes_no_collection(
+        self, roles: dict[str, str], statement: str
+    ) -> None:
+        with connect(roles["writer"]) as store:
+            store.add(A, 5)
+        with (
+            psycopg.connect(roles["writer"]) as connection,
+            pytest.raises(psycopg.errors.InsufficientPrivilege),
+        ):
+            connection.execute(statement.encode())
+
     @pytest.mark.one_server("Citus has a connection for each role, and one transaction uses two")
     def test_the_tables_of_later_layouts_have_the_grants(
         self, roles: dict[str, str], dsn: str
@@ -249,6 +269,24 @@ class TestTenants:
             ):
                 connection.execute("SELECT FROM pgsimhash.pages")
 
+    @pytest.mark.parametrize("what", ["owner", "writer", "reader"])
+    def test_a_role_that_exists_is_refused_unless_the_schema_knows_it(
+        self, dsn: str, what: str
+    ) -> None:
+        """A member of such a role would get its rights."""
+        prefix = f"test_{uuid.uuid4().hex[:12]}"
+        leftover = f"{prefix}_{what}"
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(leftover)))
+            with dropped_afterwards(dsn, [leftover]):
+                with pytest.raises(ArgumentError, match=leftover, check=because("invalid_argument")):
+                    migrate.create_roles(dsn, prefix)
+                left = connection.execute(
+                    "SELECT array_agg(rolname::text) FROM pg_roles WHERE starts_with(rolname, %s)",
+                    [prefix],
+                )
+                assert left.fetchone() == ([leftover],)
+
     def test_a_name_that_is_too_long(self, dsn: str) -> None:
         with pytest.raises(
             ArgumentError, match="up to 56 bytes", check=because("invalid_argument")
@@ -294,3 +332,12 @@ def test_such_an_owner_can_remove_roles_as_the_manual_describes(empty_dsn: str, 
         assert left.fetchone() == (0,)
     with connect(as_role(empty_dsn, admin)) as store:
         store.add(A, 5)
+
+
+def test_a_user_who_may_not_create_roles_reads_what_is_missing(empty_dsn: str, admin: str) -> None:
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("ALTER ROLE {} NOCREATEROLE").format(sql.Identifier(admin)))
+    with pytest.raises(
+        StoreError, match=r"denied to create role.* as a superuser", check=because("not_permitted")
+    ):
+        migrate.create_roles(as_role(empty_dsn, admin), admin)
