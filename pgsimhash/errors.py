@@ -157,10 +157,7 @@ class StoreError(PgsimhashError):
         "needs_autocommit": "the call needs several transactions, and the connection is in one",
         "ended_within_batch": "the caller's transaction ended in the middle of a batch",
         "moved": "the collection was replaced or deleted during the call",
-        "invalid_table": "the name is not a table's name",
-        "table_exists": "the table exists already",
         "other_table": "a different table, column or index with this name exists",
-        "no_such_schema": "the table's schema does not exist",
         "partitioned_table": "indexes of a partitioned table cannot be built concurrently",
     }
 

@@ -190,6 +190,8 @@ BEGIN
     FROM deleted AS d;
     DELETE FROM pgsimhash.last_seen AS s
     WHERE s.collection_id = own_id AND s.page_id = ANY (page_ids);
+    DELETE FROM pgsimhash.clusters AS c
+    WHERE c.collection_id = own_id AND c.page_id = ANY (page_ids);
     PERFORM
         pgsimhash._shrink_runs(own_id, runs, page_ids),
         pgsimhash._drop_simhashes(own_id, dropped, false);

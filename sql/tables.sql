@@ -230,6 +230,18 @@ CREATE INDEX marks_url_a_idx ON pgsimhash.marks (collection_id, url_a);
 
 CREATE INDEX marks_url_b_idx ON pgsimhash.marks (collection_id, url_b);
 
+-- Only the last ones of each collection. A cluster stays when its canonical page is deleted.
+CREATE TABLE pgsimhash.clusters (
+    -- The saved clusters of near-duplicate pages.
+    collection_id integer NOT NULL,  -- Its collection.
+    page_id bigint NOT NULL,         -- A page of the cluster.
+    cluster bigint NOT NULL,         -- The smallest page_id of the cluster, its id.
+    is_canonical boolean NOT NULL,   -- Whether the page represents the cluster.
+    CONSTRAINT clusters_pkey PRIMARY KEY (collection_id, page_id),
+    CONSTRAINT clusters_collection_id_fkey
+        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
+);
+
 -- The transaction that copies a batch updates the row, so an interrupted rebuild continues there.
 -- While the row exists, only the rebuild writes to the collection.
 CREATE TABLE pgsimhash.rebuilds (

@@ -21,10 +21,10 @@ from sqlalchemy.ext.asyncio import (
     async_sessionmaker,
     create_async_engine,
 )
-from tables import Article, StoryPage
+from tables import Article
 
 from pgsimhash import AsyncStore, connect_async
-from pgsimhash.sqlalchemy import near_pages
+from pgsimhash.sqlalchemy import Collection, Page, clusters, near_pages
 
 COLLECTION = "news"
 
@@ -132,9 +132,14 @@ async def delete_article(url: str, session: Session, store: Store) -> list[str]:
 @app.get("/stories")
 async def stories(session: Session) -> list[list[str | None]]:
     """Return the clusters of the last night, the canonical page first."""
+    of_page = (clusters.c.collection_id == Page.collection_id) & (
+        clusters.c.page_id == Page.page_id
+    )
     rows = await session.execute(
-        select(
-            func.array_agg(aggregate_order_by(StoryPage.url, StoryPage.canonical.desc()))
-        ).group_by(StoryPage.cluster_id)
+        select(func.array_agg(aggregate_order_by(Page.url, clusters.c.is_canonical.desc())))
+        .join(Page.collection)
+        .join(clusters, of_page)
+        .where(Collection.name == COLLECTION)
+        .group_by(clusters.c.cluster)
     )
     return [list(urls) for (urls,) in rows]

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from tables import Article
 
 import pgsimhash
-from pgsimhash import analysis
 from pgsimhash.sqlalchemy import Collection, Page
 
 engine = create_engine(os.environ["DATABASE_URL"])
@@ -27,5 +26,5 @@ with pgsimhash.connect(engine, collection="news", create=False) as store:
     )
     with Session(engine) as session, session.begin():
         session.execute(delete(Article).where(Article.url.in_(gone), ~there.exists()))
-    print(len(gone), "expired,", analysis.save_clusters(store, "stories", replace=True), "stories")
+    print(len(gone), "expired,", store.save_clusters(), "stories")
 engine.dispose()

@@ -17,15 +17,3 @@ class Article(Base):
     page_id: Mapped[int] = mapped_column(BigInteger, index=True)
     author: Mapped[str] = mapped_column(Text)
     title: Mapped[str | None] = mapped_column(Text)
-
-
-class StoryPage(Base):
-    """The clusters of the last night, with the columns that ``save_clusters`` fills."""
-
-    __tablename__ = "stories"
-
-    cluster_id: Mapped[int | None] = mapped_column(BigInteger)
-    page_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    url: Mapped[str | None] = mapped_column(Text)
-    simhash: Mapped[int | None] = mapped_column(BigInteger)
-    canonical: Mapped[bool | None]

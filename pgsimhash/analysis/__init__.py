@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.reports import Report, report
     from pgsimhash.analysis.sampling import Sample, sample, simhashes
     from pgsimhash.analysis.sides import Side, known_side, read_side
-    from pgsimhash.analysis.tables import save_clusters, save_pairs
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
@@ -66,8 +65,6 @@ __all__ = [
     "read_side",
     "report",
     "sample",
-    "save_clusters",
-    "save_pairs",
     "simhashes",
     "versions",
 ]

@@ -76,7 +76,7 @@ CLUSTERS: Final = pa.schema(
         pa.field("canonical", pa.bool_(), nullable=False),
     ]
 )
-"""A row for each page of a cluster, like the table of ``analysis.save_clusters``."""
+"""A row for each page of a cluster."""
 
 
 class ClusterRow(NamedTuple):

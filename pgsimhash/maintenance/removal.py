@@ -81,6 +81,7 @@ def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, D
 
 _TABLES: Final = (
     "last_seen",
+    "clusters",
     "pages",
     "runs",
     "sources",

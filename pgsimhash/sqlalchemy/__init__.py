@@ -46,6 +46,7 @@ from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, get_layout
 from pgsimhash.search.permutation import Permutation
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH, as_simhash, prefix_name, prefix_sql
 from pgsimhash.sqlalchemy.tables import (
+    clusters,
     collections,
     last_seen,
     marks,
@@ -62,6 +63,7 @@ __all__ = [
     "Collection",
     "Page",
     "SimhashMixin",
+    "clusters",
     "collections",
     "last_seen",
     "marks",

@@ -218,6 +218,16 @@ marks = Table(
     Index("marks_url_b_idx", "collection_id", "url_b"),
 )
 
+clusters = Table(
+    "clusters",
+    metadata,
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("page_id", BigInteger, nullable=False),
+    Column("cluster", BigInteger, nullable=False),
+    Column("is_canonical", Boolean, nullable=False),
+    PrimaryKeyConstraint("collection_id", "page_id", name="clusters_pkey"),
+)
+
 policies = Table(
     "policies",
     metadata,

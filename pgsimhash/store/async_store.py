@@ -310,6 +310,7 @@ class AsyncStore:
     delete_host = _awaited(Store.delete_host)
     pairs = _iterated(Store.pairs)
     clusters = _iterated(_at_once(Store.clusters))
+    save_clusters = _awaited(Store.save_clusters)
     status = _awaited(Store.status)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -26,11 +27,14 @@ from pgsimhash.search.clusters import (
 )
 from pgsimhash.search.pairs import Compared, stream_pairs
 from pgsimhash.store.arrays import bigint_array
-from pgsimhash.store.collection import Collection
+from pgsimhash.store.collection import Collection, lock_collections
 from pgsimhash.store.lookups import all_simhashes
 
 _ROWS: Final = 2_000
 """Members of clusters per fetch from the server."""
+
+_SAVED: Final = 50_000
+"""Members of clusters per statement that saves them."""
 
 
 def clusters(
@@ -65,6 +69,33 @@ def clusters(
             for part in split_marked(pages, marks):
                 if len(part) > 1:
                     yield make_cluster(part, score)
+
+
+def save_clusters(
+    connection: psycopg.Connection[Any], collection: Collection, found: Iterable[Cluster]
+) -> int:
+    """Replace the rows of the table of clusters, and return the number of clusters.
+
+    The rows are complete before the first is written, so other writers wait for the writing alone.
+    """
+    page_ids, ids, canonical = array("q"), array("q"), array("b")
+    for cluster in found:
+        for page in cluster.pages:
+            page_ids.append(page.page_id)
+            ids.append(cluster.cluster_id)
+            canonical.append(page is cluster.canonical)
+    lock_collections(connection, [collection])
+    scope = {"collection_id": collection.collection_id}
+    connection.execute(query("clear_clusters", connection), scope)
+    for start in range(0, len(page_ids), _SAVED):
+        part = slice(start, start + _SAVED)
+        rows = {
+            "page_ids": page_ids[part].tolist(),
+            "clusters": ids[part].tolist(),
+            "canonical": list(map(bool, canonical[part])),
+        }
+        connection.execute(query("save_clusters", connection), scope | rows)
+    return len(set(ids))
 
 
 def _joined(

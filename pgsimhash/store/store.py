@@ -588,6 +588,28 @@ class Store:
         checked_distance(self.opened, distance, DISTANCE_MAX)
         return self._clusters(distance, linkage, scorer(canonical), progress)
 
+    def save_clusters(
+        self,
+        distance: int | None = None,
+        *,
+        linkage: Linkage = "single",
+        canonical: str | Score | Sequence[str] = "earliest",
+        progress: Compared = no_progress,
+    ) -> int:
+        """Replace the collection's rows of the table ``clusters``, and return how many clusters.
+
+        It is one transaction: until it ends, readers see the old clusters. Other writers wait while
+        the rows are written. The arguments are those of :meth:`clusters`.
+        """
+        check_linkage(linkage)
+        score = scorer(canonical)
+        from pgsimhash.store import groups
+
+        with self.session.reading(together=True) as (connection, collection):
+            bits = checked_distance(collection, distance, DISTANCE_MAX)
+            found = groups.clusters(connection, collection, bits, linkage, score, progress)
+            return groups.save_clusters(connection, collection, found)
+
     @retried
     def status(self) -> list[CollectionStatus]:
         """Return the statistics of every collection in the database."""

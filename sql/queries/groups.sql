@@ -62,68 +62,18 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS p
 
--- create_pair_table --
-CREATE TABLE {table} (low bigint, high bigint, distance smallint, PRIMARY KEY (low, high))
+-- clear_clusters --
+DELETE FROM pgsimhash.clusters WHERE collection_id = %(collection_id)s
 
--- create_cluster_table --
-CREATE TABLE {table} (
-    cluster_id bigint, page_id bigint PRIMARY KEY, url text, simhash bigint, canonical boolean
-)
-
--- table_found --
--- The schema in which the caller's search_path creates a table, and the table that it finds.
-SELECT
-    pg_catalog.current_schema(),
-    pg_catalog.to_regclass(%(table)s::pg_catalog.text)::pg_catalog.oid
-
--- schema_of_table --
-SELECT n.nspname
-FROM pg_catalog.pg_class AS c
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.oid = %(table)s::oid
-
--- saved_columns --
--- The columns of the filled table, and whether the table to be replaced has the same; no row
--- if it does not exist.
-SELECT
-    (
-        SELECT pg_catalog.array_agg(n.attname::text ORDER BY n.attnum)
-        FROM pg_catalog.pg_attribute AS n
-        WHERE n.attrelid = %(filled)s::pg_catalog.regclass::pg_catalog.oid AND n.attnum > 0
-    ),
-    c.relkind IN ('r', 'p') AND NOT EXISTS (
-        SELECT
-        FROM (
-            SELECT n.attname, n.atttypid
-            FROM pg_catalog.pg_attribute AS n
-            WHERE n.attrelid = %(filled)s::pg_catalog.regclass::pg_catalog.oid AND n.attnum > 0
-        ) AS own
-        FULL JOIN (
-            SELECT o.attname, o.atttypid
-            FROM pg_catalog.pg_attribute AS o
-            WHERE o.attrelid = c.oid AND o.attnum > 0 AND NOT o.attisdropped
-        ) AS there USING (attname, atttypid)
-        WHERE own IS NULL OR there IS NULL
-    )
-FROM pg_catalog.pg_class AS c
-WHERE c.oid = pg_catalog.to_regclass(%(table)s::text)::pg_catalog.oid
-
--- keep_table --
--- Keeps its columns unchanged without blocking readers.
-LOCK TABLE {table} IN ACCESS SHARE MODE
-
--- hold_rows --
--- Readers see the old rows until the commit, and nobody else replaces them meanwhile.
-LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE
-
--- clear_rows --
-DELETE FROM {table}
-
--- replace_rows --
-INSERT INTO {table} ({columns}) SELECT {columns} FROM {filled}
-
--- drop_filled --
-DROP TABLE {filled}
+-- save_clusters --
+-- Without pages that were deleted meanwhile.
+INSERT INTO pgsimhash.clusters (collection_id, page_id, cluster, is_canonical)
+SELECT p.collection_id, p.page_id, c.cluster, c.is_canonical
+FROM ROWS FROM (
+    pg_catalog.unnest(%(page_ids)s::bigint[]), pg_catalog.unnest(%(clusters)s::bigint[]),
+    pg_catalog.unnest(%(canonical)s::boolean[])
+) AS c (page_id, cluster, is_canonical)
+JOIN pgsimhash.pages AS p ON p.collection_id = %(collection_id)s AND p.page_id = c.page_id
 
 -- present_simhashes --
 -- The simhash of the present version of each known URL.

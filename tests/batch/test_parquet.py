@@ -212,10 +212,6 @@ def test_clusters_round_trip(store: Store, path: Path, monkeypatch: pytest.Monke
         for cluster in clusters
         for page in cluster.pages
     ]
-    analysis.save_clusters(store, "groups")
-    with store.session.read() as connection:
-        columns = connection.execute("SELECT * FROM public.groups LIMIT 0").description or []
-    assert [column.name for column in columns] == parquet.CLUSTERS.names
 
 
 def test_a_file_stays_until_the_new_one_is_complete(path: Path) -> None:

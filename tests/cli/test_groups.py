@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from pgsimhash.batch.parquet import read_clusters
-from pgsimhash.hashing.bits import from_bigint
 from tests.cli.harness import Run, on_a_terminal
 from tests.conftest import ROOT
 
@@ -60,40 +59,23 @@ def test_pairs_prints_a_line_for_each(run: Run, distance: int) -> None:
     assert set(pairs) == expected
 
 
-def test_pairs_and_clusters_go_into_tables(run: Run, dsn: str) -> None:
-    expected = near(ingested(run), 8)
-    made = run("analyse", "pairs", "--table", "near", "--distance", "8")
-    assert f"{len(expected)} pairs in near" in made.stderr
+def test_clusters_are_saved(run: Run, dsn: str) -> None:
+    ingested(run)
     clusters = run("analyse", "clusters", "--distance", "8").lines
-    made = run("analyse", "clusters", "--table", "groups", "--distance", "8")
-    assert f"{len(clusters)} clusters in groups" in made.stderr
+    for distance, expected in (("0", 0), ("8", len(clusters))):
+        done = run("analyse", "clusters", "--save", "--distance", distance)
+        assert (done.code, done.stdout) == (0, "")
+        assert expected == 0 or f"{expected} clusters saved" in done.stderr
     with psycopg.connect(dsn) as connection:
-        pairs = connection.execute("SELECT low, high, distance FROM near").fetchall()
-        pages = connection.execute("SELECT url FROM groups").fetchall()
-    assert {
-        (frozenset((f"{from_bigint(low):016x}", f"{from_bigint(high):016x}")), bits)
-        for low, high, bits in pairs
-    } == expected
-    assert sorted(url for (url,) in pages) == sorted(
-        page["url"] for cluster in clusters for page in cluster["pages"]
-    )
-    again = run("analyse", "clusters", "--table", "groups")
-    assert again.code == 3
-    assert "replace it, drop it, or choose another name" in again.stderr
-    for what, table in (("clusters", "groups"), ("pairs", "near")):
-        fewer = run("analyse", what, "--distance", "0", "--table", table, "--replace")
-        assert fewer.code == 0
-        assert "0 pairs" in fewer.stderr or "clusters in groups" in fewer.stderr
-    with psycopg.connect(dsn) as connection:
-        assert connection.execute("SELECT count(*) FROM near").fetchone() == (0,)
-        left = connection.execute("SELECT count(*) FROM groups").fetchone()
-    assert left is not None
-    assert 0 < left[0] < len(pages)
-    other = run("analyse", "pairs", "--table", "groups", "--replace")
-    assert other.code == 3
-    assert "not changed; choose another name" in other.stderr
-    assert run("analyse", "pairs", "--replace").code == 2
-    assert run("analyse", "clusters", "--replace").code == 2
+        pages = connection.execute(
+            "SELECT url, is_canonical FROM pgsimhash.clusters JOIN pgsimhash.pages "
+            "USING (collection_id, page_id) ORDER BY cluster, page_id"
+        ).fetchall()
+    assert pages == [
+        (page["url"], page["url"] == cluster["canonical"])
+        for cluster in clusters
+        for page in cluster["pages"]
+    ]
 
 
 def test_pairs_of_pages_have_their_urls_and_titles(run: Run) -> None:
@@ -108,9 +90,6 @@ def test_pairs_of_pages_have_their_urls_and_titles(run: Run) -> None:
         assert line["a_simhash"] == made[line["a"]]["simhash"]
         assert line["b_simhash"] == made[line["b"]]["simhash"]
         assert line["a_title"]
-    refused = run("analyse", "pairs", "--urls", "--table", "near")
-    assert refused.code == 2
-    assert "--urls is only for stdout" in refused.stderr
 
 
 @pytest.mark.parametrize("command", ["pairs", "clusters"])
@@ -122,10 +101,11 @@ def test_on_a_terminal_a_bar_shows_the_progress(run: Run, dsn: str, command: str
     assert done.code == 0
     assert sorted(done.stdout.splitlines()) == sorted(silent.stdout.splitlines())
     assert "100%" in done.stderr
-    done = on_a_terminal("analyse", command, "--dsn", dsn, "--table", "saved")
-    assert (done.code, done.stdout) == (0, "")
-    assert "100%" in done.stderr
-    assert f"{len(silent.lines)} {command} in saved" in done.stderr
+    if command == "clusters":
+        done = on_a_terminal("analyse", command, "--dsn", dsn, "--save")
+        assert (done.code, done.stdout) == (0, "")
+        assert "100%" in done.stderr
+        assert f"{len(silent.lines)} clusters saved" in done.stderr
 
 
 def test_find_many_answers_a_file_without_adding_it(run: Run, folder: Path) -> None:
@@ -166,7 +146,7 @@ def test_clusters_go_into_a_parquet_file(run: Run, tmp_path: Path) -> None:
     assert [row.url for row in read_clusters(file)] == [
         page["url"] for cluster in clusters for page in cluster["pages"]
     ]
-    both = run("analyse", "clusters", "--parquet", file, "--table", "groups")
+    both = run("analyse", "clusters", "--parquet", file, "--save")
     assert both.code == 2
     assert "not both" in both.stderr
     nowhere = run("analyse", "clusters", "--parquet", tmp_path / "none" / "groups.parquet")

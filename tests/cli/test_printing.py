@@ -105,13 +105,10 @@ COMMANDS: dict[str, list[list[str]]] = {
     "analyse pairs": [
         ["analyse", "pairs", "--collection", EVIL],
         ["analyse", "pairs", "--collection", EVIL, "--urls"],
-        ["analyse", "pairs", "--collection", EVIL, "--table", f"near{EVIL}"],
-        ["analyse", "pairs", "--collection", EVIL, "--table", f"{EVIL}.{EVIL}"],
     ],
     "analyse clusters": [
         ["analyse", "clusters", "--collection", EVIL],
-        ["analyse", "clusters", "--collection", EVIL, "--table", f"groups{EVIL}"],
-        ["analyse", "clusters", "--collection", EVIL, "--table", f"near{EVIL}", "--replace"],
+        ["analyse", "clusters", "--collection", EVIL, "--save"],
         ["analyse", "clusters", "--collection", EVIL, "--parquet", f"{EVIL}.parquet"],
     ],
     "fingerprint": [
@@ -263,9 +260,9 @@ def test_escaped_names_are_readable() -> None:
 def test_markup_in_names_is_text(dsn_with_evil: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     done = CliRunner().invoke(
-        commands, ["analyse", "pairs", "--table", "[link=evil]:bug:", "--collection", EVIL]
+        commands, ["analyse", "clusters", "--parquet", "[link=evil]:bug:", "--collection", EVIL]
     )
-    assert "pairs in [link=evil]:bug:" in done.stderr
+    assert "clusters in [link=evil]:bug:" in done.stderr
 
 
 def test_log_records_of_libraries_and_uncaught_errors_are_escaped() -> None:

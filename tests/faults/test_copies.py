@@ -118,7 +118,7 @@ def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) 
             writes: list[Callable[[], Any]] = [
                 lambda: reader.add(A, 5),
                 lambda: reader.delete(A),
-                lambda: analysis.save_clusters(reader, "public.clusters"),
+                lambda: reader.save_clusters(),
             ]
             for write in writes:
                 with pytest.raises(StoreError, check=because("read_only")):

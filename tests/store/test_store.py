@@ -455,7 +455,7 @@ class TestTheCallersOwnConnection:
             for _ in range(7):
                 assert len(list(store.clusters())) == 1
             for _ in range(2):
-                assert analysis.save_clusters(store, "groups", replace=True) == 1
+                assert store.save_clusters() == 1
             assert store.add_simhashes(np.array([5], np.uint64)) == 1
             assert store.delete("https://a.example/1").versions == 1
             assert len(store.status()) == 1

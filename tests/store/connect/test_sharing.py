@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from psycopg_pool import ConnectionPool
 
-from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import StoreError
 from tests.refusals import because
 from tests.store.connect.test_retries import by_dsn, by_engine, end_others
@@ -180,7 +180,7 @@ def test_a_loop_over_clusters_writes_on_another_connection(dsn: str, way: Way) -
         def score(page: object) -> int:
             return len(store.add(f"{URL}new", FAR).url)
 
-        assert analysis.save_clusters(store, "groups", 8, canonical=score) == 1
+        assert store.save_clusters(8, canonical=score) == 1
     assert rows(dsn) == 8
 
 
@@ -214,8 +214,8 @@ def test_a_callback_cannot_write(dsn: str) -> None:
             return len(store.add(f"{URL}new", FAR).url)
 
         with pytest.raises(StoreError, check=because("unfinished_call")):
-            analysis.save_clusters(store, "groups", 8, canonical=score)
-        assert analysis.save_clusters(store, "groups", 8) == 1
+            store.save_clusters(8, canonical=score)
+        assert store.save_clusters(8) == 1
     assert rows(dsn) == 6
 
 

@@ -64,18 +64,18 @@ FOREIGN = {
         "foreign_owner",
         "table pgsimhash.t",
     ),
-    "CREATE TRIGGER t AFTER INSERT ON pgsimhash.pages EXECUTE FUNCTION public.spy()": (
+    "CREATE TRIGGER t AFTER INSERT ON pgsimhash.clusters EXECUTE FUNCTION public.spy()": (
         "foreign_trigger",
-        "trigger t on table pgsimhash.pages",
+        "trigger t on table pgsimhash.clusters",
     ),
     "CREATE TRIGGER t BEFORE UPDATE ON pgsimhash.runs FOR EACH ROW WHEN (public.look()) "
     "EXECUTE FUNCTION suppress_redundant_updates_trigger()": (
         "foreign_trigger",
         "trigger t on table pgsimhash.runs",
     ),
-    "CREATE RULE r AS ON INSERT TO pgsimhash.pages DO ALSO NOTHING": (
+    "CREATE RULE r AS ON INSERT TO pgsimhash.clusters DO ALSO NOTHING": (
         "foreign_rule",
-        "rule r on table pgsimhash.pages",
+        "rule r on table pgsimhash.clusters",
     ),
     "GRANT TRIGGER ON pgsimhash.pages TO {role}": ("foreign_grant", "table pgsimhash.pages"),
     "GRANT TRIGGER ON pgsimhash.pages TO PUBLIC": ("foreign_grant", "table pgsimhash.pages"),

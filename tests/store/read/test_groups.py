@@ -1,17 +1,24 @@
-"""All near-duplicates within a collection: pairs, clusters, and tables of them."""
+"""All near-duplicates within a collection: pairs, clusters, and saved clusters."""
 
 from __future__ import annotations
 
 import random
+import threading
+import uuid
 from itertools import combinations
 
 import numpy as np
+import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
-from pgsimhash import Store, analysis, connect
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError
-from pgsimhash.search.clusters import Score
+from pgsimhash.search.clusters import ClusterPage, Score
+from pgsimhash.store import groups
+from tests.conftest import wait_for_a_lock
 from tests.refusals import because
+from tests.roles import dropped_afterwards
 
 FAR = 0xFFFF_0000_FFFF_0000
 
@@ -44,8 +51,7 @@ def test_pairs_and_clusters_report_their_progress(store: Store) -> None:
     assert len(pairs) == passes + 1
     for again in (
         lambda: list(store.clusters(3, progress=progress)),
-        lambda: analysis.save_pairs(store, "near", 3, progress=progress),
-        lambda: analysis.save_clusters(store, "groups", 3, progress=progress),
+        lambda: store.save_clusters(3, progress=progress),
     ):
         told.clear()
         again()
@@ -141,3 +147,117 @@ def test_a_reader_that_stops_early_leaves_the_store_usable(store: Store) -> None
     found.close()
     assert store.exists(7)
     assert np.array_equal(np.sort(analysis.simhashes(store)), np.arange(200, dtype=np.uint64))
+
+
+Rows = list[tuple[int, int, bool]]
+
+
+def saved(dsn: str, collection: str = "default") -> Rows:
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute(
+            "SELECT c.cluster, c.page_id, c.is_canonical FROM pgsimhash.clusters AS c "
+            "JOIN pgsimhash.collections AS o USING (collection_id) WHERE o.name = %s ORDER BY 1, 2",
+            [collection],
+        )
+        return rows.fetchall()
+
+
+def as_rows(
+    store: Store, distance: int, canonical: str = "earliest"
+) -> list[tuple[int, int, bool]]:
+    return sorted(
+        (cluster.cluster_id, page.page_id, page is cluster.canonical)
+        for cluster in store.clusters(distance, canonical=canonical)
+        for page in cluster.pages
+    )
+
+
+def test_saved_clusters_replace_those_of_the_collection(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "_SAVED", 2)
+    with connect(dsn) as store, connect(dsn, collection="other") as other:
+        fill(store, {**CHAIN, "a.example/apart": FAR, "b.example/apart": FAR + 1})
+        fill(other, CHAIN)
+        assert other.save_clusters(1, canonical="newest") == 1
+        others = saved(dsn, "other")
+        assert others == as_rows(other, 1, "newest")
+        for distance, count in ((1, 2), (0, 0), (1, 2)):
+            assert store.save_clusters(distance) == count
+            assert saved(dsn) == as_rows(store, distance)
+        assert saved(dsn, "other") == others
+        with pytest.raises(ArgumentError, check=because("unknown_rule")):
+            store.save_clusters(canonical="best")
+
+
+def test_readers_see_the_old_clusters_until_the_commit(dsn: str) -> None:
+    with connect(dsn) as other, psycopg.connect(dsn) as connection:
+        fill(other, CHAIN)
+        other.save_clusters(1)
+        before = saved(dsn)
+        store = connect(connection)
+        for commit in (False, True):
+            store.save_clusters(1, canonical="newest")
+            assert saved(dsn) == before
+            if commit:
+                connection.commit()
+            else:
+                connection.rollback()
+        assert saved(dsn) == as_rows(other, 1, "newest") != before
+
+
+def test_two_jobs_that_save_clusters_wait_for_each_other(dsn: str) -> None:
+    with connect(dsn) as other, psycopg.connect(dsn) as connection:
+        fill(other, CHAIN)
+        connect(connection).save_clusters(1)
+        thread = threading.Thread(target=lambda: other.save_clusters(1, canonical="newest"))
+        thread.start()
+        wait_for_a_lock(dsn)
+        connection.commit()
+        thread.join()
+        assert saved(dsn) == as_rows(other, 1, "newest")
+
+
+def test_saved_clusters_lose_deleted_pages_and_collections(dsn: str) -> None:
+    with connect(dsn) as store:
+        fill(store, CHAIN)
+        first, *others = sorted(CHAIN)
+
+        def delete_meanwhile(page: ClusterPage) -> int:
+            with connect(dsn) as deleting:
+                deleting.delete(f"https://{first}")
+            return page.page_id
+
+        assert store.save_clusters(1, canonical=delete_meanwhile) == 1
+        assert len(saved(dsn)) == len(others) == 4
+        store.delete(f"https://{others[0]}")
+        assert len(saved(dsn)) == 3
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        maintenance.delete_collection(connection, "default")
+        assert connection.execute("SELECT count(*) FROM pgsimhash.clusters").fetchone() == (0,)
+
+
+def test_a_table_of_another_role_in_public_is_never_touched(dsn: str) -> None:
+    """Its trigger would run with the rights of the job."""
+    role = f"test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role}".encode())
+        with dropped_afterwards(dsn, [role]):
+            connection.execute(
+                f"""
+                CREATE TABLE public.clusters (LIKE pgsimhash.clusters);
+                CREATE FUNCTION public.spy() RETURNS trigger LANGUAGE plpgsql
+                    AS 'BEGIN RAISE ''taken over''; END';
+                CREATE TRIGGER t BEFORE INSERT OR DELETE ON public.clusters
+                    EXECUTE FUNCTION public.spy();
+                ALTER TABLE public.clusters OWNER TO {role};
+                ALTER FUNCTION public.spy OWNER TO {role}
+                """.encode()
+            )
+            where = make_conninfo(dsn, options="-csearch_path=public,pgsimhash")
+            with connect(where) as store:
+                fill(store, CHAIN)
+                for _ in range(2):
+                    assert store.save_clusters(1) == 1
+            assert len(saved(dsn)) == len(CHAIN)
+            assert connection.execute("SELECT count(*) FROM public.clusters").fetchone() == (0,)

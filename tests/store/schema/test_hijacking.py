@@ -221,9 +221,7 @@ def look_up(store: Store) -> None:
     assert any(row.pages for row in store.status())
     assert sum(len(block.low) for block in store.pairs(8))
     assert list(analysis.page_pairs(store, 8))
-    analysis.save_pairs(store, "saved_pairs", 8)
-    analysis.save_pairs(store, "saved_pairs", 7, replace=True)
-    analysis.save_clusters(store, "saved_clusters", 8)
+    assert store.save_clusters(8)
 
 
 def change(store: Store) -> None:

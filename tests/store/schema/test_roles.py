@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgsimhash import Store, StoreError, analysis, connect, maintenance
+from pgsimhash import Store, StoreError, connect, maintenance
 from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.policies import PolicySettings
@@ -37,6 +37,7 @@ CHANGES: dict[str, Callable[[Store], object]] = {
     "ingest": lambda store: store.ingest(A, page(*ARTICLE)),
     "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
     "delete": lambda store: store.delete(A),
+    "save_clusters": lambda store: store.save_clusters(),
     "mark": lambda store: maintenance.mark(store, A, B, same=True),
     "policy": lambda store: maintenance.set_policy(store, "a.example", PolicySettings(distance=3)),
     "rename": lambda store: maintenance.rename(store, "other"),
@@ -54,17 +55,6 @@ HARMFUL: dict[str, Callable[[Store], object]] = {
 
 
 class TestWhatTheyMay:
-    def test_a_table_that_may_not_be_created_names_the_missing_right(
-        self, roles: dict[str, str], dsn: str
-    ) -> None:
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute("CREATE SCHEMA mine")
-        with (
-            connect(roles["writer"]) as store,
-            pytest.raises(StoreError, match=r"mine.pairs: permission denied .* grant the user CRE"),
-        ):
-            analysis.save_pairs(store, "mine.pairs", 1)
-
     def test_a_writer_can_do_everything_with_pages(self, roles: dict[str, str]) -> None:
         with connect(roles["writer"]) as store:
             store.add(B, 2**63)

@@ -116,4 +116,4 @@ def test_a_distance_set_by_another_store_applies(store: Store, dsn: str) -> None
     assert sum(len(block.low) for block in store.pairs()) == 0
     assert list(store.clusters()) == []
     assert store.add("https://a.example/3", 0xF0F0).verdict == "new"
-    assert analysis.save_pairs(store, "near") == 0
+    assert store.save_clusters() == 0

@@ -15,16 +15,7 @@ def upgrade() -> None:
         sa.Column("author", sa.Text, nullable=False),
         sa.Column("title", sa.Text),
     )
-    op.create_table(
-        "stories",
-        sa.Column("cluster_id", sa.BigInteger),
-        sa.Column("page_id", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("url", sa.Text),
-        sa.Column("simhash", sa.BigInteger),
-        sa.Column("canonical", sa.Boolean),
-    )
 
 
 def downgrade() -> None:
-    op.drop_table("stories")
     op.drop_table("articles")
