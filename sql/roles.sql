@@ -58,16 +58,8 @@ BEGIN
         FROM (
             SELECT format('SCHEMA %s', place)
             UNION ALL
-            SELECT format('TABLE %s', oid::regclass)
-            FROM pg_class WHERE relnamespace = here AND relkind IN ('r', 'p')
-            UNION ALL
-            SELECT format('TYPE %s', oid::regtype)
-            FROM pg_type
-            WHERE typnamespace = here
-                AND (
-                    typtype IN ('e', 'd')
-                    OR typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')
-                )
+            SELECT format('%s %s', CASE relkind WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END, oid::regclass)
+            FROM pg_class WHERE relnamespace = here AND relkind IN ('r', 'p', 'c')
             UNION ALL
             SELECT format('ROUTINE %s', oid::regprocedure) FROM pg_proc WHERE pronamespace = here
         ) AS o (object)

@@ -28,23 +28,18 @@ BEGIN
         UNION
         SELECT m.roleid FROM trusted AS t JOIN pg_auth_members AS m ON m.member = t.role
     )
-    SELECT o.object, o.role INTO object, owner
-    FROM (
-        SELECT pg_describe_object(b.catalog, b.object, 0), r.rolname
-        FROM (
-            SELECT 'pg_namespace'::regclass, n.oid, n.nspowner FROM pg_namespace AS n
-            UNION ALL
-            SELECT 'pg_class'::regclass, c.oid, c.relowner FROM pg_class AS c
-        ) AS b (catalog, object, owner)
-        JOIN pg_roles AS r ON r.oid = b.owner
-        WHERE b.object IN (present, to_regclass('pgsimhash.alembic_version'))
-            AND NOT r.rolsuper
-            AND NOT (pg_has_role(r.oid, 'USAGE') AND r.oid IN (SELECT t.role FROM trusted AS t))
-        UNION ALL
-        SELECT f.object, f.role FROM (
-            ${foreign_objects}
-        ) AS f WHERE f.reason <> 'foreign_grant'
-    ) AS o (object, role)
+    SELECT b.object, r.rolname INTO object, owner
+    FROM pg_namespace AS n
+    LEFT JOIN pg_class AS v ON v.oid = to_regclass('pgsimhash.alembic_version')
+    CROSS JOIN LATERAL (VALUES
+        (n.nspowner, 'schema ' || n.nspname), (v.relowner, 'table pgsimhash.alembic_version')
+    ) AS b (owner, object)
+    JOIN pg_roles AS r ON r.oid = b.owner
+    WHERE n.oid = present
+        AND NOT r.rolsuper
+        AND NOT (pg_has_role(r.oid, 'USAGE') AND r.oid IN (SELECT t.role FROM trusted AS t))
+    UNION ALL
+    SELECT f.object, f.role FROM (${foreign_objects}) AS f WHERE f.reason <> 'foreign_grant'
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION '% belongs to role "%", and % would run code of that role',
