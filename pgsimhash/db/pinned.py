@@ -171,21 +171,6 @@ def _status(connection: Any) -> int:
     return status
 
 
-@contextmanager
-def callers_names(connection: psycopg.Connection[Any]) -> Iterator[psycopg.Cursor[Any]]:
-    """Lend a cursor with the caller's search_path; the connection is in a transaction.
-
-    Its statements must qualify the names of all functions.
-    """
-    own = getattr(connection, "unpinned", connection)
-    with _plain_cursor(connection) as cursor:
-        if is_pinned(own):
-            cursor.execute(unpin_statement())
-        yield cursor
-        if is_pinned(own):
-            cursor.execute(pin_statement(), {"local": True})
-
-
 @cache
 def pin_statement() -> LiteralString:
     """Return the statement that pins the search_path and keeps the caller's."""

@@ -269,7 +269,9 @@ class TestTenants:
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(leftover)))
             with dropped_afterwards(dsn, [leftover]):
-                with pytest.raises(ArgumentError, match=leftover, check=because("invalid_argument")):
+                with pytest.raises(
+                    ArgumentError, match=leftover, check=because("invalid_argument")
+                ):
                     migrate.create_roles(dsn, prefix)
                 left = connection.execute(
                     "SELECT array_agg(rolname::text) FROM pg_roles WHERE starts_with(rolname, %s)",
