@@ -62,6 +62,7 @@ def test_pairs_prints_a_line_for_each(run: Run, distance: int) -> None:
 def test_clusters_are_saved(run: Run, dsn: str) -> None:
     ingested(run)
     clusters = run("analyse", "clusters", "--distance", "8").lines
+    clusters.sort(key=lambda cluster: cluster["cluster"])
     for distance, expected in (("0", 0), ("8", len(clusters))):
         done = run("analyse", "clusters", "--save", "--distance", distance)
         assert (done.code, done.stdout) == (0, "")

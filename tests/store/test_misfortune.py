@@ -15,7 +15,6 @@ from pgsimhash.db.connection import open_connection
 from pgsimhash.db.copy import copy_binary
 from pgsimhash.db.refusals import translated_errors
 from pgsimhash.errors import NoServerError
-from pgsimhash.search.clusters import ClusterPage
 
 
 @pytest.fixture
@@ -110,9 +109,8 @@ def test_a_connection_lost_in_the_middle_of_copy_leaves_nothing(
 def test_saved_clusters_stay_if_the_connection_or_the_callers_score_fails(
     dsn: str, hand: psycopg.Connection
 ) -> None:
-    def lose(page: ClusterPage) -> int:
+    def lose(done: int, total: int) -> None:
         end_others(hand)
-        return 0
 
     saved = "SELECT array_agg(page_id ORDER BY page_id) FROM pgsimhash.clusters"
     with connect(dsn) as store:
@@ -121,7 +119,7 @@ def test_saved_clusters_stay_if_the_connection_or_the_callers_score_fails(
         before = hand.execute(saved).fetchone()
         store.add("https://a.example/5", 5)
         with pytest.raises(NoServerError, match="run again to continue"):
-            store.save_clusters(3, canonical=lose)
+            store.save_clusters(3, progress=lose)
         with pytest.raises(ZeroDivisionError):
             store.save_clusters(3, canonical=lambda page: 1 // 0)
         assert hand.execute(saved).fetchone() == before
