@@ -50,17 +50,19 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
         )
     scope = {"run_id": run_id}
     # First, so that an interrupted deletion leaves no file marked as stored.
-    with store.session.writing() as (connection, collection):
-        lock_collections(connection, [collection])
-        own = {"collection_id": collection.collection_id}
-        connection.execute(query("forget_archives", connection), own)
+    _in_collection(store, "forget_archives")
     deleted = deleting.delete(store.session, "pages_of_run", scope, progress)
+    # Again, because the run's writer may have stored pages of other files meanwhile.
+    _in_collection(store, "forget_archives", "delete_run", **scope)
+    return deleted
+
+
+def _in_collection(store: Store, *statements: str, **parameters: Any) -> None:
     with store.session.writing() as (connection, collection):
         lock_collections(connection, [collection])
-        connection.execute(
-            query("delete_run", connection), {**scope, "collection_id": collection.collection_id}
-        )
-    return deleted
+        parameters["collection_id"] = collection.collection_id
+        for statement in statements:
+            connection.execute(query(statement, connection), parameters)
 
 
 def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, Deletion]:

@@ -167,8 +167,8 @@ class _Files:
         while chunk := list(islice(found, _AT_ONCE)):
             files = [None if isinstance(file, PageFailure) else _at_present(file) for file in chunk]
             known = [file for file in files if file is not None]
-            if known and not self._reread:
-                _look_up(self._store, known)
+            if known:
+                _begin(self._store, known, reread=self._reread)
             for path, file in zip(chunk, files, strict=True):
                 if isinstance(path, PageFailure):
                     self._pending.append((None, None))
@@ -241,14 +241,16 @@ def _at_present(file: Path) -> _Progress | None:
 
 
 @retried
-def _look_up(store: Store, files: Sequence[_Progress]) -> None:
-    """Load the recorded progress of files, and mark their pages as seen."""
+def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
+    """Load the recorded progress of files, and mark their pages as seen; record new files."""
     with (
         store.session.writing() as (connection, collection),
         connection.cursor(row_factory=dict_row) as cursor,
     ):
         scope = {"collection_id": collection.collection_id}
-        paths = [file.path for file in files]
+        new = {**scope, "rows": Jsonb([file.as_row() for file in files])}
+        connection.execute(query("begin_sources", connection), new)
+        paths = [] if reread else [file.path for file in files]
         cursor.execute(query("sources", connection), {**scope, "paths": paths})
         rows = {row["path"]: row for row in cursor}
         seen = []

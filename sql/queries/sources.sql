@@ -24,13 +24,26 @@ SELECT pgsimhash._see_pages(
     NULL
 )
 
+-- begin_sources --
+-- Before the first page of a file is stored: an undo deletes the row, also of a job that goes on.
+INSERT INTO pgsimhash.sources (collection_id, path, size, modified_ns, last_record, failed)
+SELECT %(collection_id)s, r.path, r.size, r.modified_ns, 0, '{}'
+FROM pg_catalog.jsonb_to_recordset(%(rows)s) AS r (path text, size bigint, modified_ns bigint)
+ORDER BY r.path
+ON CONFLICT (collection_id, path) DO NOTHING
+
 -- put_sources --
+-- Not of files whose row an undo deleted.
 INSERT INTO pgsimhash.sources AS s (
     collection_id, path, size, modified_ns, last_record, failed, page_id
 )
 SELECT %(collection_id)s, r.path, r.size, r.modified_ns, r.last_record, r.failed, r.page_id
 FROM pg_catalog.jsonb_to_recordset(%(rows)s) AS r (
     path text, size bigint, modified_ns bigint, last_record bigint, failed bigint[], page_id bigint
+)
+WHERE EXISTS (
+    SELECT FROM pgsimhash.sources AS b
+    WHERE b.collection_id = %(collection_id)s AND b.path = r.path
 )
 ON CONFLICT (collection_id, path) DO UPDATE SET
     size = excluded.size,

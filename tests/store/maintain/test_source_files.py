@@ -128,6 +128,53 @@ def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path
     assert ingested(store, folder, file)[0] == ["new"] * 5
 
 
+@pytest.mark.parametrize("decided", [5, 15, 25])
+def test_an_undo_beside_a_running_ingest_leaves_no_archive_marked_as_stored(
+    store: Store, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decided: int
+) -> None:
+    monkeypatch.setattr("pgsimhash.store.store.BATCH_PAGES", 10)
+    monkeypatch.setattr(source_files, "_UNWRITTEN_MAX", 10)
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for part, file in enumerate(files):
+        numbers = range(part * 20, part * 20 + 20)
+        file.write_text("".join(line(number, html(number)) for number in numbers))
+    verdicts = maintenance.ingest_files(store, files)
+    first = [next(verdicts) for _ in range(decided)]
+    with connect(dsn) as other:
+        maintenance.undo(other)
+    assert len(first + list(verdicts)) == 40
+    ingested(store, *files)
+    (status,) = store.status()
+    assert status.pages == 40
+    assert ingested(store, *files) == ([], Counter({FILES_BEFORE: 2}))
+
+
+def test_a_file_that_begins_during_an_undo_is_not_marked_as_stored(
+    store: Store, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsimhash.store.store.BATCH_PAGES", 10)
+    monkeypatch.setattr("pgsimhash.store.deleting.BATCH", 5)
+    monkeypatch.setattr(source_files, "_AT_ONCE", 1)
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for part, file in enumerate(files):
+        file.write_text("".join(line(n, html(n)) for n in range(part * 20, part * 20 + 20)))
+    verdicts = maintenance.ingest_files(store, files)
+    for _ in range(20):
+        next(verdicts)
+
+    def go_on(deleted: int) -> None:
+        if deleted == 5:
+            for _ in range(20):
+                next(verdicts)
+
+    with connect(dsn) as other:
+        maintenance.undo(other, progress=go_on)
+    assert list(verdicts) == []
+    ingested(store, *files)
+    (status,) = store.status()
+    assert status.pages == 40
+
+
 def test_a_page_that_a_stopped_job_stored_is_read_again_when_it_is_deleted(
     store: Store, folder: Path
 ) -> None:
@@ -183,7 +230,9 @@ def test_after_a_kill_no_unstored_file_counts_as_stored(dsn: str, tmp_path: Path
     done = subprocess.run([sys.executable, "-c", JOB, dsn, *files], check=False)
     assert done.returncode == -signal.SIGKILL
     with psycopg.connect(dsn) as connection:
-        noted = connection.execute("SELECT path FROM pgsimhash.sources").fetchall()
+        noted = connection.execute(
+            "SELECT path FROM pgsimhash.sources WHERE last_record IS DISTINCT FROM 0"
+        ).fetchall()
         stored = {url for (url,) in connection.execute("SELECT url FROM pgsimhash.pages")}
     assert 0 < len(noted) < len(stored)
     assert {f"https://a.example/{Path(path).stem}" for (path,) in noted} <= stored
