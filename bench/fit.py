@@ -9,8 +9,7 @@ a footer of prose, of which the sets have few.
 
 The fit maximizes the expected share of copies found at 3, 5 and 8 bits, less the expected false
 matches (bench/fitting.py). Sources count by the root of their pairs, and coefficients are held near
-values set by hand. The tables of
-expectations are more exact than those of the simhashes, which have the noise of 64 bits.
+values set by hand.
 
 ``--simhashes FILE`` writes the left-out simhashes for ``bench/quality.py --left-out``. It needs
 scipy, and 4 GB for two sets of 5,000 pages; ``--jobs`` folds run at a time.
@@ -30,7 +29,6 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from scipy.special import bdtr
 
 from pgsimhash.analysis import Evaluation, LabelledPair, Print, evaluate
 from pgsimhash.html import weights
@@ -40,7 +38,6 @@ from pgsimhash.schemes.article_features import OCCURRENCES
 sys.path.append(str(Path(__file__).parents[1]))
 
 from bench.fitting import (
-    BITS,
     KINDS,
     NAMES,
     Floats,
@@ -55,7 +52,6 @@ from bench.fitting import (
 from bench.made_pages import Real, make
 from bench.quality import (
     DISTANCES,
-    SYNTHETIC,
     LabelledSet,
     Pair,
     by_family,
@@ -72,37 +68,15 @@ HARDLY = 0.3
 """Different pages whose bits differ with a higher probability for any coefficients are ignored."""
 
 BY_HAND = {
-    "beside_names": -1.5,
-    "beside_tags": -2.5,
-    "overlay_names": -1.0,
-    "hidden_names": -5.0,
-    "header": -0.5,
-    "content_names": 0.5,
-    "footer_names": -2.0,
-    "footer_tag": -3.0,
-    "unlinked": 0.5,
-    "unlinked_near": 1.0,
-    "unlinked_around": 1.0,
-    "words_near": 1.0,
-    "element_words": 2.0,
-    "unit_words": 1.0,
-    "unit_numbers": 1.0,
-    "number_share": 1.0,
-    "parent_share": 0.3,
-    "lateness": -1.0,
-    "before_h1": -1.0,
-    "under_h1": 1.5,
-    "after_headings": -0.5,
-    "depth": 0.5,
-    "repeated_words": 0.5,
-    "not_dominated": 0.3,
-    "copyright_near": -2.0,
-    "copyright_element": -1.0,
-    "legal_words": -1.0,
-    "listing_links": -0.5,
-    "listing_words": -0.5,
-    "listing_lateness": -0.5,
-}
+    "beside_names": -1.5, "beside_tags": -2.5, "overlay_names": -1.0, "hidden_names": -5.0,
+    "header": -0.5, "content_names": 0.5, "footer_names": -2.0, "footer_tag": -3.0,
+    "unlinked": 0.5, "unlinked_near": 1.0, "unlinked_around": 1.0, "words_near": 1.0,
+    "element_words": 2.0, "unit_words": 1.0, "unit_numbers": 1.0, "number_share": 1.0,
+    "parent_share": 0.3, "lateness": -1.0, "before_h1": -1.0, "under_h1": 1.5,
+    "after_headings": -0.5, "depth": 0.5, "repeated_words": 0.5, "not_dominated": 0.3,
+    "copyright_near": -2.0, "copyright_element": -1.0, "legal_words": -1.0,
+    "listing_links": -0.5, "listing_words": -0.5, "listing_lateness": -0.5,
+}  # fmt: skip
 START = np.array(
     [BY_HAND.get(name, 0.0) for name in NAMES]
     + [float(np.log(OCCURRENCES[kind])) for kind in KINDS[1:]]
@@ -216,39 +190,12 @@ class Fitter:
         with ProcessPoolExecutor(self.jobs) as pool:
             return list(pool.map(_fit_fold, range(FOLDS), [settings] * FOLDS))
 
-    def expected(self, fitted: Sequence[Floats], settings: PolicySettings) -> Floats:
-        """Return the probability that a bit differs, by the coefficients without each source."""
-        apart = np.ones(len(self.pairs))
-        for fold, coefficients in enumerate(fitted):
-            own = [at for at, pair in enumerate(self.pairs) if self.folds[pair.source] == fold]
-            if own:
-                problem = Problem(self.pages, [self.pairs[at] for at in own])
-                apart[own] = problem.apart(coefficients, settings)
-        return apart
-
 
 _fitter: Fitter
 
 
 def _fit_fold(fold: int, settings: PolicySettings) -> Floats:
     return _fitter._without(fold, settings)
-
-
-def expected_row(of: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
-    """Return the expectation for one set: copies found, different pages matched, edits."""
-    real = np.array([pair.a.startswith(of) and not pair.kind.startswith("made") for pair in pairs])
-    families = np.array([pair.family for pair in pairs])
-
-    def found(family: str, k: int) -> Floats:
-        shares: Floats = bdtr(k, BITS, apart[real & (families == family)])
-        return shares
-
-    return [
-        of.rstrip("/"),
-        " ".join(f"{found('organic', k).mean():.3f}" for k in DISTANCES),
-        " ".join(f"{found('different', k).sum():.1f}" for k in DISTANCES),
-        *(" ".join(f"{found(kind, k).mean():.3f}" for kind in SYNTHETIC) for k in (8, 3)),
-    ]
 
 
 def verification_rows(prints: Mapping[str, Print], pairs: Sequence[Pair]) -> list[list[str]]:
@@ -307,7 +254,6 @@ def kinds_table(prints: Mapping[str, Print], pairs: Sequence[Pair]) -> str:
     return table(("pairs", "number", *map(str, DISTANCES), "signatures agree"), rows)
 
 
-EXPECTED = ("set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")
 SECOND = ("what matches", "copies found", "edited copies found", "different pages matched")
 
 
@@ -347,11 +293,7 @@ def main() -> None:
         for page, row in labelled.rows.items()
     }
     fitter = Fitter(pages, pairs, sources, options.jobs)
-    prefixes = [f"{labelled.name}/" for labelled in sets]
     fitted = fitter.left_out(CHOSEN)
-    apart = fitter.expected(fitted, CHOSEN)
-    rows = [expected_row(of, fitter.pairs, apart) for of in prefixes]
-    print("Expected with sources left out:\n\n" + table(EXPECTED, rows))
     folds = {
         name: fitter.fold_of(name, pair)
         for pair in pairs

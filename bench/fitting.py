@@ -49,6 +49,11 @@ COUNT_MAX = 2.5
 BITS = 64
 REACH = 0.2
 """Different pages with a smaller share of differing bits are pushed apart."""
+NEAR = {
+    "organic": 3300, "synthetic": 2500, "made-index": 75, "made-footer": 10, "made-data": 150,
+    "data-organic": 900, "data-syn-timestamp": 250, "data-syn-cells-10": 500,
+}  # fmt: skip
+FAR = {"made-index": 0.2, "made-footer": 0.03, "made-data": 1.0}
 _SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
 
 
@@ -70,25 +75,8 @@ class PolicySettings:
 
     damping: float = BlockWeights().damping
     aims: tuple[tuple[int, float, float], ...] = ((3, 0.5, 2.0), (5, 0.25, 1.0), (8, 0.9, 0.6))
-    near: Mapping[str, float] = field(
-        default_factory=lambda: {
-            "organic": 3300,
-            "synthetic": 2500,
-            "made-index": 75,
-            "made-footer": 10,
-            "made-data": 150,
-            "data-organic": 900,
-            "data-syn-timestamp": 250,
-            "data-syn-cells-10": 500,
-        }
-    )
-    far: Mapping[str, float] = field(
-        default_factory=lambda: {
-            "made-index": 0.2,
-            "made-footer": 0.03,
-            "made-data": 1.0,
-        }
-    )
+    near: Mapping[str, float] = field(default_factory=lambda: NEAR)
+    far: Mapping[str, float] = field(default_factory=lambda: FAR)
     root_far: float = 3.0
     reach: float = 4.0
     hold: float = 1.0

@@ -1,6 +1,6 @@
 """Measure the time and memory to read hostile pages: the worst of some two hundred kinds.
 
-    python bench/hostile.py [--sizes 10] [--all-schemes] [--kinds WORD]
+    python bench/hostile.py [--sizes 10] [--scheme NAME] [--kinds WORD]
     python bench/hostile.py --fuzz 10
 
 Each page is read in a separate process, like in a worker of `pgsimhash ingest`. Time is CPU time.
@@ -29,7 +29,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pgsimhash import PageError, fingerprint
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.reading.workers import extract
-from pgsimhash.schemes import get_scheme, scheme_names
+from pgsimhash.schemes import get_scheme
 from pgsimhash.schemes.names import DEFAULT_NAME
 from pgsimhash.sources import SourcePage
 
@@ -48,7 +48,6 @@ class Result(NamedTuple):
     """The cost and the result of reading a page."""
 
     kind: str
-    scheme: str
     size: float
     seconds: float
     megabytes: float
@@ -96,29 +95,23 @@ def measured(kind: str, scheme: str, size: float) -> Result:
     there.close()
     try:
         here.send_bytes(html)
-        return Result(kind, scheme, size, *here.recv())
+        return Result(kind, size, *here.recv())
     except (EOFError, OSError):
-        return Result(kind, scheme, size, float(SECONDS_MAX), 0.0, "given up")
+        return Result(kind, size, float(SECONDS_MAX), 0.0, "given up")
     finally:
         process.join()
 
 
-def print_worst(results: list[Result], worst: int) -> None:
+def print_worst(results: list[Result]) -> None:
     """Print the results that are closest to a limit or exceed it."""
-    for name in dict.fromkeys(result.scheme for result in results):
-        of_scheme = [result for result in results if result.scheme == name]
-        over = sum(result.badness > 1 for result in of_scheme)
+    over = sum(result.badness > 1 for result in results)
+    print(f"{len(results)} pages, {over} beyond {GOAL_SECONDS:.0f} s or {GOAL_MB:.0f} MB")
+    print(f"  {'kind':34} {'size MB':>7}  {'CPU s':>6}  {'MB':>5}  end")
+    for result in sorted(results, key=lambda result: -result.badness)[:25]:
         print(
-            f"{name}: {len(of_scheme)} pages, {over} beyond {GOAL_SECONDS:.0f} s or "
-            f"{GOAL_MB:.0f} MB"
+            f"  {result.kind:34} {result.size:7.1f}  {result.seconds:6.2f}"
+            f"  {result.megabytes:5.0f}  {result.end}"
         )
-        print(f"  {'kind':34} {'size MB':>7}  {'CPU s':>6}  {'MB':>5}  end")
-        of_scheme.sort(key=lambda result: -result.badness)
-        for result in of_scheme[: worst or None]:
-            print(
-                f"  {result.kind:34} {result.size:7.1f}  {result.seconds:6.2f}"
-                f"  {result.megabytes:5.0f}  {result.end}"
-            )
 
 
 def fuzz(minutes: float) -> None:
@@ -155,23 +148,21 @@ def fuzz(minutes: float) -> None:
 
 @click.command()
 @click.option("--sizes", default="10", show_default=True, help="In MB, with commas.")
-@click.option("--all-schemes", is_flag=True, help="Not the default one alone.")
+@click.option("--scheme", default=DEFAULT_NAME, show_default=True)
 @click.option("--kinds", default="", help="Only those whose name has this.")
-@click.option("--worst", default=25, show_default=True, help="How many to print; 0 for all.")
 @click.option("--fuzz", "minutes", type=float, help="Read random pages for so many minutes.")
-def main(sizes: str, all_schemes: bool, kinds: str, worst: int, minutes: float | None) -> None:
+def main(sizes: str, scheme: str, kinds: str, minutes: float | None) -> None:
     """Read hostile pages."""
     if minutes is not None:
         fuzz(minutes)
         return
     results = [
         measured(kind, scheme, float(size))
-        for scheme in (scheme_names() if all_schemes else [DEFAULT_NAME])
         for kind in KINDS
         if kinds in kind
         for size in sizes.split(",")
     ]
-    print_worst(results, worst)
+    print_worst(results)
 
 
 if __name__ == "__main__":

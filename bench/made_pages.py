@@ -16,10 +16,10 @@ import random
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 from zlib import crc32
 
 import lxml.html
@@ -48,8 +48,7 @@ _RUSSIAN = re.compile("[\u0400-\u04ff]")
 _CHINESE = re.compile("[\u3400-\u9fff]")
 
 
-@dataclass(frozen=True)
-class Real:
+class Real(NamedTuple):
     """A labelled page: its source, its HTML, its main text and the text's element."""
 
     page: str
@@ -59,17 +58,14 @@ class Real:
     xpath: str
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A generated page."""
 
     page: str
-    source: str
     html: bytes
 
 
-@dataclass(frozen=True)
-class MadePair:
+class MadePair(NamedTuple):
     """Two pages, at least one of them generated."""
 
     a: str
@@ -78,8 +74,7 @@ class MadePair:
     kind: str
 
 
-@dataclass
-class MadeSet:
+class MadeSet(NamedTuple):
     """Generated pages and their pairs."""
 
     pages: list[Made]
@@ -286,25 +281,50 @@ def indexes(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
         ("b", second, form, heads[1]),
         ("c", third, other, heads[0]),
     ):
-        root = tree(real.html)
-        main = None if root is None else main_element(root, real)
-        if root is None or main is None or main.getparent() is None:
+        page = replaced(
+            real,
+            pool,
+            # a and b share footer, notice and tree; c has another footer.
+            (shared + (name == "c"), shared),
+            f"index-{name}",
+            (f"<div>{head}{intro}", items, markup),
+            (with_tree, with_notice, with_footer),
+        )
+        if page is None:
             return
-        body = root.find("body")
-        # a and b share footer, notice and tree; c has others.
-        maker = Maker(random.Random(shared + (name == "c")), phrases_of(root, real.text), pool)
-        beside = Maker(random.Random(shared), maker.phrases, pool)
-        for child in list(main):
-            main.remove(child)
-        main.text = None
-        insert(main, 0, f"<div>{head}{intro}{maker.links(items, markup)}</div>")
-        if with_tree:
-            before(main, beside.sidebar())
-        if with_notice:
-            insert(body, 0, beside.notice())
-        if with_footer:
-            insert(body, len(body), maker.footer())
-        yield Made(f"{real.page}-index-{name}", real.source, written(root))
+        yield page
+
+
+def replaced(
+    real: Real,
+    pool: Sequence[str],
+    seeds: tuple[int, int],
+    name: str,
+    content: tuple[str, Sequence[str], str],
+    additions: tuple[bool, bool, bool],
+) -> Made | None:
+    """The page with other content, and with a sidebar, a notice and a footer, if wanted."""
+    root = tree(real.html)
+    main = None if root is None else main_element(root, real)
+    if root is None or main is None or main.getparent() is None:
+        return None
+    body = root.find("body")
+    maker, beside = (
+        Maker(random.Random(seed), phrases_of(root, real.text), pool) for seed in seeds
+    )
+    for child in list(main):
+        main.remove(child)
+    main.text = None
+    markup, items, form = content
+    insert(main, 0, f"{markup}{maker.links(items, form) if form else ''}</div>")
+    with_tree, with_notice, with_footer = additions
+    if with_tree:
+        before(main, beside.sidebar())
+    if with_notice:
+        insert(body, 0, beside.notice())
+    if with_footer:
+        insert(body, len(body), maker.footer())
+    return Made(f"{real.page}-{name}", written(root))
 
 
 def data_pages(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
@@ -320,23 +340,17 @@ def data_pages(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
     shared = rng.randrange(1 << 30)
     with_footer, with_tree = rng.random() < 0.5, rng.random() < 0.3
     for name, data in (("a", first), ("b", second), ("c", third)):
-        root = tree(real.html)
-        main = None if root is None else main_element(root, real)
-        if root is None or main is None or main.getparent() is None:
+        page = replaced(
+            real,
+            pool,
+            (shared + (name == "c"), shared),
+            f"data-{name}",
+            (f"<div>{data.markup()}", (), ""),
+            (with_tree, False, with_footer),
+        )
+        if page is None:
             return
-        body = root.find("body")
-        # a and b share footer and sidebar; c has another footer.
-        maker = Maker(random.Random(shared + (name == "c")), phrases_of(root, real.text), pool)
-        beside = Maker(random.Random(shared), maker.phrases, pool)
-        for child in list(main):
-            main.remove(child)
-        main.text = None
-        insert(main, 0, f"<div>{data.markup()}</div>")
-        if with_tree:
-            before(main, beside.sidebar())
-        if with_footer:
-            insert(body, len(body), maker.footer())
-        yield Made(f"{real.page}-data-{name}", real.source, written(root))
+        yield page
 
 
 def framed(real: Real, phrases_seed: int, pool: Sequence[str]) -> Made | None:
@@ -349,7 +363,7 @@ def framed(real: Real, phrases_seed: int, pool: Sequence[str]) -> Made | None:
     if maker.rng.random() < 0.2:
         insert(body, 0, maker.notice())
     insert(body, len(body), maker.footer())
-    return Made(f"{real.page}-footer-{phrases_seed}", real.source, written(root))
+    return Made(f"{real.page}-footer-{phrases_seed}", written(root))
 
 
 def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: int) -> MadeSet:
@@ -364,14 +378,14 @@ def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: in
     for real in rng.sample(reals, min(many, len(reals))):
         pages = list(indexes(real, pool, rng.randrange(1 << 30)))
         if len(pages) == 3:
-            made.pages += pages
+            made.pages.extend(pages)
             made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-index"))
             made.pairs.append(MadePair(pages[0].page, pages[2].page, True, "made-index"))
     of_data = random.Random(seed + 1)
     for real in of_data.sample(reals, min(many, len(reals))):
         pages = list(data_pages(real, pool, of_data.randrange(1 << 30)))
         if len(pages) == 3:
-            made.pages += pages
+            made.pages.extend(pages)
             made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-data"))
             made.pairs.append(MadePair(pages[0].page, pages[2].page, True, "made-data"))
     # These draws keep the footers below those of the shipped coefficients.
@@ -391,7 +405,7 @@ def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: in
         )
         if first is None or second is None:
             continue
-        made.pages += [page for page in (first, second) if page.page not in known]
+        made.pages.extend(page for page in (first, second) if page.page not in known)
         known |= {first.page, second.page}
         made.pairs.append(MadePair(first.page, second.page, near, "made-footer"))
     return made

@@ -83,18 +83,12 @@ def ways_of(
     # SQLAlchemy's statement and its parameters, except the simhash.
     made = statement.compile(core)
     bound = {name: value for name, value in made.params.items() if name != "q"}
-    # The ORM's attributes take SQLAlchemy longer, on a connection too.
-    table = Article.__table__.c
-    columns = (table.simhash, table.url, table.title)
     return {
         "Store.find": lambda q: store.find(q, distance),
         "psycopg, the same SQL": lambda q: connection.execute(
             str(made).encode(), {**bound, "q": to_bigint(q)}
         ).fetchall(),
         "Core, one statement": lambda q: core.execute(statement, {"q": q}).all(),
-        "Core, made each time": lambda q: core.execute(
-            select(*columns).where(table.simhash.within(q, distance))
-        ).all(),
         "ORM, made each time": lambda q: session.scalars(
             select(Article).where(Article.simhash.within(q, distance))
         ).all(),

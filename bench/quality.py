@@ -443,9 +443,8 @@ def report(
     labelled: LabelledSet,
     measured: Sequence[Measured],
     left_out: Mapping[str, int | None] | None,
-    beside: Sequence[str],
 ) -> Report:
-    """Evaluate all recipes; those in ``beside`` by kind and source as well."""
+    """Evaluate all recipes, the default one and the ceiling by kind and source as well."""
     by_recipe: dict[str, dict[str, Signature | None]] = {}
     if left_out is not None:
         known = {page.page: left_out.get(f"{labelled.name}/{page.page}") for page in measured}
@@ -471,6 +470,7 @@ def report(
             if name in names
         }
 
+    beside = (LEFT_OUT, OURS, VERIFIED, CEILING)
     return Report(
         labelled.name,
         len(measured),
@@ -495,18 +495,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes (times are best with 1)")
     parser.add_argument("--schemes", action="store_true", help="the other built-in schemes too")
     parser.add_argument("--peers", action="store_true", help="other packages too")
-    parser.add_argument("--all-beside", action="store_true", help="by kind and source for all")
     parser.add_argument("--left-out", type=Path, help="simhashes written by bench/fit.py")
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
     options = parser.parse_args()
     left_out = json.loads(options.left_out.read_text()) if options.left_out else None
     recipes = chosen([kind for kind in ("schemes", "peers") if getattr(options, kind)])
-    beside = [LEFT_OUT, VERIFIED, *(recipes if options.all_beside else [OURS, CEILING])]
     reports = []
     with sets_in(options.folders) as sets:
         for labelled in sets:
             measured = measure_all(labelled, recipes, options.jobs)
-            reports.append(report(labelled, measured, left_out, beside))
+            reports.append(report(labelled, measured, left_out))
             if not options.json:
                 print(reports[-1].text() + "\n", flush=True)
     if options.json:

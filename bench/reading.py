@@ -14,6 +14,7 @@ import gc
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,16 +28,9 @@ from pgsimhash.schemes import fingerprint
 REPEATS = 3
 
 
-def default_scheme(html: bytes) -> None:
+def pgsimhash(html: bytes, *, markdown: bool = False) -> None:
     try:
-        fingerprint(html, markdown=False)
-    except PageError:
-        return
-
-
-def with_markdown(html: bytes) -> None:
-    try:
-        fingerprint(html)
+        fingerprint(html, markdown=markdown)
     except PageError:
         return
 
@@ -65,8 +59,8 @@ def readability(html: bytes) -> None:
 
 READERS: dict[str, Callable[[bytes], None]] = {
     "resiliparse": resiliparse,
-    "pgsimhash": default_scheme,
-    "pgsimhash, with Markdown": with_markdown,
+    "pgsimhash": pgsimhash,
+    "pgsimhash, with Markdown": partial(pgsimhash, markdown=True),
     "trafilatura": trafilatura,
     "readability-lxml": readability,
 }
@@ -103,18 +97,13 @@ def print_peers(pages: list[bytes]) -> None:
         print(f"{name:26} {median / base:9.2f} {median:20.2f} {mean:6.2f} {late:7.2f}")
 
 
-def print_reading(folder: Path, most: int) -> None:
-    """Measure at most this many pages under ``folder``, evenly spaced."""
-    paths = sorted(folder.rglob("*.html"))
-    print_peers([path.read_bytes() for path in paths[:: max(1, len(paths) // most)]])
-
-
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--pages", "most", default=300, show_default=True, type=click.IntRange(1))
 def main(folder: Path, most: int) -> None:
     """Measure reading the .html files under FOLDER."""
-    print_reading(folder, most)
+    paths = sorted(folder.rglob("*.html"))
+    print_peers([path.read_bytes() for path in paths[:: max(1, len(paths) // most)]])
 
 
 if __name__ == "__main__":
