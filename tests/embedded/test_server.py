@@ -20,7 +20,6 @@ import psycopg
 import pytest
 from psycopg import conninfo
 
-from pgsimhash.embedded import place as server_place
 from pgsimhash.embedded import server
 from pgsimhash.errors import NoServerError
 
@@ -307,7 +306,7 @@ def test_a_server_whose_supervisor_was_killed_is_joined_and_stopped(used: Path) 
         running = postmaster(used)
         supervisor = running.parent()
         assert supervisor is not None
-        assert "supervisor.py" in " ".join(supervisor.cmdline())
+        assert "embedded/server.py" in " ".join(supervisor.cmdline())
         supervisor.kill()
         with clients(used) as (second,):
             assert second.dsn() == where
@@ -575,7 +574,7 @@ def test_the_servers_settings_are_not_those_of_clients(
 def test_the_server_is_told_how_much_memory_there_is(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_place, "memory_bytes", lambda: 2 << 30)
+    monkeypatch.setattr(server, "memory_bytes", lambda: 2 << 30)
     with psycopg.connect(server.start(home / "small")) as connection:
         (buffers,) = connection.execute("SHOW shared_buffers").fetchone() or ("",)
     assert buffers == "256MB"
