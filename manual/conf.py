@@ -1,9 +1,12 @@
 """Sphinx's settings for the site; build.py assembles its pages."""
 
+from click import Context
+from sphinx.application import Sphinx
+
 # Sphinx reads these names.
 project = "pgsimhash"
 html_title = "pgsimhash"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_extra_path = ["../build/manual/report.html"]
 html_copy_source = False
@@ -23,3 +26,12 @@ python_maximum_signature_line_length = 88
 autodoc_inherit_docstrings = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+
+
+def setup(app: Sphinx) -> None:
+    """Show help texts as they are: they are no reStructuredText, and * is a pattern."""
+
+    def escape(_app: Sphinx, _context: Context, lines: list[str]) -> None:
+        lines[:] = [line.replace("*", r"\*") for line in lines]
+
+    app.connect("sphinx-click-process-description", escape)

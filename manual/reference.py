@@ -9,16 +9,15 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-import click
 import psycopg
 
 import pgsimhash
-from manual.diagram import Table, entity_diagram
 from pgsimhash import errors
-from pgsimhash.cli.commands import commands
 from pgsimhash.db import migrate
 from pgsimhash.embedded import server
 from pgsimhash.errors import PgsimhashError
@@ -63,6 +62,15 @@ REPORT: Final = """# A sample report
 the pages of `examples/pages`, under web addresses, when the site was built.
 """
 
+COMMAND_LINE: Final = """# Command line
+
+```{eval-rst}
+.. click:: pgsimhash.cli.commands:commands
+   :prog: pgsimhash
+   :nested: full
+```
+"""
+
 PICTURE: Final = "![The first screen of the report](sample-report.png)\n"
 
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
@@ -78,18 +86,11 @@ ORDER BY p.proname, p.pronargs
 
 COLUMNS: Final = """
 SELECT c.relname, obj_description(c.oid, 'pg_class'), a.attname,
-    format_type(a.atttypid, a.atttypmod), col_description(c.oid, a.attnum),
-    EXISTS (SELECT FROM pg_constraint AS k
-        WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY (k.conkey))
+    format_type(a.atttypid, a.atttypmod), col_description(c.oid, a.attnum)
 FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
 WHERE c.relnamespace = 'pgsimhash'::regnamespace AND c.relkind = 'r'
     AND a.attnum > 0 AND NOT a.attisdropped AND c.relname <> 'alembic_version'
 ORDER BY c.relname, a.attnum
-"""
-
-REFERENCES: Final = """
-SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint
-WHERE contype = 'f' AND connamespace = 'pgsimhash'::regnamespace ORDER BY 1, 2
 """
 
 
@@ -97,15 +98,14 @@ def pages() -> dict[str, str]:
     """Return the generated files of the site by their paths."""
     with _database() as dsn:
         with psycopg.connect(dsn) as connection:
-            sql, diagram = _sql(connection)
+            sql = _sql(connection)
         report = _report(dsn)
     return {
         **{f"reference/{name}.md": _python(name, modules) for name, modules in PYTHON.items()},
-        "reference/command-line.md": _command_line(),
+        "reference/command-line.md": COMMAND_LINE,
         "reference/sql.md": sql,
         "reference/error-codes.md": error_codes(),
         "reference/sample-report.md": REPORT,
-        "reference/tables.svg": diagram,
         "report.html": report,
     }
 
@@ -153,22 +153,6 @@ def _exported(name: str) -> list[str] | None:
     return getattr(importlib.import_module(name), "__all__", None)
 
 
-def _command_line() -> str:
-    lines = ["# Command line", ""]
-    for context in _walk(click.Context(commands, info_name="pgsimhash", terminal_width=90)):
-        lines += [f"## {context.command_path}", "", "```text", context.get_help(), "```", ""]
-    return "\n".join(lines)
-
-
-def _walk(context: click.Context) -> Iterator[click.Context]:
-    yield context
-    if isinstance(context.command, click.Group):
-        for name in context.command.list_commands(context):
-            command = context.command.get_command(context, name)
-            if command is not None:
-                yield from _walk(click.Context(command, info_name=name, parent=context))
-
-
 def error_codes() -> str:
     """Return every code of every class of errors, in tables."""
     lines = ["# Error codes", "", "[Errors](../errors.md) says what each class is for.", ""]
@@ -179,8 +163,8 @@ def error_codes() -> str:
     return "\n".join(lines)
 
 
-def _sql(connection: psycopg.Connection[Any]) -> tuple[str, str]:
-    """Return the page of functions and tables, and the diagram of the tables."""
+def _sql(connection: psycopg.Connection[Any]) -> str:
+    """Return the page of functions and tables."""
     lines = ["# SQL", "", "## Functions", ""]
     for name, arguments, result, comment in connection.execute(FUNCTIONS):
         returns = f"\nRETURNS {result}" if result else ""
@@ -188,20 +172,13 @@ def _sql(connection: psycopg.Connection[Any]) -> tuple[str, str]:
             arguments = "\n    " + arguments.replace(", ", ",\n    ") + "\n"
         lines += [f"### {name}", "", "```sql", f"pgsimhash.{name}({arguments}){returns}", "```"]
         lines += ["", comment or "", ""]
-    tables: dict[str, Table] = {}
-    for name, comment, column, kind, meaning, key in connection.execute(COLUMNS):
-        table = tables.setdefault(name, Table(name, comment or ""))
-        table.columns.append((column, kind, meaning or "", key))
-    references = [
-        (one.rpartition(".")[2], other.rpartition(".")[2])
-        for one, other in connection.execute(REFERENCES)
-    ]
-    lines += ["## Tables", "", "![Tables and their foreign keys](tables.svg)", ""]
-    for table in tables.values():
-        rows = [f"| `{name}` | {kind} | {text} |" for name, kind, text, _ in table.columns]
-        lines += [f"### Table {table.name}", "", table.comment, ""]
-        lines += ["| column | type | meaning |", "|---|---|---|", *rows, ""]
-    return "\n".join(lines), entity_diagram(list(tables.values()), references)
+    lines += ["## Tables", ""]
+    columns = connection.execute(COLUMNS).fetchall()
+    for (table, comment), rows in groupby(columns, key=itemgetter(0, 1)):
+        lines += [f"### Table {table}", "", comment or "", "", "| column | type | meaning |"]
+        lines += ["|---|---|---|", *(f"| `{row[2]}` | {row[3]} | {row[4] or ''} |" for row in rows)]
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _report(dsn: str) -> str:
