@@ -263,6 +263,15 @@ def similarity_percent(distance: int) -> float:
     return round(100.0 * (1 - distance / BITS), 1)
 
 
+def similarity_level(distance: int) -> Level | None:
+    """Return the closest of :data:`LEVELS` at this distance, or None.
+
+    Levels grade matches of the interoperable scheme; :func:`band` grades copies of pages.
+    """
+    share = 1.0 - distance / BITS
+    return next((name for name, least in LEVELS.items() if share >= least), None)
+
+
 def level_distance(name: Level) -> int:
     """Return the largest distance at a level: 1 for close, 6 for loose.
 

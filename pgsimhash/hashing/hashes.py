@@ -23,6 +23,8 @@ HashFunction = Callable[[Collection[str]], Hashes]
 GOLDEN_RATIO: Final = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: a constant unrelated to any hash."""
 
+_FNV_OFFSET: Final = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME: Final = np.uint64(0x100000001B3)
 # Steps of lookup3's mix (target, source, other, rotation) and final (target, source, rotation).
 _MIX: Final = ((0, 2, 1, 4), (1, 0, 2, 6), (2, 1, 0, 8), (0, 2, 1, 16), (1, 0, 2, 19), (2, 1, 0, 4))
 _FINAL: Final = (
@@ -60,6 +62,17 @@ def murmur3_32_32(features: Collection[str]) -> Hashes:
     second = map(mmh3.mmh3_32_uintdigest, encoded, first)
     high = np.array(first, np.uint64) << np.uint64(32)
     return high | np.fromiter(second, np.uint64, len(encoded))
+
+
+def fnv1a_64(features: Collection[str]) -> Hashes:
+    """Return FNV-1a with 64 bits (Fowler, Noll, Vo; RFC 9923)."""
+    hashes = np.full(len(features), _FNV_OFFSET)
+    for places, data in _by_length(features):
+        state = np.full(len(places), _FNV_OFFSET)
+        for column in data.T:
+            state = (state ^ column) * _FNV_PRIME
+        hashes[places] = state
+    return hashes
 
 
 def jenkins_64(features: Collection[str]) -> Hashes:

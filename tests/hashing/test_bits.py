@@ -21,6 +21,7 @@ from pgsimhash.hashing.bits import (
     level_distance,
     range_distances,
     similarity,
+    similarity_level,
     similarity_percent,
     to_base32,
     to_bigint,
@@ -128,6 +129,14 @@ def test_invalid_base32_is_refused(text: str) -> None:
 
 
 def test_levels_of_similarity_have_names_and_distances() -> None:
+    assert [similarity_level(distance) for distance in (0, 1, 2, 6, 7, 64)] == [
+        "close",
+        "close",
+        "loose",
+        "loose",
+        None,
+        None,
+    ]
     assert level_distance("close") == 1
     assert level_distance("loose") == 6
     for level, share in (("close", 0.98), ("loose", 0.90)):

@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from pgsimhash.errors import MissingPackageError
 from pgsimhash.hashing.hashes import (
     HashFunction,
+    fnv1a_64,
     jenkins_64,
     murmur3_32_32,
     murmur3_64,
     xxh3_64,
 )
 
-ALL = [murmur3_64, murmur3_32_32, jenkins_64, xxh3_64]
+ALL = [murmur3_64, murmur3_32_32, fnv1a_64, jenkins_64, xxh3_64]
 FOX = "The quick brown fox jumps over the lazy dog"
-LOW_32 = 2**32 - 1
+LOW, LOW_32 = 2**64 - 1, 2**32 - 1
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,10 @@ LOW_32 = 2**32 - 1
         (murmur3_64, "", 0),
         # MurmurHash3_x86_32 of the empty string with seed 0 is 0, which is then the other seed.
         (murmur3_32_32, "", 0),
+        # The tables of RFC 9923.
+        (fnv1a_64, "", 0xCBF29CE484222325),
+        (fnv1a_64, "a", 0xAF63DC4C8601EC8C),
+        (fnv1a_64, "foobar", 0x85944171F73967E8),
         # driver5() in lookup3.c prints these as c and b: deadbeef deadbeef, 17770551 ce7226e6.
         (jenkins_64, "", 0xDEADBEEF_DEADBEEF),
         (jenkins_64, "Four score and seven years ago", 0xCE7226E6_17770551),
@@ -67,6 +72,14 @@ def test_murmur3_is_mmh3s(features: list[str]) -> None:
     second = [mmh3.hash(data, seed, signed=False) for data, seed in zip(clean, first, strict=True)]
     joined = [high << 32 | low for high, low in zip(first, second, strict=True)]
     assert murmur3_32_32(features).tolist() == joined
+
+
+@given(st.text(max_size=60))
+def test_fnv_is_its_definition(text: str) -> None:
+    value = 0xCBF29CE484222325
+    for octet in text.encode("utf-8", "replace"):
+        value = (value ^ octet) * 0x100000001B3 & LOW
+    assert fnv1a_64([text]).tolist() == [value]
 
 
 @given(st.text(max_size=60))

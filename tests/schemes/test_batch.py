@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.features import DAMPINGS
-from pgsimhash.hashing.hashes import jenkins_64, murmur3_64
+from pgsimhash.hashing.hashes import fnv1a_64, murmur3_64
 from pgsimhash.hashing.tokens import TOKENS_MAX
 from pgsimhash.html import read_article
 from pgsimhash.schemes import (
@@ -113,7 +113,7 @@ def test_tokens_after_the_limit_do_not_count(word: str) -> None:
 @pytest.mark.parametrize(
     "scheme",
     [
-        dataclasses.replace(BRIEF, hash_features=jenkins_64),
+        dataclasses.replace(BRIEF, hash_features=fnv1a_64),
         dataclasses.replace(BRIEF, weigh=ShingleWeights((3, 1)), hash_features=murmur3_64),
         SHORT_SCHEME,
         dataclasses.replace(INTEROP_SCHEME, min_tokens=1),
