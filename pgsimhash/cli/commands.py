@@ -244,8 +244,8 @@ _SECTIONS = {
         "status": Entry("admin:status", "Show what every collection holds"),
         "delete": Entry("delete:delete", "Delete a page, or all pages of a host"),
         "expire": Entry("delete:expire", "Delete versions that were not seen for some time"),
-        "check": Entry("admin:check", "Check the rows of collections, and repair them"),
-        "mark": Entry("marks:mark", "Mark two pages as the same or as different"),
+        "check": Entry("admin:check", "Check the rows of collections and the owners of code"),
+        "mark": Entry("admin:mark", "Mark two pages as the same or as different"),
         "migrate": Entry("admin:migrate", "Create or upgrade the schema pgsimhash"),
     },
     "Groups of commands": {

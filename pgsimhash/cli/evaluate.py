@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgsimhash.cli import INTERRUPTED, drawn
-from pgsimhash.cli.options import check_paths, dsn_option, stdin_bytes
-from pgsimhash.cli.output import check_folder, write_text
-from pgsimhash.cli.printing import people, print_json, tell
+from pgsimhash.cli.options import check_folder, check_paths, dsn_option, stdin_bytes
+from pgsimhash.cli.printing import people, print_json, tell, write_text
 from pgsimhash.cli.work import (
     NO_PAGE,
     choose_jobs,

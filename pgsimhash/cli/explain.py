@@ -9,9 +9,15 @@ import click
 
 from pgsimhash import analysis, html_reports, schemes
 from pgsimhash.cli import drawn
-from pgsimhash.cli.options import dsn_option, file_url, is_url, read_file, scheme_option
-from pgsimhash.cli.output import output_option, write_text
-from pgsimhash.cli.printing import people, print_json, printable
+from pgsimhash.cli.options import (
+    dsn_option,
+    file_url,
+    is_url,
+    output_option,
+    read_file,
+    scheme_option,
+)
+from pgsimhash.cli.printing import people, print_json, printable, write_text
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import parse_simhash

@@ -159,6 +159,26 @@ def parquet_option(what: str) -> Callable[[Command], Command]:
     )
 
 
+def check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Fail before the work if the folder of the file does not exist."""
+    if path is not None and not path.parent.is_dir():
+        raise click.BadParameter(
+            f"the folder {path.parent} does not exist; create it", param=option
+        )
+    return path
+
+
+def output_option(command: Command) -> Command:
+    """Add ``--output``."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        callback=check_folder,
+        help="Write an HTML page with charts to this file.",
+    )(command)
+
+
 class LayoutName(click.ParamType[str]):
     """The name of a layout."""
 

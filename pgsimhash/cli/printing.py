@@ -13,12 +13,14 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from pgsimhash.log import logger
+from pgsimhash.runtime.files import replacing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +56,19 @@ def print_text(text: str) -> None:
 def tell(message: str) -> None:
     """Print a message to stderr."""
     click.echo(printable(message), err=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file in UTF-8, independent of the locale; it replaces an existing file atomically.
+
+    Raises:
+        click.FileError: the file cannot be written.
+    """
+    try:
+        with replacing(path) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise click.FileError(str(path), error.strerror) from error
 
 
 def people() -> Console:

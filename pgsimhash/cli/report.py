@@ -8,9 +8,14 @@ import click
 
 from pgsimhash import analysis, html_reports
 from pgsimhash.cli import drawn
-from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
-from pgsimhash.cli.output import output_option, write_text
-from pgsimhash.cli.printing import people, print_json
+from pgsimhash.cli.options import (
+    cluster_options,
+    collection_option,
+    distance_option,
+    dsn_option,
+    output_option,
+)
+from pgsimhash.cli.printing import people, print_json, write_text
 from pgsimhash.cli.work import summary_option
 from pgsimhash.search.clusters import Linkage
 from pgsimhash.store import connect

@@ -246,7 +246,7 @@ except ArgumentError as error:
 """
 
 
-@pytest.mark.parametrize("write", ["write_simhashes"])
+@pytest.mark.parametrize("write", ["write_archive", "write_simhashes"])
 def test_a_disk_that_fills_up_is_reported_and_keeps_the_file(write: str, path: Path) -> None:
     parquet.write_archive(path, np.arange(9, dtype=np.uint64))
     before = path.read_bytes()
