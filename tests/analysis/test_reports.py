@@ -64,7 +64,12 @@ def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
         distances = [member.distance for member in cluster.members]
         assert distances == sorted(distances, reverse=True)
         assert all(member.difference is not None for member in cluster.members[:3])
-    assert "What differs" in report_page(report)
+    page = report_page(report)
+    assert "What differs" in page
+    # The correction of a false match is ready to copy.
+    (cluster, *_) = report.clusters
+    marked = f"{cluster.canonical.url} {cluster.members[0].page.url}"
+    assert f"pgsimhash mark {marked} --different --collection sample</code>" in page
 
 
 def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
