@@ -114,8 +114,7 @@ CREATE FUNCTION pgsimhash._collection_to_write(
     layout text,
     default_distance smallint,
     keep_markdown boolean,
-    normalize_urls boolean,
-    source_id integer
+    normalize_urls boolean
 )
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -148,9 +147,8 @@ BEGIN
     RETURN QUERY
     SELECT
         c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
-        c.normalize_urls, r.source_id
+        c.normalize_urls
     FROM pgsimhash.collections AS c
-    LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = c.collection_id
     WHERE c.name = collection;
 END
 $$;
@@ -250,7 +248,7 @@ COMMENT ON FUNCTION pgsimhash._check_row_security() IS
 -- Loaders share a row (FOR KEY SHARE), writers exclude each other (FOR NO KEY UPDATE), and
 -- deletions exclude both (FOR UPDATE). Rows are locked in the order of their ids, so that no two
 -- sessions wait for each other; rows of deleted collections are skipped. Strengths are 1, 2 and 3:
--- two of them exclude each other if their sum is 4 or more.
+-- two of them exclude each other if their sum is 4 or more. Strength 0 marks a rebuild.
 --
 -- PostgreSQL does not report who locked a row. So a shared advisory lock, which blocks nobody,
 -- records the process, the collection and the strength.
@@ -275,6 +273,7 @@ DECLARE
     names text;
     holders text;
     ends text;
+    is_rebuilt boolean;
 BEGIN
     LOOP
         BEGIN
@@ -325,10 +324,10 @@ BEGIN
             round(extract(epoch FROM waited)), names,
             coalesce(string_agg(h.who, ' and ' ORDER BY h.pid) || ' holds', 'others wait for too')
         ), string_agg(format('SELECT pg_terminate_backend(%s)', h.pid), '; ' ORDER BY h.pid)
-            FILTER (WHERE h.pid IS NOT NULL)
-        INTO holders, ends
+            FILTER (WHERE h.pid IS NOT NULL), bool_or(h.rebuilds)
+        INTO holders, ends, is_rebuilt
         FROM (
-            SELECT DISTINCT l.pid, CASE
+            SELECT l.pid, bool_or(l.objid::bigint % 4 = 0) AS rebuilds, CASE
                 WHEN l.pid IS NULL THEN 'a prepared transaction (pg_prepared_xacts)'
                 ELSE format('process %s (application "%s", user "%s"',
                     l.pid, a.application_name, a.usename)
@@ -345,8 +344,13 @@ BEGIN
                 AND l.locktype = 'advisory' AND l.objsubid = 2
                 AND l.classid::bigint = own::bigint & 4294967295
                 AND l.objid::bigint / 4 = ANY (collection_ids)
-                AND l.objid::bigint % 4 + strength >= 4
+                AND (l.objid::bigint % 4 + strength >= 4 OR l.objid::bigint % 4 = 0)
+            GROUP BY 1, 3
         ) AS h;
+        IF is_rebuilt THEN
+            RAISE EXCEPTION 'the collection is being rebuilt: gave up after waiting %', holders
+                USING ERRCODE = 'PS002', HINT = 'Try again when the rebuild has ended.';
+        END IF;
         IF waited >= patience THEN
             RAISE EXCEPTION 'gave up after waiting %', holders
                 USING ERRCODE = 'PS032', HINT = concat_ws(
@@ -422,7 +426,7 @@ DECLARE
     locked integer;
 BEGIN
     LOOP
-        wanted := pgsimhash._writable_collection(collection);
+        wanted := pgsimhash._id_of(collection);
         -- The name may have been given to another collection during the wait.
         EXIT WHEN wanted = locked;
         PERFORM pgsimhash._lock_collections(ARRAY[wanted], loaders);
@@ -445,7 +449,7 @@ DECLARE
 BEGIN
     PERFORM pgsimhash._check_isolation();
     LOOP
-        wanted := pgsimhash._writable_collection(collection);
+        wanted := pgsimhash._id_of(collection);
         EXIT WHEN wanted = held;
         PERFORM pgsimhash._lock_rows(ARRAY[wanted], 1);
         held := wanted;
@@ -456,33 +460,6 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._hold_collection(text) IS
     'Prevents renaming, deleting or rebuilding a collection until the commit, and returns its id.';
-
-CREATE FUNCTION pgsimhash._writable_collection(collection text) RETURNS integer
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    present record;
-BEGIN
-    SELECT own.own_id, s.name AS source INTO present
-    FROM (SELECT pgsimhash._id_of(collection) AS own_id) AS own
-    LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = own.own_id
-    LEFT JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id;
-    IF present.source IS NOT NULL THEN
-        RAISE EXCEPTION 'collection "%" is being built from "%" and is read-only',
-            collection, present.source
-            USING ERRCODE = 'PS002',
-            HINT = format(
-                'Finish that: pgsimhash collection rebuild %s --into %s.',
-                present.source, collection
-            );
-    END IF;
-    RETURN present.own_id;
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
-    'The id of a collection; an error if it is being built from another.';
 
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -664,24 +641,72 @@ $$;
 COMMENT ON FUNCTION pgsimhash._count_collection(integer) IS
     'The counts of a collection, estimated if it is large.';
 
--- Collections that are being built are copies, and do not count.
+-- Pages of a collection that this transaction rebuilds are in the new one too.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
     AS $$
+DECLARE
+    rebuilt constant integer := nullif(current_setting('simhashes.rebuilt', true), '');
 BEGIN
     RETURN (
         SELECT array_agg(c.collection_id ORDER BY c.collection_id)
         FROM pgsimhash.collections AS own
-        LEFT JOIN pgsimhash.rebuilds AS o ON o.collection_id = own.collection_id
         JOIN pgsimhash.collections AS c ON c.scheme = own.scheme
-        LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = c.collection_id
-        WHERE own.collection_id = own_id
-            AND (r.source_id IS NULL OR c.collection_id = own_id)
-            AND c.collection_id IS DISTINCT FROM o.source_id
+        WHERE own.collection_id = own_id AND c.collection_id IS DISTINCT FROM rebuilt
     );
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._siblings(integer) IS
     'All collections of the scheme of a collection, including itself: the scope global.';
+
+-- The advisory lock tells writers that wait for the row what they wait for.
+CREATE FUNCTION pgsimhash._begin_rebuild(collection text, old_name text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    own_id constant integer := pgsimhash._lock_collection(collection, true);
+BEGIN
+    PERFORM
+        pg_advisory_xact_lock_shared('pgsimhash.collections'::regclass::oid::integer, 4 * own_id),
+        set_config('simhashes.rebuilt', own_id::text, true);
+    PERFORM pgsimhash.rename_collection(collection, old_name);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._begin_rebuild(text, text) IS
+    'Refuses writers of a collection until the transaction ends, and gives it another name.';
+
+CREATE FUNCTION pgsimhash._copy_rows(own_id integer, into_id integer, tables text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    one text;
+BEGIN
+    FOREACH one IN ARRAY tables LOOP
+        EXECUTE format(
+            'INSERT INTO pgsimhash.%1$I (collection_id, %2$s) '
+            'SELECT $1, %2$s FROM pgsimhash.%1$I WHERE collection_id = $2',
+            one, (
+                SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
+                FROM pg_attribute AS a
+                WHERE a.attrelid = ('pgsimhash.' || quote_ident(one))::regclass
+                    AND a.attnum > 0
+                    AND NOT a.attisdropped
+                    AND a.attidentity <> 'a'
+                    AND a.attname <> 'collection_id'
+            )
+        ) USING into_id, own_id;
+    END LOOP;
+    PERFORM pgsimhash._policy_distance(into_id, max(p.distance))
+    FROM pgsimhash.policies AS p
+    WHERE p.collection_id = into_id;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._copy_rows(integer, integer, text[]) IS
+    'Copies the rows of tables from one collection to another; an error if its layout does not '
+    'support the distance of a policy.';

@@ -125,7 +125,7 @@ CREATE FUNCTION pgsimhash._lock_compared(
     AS $$
 BEGIN
     PERFORM pgsimhash._lock_collections(compared);
-    IF pgsimhash._writable_collection(collection) <> own_id THEN
+    IF pgsimhash._id_of(collection) <> own_id THEN
         RAISE EXCEPTION 'collection "%" was replaced during the call', collection
             USING ERRCODE = 'PS003', HINT = 'Try again.';
     END IF;

@@ -36,7 +36,7 @@ CREATE TABLE pgsimhash.${layout.table} (
 <%doc>The indexes of all permutations but the first, whose prefix and simhash are the primary key.</%doc>
 <%def name="indexes()">
 % for permutation in layout.permutations[1:]:
-CREATE INDEX${" CONCURRENTLY" if concurrently else ""} ${layout.table}_${permutation.column}_idx
+CREATE INDEX ${layout.table}_${permutation.column}_idx
     ON pgsimhash.${layout.table} (${permutation.column}, simhash) WITH (fillfactor = 97);
 
 % endfor
@@ -44,10 +44,9 @@ CREATE INDEX${" CONCURRENTLY" if concurrently else ""} ${layout.table}_${permuta
 
 <%doc>The row of the layout in the table layouts.</%doc>
 <%def name="row()">
-INSERT INTO pgsimhash.layouts (name, suffix, indexed, largest_distance, prefix_bits)
+INSERT INTO pgsimhash.layouts (name, suffix, largest_distance, prefix_bits)
 VALUES (
-    '${layout.name}', '${layout.suffix}', ${"true" if indexed else "false"},
-    ${layout.distances[-1]}, ${layout.permutations[0].width}
+    '${layout.name}', '${layout.suffix}', ${layout.distances[-1]}, ${layout.permutations[0].width}
 );
 </%def>
 

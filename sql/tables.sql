@@ -22,7 +22,6 @@ CREATE TABLE pgsimhash.layouts (
     -- The deployed layouts. Each has its own table simhashes<suffix> and its own functions.
     name text PRIMARY KEY,               -- The widths of its bit blocks, such as 22+21+21.
     suffix text NOT NULL,                -- The suffix of its table and functions; empty by default.
-    indexed boolean NOT NULL,            -- Whether all of its indexes are built.
     largest_distance smallint NOT NULL,  -- The largest distance of its lookups, in bits.
     prefix_bits smallint NOT NULL,       -- The width of its first prefix, in bits.
     CONSTRAINT layouts_suffix_key UNIQUE (suffix)
@@ -240,22 +239,6 @@ CREATE TABLE pgsimhash.clusters (
     CONSTRAINT clusters_pkey PRIMARY KEY (collection_id, page_id),
     CONSTRAINT clusters_collection_id_fkey
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
-);
-
--- The transaction that copies a batch updates the row, so an interrupted rebuild continues there.
--- While the row exists, only the rebuild writes to the collection.
-CREATE TABLE pgsimhash.rebuilds (
-    -- Collections that are built from others, with another layout, scheme or settings.
-    collection_id integer NOT NULL,                 -- The collection that is built.
-    source_id integer NOT NULL,                     -- The collection that it is built from.
-    asked jsonb NOT NULL,                           -- The request; only the same one continues.
-    last_page bigint NOT NULL DEFAULT 0,            -- The largest page_id that was copied.
-    started_at timestamptz NOT NULL DEFAULT now(),  -- When it began.
-    updated_at timestamptz NOT NULL DEFAULT now(),  -- When its last batch was copied.
-    CONSTRAINT rebuilds_pkey PRIMARY KEY (collection_id),
-    CONSTRAINT rebuilds_collection_id_fkey
-        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections,
-    CONSTRAINT rebuilds_source_id_fkey FOREIGN KEY (source_id) REFERENCES pgsimhash.collections
 );
 
 -- Caches find new pages by their ids. All other additions of simhashes insert a row here, so that

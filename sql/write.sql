@@ -133,41 +133,6 @@ $$;
 COMMENT ON FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean) IS
     'Adds simhashes to a collection, standalone or with pages, and returns how many were new.';
 
--- With the same ids. The caller has locked the target collection.
-CREATE FUNCTION pgsimhash._copy_pages(
-    source_id integer, own_id integer, page_ids bigint[], keep_markdown boolean
-) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-#variable_conflict use_column
-BEGIN
-    -- So the trigger does not add their simhashes again.
-    PERFORM set_config('simhashes.noted', 'yes', true);
-    INSERT INTO pgsimhash.pages (
-        collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
-        features, tokens, html_bytes, html_digest, text_digest, structure, signature_high,
-        signature_low, markdown, duplicate_of, distance
-    )
-    SELECT
-        own_id, p.page_id, p.url, p.simhash, p.fetched_at, p.run_id, p.title, p.canonical_url,
-        p.language, p.features, p.tokens, p.html_bytes, p.html_digest, p.text_digest, p.structure,
-        p.signature_high, p.signature_low, CASE WHEN keep_markdown THEN p.markdown END,
-        p.duplicate_of, p.distance
-    FROM pgsimhash.pages AS p
-    WHERE p.collection_id = _copy_pages.source_id AND p.page_id = ANY (page_ids)
-    ORDER BY p.page_id;
-    PERFORM pgsimhash._put_simhashes(own_id, ARRAY(
-        SELECT p.simhash
-        FROM pgsimhash.pages AS p
-        WHERE p.collection_id = own_id AND p.page_id = ANY (page_ids)
-    ), false);
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash._copy_pages(integer, integer, bigint[], boolean) IS
-    'Copies pages of one collection to another, with their simhashes.';
-
 -- No index has a column that changes, so only the first time writes to indexes.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], seen_at timestamptz[]

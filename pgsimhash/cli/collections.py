@@ -25,7 +25,6 @@ from pgsimhash.store import connect
 def collection_fields(collection: database.Collection) -> dict[str, object]:
     """Return the printed fields of a collection."""
     about = dataclasses.asdict(collection)
-    del about["source_id"]
     return {"collection": about.pop("name"), **about}
 
 
@@ -101,7 +100,7 @@ def create(
 def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
     """Change the settings of a collection.
 
-    Existing verdicts stay; `collection rebuild --reevaluate` repeats them. Prints the collection as
+    Existing verdicts stay; `collection rebuild` repeats them. Prints the collection as
     a JSON line.
     """
     if distance is None and keep_markdown is None:

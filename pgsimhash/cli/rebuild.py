@@ -20,14 +20,13 @@ from pgsimhash.store import connect
 
 @click.command()
 @click.argument("name")
-@click.option("--into", metavar="NAME", help="The second collection; by default NAME-2.")
+@click.option("--into", metavar="NAME", help="The old collection's new name; by default NAME-2.")
 @layout_option
 @click.option(
     "--scheme",
     type=click.Choice(SHIPPED_NAMES),
     help="The new scheme; it fingerprints the stored Markdown.",
 )
-@click.option("--reevaluate", is_flag=True, help="Re-evaluate all pages with the current settings.")
 @click.option(
     "--keep-markdown/--no-keep-markdown",
     default=None,
@@ -44,18 +43,17 @@ def rebuild(
     into: str | None,
     layout: str | None,
     scheme: str | None,
-    reevaluate: bool,
     keep_markdown: bool | None,
     replace: bool,
     verdicts: bool,
     dsn: str | None,
     **options: Unpack[MatchOptions],
 ) -> None:
-    """Rebuild a collection with another layout, scheme or settings, while it is used.
+    """Rebuild a collection with another layout, scheme or settings.
 
-    It builds a second collection, and swaps the names of both at the end. Lookups stay exact and
-    writers continue. With another scheme, --reevaluate or settings such as --distance, every
-    version gets a new verdict. After Ctrl-C the same command continues.
+    All versions arrive again in a new collection, which gets the name: each gets a new verdict.
+    Lookups go on, and writers are refused meanwhile. It is one transaction, so Ctrl-C leaves
+    everything unchanged.
 
     Prints a JSON line for each verdict with --verdicts, and a last one for the new collection. Exit
     code 1: some versions were omitted, such as those without stored Markdown.
@@ -77,7 +75,6 @@ def rebuild(
             into,
             layout=layout,
             scheme=scheme,
-            reevaluate=reevaluate,
             keep_markdown=keep_markdown,
             replace=replace,
             verdicts=told,

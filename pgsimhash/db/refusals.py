@@ -30,7 +30,7 @@ class MovedCollectionError(StoreError):
 
 RAISED: Final[dict[str, tuple[type[PgsimhashError], str]]] = {
     "PS001": (CollectionError, "unknown"),
-    "PS002": (CollectionError, "being_built"),
+    "PS002": (CollectionError, "being_rebuilt"),
     "PS003": (MovedCollectionError, "moved"),
     "PS004": (CollectionError, "cannot_rename"),
     "PS010": (ArgumentError, "invalid_argument"),

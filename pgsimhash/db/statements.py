@@ -86,9 +86,6 @@ def layout_statements(
     part: LayoutPart,
     layout: Layout,
     schema: str = SCHEMA,
-    *,
-    indexed: bool = True,
-    concurrently: bool = False,
 ) -> list[str]:
     """Return the statements of a part of ``sql/layout.sql``, rendered for ``layout``.
 
@@ -96,18 +93,9 @@ def layout_statements(
         part: the part.
         layout: the layout.
         schema: the schema of the objects.
-        indexed: whether the layout counts as indexed from the beginning.
-        concurrently: whether indexes are built concurrently, each outside a transaction.
     """
     rendered: str = (
-        _layout_template()
-        .get_def(part)
-        .render(
-            layout=layout,
-            indexed=indexed,
-            concurrently=concurrently,
-            collection_shift=COLLECTION_SHIFT,
-        )
+        _layout_template().get_def(part).render(layout=layout, collection_shift=COLLECTION_SHIFT)
     )
     return [
         statement

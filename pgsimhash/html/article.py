@@ -67,7 +67,8 @@ class Article:
         canonical_url: the absolute URL of its ``rel=canonical``.
         language: the value of its ``lang``.
         structure: the simhash of its structure; None if the reader does not compute it.
-        words: all words of the page with weights, if the reader computes weights.
+        words: all words of the page with weights, if the reader computes weights, or a function
+            that returns them.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Article:
         canonical_url: str | None = None,
         language: str | None = None,
         structure: int | None = None,
-        words: WeightedWords | None = None,
+        words: WeightedWords | Callable[[], WeightedWords] | None = None,
     ) -> None:
         self._markdown = markdown
         self._text = text
@@ -86,7 +87,7 @@ class Article:
         self.canonical_url = canonical_url
         self.language = language
         self.structure = structure
-        self.words = words
+        self._words = words
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Article) and self._content() == other._content()
@@ -117,3 +118,10 @@ class Article:
         if not isinstance(self._text, str):
             self._text = self._text()
         return self._text
+
+    @property
+    def words(self) -> WeightedWords | None:
+        """All words of the page with the weights of their blocks, if the reader computes them."""
+        if callable(self._words):
+            self._words = self._words()
+        return self._words

@@ -89,7 +89,6 @@ _TABLES: Final = (
     "sources",
     "marks",
     "policies",
-    "rebuilds",
     "collections",
 )
 """The tables with rows of a collection, besides its simhashes, in the order of deletion."""
@@ -99,7 +98,7 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     """Delete a collection and all its rows; return the number of versions of pages.
 
     It is one transaction: until it ends, readers see everything. Writers wait, and then fail
-    because the collection is gone. A collection that is being built from it remains on its own.
+    because the collection is gone.
 
     The schema is that of a store over the connection, else PGSIMHASH_SCHEMA, else ``pgsimhash``.
 
@@ -119,7 +118,6 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
                 "renamed", f"collection {name!r} was renamed during the call; try again"
             )
         scope = {"collection_id": doomed.collection_id}
-        connection.execute(query("free_collections", connection), scope)
         borders = {
             "first": doomed.collection_id << COLLECTION_SHIFT,
             "beyond": doomed.collection_id + 1 << COLLECTION_SHIFT,

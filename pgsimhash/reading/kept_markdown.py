@@ -1,15 +1,17 @@
 """Apply another scheme to kept Markdown, without the page.
 
 A scheme has a reader, a tokenizer and a weighting. The tokenizer and the weighting need only the
-article, which Markdown gives back (:func:`pgsimhash.html.plain.plain_text` says how exactly). The
-reader needs the page. So both schemes need the same reader.
+article, which Markdown gives back (:func:`pgsimhash.html.plain.plain_text` says how exactly),
+except for the weights of its text blocks. The reader needs the page. So both schemes need the same
+reader, and the new one a weighting that does not use blocks.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import Article
@@ -38,20 +40,30 @@ def kept_article(
 
 @dataclass(frozen=True, slots=True)
 class Rereading:
-    """Compute records of a scheme from records with Markdown; see :func:`rereading`.
+    """Compute records of a scheme from records with Markdown that ``source`` kept.
 
-    Attributes:
-        scheme: the new scheme.
-        verbatim: whether the text is the Markdown itself, with its markup.
+    Raises:
+        ArgumentError: the readers of the two schemes differ, ``scheme`` weighs blocks, or
+            ``source`` is not registered.
     """
 
     scheme: Scheme
-    verbatim: bool
+    source: str
+
+    def __post_init__(self) -> None:
+        """Check the schemes."""
+        if self.scheme.extract != get_scheme(self.source).extract:
+            self._refuse("it reads pages differently")
+        if isinstance(self.scheme.weigh, BlockWeights) and not self._is_verbatim:
+            self._refuse_blocks()
 
     def reread(self, record: PageRecord) -> PageRecord | PageFailure:
-        """Return the record of the new scheme, or a failure; never raise.
+        """Return the record of the new scheme, or a failure.
 
         The reason of a failure is ``no_markdown``, or the same as for reading a page.
+
+        Raises:
+            ArgumentError: the scheme weighs blocks.
         """
         if record.markdown is None:
             return PageFailure(
@@ -59,11 +71,16 @@ class Rereading:
                 "no_markdown",
                 "no Markdown was kept of this version; ingest the page into the new collection",
             )
+        scheme = self.scheme
+        if not self._is_verbatim:
+            scheme = dataclasses.replace(scheme, weigh=self._weigh)
         try:
-            vote = self.scheme.vote(self._article(record, record.markdown))
+            vote = scheme.vote(self._article(record, record.markdown))
         except PageError as error:
             return PageFailure(record.url, error.reason, str(error))
         except Exception as error:  # one page must never end the others
+            if isinstance(error, ArgumentError) and error.reason == "other_reader":
+                raise
             return PageFailure(record.url, "unexpected", f"{type(error).__name__}: {error}")
         return dataclasses.replace(
             record,
@@ -74,45 +91,43 @@ class Rereading:
             text_digest=None,  # needs the page
         )
 
+    @property
+    def _is_verbatim(self) -> bool:
+        return self.scheme.extract in _VERBATIM
+
     def _article(self, record: PageRecord, markdown: str) -> Article:
-        text = markdown if self.verbatim else plain_text(markdown)
+        text = markdown if self._is_verbatim else plain_text(markdown)
         return Article(
             markdown, text, record.title, record.canonical_url, record.language, record.structure
         )
 
+    def _weigh(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
+        """Weigh an article whose blocks have no weights, rather than equal ones."""
+        kept = Article(
+            article.markdown,
+            article.text,
+            article.title,
+            article.canonical_url,
+            article.language,
+            article.structure,
+            words=self._refuse_blocks,
+        )
+        return self.scheme.weigh(tokens, kept)
 
-def rereading(source: str, scheme: Scheme) -> Rereading:
-    """Return the function of ``scheme`` on Markdown that a collection of ``source`` keeps.
+    def _refuse_blocks(self) -> NoReturn:
+        self._refuse("it weighs text blocks, and Markdown does not have their weights")
 
-    Args:
-        source: the name of the scheme that read the pages.
-        scheme: the new scheme.
-
-    Raises:
-        ArgumentError: the readers of the two schemes differ, ``scheme`` weighs blocks, or
-            ``source`` is not registered.
-    """
-    reason = _refusal(source, scheme)
-    if reason is not None:
+    def _refuse(self, reason: str) -> NoReturn:
         usable = [
-            name
-            for name in SHIPPED_NAMES
-            if name != source and _refusal(source, get_scheme(name)) is None
+            scheme.name
+            for scheme in map(get_scheme, SHIPPED_NAMES)
+            if scheme.name != self.source
+            and scheme.extract == get_scheme(self.source).extract
+            and (scheme.extract in _VERBATIM or not isinstance(scheme.weigh, BlockWeights))
         ]
         choice = f"use {' or '.join(usable)}, or " if usable else ""
         raise ArgumentError(
             "other_reader",
-            f"scheme {scheme.name!r} cannot use the Markdown of {source!r}: {reason}; {choice}"
-            "ingest the pages into another collection",
+            f"scheme {self.scheme.name!r} cannot use the Markdown of {self.source!r}: {reason}; "
+            f"{choice}ingest the pages into another collection",
         )
-    return Rereading(scheme, get_scheme(source).extract in _VERBATIM)
-
-
-def _refusal(source: str, scheme: Scheme) -> str | None:
-    """Return why Markdown of ``source`` is not enough for ``scheme``, None if it is."""
-    reader = get_scheme(source).extract
-    if scheme.extract != reader:
-        return "it reads pages differently"
-    if isinstance(scheme.weigh, BlockWeights) and reader not in _VERBATIM:
-        return "it weighs text blocks, and Markdown does not have their weights"
-    return None

@@ -33,7 +33,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from pgsimhash.db.schema_names import SCHEMA, in_schema
 from pgsimhash.db.statements import prefix_expression, schema_comments
@@ -48,7 +48,6 @@ layouts = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("suffix", Text, nullable=False),
-    Column("indexed", Boolean, nullable=False),
     Column("largest_distance", SmallInteger, nullable=False),
     Column("prefix_bits", SmallInteger, nullable=False),
     UniqueConstraint("suffix", name="layouts_suffix_key"),
@@ -247,18 +246,6 @@ policies = Table(
     Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     PrimaryKeyConstraint("collection_id", "policy_id", name="policies_pkey"),
     UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
-)
-
-rebuilds = Table(
-    "rebuilds",
-    metadata,
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("source_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("asked", JSONB, nullable=False),
-    Column("last_page", BigInteger, nullable=False, server_default=text("0")),
-    Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    PrimaryKeyConstraint("collection_id", name="rebuilds_pkey"),
 )
 
 

@@ -22,7 +22,7 @@ from pgsimhash.errors import (
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.pages.urls import normalized_url
 from pgsimhash.search.layout import get_layout
-from pgsimhash.store.layouts import default_layout, deploy_layout, deploy_table
+from pgsimhash.store.layouts import default_layout, deploy_layout
 
 if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A row of ``pgsimhash.collections``.
-
-    ``source_id`` is the id of the collection that a rebuild copies into this one, if any.
-    """
+    """A row of ``pgsimhash.collections``."""
 
     collection_id: int
     name: str
@@ -42,7 +39,6 @@ class Collection:
     default_distance: int
     keep_markdown: bool
     normalize_urls: bool
-    source_id: int | None = None
 
     def page_url(self, url: str) -> str:
         """Return ``url`` in the collection's spelling; an invalid URL is returned unchanged."""
@@ -99,7 +95,6 @@ def create_collection(
     distance: int | None = None,
     keep_markdown: bool | None = None,
     normalize_urls: bool | None = None,
-    indexed: bool = True,
 ) -> Collection:
     """Return the collection ``name``; create it if it is missing.
 
@@ -112,12 +107,10 @@ def create_collection(
             smaller.
         keep_markdown: whether to store the main content of each page; by default not.
         normalize_urls: whether to normalize URLs; by default not.
-        indexed: whether to create the indexes of a newly deployed layout now.
 
     Raises:
         ArgumentError: the layout does not exist or does not support ``distance``.
-        CollectionError: the name is empty; the collection exists with other settings; or the layout
-            has no indexes yet because another collection is being built in it.
+        CollectionError: the name is empty; or the collection exists with other settings.
     """
     if not name:
         raise CollectionError("no_name", "the name of a collection is empty; give one")
@@ -131,7 +124,6 @@ def create_collection(
             distance,
             bool(keep_markdown),
             bool(normalize_urls),
-            indexed=indexed,
         )
     _check(collection, scheme, layout)
     _check_settings(collection, distance, keep_markdown, normalize_urls)
@@ -146,8 +138,6 @@ def _insert_collection(
     distance: int | None,
     keep_markdown: bool,
     normalize_urls: bool,
-    *,
-    indexed: bool,
 ) -> Collection:
     recipe = scheme or schemes.DEFAULT_SCHEME
     chosen = default_layout(connection) if layout is None else get_layout(layout)
@@ -155,7 +145,7 @@ def _insert_collection(
     expected = (
         min(recipe.distance, largest) if distance is None else check_distance(distance, largest)
     )
-    (deploy_layout if indexed else deploy_table)(connection, chosen)
+    deploy_layout(connection, chosen)
     values = {
         "name": name,
         "scheme": recipe.name,
@@ -278,21 +268,14 @@ def check_there(connection: psycopg.Connection[Any], collection: Collection) -> 
 
 
 def check_writable(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Check, under the lock, that a collection has the same name and is not being built.
+    """Check, under the lock, that a collection has the same name.
 
     Raises:
         MovedCollectionError: the name belongs to another collection now.
-        CollectionError: it is being built from another one, or was deleted.
+        CollectionError: it was deleted.
     """
-    present = follow(connection, collection)
-    if present.collection_id != collection.collection_id:
+    if follow(connection, collection).collection_id != collection.collection_id:
         raise _moved(collection)
-    if present.source_id is not None:
-        raise CollectionError(
-            "being_built",
-            f"collection {present.name!r} is being built from another one and is read-only "
-            "until that is finished: pgsimhash collection rebuild",
-        )
 
 
 def _moved(collection: Collection) -> MovedCollectionError:

@@ -4,84 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg import sql
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.db.pinned import execute_alone
 from pgsimhash.db.schema_names import schema_of
 from pgsimhash.db.statements import LayoutPart, layout_statements, query
-from pgsimhash.errors import CollectionError
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.search.permutation import Permutation
 
 
-def is_deployed(connection: psycopg.Connection[Any], layout: Layout) -> bool | None:
-    """Return None without the layout's table, else whether all its indexes exist."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        return cursor.execute(
-            query("layout_deployed", connection), {"layout": layout.name}
-        ).fetchone()
-
-
 def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Create the missing objects of ``layout`` in one transaction.
-
-    Raises:
-        CollectionError: it has no indexes yet because a collection is still being built in it.
-    """
-    indexed = is_deployed(connection, layout)
-    if indexed is None:
-        with connection.transaction(), _as_owner(connection):
-            _create(connection, layout, indexed=True)
-            _execute(connection, "indexes", layout)
-    elif not indexed:
-        with connection.transaction():
-            _check_unclaimed(connection, layout)
-            build_indexes(connection, layout, concurrently=False)
-
-
-def deploy_table(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Create the objects of ``layout`` without its indexes, which are built afterwards."""
-    if is_deployed(connection, layout) is None:
-        with connection.transaction(), _as_owner(connection):
-            _create(connection, layout, indexed=False)
-
-
-def build_indexes(
-    connection: psycopg.Connection[Any], layout: Layout, *, concurrently: bool = True
-) -> None:
-    """Build the missing indexes, and again those that an interrupted run left invalid.
-
-    Args:
-        connection: the connection; in autocommit mode if concurrently.
-        layout: the layout of the table.
-        concurrently: whether other sessions may write to the table meanwhile.
-    """
-    if is_deployed(connection, layout):
+    """Create the objects of ``layout`` in one transaction, unless they exist."""
+    row = connection.execute(query("layout_deployed", connection), {"layout": layout.name})
+    if row.fetchone() is not None:
         return
-    schema = schema_of(connection)
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        table = {"table": f"{schema}.{layout.table}"}
-        valid: dict[str, bool] = dict(
-            cursor.execute(query("indexes", connection), table).fetchall()
-        )
-    execute = partial(execute_alone, connection) if concurrently else connection.execute
-    for permutation, statement in zip(
-        layout.permutations[1:],
-        layout_statements("indexes", layout, schema, concurrently=concurrently),
-        strict=True,
-    ):
-        name = _index_name(layout, permutation)
-        if valid.get(name) is False:
-            drop = sql.SQL("DROP INDEX CONCURRENTLY {}" if concurrently else "DROP INDEX {}")
-            execute(drop.format(sql.Identifier(schema, name)))
-        if not valid.get(name):
-            execute(statement)
-    connection.execute(query("layout_indexed", connection), {"layout": layout.name})
+    with connection.transaction(), _as_owner(connection):
+        for part in ("table", "functions", "lookup", "row", "indexes"):
+            _execute(connection, part, layout)
 
 
 def empty_table(connection: psycopg.Connection[Any], layout: Layout) -> bool:
@@ -129,39 +71,12 @@ def default_layout(connection: psycopg.Connection[Any]) -> Layout:
 
 
 def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Deploy ``layout`` and make it the default of new collections.
-
-    Raises:
-        CollectionError: it has no indexes yet because a collection is still being built in it.
-    """
+    """Deploy ``layout`` and make it the default of new collections."""
     deploy_layout(connection, layout)
     statement = sql.SQL("ALTER TABLE {} ALTER COLUMN layout SET DEFAULT {}")
     connection.execute(
         statement.format(sql.Identifier(schema_of(connection), "collections"), layout.name)
     )
-
-
-def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Block new collections in a layout until the transaction ends; raise if one is being built."""
-    scope = {"layout": layout.name}
-    connection.execute(query("lock_layout", connection), scope)
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        row = cursor.execute(query("collections_made", connection), scope).fetchone()
-    if row is not None:
-        name, source = row
-        raise CollectionError(
-            "being_built",
-            f"layout {layout.name!r} has no indexes yet because collection {name!r} is still "
-            f"being built in it; finish that: pgsimhash collection rebuild {source} --into {name} "
-            f"--layout '{layout.name}', or delete it: pgsimhash collection delete {name}",
-        )
-
-
-def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: bool) -> None:
-    _execute(connection, "table", layout)
-    _execute(connection, "functions", layout)
-    _execute(connection, "lookup", layout)
-    _execute(connection, "row", layout, indexed=indexed)
 
 
 @contextmanager
@@ -174,8 +89,6 @@ def _as_owner(connection: psycopg.Connection[Any]) -> Iterator[None]:
             cursor.execute(query("act_as", connection), {"role": before[0]})
 
 
-def _execute(
-    connection: psycopg.Connection[Any], part: LayoutPart, layout: Layout, *, indexed: bool = True
-) -> None:
-    for statement in layout_statements(part, layout, schema_of(connection), indexed=indexed):
+def _execute(connection: psycopg.Connection[Any], part: LayoutPart, layout: Layout) -> None:
+    for statement in layout_statements(part, layout, schema_of(connection)):
         connection.execute(statement)

@@ -17,7 +17,7 @@ from pgsimhash.db.schema_names import schema_of
 from pgsimhash.db.statements import query
 from pgsimhash.search.layout import get_layout
 from pgsimhash.store.collection import Collection, check_writable
-from pgsimhash.store.layouts import empty_table, fill_indexes, is_deployed
+from pgsimhash.store.layouts import empty_table, fill_indexes
 
 if TYPE_CHECKING:
     from pgsimhash.store.session import Session
@@ -85,8 +85,6 @@ def _may_fill(connection: psycopg.Connection[Any], collection: Collection) -> bo
     """Lock the layout's table if it is empty and unused; return whether it is locked."""
     layout = get_layout(collection.layout)
     check_writable(connection, collection)
-    if not is_deployed(connection, layout):
-        return False
     try:
         with connection.transaction():
             return empty_table(connection, layout)

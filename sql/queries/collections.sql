@@ -1,8 +1,8 @@
 -- collection --
 SELECT
     c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
-    c.normalize_urls, r.source_id
-FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
+    c.normalize_urls
+FROM pgsimhash.collections AS c
 WHERE c.name = %(name)s
 
 -- collection_to_write --
@@ -54,8 +54,8 @@ SELECT name FROM pgsimhash.collections ORDER BY name
 -- siblings --
 SELECT
     c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
-    c.normalize_urls, r.source_id
-FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
+    c.normalize_urls
+FROM pgsimhash.collections AS c
 WHERE c.collection_id = ANY (pgsimhash._siblings(%(collection_id)s::integer))
 ORDER BY c.collection_id
 
@@ -104,10 +104,6 @@ DELETE FROM {table} WHERE prefix_1 >= %(first)s AND prefix_1 < %(beyond)s
 
 -- delete_rows --
 DELETE FROM {table} WHERE collection_id = %(collection_id)s
-
--- free_collections --
--- A collection that was being built from another remains on its own.
-DELETE FROM pgsimhash.rebuilds WHERE source_id = %(collection_id)s
 
 -- set_collection --
 UPDATE pgsimhash.collections

@@ -20,26 +20,4 @@ WHERE n.nspname = 'pgsimhash'
 SELECT pg_catalog.set_config('role', %(role)s::text, true)
 
 -- layout_deployed --
-SELECT indexed FROM pgsimhash.layouts WHERE name = %(layout)s
-
--- layout_indexed --
-UPDATE pgsimhash.layouts SET indexed = true WHERE name = %(layout)s
-
--- indexes --
--- The indexes, including invalid ones of an interrupted CREATE INDEX CONCURRENTLY.
-SELECT c.relname, i.indisvalid
-FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid
-WHERE i.indrelid = pg_catalog.to_regclass(%(table)s::text)::oid
-
--- lock_layout --
--- A new collection of the layout refers to this row, and so waits.
-SELECT FROM pgsimhash.layouts WHERE name = %(layout)s FOR UPDATE
-
--- collections_made --
--- The collections of a layout that are being built, and their sources.
-SELECT c.name, s.name
-FROM pgsimhash.rebuilds AS r
-JOIN pgsimhash.collections AS c USING (collection_id)
-JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id
-WHERE c.layout = %(layout)s
-ORDER BY c.name
+SELECT FROM pgsimhash.layouts WHERE name = %(layout)s

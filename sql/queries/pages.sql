@@ -64,22 +64,6 @@ WHERE collection_id = %(collection_id)s AND url = %(url)s
 ORDER BY page_id DESC
 LIMIT 1
 
--- stored_pages --
--- Versions of a collection's pages, in order of arrival.
-SELECT
-    p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
-    p.html_bytes, p.structure, p.signature_high, p.signature_low,
-    CASE WHEN %(markdown)s THEN p.markdown END AS markdown,
-    p.tokens, p.html_digest, p.text_digest, p.run_id
-FROM pgsimhash.pages AS p
-WHERE p.collection_id = %(collection_id)s AND p.page_id = ANY (%(page_ids)s)
-ORDER BY p.page_id
-
--- count_pages_after --
-SELECT pg_catalog.count(*)
-FROM pgsimhash.pages
-WHERE collection_id = %(collection_id)s AND page_id > %(after_page)s
-
 -- simhash_slice --
 SELECT pgsimhash._simhash_slice(name, %(number)s::integer, %(slices)s::integer)
 FROM pgsimhash.collections

@@ -175,7 +175,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["collection", "rebuild", EVIL, "--layout", EVIL],
         ["collection", "rebuild", f"{EVIL}2"],
         ["collection", "rebuild", EVIL, "--into", f"{EVIL}3", "--scheme", SCHEME, "--verdicts"],
-        ["collection", "rebuild", EVIL, "--into", f"{EVIL}4", "--reevaluate", "--verdicts"],
+        ["collection", "rebuild", EVIL, "--into", f"{EVIL}4", "--verdicts"],
         ["collection", "rebuild", EVIL, "--into", f"{EVIL}3"],
     ],
     "collection set": [

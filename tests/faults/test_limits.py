@@ -176,7 +176,7 @@ def wait_for_a_row(where: str) -> None:
         ["check", "--repair", "--collection", "default"],
         ["expire", "--older-than", "1s"],
         ["analyse", "clusters"],
-        ["collection", "rebuild", "default", "--reevaluate", "--replace"],
+        ["collection", "rebuild", "default", "--replace"],
         ["collection", "delete", "default", "--yes"],
         ["migrate"],
     ],

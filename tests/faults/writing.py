@@ -36,7 +36,7 @@ def violations(connection: psycopg.Connection) -> list[str]:
     """Return the violations in all collections, and the invalid indexes."""
     found = "SELECT v.* FROM pgsimhash.collections AS c, pgsimhash.check_collection(c.name) AS v"
     tables = connection.execute(
-        "SELECT array_agg('pgsimhash.simhashes' || suffix) FROM pgsimhash.layouts WHERE indexed"
+        "SELECT array_agg('pgsimhash.simhashes' || suffix) FROM pgsimhash.layouts"
     ).fetchone()
     invalid = (
         "SELECT indexrelid::regclass FROM pg_index "

@@ -55,7 +55,7 @@ def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
     assert all(verdict.detail for verdict in verdicts[1:7])
     assert fetched_at(store, "https://a.example/7") == MOMENT
     assert store.decide("https://a.example/x", page(paragraph(7))).duplicate_of is not None
-    maintenance.rebuild(store, reevaluate=True, replace=True)
+    maintenance.rebuild(store, replace=True)
     (version,) = analysis.versions(store, "https://a.example/0")
     assert version.fetched_at == MOMENT
 

@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsimhash import CollectionError, Store, Verdict, analysis, connect, maintenance
+from pgsimhash import Store, Verdict, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError
-from pgsimhash.maintenance import rebuild_pages
+from pgsimhash.maintenance import rebuilding
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.records import PageRecord
@@ -102,7 +102,7 @@ def put_marks(dsn: str, collection: str) -> None:
 def reevaluated(store: Store, *, save: bool = False, **options: Any) -> list[Verdict]:
     """The verdicts of a rebuild, which replace the stored ones or are only returned."""
     told: list[Verdict] = []
-    options = {"reevaluate": True, "verdicts": told.append, **options}
+    options = {"verdicts": told.append, **options}
     if save:
         maintenance.rebuild(store, "again", replace=True, **options)
     else:
@@ -127,14 +127,14 @@ def options(settings: MatchSettings) -> dict[str, Any]:
     [
         (settings, batch)
         for settings in EVERY_TERMS
-        for batch in ([1] if settings.window_size else [1, 7, 150])
+        for batch in ([1] if settings.window_size else [7])
     ],
     ids=str,
 )
 def test_with_the_same_settings_it_gives_the_same_verdicts(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings, batch: int
 ) -> None:
-    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 1 if settings.window_size else 11)
+    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 1 if settings.window_size else 11)
     put_marks(dsn, "default")
     ingested = ingest(dsn, "default", crawl(1), settings, batch)
     assert {verdict.verdict for verdict in ingested} >= {"new", "duplicate"}
@@ -150,7 +150,7 @@ def test_with_the_same_settings_it_gives_the_same_verdicts(
 def test_with_other_settings_it_gives_the_verdicts_of_ingestion(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings
 ) -> None:
-    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 11)
+    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 11)
     records = crawl(2)
     connect(dsn, collection="afresh").close()
     for collection in ("default", "afresh"):
@@ -239,76 +239,6 @@ def test_later_marks_and_versions_that_became_neighbours(dsn: str, store: Store)
     assert (found.duplicate_of, found.distance) == (None, None)
 
 
-class InterruptionError(Exception):
-    """Simulates Ctrl-C."""
-
-
-@pytest.mark.parametrize("stop", [1, 10, 11, 25])
-def test_an_interruption_anywhere_continues_there(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, stop: int
-) -> None:
-    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 10)
-    ingest(dsn, "default", crawl(6), MatchSettings(8), 20)
-    whole = reevaluated(store, distance=3)
-    before: list[Verdict] = []
-
-    def interrupt(verdict: Verdict) -> None:
-        before.append(verdict)
-        if len(before) == stop:
-            raise InterruptionError
-
-    with pytest.raises(InterruptionError):
-        maintenance.rebuild(store, "again", reevaluate=True, distance=3, verdicts=interrupt)
-    # Verdicts that were stored but not reported are not reported again.
-    rest = reevaluated(store, distance=3, save=True)
-    assert before == whole[:stop]
-    assert rest == whole[-(-stop // 10) * 10 :]
-
-
-@pytest.mark.parametrize("step", [1, 3])
-def test_no_verdict_points_to_a_deleted_page(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
-    """A page deleted before it is copied is skipped; one deleted later is deleted here too."""
-    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 1)
-    list(store.add_many([(A, 0), (B, 1), (C, 3)]))
-
-    def delete(now: str, done: int, total: int) -> None:
-        if now == "pages" and done == step:
-            with connect(dsn) as other:
-                other.delete(B)
-
-    told: list[str] = []
-    maintenance.rebuild(
-        store, reevaluate=True, progress=delete, verdicts=lambda verdict: told.append(verdict.url)
-    )
-    assert told == ([A, C] if step == 1 else [A, B, C])
-    rows = [(row[0], row[14], row[15]) for row in content(dsn, "default")]
-    assert rows == [(A, None, None), (C, A, 2)]
-    assert content(dsn, "default-2")[0][0] == A
-
-
-def test_pages_that_arrive_meanwhile_are_evaluated_too(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 2)
-    list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
-
-    def write(step: str, done: int, total: int) -> None:
-        if step == "index" and done:
-            with connect(dsn) as other:
-                other.add(D, FAR)
-
-    told: list[Verdict] = []
-    maintenance.rebuild(store, reevaluate=True, progress=write, verdicts=told.append)
-    assert [(verdict.url, verdict.duplicate_of) for verdict in told] == [
-        (A, None),
-        (B, A),
-        (C, None),
-        (D, C),
-    ]
-
-
 def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
     ingest(dsn, "default", crawl(7), MatchSettings(8), 20)
     before = analysis.report(store)
@@ -331,16 +261,3 @@ def test_invalid_settings_are_refused_before_any_work(store: Store) -> None:
     with pytest.raises(ArgumentError, check=because("unknown_scope")):
         reevaluated(store, scope="planet")
     assert [one.collection for one in store.status()] == ["default"]
-
-
-def test_a_rebuild_continues_only_with_the_same_settings(store: Store) -> None:
-    def stop(*_: object) -> None:
-        raise InterruptionError
-
-    list(store.add_many([(A, 0), (B, 1)]))
-    with pytest.raises(InterruptionError):
-        maintenance.rebuild(store, "other", verify=False, distance=0, progress=stop)
-    for asked in ({}, {"verify": False}, {"distance": 0, "verify": True}):
-        with pytest.raises(CollectionError, match="began with another"):
-            maintenance.rebuild(store, "other", **asked)
-    assert maintenance.rebuild(store, "other", distance=0, verify=False).default_distance == 0

@@ -244,19 +244,9 @@ def change(store: Store) -> None:
     maintenance.rebuild(store, distance=3, scope="global", replace=True)
 
 
-def stop(step: str, done: int, total: int) -> None:
-    if step == "simhashes":
-        raise InterruptedError
-
-
 def move(store: Store, layout: str, connection: psycopg.Connection) -> None:
     connection = pinned(connection)
     store.add_simhashes(np.array([77], dtype=np.uint64))
-    with pytest.raises(InterruptedError):
-        maintenance.rebuild(store, layout=layout, progress=stop)
-    store.add_simhashes(np.array([78], dtype=np.uint64))
-    with pytest.raises(pgsimhash.CollectionError, match="being built in it"):
-        set_default_layout(connection, LAYOUTS[layout])
     for step in (layout, "22+21+21"):
         maintenance.rebuild(store, layout=step, replace=True)
     set_default_layout(connection, LAYOUTS[layout])
