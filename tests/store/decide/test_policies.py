@@ -408,8 +408,6 @@ class TestRefusals:
 
     def test_a_rebuild_with_a_layout_that_does_not_support_a_policy(self, store: Store) -> None:
         maintenance.set_policy(store, "a.example", PolicySettings(distance=9))
-        with pytest.raises(
-            ArgumentError, match=r"policy has distance 9, and layout .32.32."
-        ):
+        with pytest.raises(ArgumentError, match=r"policy has distance 9, and layout .32.32."):
             maintenance.rebuild(store, layout="32+32", distance=3)
         assert store.layout == "22+21+21"
