@@ -10,6 +10,7 @@ there, else in the embedded PostgreSQL. A second run fetches only pages that wer
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -27,12 +28,12 @@ def fetch(url: str) -> bytes:
 
 
 async def due(store: AsyncStore, urls: list[str]) -> AsyncIterator[tuple[str, bytes]]:
-    """Yield the pages that are unknown or due again, as they arrive."""
+    """Yield the pages that are unknown, or were last seen a week ago, as they arrive."""
     slots = asyncio.Semaphore(AT_A_TIME)
 
     async def fetched(url: str) -> tuple[str, bytes] | None:
         async with slots:
-            if await store.should_fetch(url):
+            if await store.should_fetch(url, older_than=timedelta(days=7)):
                 return url, await asyncio.to_thread(fetch, url)
         return None
 

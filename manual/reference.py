@@ -36,7 +36,6 @@ PYTHON: Final = {
         "pgsimhash.analysis",
         "pgsimhash.html_reports",
         "pgsimhash.pages.policies",
-        "pgsimhash.pages.recrawl",
     ],
     "simhashes": [
         "pgsimhash.schemes",

@@ -5,7 +5,8 @@ CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, window_size integer DEFAULT NULL, max_age interval DEFAULT NULL,
     canonical_link boolean DEFAULT NULL, max_copies integer DEFAULT NULL,
-    min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL
+    min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL,
+    refetch_after interval DEFAULT NULL
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -17,13 +18,14 @@ BEGIN
     PERFORM pgsimhash._hold_collection(set_policy.collection);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
-        max_copies, min_tokens, expire_after
+        max_copies, min_tokens, expire_after, refetch_after
     )
     SELECT
         c.collection_id, parts.host, parts.path,
         pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
         set_policy.scope, set_policy.window_size, set_policy.max_age, set_policy.canonical_link,
-        set_policy.max_copies, set_policy.min_tokens, set_policy.expire_after
+        set_policy.max_copies, set_policy.min_tokens, set_policy.expire_after,
+        set_policy.refetch_after
     FROM pgsimhash.collections AS c
     CROSS JOIN pgsimhash._pattern_parts(set_policy.pattern) AS parts
     WHERE c.name = set_policy.collection
@@ -37,6 +39,7 @@ BEGIN
         max_copies = coalesce(excluded.max_copies, p.max_copies),
         min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
         expire_after = coalesce(excluded.expire_after, p.expire_after),
+        refetch_after = coalesce(excluded.refetch_after, p.refetch_after),
         set_at = excluded.set_at
     RETURNING p.* INTO made;
     RETURN made;
@@ -44,7 +47,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.set_policy(
-    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval
+    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval,
+    interval
 ) IS 'Sets the policy of the pages that match a pattern; omitted settings keep their values.';
 
 CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
@@ -66,7 +70,8 @@ COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
 
 CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     distance smallint, verify boolean, scope text, window_size integer, max_age interval,
-    canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval
+    canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval,
+    refetch_after interval
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -76,7 +81,7 @@ BEGIN
     RETURN QUERY
     SELECT
         s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link, s.max_copies,
-        s.min_tokens, s.expire_after
+        s.min_tokens, s.expire_after, s.refetch_after
     FROM (SELECT pgsimhash._id_of(policy_for.collection)) AS asked (own_id)
     LEFT JOIN LATERAL
         pgsimhash._settings_for(asked.own_id, ARRAY[policy_for.url]) AS s ON true;
@@ -85,6 +90,38 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
     'The settings that policies define for a URL; NULL if the collection''s own apply.';
+
+CREATE FUNCTION pgsimhash.should_fetch(
+    url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    own_id constant integer := pgsimhash._id_of(collection);
+    last_seen constant timestamptz := (
+        SELECT greatest(p.fetched_at, s.seen_at)
+        FROM pgsimhash.pages AS p
+        LEFT JOIN pgsimhash.last_seen AS s
+            ON s.collection_id = p.collection_id AND s.page_id = p.page_id
+        WHERE p.collection_id = own_id AND p.url = should_fetch.url
+        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        LIMIT 1
+    );
+BEGIN
+    RETURN last_seen IS NULL OR coalesce(
+        last_seen < statement_timestamp() - coalesce(
+            older_than,
+            (SELECT s.refetch_after FROM pgsimhash._settings_for(own_id, ARRAY[url]) AS s)
+        ),
+        false
+    );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.should_fetch(text, interval, text) IS
+    'Whether a page is unknown, or was last seen longer ago than older_than, by default the '
+    'refetch_after of its policy.';
 
 -- Internal functions, which may change with any release.
 
@@ -96,7 +133,7 @@ COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
     url_numbers integer[], distance smallint, verify boolean, scope text, window_size integer,
     max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
-    expire_after interval
+    expire_after interval, refetch_after interval
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
     SET search_path = pg_catalog, pg_temp
@@ -163,7 +200,8 @@ BEGIN
         (array_agg(p.canonical_link ORDER BY o.place) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
         (array_agg(p.max_copies ORDER BY o.place) FILTER (WHERE p.max_copies IS NOT NULL))[1],
         (array_agg(p.min_tokens ORDER BY o.place) FILTER (WHERE p.min_tokens IS NOT NULL))[1],
-        (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1]
+        (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1],
+        (array_agg(p.refetch_after ORDER BY o.place) FILTER (WHERE p.refetch_after IS NOT NULL))[1]
     FROM alike AS a
     CROSS JOIN LATERAL unnest(a.policy_ids) WITH ORDINALITY AS o (policy_id, place)
     JOIN pgsimhash.policies AS p ON p.collection_id = own_id AND p.policy_id = o.policy_id

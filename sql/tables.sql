@@ -190,6 +190,7 @@ CREATE TABLE pgsimhash.policies (
     max_copies integer,              -- How many near-duplicates are worth keeping.
     min_tokens integer,              -- Pages with fewer tokens are not stored.
     expire_after interval,           -- How long after it was last seen a version expires.
+    refetch_after interval,          -- How long after it was last seen a page is fetched again.
     set_at timestamptz NOT NULL DEFAULT now(),  -- When it was last set.
     CONSTRAINT policies_pkey PRIMARY KEY (collection_id, policy_id),
     CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path),
@@ -206,7 +207,9 @@ CREATE TABLE pgsimhash.policies (
     CONSTRAINT policies_max_copies_positive CHECK (max_copies >= 1),
     CONSTRAINT policies_min_tokens_positive CHECK (min_tokens >= 1),
     CONSTRAINT policies_expire_after_fits
-        CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years')
+        CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
+    CONSTRAINT policies_refetch_after_fits
+        CHECK (refetch_after > interval '0' AND refetch_after <= interval '1000 years')
 );
 
 -- Marks refer to URLs, so they apply to later versions too. The functions of marks.sql keep them

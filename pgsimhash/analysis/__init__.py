@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.evaluation import AtDistance, Counts, Evaluation, evaluate
     from pgsimhash.analysis.explanation import Explanation, explain, explain_sides
     from pgsimhash.analysis.fingerprints import Print
-    from pgsimhash.analysis.history import Version, advise_fetch, versions
+    from pgsimhash.analysis.history import Version, versions
     from pgsimhash.analysis.labels import LabelledPair, read_labels
     from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, near_sample
     from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
@@ -54,7 +54,6 @@ __all__ = [
     "Side",
     "Unlabelled",
     "Version",
-    "advise_fetch",
     "evaluate",
     "explain",
     "explain_sides",

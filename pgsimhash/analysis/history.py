@@ -18,9 +18,8 @@ from pgsimhash.hashing.bits import (
     hamming_distance,
 )
 from pgsimhash.html.structure import SAME_TEMPLATE_MAX
-from pgsimhash.pages.recrawl import FetchAdvice, fetch_advice, is_same_content
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import unknown_page, visits
+from pgsimhash.store.lookups import unknown_page
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
 
@@ -92,8 +91,7 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
 
     Each has its distances to the previous and to the first version, and the kind of change:
     ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that is seen again unchanged adds no
-    version, but updates ``seen_at``. :func:`pgsimhash.pages.recrawl.recrawl_hint` computes from
-    the versions when to fetch the page again.
+    version, but updates ``seen_at``.
 
     Args:
         store: the store of the page.
@@ -118,31 +116,12 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
     return _from_rows(rows)
 
 
-def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> FetchAdvice:
-    """Return whether to fetch a page, with the recrawl hint of a known page.
-
-    The hint is that of :func:`pgsimhash.pages.recrawl.recrawl_hint`. ``Store.should_fetch`` returns
-    only whether to fetch.
-
-    Args:
-        store: the store that may know the page.
-        url: the page's URL.
-        now: the time of the decision, with a time zone; by default the current time.
-
-    Raises:
-        ArgumentError: ``now`` has no zone.
-    """
-    with store.session.read() as connection:
-        seen = visits(connection, store.opened, url)
-    return fetch_advice(url, seen, now=now)
-
-
 def judge(distance: int, structure_distance: int | None = None, *, same: bool) -> Change:
     """Return the kind of change of a page.
 
     Args:
         distance: the number of changed bits of the content's simhash.
-        same: what :func:`pgsimhash.pages.recrawl.is_same_content` returns.
+        same: whether the texts are the same; if that is unknown, whether 0 to 3 bits differ.
         structure_distance: the number of changed bits of the structure's simhash, if known.
     """
     change: Change = "same" if same else _OF_BAND[band(distance)]
@@ -161,7 +140,7 @@ def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
             distance = hamming_distance(before.simhash, snapshot.simhash)
             if before.structure is not None and snapshot.structure is not None:
                 structure_distance = hamming_distance(before.structure, snapshot.structure)
-            change = judge(distance, structure_distance, same=is_same_content(before, snapshot))
+            change = judge(distance, structure_distance, same=_is_same(before, snapshot))
         compared.append(
             Version(
                 number,
@@ -181,6 +160,13 @@ def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
             )
         )
     return compared
+
+
+def _is_same(before: Snapshot | Version, after: Snapshot) -> bool:
+    """Return whether two versions have the same text; if that is unknown, 0 to 3 differing bits."""
+    if before.text_digest is not None and after.text_digest is not None:
+        return before.text_digest == after.text_digest
+    return band(hamming_distance(before.simhash, after.simhash)) == "duplicate"
 
 
 def _from_rows(rows: Iterable[tuple[Any, ...]]) -> list[Version]:

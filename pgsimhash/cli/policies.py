@@ -26,11 +26,18 @@ from pgsimhash.store import connect
     callback=as_age,
     help="Delete versions that were not seen for this long, if expire follows policies.",
 )
+@click.option(
+    "--refetch-after",
+    metavar="AGE",
+    callback=as_age,
+    help="How long after it was last seen should-fetch answers yes again.",
+)
 @collection_option
 @dsn_option
 def set_policy(
     pattern: str,
     expire_after: timedelta | None,
+    refetch_after: timedelta | None,
     collection: str,
     dsn: str | None,
     **options: Unpack[MatchOptions],
@@ -39,7 +46,7 @@ def set_policy(
 
     Prints the policy as a JSON line.
     """
-    settings = PolicySettings(**options, expire_after=expire_after)
+    settings = PolicySettings(**options, expire_after=expire_after, refetch_after=refetch_after)
     create = collection == DEFAULT_COLLECTION
     with connect(dsn, collection=collection, create=create) as store:
         print_json(maintenance.set_policy(store, pattern, settings).as_json())

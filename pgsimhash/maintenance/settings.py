@@ -125,8 +125,9 @@ def _check(store: Store, settings: PolicySettings) -> None:
         raise ArgumentError(
             "invalid_policy", f"a policy needs a setting, one of {', '.join(SETTINGS)}"
         )
-    if settings.expire_after is not None:
-        check_age(settings.expire_after)
+    for age in (settings.expire_after, settings.refetch_after):
+        if age is not None:
+            check_age(age)
     scheme = get_scheme(store.opened.scheme)
     if settings.min_tokens is not None and settings.min_tokens < scheme.min_tokens:
         raise ArgumentError(

@@ -23,11 +23,12 @@ EVERYWHERE: Final = "*"
 class PolicySettings:
     """The settings of a policy; None for those it does not set.
 
-    They are those of :class:`pgsimhash.pages.match_settings.MatchSettings`, and one more.
+    They are those of :class:`pgsimhash.pages.match_settings.MatchSettings`, and two more.
 
     Attributes:
         expire_after: how long after it was last seen a version is deleted, if ``expire`` uses
             policies.
+        refetch_after: how long after it was last seen ``should_fetch`` answers yes again.
     """
 
     distance: int | None = None
@@ -39,6 +40,7 @@ class PolicySettings:
     max_copies: int | None = None
     min_tokens: int | None = None
     expire_after: timedelta | None = None
+    refetch_after: timedelta | None = None
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are not None, by name."""
@@ -46,7 +48,8 @@ class PolicySettings:
 
     def for_matching(self) -> dict[str, Any]:
         """Return the settings that :class:`~pgsimhash.pages.match_settings.MatchSettings` has."""
-        return {name: value for name, value in self.given().items() if name != "expire_after"}
+        others = ("expire_after", "refetch_after")
+        return {name: value for name, value in self.given().items() if name not in others}
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings that are not None as JSON values, ages in seconds."""

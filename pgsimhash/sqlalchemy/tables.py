@@ -243,6 +243,7 @@ policies = Table(
     Column("max_copies", Integer),
     Column("min_tokens", Integer),
     Column("expire_after", Interval),
+    Column("refetch_after", Interval),
     Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     PrimaryKeyConstraint("collection_id", "policy_id", name="policies_pkey"),
     UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),

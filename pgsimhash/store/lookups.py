@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
@@ -14,8 +14,7 @@ from pgsimhash.errors import NotFoundError, check_type
 from pgsimhash.hashing.bits import from_bigint, hamming_distances, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.records import CollectionStatus, Match, Matches, NearPage, StoredPage
-from pgsimhash.pages.recrawl import Visit
-from pgsimhash.pages.times import check_zone
+from pgsimhash.pages.times import check_age, check_zone
 from pgsimhash.pages.urls import lowered
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
 
@@ -241,20 +240,20 @@ def simhash_slice(
     return np.frombuffer(row or b"", dtype=">u8").astype(np.uint64)
 
 
-def visits(connection: psycopg.Connection[Any], collection: Collection, url: str) -> list[Visit]:
-    """Return the visits of a page, oldest first; empty if it is unknown."""
-    parameters = {"collection": collection.name, "url": collection.page_url(url)}
-    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        rows = cursor.execute(query("visits", connection), parameters).fetchall()
-    if not rows:
-        follow(connection, collection)
-    return [
-        Visit(
-            from_bigint(simhash), fetched_at, seen_at, None if text is None else from_bigint(text)
-        )
-        for simhash, fetched_at, seen_at, text in rows
-        if simhash is not None
-    ]
+def should_fetch(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    url: str,
+    older_than: timedelta | None,
+) -> bool:
+    """Return whether a page is unknown, or was last seen too long ago."""
+    parameters = {
+        "collection": collection.name,
+        "url": collection.page_url(url),
+        "older_than": None if older_than is None else check_age(older_than),
+    }
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return bool(cursor.execute(query("should_fetch", connection), parameters).fetchone())
 
 
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:

@@ -25,7 +25,6 @@ from pgsimhash.pages.records import (
     StoredPage,
     Verdict,
 )
-from pgsimhash.pages.recrawl import fetch_advice
 from pgsimhash.pages.times import check_age, check_time
 from pgsimhash.pages.urls import check_url, lowered
 from pgsimhash.runtime.progress import no_progress
@@ -292,19 +291,19 @@ class Store:
             return lookups.get(connection, self.opened, url)
 
     @retried
-    def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
-        """Return whether to fetch a page: it is unknown, or due again.
-
-        A page is due according to :func:`pgsimhash.pages.recrawl.recrawl_hint`, which uses the
-        times of its changes; ``pgsimhash.analysis.advise_fetch`` returns that hint too.
+    def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:
+        """Return whether to fetch a page: it is unknown, or was last seen too long ago.
 
         Args:
             url: the page.
-            now: the time to decide for, with a time zone; by default the present.
+            older_than: how long ago; by default the ``refetch_after`` of its policy. With neither,
+                a known page is not fetched again.
+
+        Raises:
+            ArgumentError: ``older_than`` is not positive.
         """
         with self.session.bounded() as connection:
-            visits = lookups.visits(connection, self.opened, url)
-        return fetch_advice(url, visits, now=now).fetch
+            return lookups.should_fetch(connection, self.opened, url, older_than)
 
     def ingest(
         self,

@@ -69,13 +69,5 @@ SELECT pgsimhash._simhash_slice(name, %(number)s::integer, %(slices)s::integer)
 FROM pgsimhash.collections
 WHERE collection_id = %(collection_id)s
 
--- visits --
--- When the versions of a page arrived and were last seen, in order of arrival; a row of
--- NULLs if the page is unknown, and no row if the collection does not exist.
-SELECT p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.text_digest
-FROM pgsimhash.collections AS c
-LEFT JOIN pgsimhash.pages AS p ON p.collection_id = c.collection_id AND p.url = %(url)s
-LEFT JOIN pgsimhash.last_seen AS s
-    ON s.collection_id = p.collection_id AND s.page_id = p.page_id
-WHERE c.name = %(collection)s
-ORDER BY p.page_id
+-- should_fetch --
+SELECT pgsimhash.should_fetch(%(url)s::text, %(older_than)s::interval, %(collection)s::text)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pgsimhash.analysis.history import Change, Snapshot, as_versions, judge
-from pgsimhash.pages.recrawl import recrawl_hint
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -60,9 +59,3 @@ def test_a_version_has_the_time_when_it_was_last_seen() -> None:
     assert never_again.seen_at == BEGIN
     (met,) = as_versions([page._replace(seen_at=BEGIN + 60 * DAY)])
     assert met.as_json()["seen_at"] == "2026-03-02T00:00:00+00:00"
-    # A visit at 30 found it unchanged; the next would be 42 days later.
-    hint = recrawl_hint([met])
-    assert hint == recrawl_hint([never_again], BEGIN + 60 * DAY)
-    assert hint.interval / DAY == pytest.approx(42)
-    assert recrawl_hint([met], BEGIN + 9 * DAY) == hint
-    assert recrawl_hint([met], BEGIN + 90 * DAY).interval > hint.interval

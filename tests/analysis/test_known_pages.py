@@ -10,7 +10,6 @@ import pytest
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.analysis.sides import Side, read_side
 from pgsimhash.errors import ArgumentError, NotFoundError
-from pgsimhash.pages.recrawl import recrawl_hint
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
@@ -133,9 +132,7 @@ def test_versions_keep_the_order_in_which_they_came(store: Store) -> None:
     assert [version.fetched_at for version in analysis.versions(store, url("x"))] == [newer, older]
 
 
-def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
-    keeping: Store,
-) -> None:
+def test_a_page_that_comes_again_unchanged_was_seen_then(keeping: Store) -> None:
     begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
     once, again = "https://a.example/once", "https://a.example/again"
     for address, time in ((once, begin), (again, begin), (again, begin + 60 * day)):
@@ -144,15 +141,3 @@ def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
     assert verdict.verdict == "unchanged"
     (never_again,), (met,) = analysis.versions(keeping, once), analysis.versions(keeping, again)
     assert (never_again.seen_at, met.seen_at) == (begin, begin + 60 * day)
-    assert recrawl_hint([never_again]).interval == 30 * day
-    assert recrawl_hint([met]).interval / day == pytest.approx(42)
-
-
-def test_the_advice_to_fetch_a_page_comes_with_its_hint(store: Store) -> None:
-    begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
-    assert analysis.advise_fetch(store, url("x")).hint is None
-    for seen in (begin, begin + 30 * day):
-        store.add(url("x"), 0, fetched_at=seen)
-    advice = analysis.advise_fetch(store, url("x"), now=begin + 72 * day)
-    assert advice.hint == recrawl_hint(analysis.versions(store, url("x")))
-    assert (advice.fetch, advice.hint.due_at) == (True, begin + 72 * day)

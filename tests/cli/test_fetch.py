@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.cli.harness import Run
@@ -14,8 +15,18 @@ def test_pages_that_are_not_known_or_due_are_to_be_fetched(run: Run, folder: Pat
     assert done.code == 0
     assert [line["url"] for line in done.lines] == [known, unknown, known]
     assert [line["fetch"] for line in done.lines] == [False, True, False]
-    assert done.lines[0]["recrawl"] == run("analyse", "history", known).lines[-1]["recrawl"]
-    assert "recrawl" not in done.lines[1]
+
+
+def test_known_pages_are_fetched_again_after_a_time(run: Run) -> None:
+    url = "https://a.example/"
+    line = {"url": url, "html": f"<p>{'one more word ' * 30}", "fetched_at": "2026-01-01"}
+    run("ingest", "-", stdin=json.dumps(line))
+    assert run("should-fetch", url).lines == [{"url": url, "fetch": False}]
+    assert run("should-fetch", url, "--older-than", "1d").lines == [{"url": url, "fetch": True}]
+    run("policy", "set", "a.example", "--refetch-after", "2d")
+    assert run("should-fetch", url).lines == [{"url": url, "fetch": True}]
+    assert run("should-fetch", url, "--older-than", "9999d").code == 1
+    assert run("should-fetch", url, "--older-than", "soon").code == 2
 
 
 def test_invalid_urls_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:

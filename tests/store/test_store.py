@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import psycopg
@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from psycopg.rows import dict_row, namedtuple_row, scalar_row
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, hamming_distance
+from pgsimhash import Store, analysis, connect, hamming_distance, maintenance
 from pgsimhash.errors import ArgumentError, PageError, StoreError
+from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import database_examples
 from tests.refusals import because
 
@@ -245,15 +246,23 @@ def test_one_by_one_and_in_a_batch_find_the_same(store: Store, distance: int) ->
 
 def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
     url = "https://a.example/x"
-    begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
-    store.add(url, 0, fetched_at=begin)
-    assert store.should_fetch("https://a.example/unknown")
-    assert not store.should_fetch(url, now=begin + 29 * day)
-    assert store.should_fetch(url, now=begin + 30 * day)
-    store.add(url, 0, fetched_at=begin + 30 * day)  # unchanged: it can wait longer
-    assert not store.should_fetch(url, now=begin + 70 * day)
-    with pytest.raises(ArgumentError, match="names no zone"):
-        store.should_fetch(url, now=datetime(2026, 1, 1))
+    now, day = datetime.now(UTC), timedelta(days=1)
+    store.add(url, 0, fetched_at=now - 50 * day)
+    assert store.should_fetch("https://a.example/unknown", older_than=99 * day)
+    assert not store.should_fetch(url)
+    assert store.should_fetch(url, older_than=49 * day)
+    assert not store.should_fetch(url, older_than=51 * day)
+    store.add(url, 0, fetched_at=now - 30 * day)  # unchanged, and last seen
+    assert not store.should_fetch(url, older_than=49 * day)
+    store.add(url, 1 << 40, fetched_at=now - 20 * day)  # a new version
+    assert not store.should_fetch(url, older_than=21 * day)
+    for age, fetch in ((21, False), (19, True)):
+        maintenance.set_policy(store, "a.example", PolicySettings(refetch_after=age * day))
+        assert store.should_fetch(url) is fetch
+        assert not store.should_fetch(url, older_than=21 * day)
+    for invalid in (timedelta(0), -day, 30):
+        with pytest.raises(ArgumentError, check=because("invalid_age")):
+            store.should_fetch(url, older_than=cast("timedelta", invalid))
 
 
 def test_find_can_be_limited_to_the_nearest(store: Store) -> None:

@@ -223,7 +223,6 @@ def test_both_stores_have_the_same_names_and_parameters() -> None:
 
 LABELLED = [analysis.LabelledPair(PAGES[0][0], PAGES[1][0], "copy")]
 FUNCTIONS: dict[str, Callable[[Store], Any]] = {
-    "advise_fetch": lambda store: analysis.advise_fetch(store, A).fetch,
     "evaluate": lambda store: analysis.evaluate(LABELLED, store).left_out,
     "explain": lambda store: analysis.explain(store, *(url for url, _ in PAGES[:2])).distance,
     "page_pairs": lambda store: [(one.a.url, one.b.url) for one in analysis.page_pairs(store, 8)],

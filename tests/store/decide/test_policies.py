@@ -381,7 +381,7 @@ class TestRefusals:
         assert maintenance.policies(store) == []
 
     @pytest.mark.parametrize("age", ["0", "-1 day", "1001 years", "5000000 years"])
-    @pytest.mark.parametrize("setting", ["max_age", "expire_after"])
+    @pytest.mark.parametrize("setting", ["max_age", "expire_after", "refetch_after"])
     def test_an_age_that_is_too_long(self, dsn: str, setting: str, age: str) -> None:
         connect(dsn).close()
         statement = sql.SQL("SELECT pgsimhash.set_policy('default', '*', {} => %s::interval)")

@@ -129,7 +129,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
                 minutes=10
             )
             assert len(analysis.report(store).changed) == 1
-            assert analysis.advise_fetch(store, f"{URL}0", now=WHEN).hint is not None
+            assert store.should_fetch(f"{URL}0", older_than=AGE)
             assert analysis.explain(store, f"{URL}0", f"{URL}1").a.fetched_at == WHEN + timedelta(
                 days=4
             )
