@@ -28,7 +28,7 @@ else:
             "pgsimhash.analysis.evaluation": "AtDistance Counts Evaluation evaluate",
             "pgsimhash.analysis.explanation": "Explanation explain explain_sides",
             "pgsimhash.analysis.fingerprints": "Print",
-            "pgsimhash.analysis.history": "Version advise_fetch versions",
+            "pgsimhash.analysis.history": "Version versions",
             "pgsimhash.analysis.labels": "LabelledPair read_labels",
             "pgsimhash.analysis.near_pairs": "NearSample Unlabelled near_sample",
             "pgsimhash.analysis.paired_pages": "PagePair PairedPage page_pairs",

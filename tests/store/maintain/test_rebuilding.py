@@ -144,17 +144,17 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
         write(other)
 
 
-def test_a_short_rebuild_is_only_waited_for(dsn: str, full: Store) -> None:
-    with connect(dsn) as other, ThreadPoolExecutor(2) as pool:
-        writes: list[Any] = []
-
-        def write() -> None:
-            writes.append(pool.submit(other.add, url(1 << 40), 1 << 40))
-            wait_for_a_lock(dsn)
-
-        during(full, write, layout="16+16+16+16", replace=True)
-        assert writes[0].result(timeout=60).page_id is not None
+def test_a_writer_that_waits_for_the_end_writes_to_the_new_collection(
+    dsn: str, full: Store
+) -> None:
+    with psycopg.connect(dsn) as ending, connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        maintenance.rebuild(connect(ending), layout="16+16+16+16")
+        told = pool.submit(other.add, url(1 << 40), 1 << 40)
+        wait_for_a_lock(dsn)
+        ending.commit()
+        assert told.result(timeout=60).page_id is not None
     assert full.get(url(1 << 40)) is not None
+    assert len(content(dsn, "default")) == len(content(dsn, "default-2")) + 1
 
 
 def _rebuild_until_killed(dsn: str) -> None:
