@@ -29,7 +29,7 @@ from pgsimhash.runtime.progress import no_progress
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.search.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.store import Store
-from pgsimhash.store.batches import BATCH_PAGES, sorted_out
+from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES, sorted_out
 from pgsimhash.store.collection import (
     Collection,
     create_collection,
@@ -200,6 +200,7 @@ class _Copy:
             **self.scope,
             "after_page": page_id,
             "batch": BATCH_PAGES,
+            "bytes": BATCH_BYTES,
             "markdown": self.reread is not None or self.target.keep_markdown,
         }
         with self.connection.cursor(row_factory=dict_row, binary=True) as cursor:

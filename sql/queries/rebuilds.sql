@@ -8,16 +8,26 @@ SELECT pg_catalog.set_config('simhashes.rebuilt', '', true)
 SELECT pg_catalog.count(*) FROM pgsimhash.pages WHERE collection_id = %(source_id)s
 
 -- next_versions --
--- Versions of pages, in order of arrival.
+-- Versions of pages, in order of arrival, up to a number of bytes.
 SELECT
     p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
     p.html_bytes, p.structure, p.signature_high, p.signature_low,
     CASE WHEN %(markdown)s THEN p.markdown END AS markdown,
     p.tokens, p.html_digest, p.text_digest, p.run_id
-FROM pgsimhash.pages AS p
-WHERE p.collection_id = %(source_id)s AND p.page_id > %(after_page)s
+FROM (
+    SELECT *, pg_catalog.sum(pg_catalog.octet_length(n.markdown)) OVER (
+        ORDER BY n.page_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS bytes_before
+    FROM (
+        SELECT *
+        FROM pgsimhash.pages
+        WHERE collection_id = %(source_id)s AND page_id > %(after_page)s
+        ORDER BY page_id
+        LIMIT %(batch)s
+    ) AS n
+) AS p
+WHERE coalesce(p.bytes_before < %(bytes)s, true)
 ORDER BY p.page_id
-LIMIT %(batch)s
 
 -- copy_rows --
 SELECT pgsimhash._copy_rows(

@@ -18,6 +18,7 @@ from pgsimhash.hashing.features import weigh
 from pgsimhash.hashing.hashes import murmur3_32_32
 from pgsimhash.hashing.tokens import Words
 from pgsimhash.html import Article
+from pgsimhash.maintenance import rebuilding
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import (
@@ -161,6 +162,16 @@ def test_versions_times_and_marks_are_copied(dsn: str, kept: Store) -> None:
     carried = [(row[0], row[2], row[-1]) for row in content(dsn, "again")]
     assert carried == [(row[0], row[2], row[-1]) for row in content(dsn, "kept")]
     assert sum(seen is not None for _, _, seen in carried) == 3
+
+
+def test_a_batch_is_limited_in_bytes(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl(kept, 3)
+    whole = refingerprint(kept, "whole", WORDS)
+    monkeypatch.setattr(rebuilding, "BATCH_BYTES", 1)
+    steps: list[int] = []
+    again = refingerprint(kept, "again", WORDS, progress=lambda _, done, __: steps.append(done))
+    assert steps == list(range(len(whole) + 1))
+    assert again == whole
 
 
 def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
