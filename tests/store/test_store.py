@@ -549,7 +549,7 @@ class TestBadInput:
     def test_a_layout_of_a_newer_package_is_refused(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
             connection.execute(
-                "INSERT INTO pgsimhash.layouts VALUES ('9 choose 4', '_9_choose_4', true, 8, 28)"
+                "INSERT INTO pgsimhash.layouts VALUES ('9 choose 4', '_9_choose_4', 8, 28)"
             )
             connection.execute(
                 "INSERT INTO pgsimhash.collections (name, scheme, layout) VALUES (%s, %s, %s)",
