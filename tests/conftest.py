@@ -28,7 +28,6 @@ LONG = (
     "alembic",
     "batch/test_parquet.py",
     "batch/test_spark.py",
-    "bench",
     "embedded",
     "faults",
     "html/test_data_pages.py",

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from pgsimhash.analysis.differences import Difference, side_by_side
-from pgsimhash.analysis.probes import BlockBits, PermutationView, block_bits, permutation_views
 from pgsimhash.analysis.sides import Origin, Side, known_side, weighted_features
-from pgsimhash.hashing.bits import BITS, check_distance, format_simhash, hamming_distance
+from pgsimhash.hashing.bits import (
+    BITS,
+    check_distance,
+    check_simhash,
+    format_simhash,
+    hamming_distance,
+)
 from pgsimhash.hashing.signature import SIGNATURE_BITS, bits_max, verified
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
@@ -21,6 +26,28 @@ TOP: Final = 20
 """How many features of each side an explanation lists."""
 
 Reason = Literal["same_simhash", "within_distance", "beyond_distance", "signatures_differ"]
+
+
+class BlockBits(NamedTuple):
+    """A bit block: its bits in both simhashes, as digits, and how many differ."""
+
+    a: str
+    b: str
+    differing: int
+
+
+@dataclass(frozen=True, slots=True)
+class PermutationView:
+    """The pair in one permutation.
+
+    ``differing`` is the number of differing bits of the prefix. ``sees_from`` is the smallest
+    distance at which a lookup of one finds the other by this permutation, or None.
+    """
+
+    number: int
+    column: str
+    differing: int
+    sees_from: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +221,28 @@ def explain_sides(
         features=_features(a, b, scheme, top),
         difference=_difference(a, b),
     )
+
+
+def block_bits(a: int, b: int, layout: Layout) -> list[BlockBits]:
+    """Return the bits of both simhashes in each block of the layout, highest first."""
+    blocks = []
+    for block in layout.blocks:
+        left, right = (check_simhash(value) >> block.shift & block.mask for value in (a, b))
+        digits = [f"{value:0{block.width}b}" for value in (left, right)]
+        blocks.append(BlockBits(digits[0], digits[1], (left ^ right).bit_count()))
+    return blocks
+
+
+def permutation_views(a: int, b: int, layout: Layout) -> list[PermutationView]:
+    """Return the pair in each permutation of the layout."""
+    bits = hamming_distance(a, b)
+    radii_by_distance = [(distance, layout.radii(distance)) for distance in layout.distances[bits:]]
+    views = []
+    for number, permutation in enumerate(layout.permutations):
+        differing = (permutation.prefix(a) ^ permutation.prefix(b)).bit_count()
+        sees = next((at for at, radii in radii_by_distance if radii[number] >= differing), None)
+        views.append(PermutationView(permutation.number, permutation.column, differing, sees))
+    return views
 
 
 def _apart(a: int | None, b: int | None) -> int | None:

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from pgsimhash.analysis.explanation import explain_sides
-from pgsimhash.analysis.probes import block_bits, permutation_views
+from pgsimhash.analysis.explanation import block_bits, explain_sides, permutation_views
 from pgsimhash.analysis.sides import Side, read_side, weighted_features
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import read_article
