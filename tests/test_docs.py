@@ -89,7 +89,7 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
         (
             "ingest.md",
             "store.should_store(",
-            ["not known, or due", "worth keeping", "new first_seen"],
+            ["unknown, or last seen a week ago", "worth keeping", "new first_seen"],
         ),
         (
             "search.md",
