@@ -147,8 +147,8 @@ def test_writes(server: Server, store: Store) -> None:
 
     assert server.buffers(lambda _: store.add(new_url(), new_simhash(), distance=3)) <= 300
     assert server.buffers(add_near) <= 300
-    assert server.buffers(lambda _: store.decide(new_url(), "some words " * 30)) <= 900
-    assert server.buffers(add_batch) <= 5_500
+    assert server.buffers(lambda _: store.decide(new_url(), "some words " * 30, distance=3)) <= 300
+    assert server.buffers(add_batch) <= 8_000
 
 
 def test_writes_with_a_cache(server: Server) -> None:
