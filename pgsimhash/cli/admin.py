@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -16,6 +16,9 @@ from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.layout import get_layout
 from pgsimhash.store import connect
+
+if TYPE_CHECKING:
+    import psycopg
 
 
 @click.command()
@@ -184,23 +187,29 @@ def check(context: click.Context, collection: str | None, repair: bool, dsn: str
     Exit code 1: violations were found and not repaired.
     """
     count = repaired = 0
-    objects = set()
     with database.checked_connection(dsn) as connection:
-        names = [collection] if collection else database.collection_names(connection)
-        for name in names:
-            with connect(connection, collection=name, create=False) as store:
-                for violation in maintenance.check(store, repair=repair):
-                    # Those of the schema come with each collection.
-                    if violation.object is not None:
-                        if violation in objects:
-                            continue
-                        objects.add(violation)
-                    print_json(violation.as_json())
-                    count += 1
-                    repaired += violation.repaired
+        for violation in _violations(connection, collection, repair=repair):
+            print_json(violation.as_json())
+            count += 1
+            repaired += violation.repaired
     tell(f"{count} found, {repaired} of them repaired." if count else "No violations were found.")
     if repaired < count:
         context.exit(1)
+
+
+def _violations(
+    connection: psycopg.Connection[Any], collection: str | None, *, repair: bool
+) -> Iterator[maintenance.Violation]:
+    """Yield the objects of other roles once, also without a collection, then rows."""
+    # It loads psycopg, which `--help` does not need.
+    from pgsimhash.maintenance.checking import foreign_objects
+
+    yield from foreign_objects(connection)
+    for name in [collection] if collection else database.collection_names(connection):
+        with connect(connection, collection=name, create=False) as store:
+            for violation in maintenance.check(store, repair=repair):
+                if violation.object is None:
+                    yield violation
 
 
 @click.command()

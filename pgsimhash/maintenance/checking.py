@@ -66,10 +66,8 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
         values = {"collection": collection.name, "rows": _SLICE}
         with connection.cursor(row_factory=scalar_row) as cursor:
             slices = int(cursor.execute(query("check_slices", connection), values).fetchone() or 1)
-        with connection.cursor(row_factory=tuple_row) as cursor:
-            objects = cursor.execute(query("foreign_objects", connection)).fetchall()
-    for reason, described, role in objects:
-        yield Violation(None, reason, object=f"{described}, of the role {role}")
+        objects = foreign_objects(connection)
+    yield from objects
     for number in range(slices):
         with session.reading() as (connection, collection):
             violations = _slice(connection, collection.name, number, slices, repair=False)
@@ -77,6 +75,15 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
             with session.writing() as (connection, collection):
                 violations = _slice(connection, collection.name, number, slices, repair=True)
         yield from violations
+
+
+def foreign_objects(connection: psycopg.Connection[Any]) -> list[Violation]:
+    """Return the objects of the schema that run code of another role."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        return [
+            Violation(None, reason, object=f"{described}, of the role {role}")
+            for reason, described, role in cursor.execute(query("foreign_objects", connection))
+        ]
 
 
 def _slice(

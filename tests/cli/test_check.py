@@ -37,6 +37,19 @@ def test_each_violation_is_a_line_and_without_repair_exit_code_1(
     assert run("check").lines == []
 
 
+def test_a_grant_to_others_is_one_line_with_any_number_of_collections(
+    run: Run, folder: Path, dsn: str
+) -> None:
+    with psycopg.connect(dsn) as hand:
+        hand.execute("GRANT TRIGGER ON pgsimhash.pages TO PUBLIC")
+    for arguments in ([], ["--create"], ["--create", "--collection", "second"]):
+        if arguments:
+            run("ingest", folder, *arguments)
+        found = run("check", "--repair")
+        assert (found.code, [line["reason"] for line in found.lines]) == (1, ["foreign_grant"])
+        assert "1 found, 0 of them repaired" in found.stderr
+
+
 def test_an_unknown_collection_is_exit_code_2(run: Run) -> None:
     checked = run("check", "--collection", "missing")
     assert checked.code == 2
