@@ -119,25 +119,22 @@ BEGIN
     WHERE p.collection_id = own_id AND p.url = asked
     ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
     LIMIT 1;
-    IF FOUND THEN
-        RETURN QUERY
-        SELECT *
-        FROM pgsimhash._near_pages(
-            collection, present.simhash, present.signature_high, present.signature_low,
-            near_pages.distance, asked, NULL
-        );
-    ELSE
-        PERFORM pgsimhash._check_lookup(
-            coalesce(near_pages.distance, c.default_distance), c.layout, false
-        )
-        FROM pgsimhash.collections AS c WHERE c.collection_id = own_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'collection "%" has no page at %', collection, coalesce(asked, 'NULL')
+            USING ERRCODE = 'PS020', HINT = 'Ingest the page first, or correct the URL.';
     END IF;
+    RETURN QUERY
+    SELECT *
+    FROM pgsimhash._near_pages(
+        collection, present.simhash, present.signature_high, present.signature_low,
+        near_pages.distance, asked, NULL
+    );
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.near_pages(text, integer, text) IS
     'Every other page within a distance of the page at a URL, by default the collection''s; '
-    'present versions, nearest first. Empty for an unknown URL.';
+    'present versions, nearest first. An error for an unknown URL.';
 
 CREATE FUNCTION pgsimhash.near_pages(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'

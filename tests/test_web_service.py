@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -104,6 +105,17 @@ def test_the_service(service: httpx.Client, url: str) -> None:
     assert {row["author"] for row in near} == {
         f"author {n}" for n in range(16) if not new["url"].endswith(f"/{n}")
     }
+    # Hostile requests are the client's fault.
+    for text in ("\0", "\ud800"):
+        for name in ("url", "author"):
+            bad = json.dumps({**other, name: other[name] + text})
+            for method in ("POST", "PUT"):
+                assert service.request(method, "/articles", content=bad).status_code == 422
+        bad = json.dumps({**other, "html": other["html"] + text})
+        assert service.post("/articles", content=bad).status_code in {200, 422}
+    for method, path in (("GET", "/near"), ("DELETE", "/articles")):
+        assert service.request(method, path, params={"url": "\0"}).status_code == 422
+    assert service.get("/near", params={"url": "https://a.example/none"}).status_code == 404
     # Deleted in both; the earliest copy is the original now.
     assert service.delete("/articles", params={"url": new["url"]}).json() == [new["url"]]
     with psycopg.connect(url) as hand:
@@ -135,7 +147,7 @@ def test_the_service(service: httpx.Client, url: str) -> None:
 def test_the_page_shows_the_service() -> None:
     programs = [(FOLDER / name).read_text(encoding="utf-8") for name in ("app.py", "nightly.py")]
     shown = blocks("web-service.md", "python")
-    assert len(shown) == 8
+    assert len(shown) == 9
     assert [block for block in shown if not any(block in program for program in programs)] == []
 
 

@@ -11,8 +11,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, HTTPException
-from pydantic import BaseModel
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import AfterValidator, BaseModel
 from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
 from sqlalchemy.ext.asyncio import (
@@ -48,6 +50,12 @@ async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
 app = FastAPI(lifespan=lifespan)
 
 
+@app.exception_handler(RequestValidationError)
+async def refuse(_: Request, error: RequestValidationError) -> JSONResponse:
+    """Answer without the invalid values, which may have surrogates that no answer can have."""
+    return JSONResponse({"detail": [problem["msg"] for problem in error.errors()]}, 422)
+
+
 async def request_session() -> AsyncGenerator[AsyncSession, None]:
     """Lend the session of this request, and commit at its end."""
     try:
@@ -67,12 +75,22 @@ Session = Annotated[AsyncSession, Depends(request_session, scope="function")]
 Store = Annotated[AsyncStore, Depends(opened)]
 
 
+def storable(text: str) -> str:
+    """Return a text that PostgreSQL can store; another one is answered with status 422."""
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("PostgreSQL cannot store NUL and surrogates")
+    return text
+
+
+Text = Annotated[str, AfterValidator(storable)]
+
+
 class NewArticle(BaseModel):
     """A posted page."""
 
-    url: str
+    url: Text
     html: str
-    author: str
+    author: Text
 
 
 @app.post("/articles")
@@ -109,8 +127,10 @@ async def put_article(new: NewArticle, session: Session, store: Store) -> dict[s
 
 
 @app.get("/near")
-async def near(url: str, session: Session) -> list[dict[str, Any]]:
+async def near(url: Text, session: Session) -> list[dict[str, Any]]:
     """Return near-duplicates of a page, with your own columns."""
+    if await session.get(Article, url) is None:
+        raise HTTPException(404)
     page = near_pages(url, 8, COLLECTION)
     rows = await session.execute(
         select(page.c.url, page.c.distance, Article.author, Article.title)
@@ -122,7 +142,7 @@ async def near(url: str, session: Session) -> list[dict[str, Any]]:
 
 
 @app.delete("/articles")
-async def delete_article(url: str, session: Session, store: Store) -> list[str]:
+async def delete_article(url: Text, session: Session, store: Store) -> list[str]:
     """Delete a page in both; a copy of it becomes the original."""
     deleted = await store.delete(url)
     await session.execute(delete(Article).where(Article.url.in_(deleted.gone)))

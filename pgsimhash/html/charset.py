@@ -55,9 +55,15 @@ _LABEL_MAX: Final = 40
 _HEAD: Final = 8192
 """How many bytes of a page are searched for its label and for binary data."""
 
+_PART: Final = 1 << 16
+"""How many bytes of a broken page are decoded at once."""
+
 _PRINTABLE_SHARE: Final = 0.97
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_SHORT: Final = 4096
+"""Below this length, one pattern is faster than numpy."""
+
 _ESCAPE: Final = b"\x1b"
 _DROPPED_UTF8: Final = [
     re.compile(pattern)
@@ -100,8 +106,8 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
     return _clean(_to_utf8(body, charset))
 
 
-def refuse_binary(body: bytes) -> None:
-    """Raise if the bytes, of no byte-order mark, are another format than HTML.
+def refuse_binary(body: bytes, wanted: str = "HTML") -> None:
+    """Raise if the bytes, of no byte-order mark, are another format than the wanted one.
 
     Raises:
         PageError: they are an image, an archive, a PDF or another binary format.
@@ -109,17 +115,19 @@ def refuse_binary(body: bytes) -> None:
     start = body[:64].lstrip(b" \t\r\n\0")
     for magic, what in _MAGIC.items():
         if start.startswith(magic):
-            raise PageError("not_html", f"this is not HTML but {what}")
+            raise PageError("not_html", f"this is not {wanted} but {what}")
     head = body[:_HEAD]
     printable = len(head.translate(None, _CONTROLS))
     if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
-        raise PageError("not_html", "this is not HTML but binary data")
+        raise PageError("not_html", f"this is not {wanted} but binary data")
 
 
 def clean_text(text: str) -> str:
     """Return ``text`` without NUL, control characters and lone surrogates."""
     if text.isprintable():
         return text
+    if len(text) < _SHORT:
+        return _DROPPED.sub("", text)
     utf8 = text.encode("utf-8", "surrogatepass")
     cleaned = _clean(utf8)
     return text if cleaned is utf8 else cleaned.decode()
@@ -201,10 +209,22 @@ def _decode_broken(body: bytes, names: list[str]) -> str:
     if body.decode("utf-8", "replace").count("\ufffd") * 4 <= foreign:
         return body.decode("utf-8", _CP1252_ERRORS)
     for name in names:
-        text = body.decode(name, "replace")
-        if text.count("\ufffd") * 20 <= foreign:
+        text = _decode_nearly_valid(body, name, foreign // 20)
+        if text is not None:
             return text
     return body.decode("cp1252", "replace")
+
+
+def _decode_nearly_valid(body: bytes, name: str, most: int) -> str | None:
+    """Return the text, or None as soon as more than ``most`` characters are invalid."""
+    decoder = codecs.getincrementaldecoder(name)("replace")
+    parts: list[str] = []
+    for start in range(0, len(body), _PART):
+        parts.append(decoder.decode(body[start : start + _PART], start + _PART >= len(body)))
+        most -= parts[-1].count("\ufffd")
+        if most < 0:
+            return None
+    return "".join(parts)
 
 
 def _as_cp1252(error: UnicodeError) -> tuple[str | bytes, int]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from pgsimhash.hashing.tokens import TOKENS_MAX
 from pgsimhash.html import Article
+from pgsimhash.html.charset import refuse_binary
 from pgsimhash.pages.page_bytes import BytesLike
 
 RUN_MAX: Final = 256
@@ -67,12 +68,16 @@ def read_text(text: BytesLike | str, url: str | None = None, charset: str | None
         text: the text; bytes are decoded, and invalid bytes become U+FFFD.
         url: ignored.
         charset: the encoding of bytes; UTF-8 if missing or unknown.
+
+    Raises:
+        PageError: the bytes are an image, an archive, a PDF or another binary format.
     """
     plain = text if isinstance(text, str) else _decoded(bytes(text), charset)
     return Article(markdown=plain, text=plain)
 
 
 def _decoded(text: bytes, charset: str | None) -> str:
+    refuse_binary(text, "text")
     try:
         return text.decode(charset or "utf-8-sig", "replace")
     except LookupError:

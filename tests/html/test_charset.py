@@ -6,6 +6,7 @@ import codecs
 import time
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from pgsimhash.errors import PageError
@@ -198,3 +199,24 @@ def test_ascii_is_ascii_for_every_label_without_escape_sequences(label: str | No
         assert ascii_page.encode().decode(codec) == ascii_page
     # An escape sequence of ISO-2022-JP, in bytes of ASCII.
     assert decode(JAPANESE.encode("iso-2022-jp"), "iso-2022-jp") == JAPANESE
+
+
+@pytest.mark.parametrize("label", ["euc-jp", "big5", "shift_jis", "gb18030"])
+def test_a_label_of_which_nothing_is_true_is_given_up_early(label: str) -> None:
+    junk = np.random.default_rng(3).integers(0x20, 0x100, 3_000_000, dtype=np.uint8).tobytes()
+    took = {}
+    for name in (None, label):
+        tries = []
+        for _ in range(3):
+            start = time.process_time()
+            text = decode(junk, name)
+            tries.append(time.process_time() - start)
+        took[name] = min(tries)
+        assert text == decode(junk)
+    assert took[label] < 2 * took[None]
+
+
+def test_a_label_of_which_nearly_all_is_true_holds_to_the_end() -> None:
+    text = JAPANESE * 20_000
+    body = text.encode("euc_jp")
+    assert decode(b"\xff" + body + b"\xff", "euc-jp") == f"\ufffd{text}\ufffd"

@@ -17,7 +17,7 @@ from pgsimhash.hashing.features import weigh
 from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.hashing.votes import simhash, vote
 from pgsimhash.html import read_article
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights, get_scheme
 from tests.refusals import because
 
 TEXT = (
@@ -152,3 +152,14 @@ def test_a_valid_label_from_the_http_header_is_used() -> None:
 def test_binary_data_is_not_a_page() -> None:
     with pytest.raises(PageError, match="PDF"):
         fingerprint(b"%PDF-1.7\n" + b"tide " * 100)
+
+
+@pytest.mark.parametrize("body", [b"%PDF-1.7\n" + b"tide " * 100, bytes(range(32)) * 30])
+def test_the_text_scheme_refuses_bytes_that_are_no_text(body: bytes) -> None:
+    with pytest.raises(PageError, match="this is not text but", check=because("not_html")):
+        fingerprint(body, scheme=get_scheme("pgsimhash-text-1"))
+    german = "Die Fähre fährt über den See und zurück zu der Brücke am anderen Ufer " * 3
+    for charset in ("utf-8", "windows-1252", "utf-16"):
+        assert fingerprint(
+            german.encode(charset), charset=charset, scheme=get_scheme("pgsimhash-text-1")
+        )

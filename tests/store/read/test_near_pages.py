@@ -255,6 +255,9 @@ def test_a_deleted_collection_is_reported(store: Store, dsn: str) -> None:
                 connection.transaction(),
             ):
                 connection.execute(f"SELECT * FROM pgsimhash.near_pages({call})")
+        for url in ("https://a.example/none", None):
+            with pytest.raises(psycopg.Error, check=sqlstate("PS020")), connection.transaction():
+                connection.execute("SELECT * FROM pgsimhash.near_pages(%s::text)", [url])
         with pytest.raises(psycopg.Error, check=sqlstate("PS012")), connection.transaction():
             connection.execute("SELECT * FROM pgsimhash.near_pages(NULL::bigint)")
         connection.execute("SELECT pgsimhash.rename_collection('default', 'former')")
