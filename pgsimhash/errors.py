@@ -1,7 +1,18 @@
 """The exceptions that pgsimhash raises, each with stable codes for its reasons.
 
 Programs read the code in ``reason``. The message is for people and says how to fix the problem.
-Each class lists its codes in ``reasons``.
+Each class lists its codes in ``reasons``. A code says what a caller can do::
+
+    PgsimhashError
+    ├── PageError (ValueError)           skip the page, or fetch it differently
+    ├── NotFoundError (LookupError)      name another page or run
+    ├── ArgumentError (ValueError)       correct the call
+    ├── MissingPackageError (ImportError) install the extra
+    └── StoreError                       closed, pool_exhausted: open another; locked, gave_up,
+        │                                moved: try again; the others: follow the message
+        ├── NoServerError                connection_lost, no_server: try again later
+        ├── SchemaError                  migrate, or upgrade the package
+        └── CollectionError              open another collection
 """
 
 from __future__ import annotations
@@ -75,8 +86,7 @@ class NotFoundError(PgsimhashError, LookupError):
 
     reasons: ClassVar[_Codes] = {
         "unknown_page": "the collection has no page of this URL",
-        "unknown_run": "the collection has no run with this number",
-        "no_run": "the collection has no run to undo",
+        "unknown_run": "the collection has no run with this number, or none to undo",
     }
 
 
@@ -86,39 +96,12 @@ class ArgumentError(PgsimhashError, ValueError):
     reasons: ClassVar[_Codes] = {
         "invalid_argument": "an argument is invalid; the message says what to pass",
         "invalid_simhash": "a value is not a 64-bit simhash",
-        "invalid_hash": "the hash of a feature is not a 64-bit number",
-        "invalid_signature": "a value is not a 128-bit signature",
         "invalid_distance": "the layout does not support the distance, or no level has this name",
-        "unknown_layout": "no layout has this name",
-        "invalid_layout": "the layout would need too many columns, or columns that are too wide",
-        "invalid_blocks": "with this number of blocks, pairs are missed or found too slowly",
-        "unknown_rule": "no rule for the canonical page has this name",
-        "unknown_linkage": "no linkage has this name",
-        "unknown_scope": "no scope has this name",
-        "invalid_connection": "a store cannot be opened over this object",
-        "invalid_number": "a number is too small or too large",
-        "invalid_time": "a time has no time zone, is in the future or before 1970",
-        "invalid_age": "an age is not a positive duration, or is too long",
-        "invalid_schema": "the tables cannot use a schema with this name",
-        "unknown_revision": "this package has no revision with this name",
-        "unknown_scheme": "no scheme with this name is registered in this process",
-        "scheme_taken": "another recipe is registered under the scheme's name",
-        "unsendable_scheme": "a part of the scheme cannot be pickled for other processes",
-        "other_reader": "kept Markdown is not enough for the scheme: it needs the pages",
-        "invalid_recipe": "a part of a recipe has an invalid setting",
-        "invalid_weight": "a weight is negative or not finite, or the sum of all is too large",
-        "invalid_labels": "a file of labelled pairs has errors; the message names the lines",
+        "invalid_time": "a time or an age is not in the accepted range, or has no time zone",
+        "invalid_file": "a file of pairs or a Parquet file has errors; the message names them",
         "invalid_policy": "a policy is invalid, or contradicts the layout or scheme",
-        "invalid_file": "a Parquet file cannot be read or written, or has the wrong content",
-        "invalid_frame": "a data frame, or a column of it, cannot be used",
-        "invalid_setting": "a crawler setting is invalid",
-        "no_expiry": "neither an age nor a policy defines when pages expire",
         "contrary_mark": "the mark contradicts other marks",
-        "no_prefixes": "a column has no prefix columns for lookups",
-        "no_order": "simhashes cannot be ordered",
-        "invalid_column": "a column's name is too long to derive the names of its prefix columns",
-        "mixin_order": "the declarative base precedes the mixin",
-        "read_only_class": "the ORM would write a row of pgsimhash's tables",
+        "unknown_scheme": "no scheme with this name is registered in this process",
     }
 
 
@@ -133,32 +116,18 @@ class StoreError(PgsimhashError):
 
     reasons: ClassVar[_Codes] = {
         "closed": "the connection, the pool or the store is closed",
-        "wrong_driver": "SQLAlchemy uses another driver than psycopg 3",
         "pool_exhausted": "all connections of the pool are in use",
-        "old_server": "the server is older than PostgreSQL 14",
-        "wrong_encoding": "the database or the connection does not use UTF-8",
-        "wrong_strings": "`standard_conforming_strings` is off",
-        "wrong_nulls": "`array_nulls` is off, so NULL would be stored as text",
-        "wrong_isolation": "the isolation level is not READ COMMITTED",
-        "failed_transaction": "the connection's transaction has failed",
-        "no_transaction": "the call needs a transaction",
-        "mixed_statements": "a pooler mixes up prepared statements",
+        "failed_transaction": "the connection's transaction has failed: roll it back",
+        "wrong_transaction": "the call needs a transaction, or cannot be inside one or another call",
+        "unsuitable": "a version, driver, pooler or setting of the database rules it out",
         "read_only": "the database is read-only",
         "not_permitted": "the user lacks a permission",
-        "not_migrated": "a statement of a migration failed; the message says why",
-        "hidden_rows": "row security may hide rows that this operation needs",
         "locked": "a lock was not available within `lock_timeout`",
-        "refused": "the server refuses a statement, as a trigger of yours may; it is quoted",
         "gave_up": "a timeout, a cancelled query or a full disk; committed work stays",
+        "moved": "the collection was replaced or deleted during the call: try again",
+        "refused": "the server refuses a statement, as a trigger of yours may; it is quoted",
         "invalid_value": "the database cannot store a value",
-        "unfinished_call": "another call of the store is not finished",
-        "other_schema": "the connection uses another schema",
-        "worker_node": "the connection is to a worker of a Citus cluster, not to the coordinator",
-        "needs_autocommit": "the call needs several transactions, and the connection is in one",
-        "ended_within_batch": "the caller's transaction ended in the middle of a batch",
-        "moved": "the collection was replaced or deleted during the call",
-        "other_table": "a different table, column or index with this name exists",
-        "partitioned_table": "indexes of a partitioned table cannot be built concurrently",
+        "other_table": "a table, column or index with this name exists or cannot be used",
     }
 
 
@@ -171,10 +140,7 @@ class NoServerError(StoreError):
         "login_refused": "the server refuses the user or password",
         "no_database": "the server has no such database or user",
         "connection_lost": "the connection was lost; committed work stays",
-        "embedded_missing": "the embedded server is not installed",
-        "embedded_folder": "the embedded server cannot use the folder",
-        "embedded_failed": "the embedded server does not start",
-        "embedded_open": "other users could access the embedded server",
+        "embedded": "the embedded server is not installed, cannot use its folder or does not start",
     }
 
 
@@ -183,10 +149,9 @@ class SchemaError(StoreError):
 
     reasons: ClassVar[_Codes] = {
         "missing": "the schema is not in the database",
-        "older": "the schema is older than this package",
-        "newer": "the schema is newer than this package",
+        "older": "the schema is older than this package: migrate",
+        "newer": "the schema is newer than this package: upgrade the package",
         "unversioned": "it has tables but no recorded revision, like a copy without rows",
-        "unknown_revision": "this package does not know the revision",
         "other_owner": "the schema, or an object in it, belongs to an untrusted role",
     }
 
@@ -195,16 +160,11 @@ class CollectionError(StoreError):
     """The collection does not exist, has changed, or differs from what the caller expects."""
 
     reasons: ClassVar[_Codes] = {
-        "unknown": "no collection has this name",
-        "no_name": "the name is empty",
+        "unknown": "no collection has this name, or not any more",
         "other_scheme": "it has simhashes of another scheme",
-        "other_layout": "it has another layout",
-        "unknown_layout": "this package does not know its layout",
-        "renamed": "it was renamed meanwhile",
-        "cannot_rename": "the new name is taken or, for a swap, does not exist",
+        "other_settings": "its layout or settings differ from the requested ones, or rule them out",
         "being_rebuilt": "a rebuild replaces it; try again when it has ended",
-        "no_markdown": "it does not store Markdown",
-        "other_settings": "its settings differ from the requested ones",
+        "taken": "the name is empty or taken or, for a swap, does not exist",
     }
 
 

@@ -324,7 +324,7 @@ def _page_reader(settings: BaseSettings) -> PageReader:
         return PageReader(seconds and float(seconds), memory and int(memory))
     except ValueError as error:
         raise ArgumentError(
-            "invalid_setting", f"PGSIMHASH_PAGE_SECONDS, _MEMORY: {error}"
+            "invalid_argument", f"PGSIMHASH_PAGE_SECONDS, _MEMORY: {error}"
         ) from None
 
 
@@ -333,13 +333,13 @@ def _options(settings: BaseSettings) -> MatchOptions:
     try:
         check_options(options)
     except TypeError as error:
-        raise ArgumentError("invalid_setting", f"PGSIMHASH_MATCH: {error}") from None
+        raise ArgumentError("invalid_argument", f"PGSIMHASH_MATCH: {error}") from None
     return cast(MatchOptions, options)
 
 
 def _check(is_right: bool, message: str) -> None:
     if not is_right:
-        raise ArgumentError("invalid_setting", message)
+        raise ArgumentError("invalid_argument", message)
 
 
 def _charset(response: Response) -> str | None:

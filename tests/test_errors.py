@@ -12,7 +12,6 @@ import pytest
 import pgsimhash
 from manual.reference import error_codes
 from pgsimhash import errors
-from pgsimhash.cli.commands import _WRONG_VALUES
 from pgsimhash.errors import MissingPackageError, NotFoundError, PageError, PgsimhashError
 from tests.conftest import ROOT
 
@@ -109,10 +108,6 @@ def test_base_classes_and_public_names() -> None:
     assert {name for name in pgsimhash.__all__ if name.endswith("Error")} == set(CLASSES) - {
         "MissingPackageError"
     }
-
-
-def test_the_codes_of_the_command_line_are_listed() -> None:
-    assert set(errors.ArgumentError.reasons) >= _WRONG_VALUES
 
 
 def test_no_message_installs_the_package_from_an_index() -> None:

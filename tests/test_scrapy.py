@@ -405,13 +405,13 @@ def test_a_page_that_takes_too_long_passes(dsn: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("settings", "told", "reason"),
     [
-        ({"PGSIMHASH_ACTION": "delete"}, "must be drop or tag, not 'delete'", "invalid_setting"),
-        ({"PGSIMHASH_MATCH": {"distanse": 3}}, "no option 'distanse'", "invalid_setting"),
+        ({"PGSIMHASH_ACTION": "delete"}, "must be drop or tag, not 'delete'", "invalid_argument"),
+        ({"PGSIMHASH_MATCH": {"distanse": 3}}, "no option 'distanse'", "invalid_argument"),
         ({"PGSIMHASH_MATCH": {"distance": 40}}, "from 0 to 12", "invalid_distance"),
         ({"PGSIMHASH_SCHEMA": "nowhere"}, "nowhere", "missing"),
         ({"PGSIMHASH_SCHEME": "mine-1"}, "mine-1", "unknown_scheme"),
-        ({"PGSIMHASH_PAGE_SECONDS": 0}, "more than 0, not 0", "invalid_setting"),
-        ({"PGSIMHASH_PAGE_MEMORY": "1 GB"}, "1 GB", "invalid_setting"),
+        ({"PGSIMHASH_PAGE_SECONDS": 0}, "more than 0, not 0", "invalid_argument"),
+        ({"PGSIMHASH_PAGE_MEMORY": "1 GB"}, "1 GB", "invalid_argument"),
     ],
 )
 def test_invalid_settings_are_refused(
@@ -430,5 +430,7 @@ def test_the_two_are_not_enabled_together(dsn: str) -> None:
         await process(crawler, [])
         PgsimhashSpiderMiddleware.from_crawler(crawler)
 
-    with pytest.raises(ArgumentError, match="enable one of them", check=because("invalid_setting")):
+    with pytest.raises(
+        ArgumentError, match="enable one of them", check=because("invalid_argument")
+    ):
         asyncio.run(both())

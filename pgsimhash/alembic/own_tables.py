@@ -220,7 +220,7 @@ def _outside_transactions(context: MigrationContext) -> AbstractContextManager[N
 def _check_can_commit(context: MigrationContext) -> None:
     if not context.as_sql and context._in_external_transaction:
         raise StoreError(
-            "needs_autocommit",
+            "wrong_transaction",
             "indexes are built concurrently outside of a transaction, and env.py began one that "
             "Alembic cannot end; let context.begin_transaction() begin it, or omit "
             "concurrently=True",

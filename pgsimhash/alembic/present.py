@@ -114,7 +114,7 @@ def check_not_partitioned(context: MigrationContext, table: Table) -> None:
     named = {"table": _preparer().format_table(table)}
     if context.connection.scalar(_PARTITIONED, named):
         raise StoreError(
-            "partitioned_table",
+            "other_table",
             f"the table {table.fullname} is partitioned, and PostgreSQL cannot build or drop "
             "indexes of such tables concurrently; omit concurrently=True",
         )

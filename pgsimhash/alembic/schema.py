@@ -114,7 +114,7 @@ def _migrate(
     outer = op.get_context()
     if outer.dialect.name != "postgresql":
         raise ArgumentError(
-            "invalid_connection",
+            "invalid_argument",
             f"the migration is for a {outer.dialect.name} database; call it where op is "
             "connected to PostgreSQL",
         )
@@ -191,7 +191,7 @@ def _check_connection(connection: Connection) -> None:
     in_transaction, read_only = connection.execute(_STATE).one()
     if in_transaction != "yes":
         raise StoreError(
-            "no_transaction",
+            "wrong_transaction",
             "the schema is migrated in one transaction, and the connection "
             "is in none; call it outside of op.get_context().autocommit_block(), and without "
             "isolation_level AUTOCOMMIT",

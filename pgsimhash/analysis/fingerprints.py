@@ -244,15 +244,13 @@ def _mapping(table: Path) -> Iterator[tuple[str, Path]]:
             columns = reader.fieldnames or []
             if "id" not in columns:
                 raise ArgumentError(
-                    "invalid_labels", f"{table}: line 1: the column id is missing; write id,file"
+                    "invalid_file", f"{table}: line 1: the column id is missing; write id,file"
                 )
             if "file" in columns:
                 for row in reader:
                     if row["id"] and row["file"]:
                         yield row["id"].strip(), table.parent / row["file"].strip()
     except OSError as error:
-        raise ArgumentError(
-            "invalid_labels", f"{table} cannot be read: {error.strerror}"
-        ) from error
+        raise ArgumentError("invalid_file", f"{table} cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ArgumentError("invalid_labels", f"{table} is not CSV in UTF-8: {error}") from error
+        raise ArgumentError("invalid_file", f"{table} is not CSV in UTF-8: {error}") from error

@@ -92,7 +92,7 @@ def read_labels(source: object) -> list[LabelledPair]:
 
 
 def _invalid(name: object, problem: str) -> ArgumentError:
-    return ArgumentError("invalid_labels", f"{name}: {problem}")
+    return ArgumentError("invalid_file", f"{name}: {problem}")
 
 
 def _problem(row: dict[str, str], word: str) -> str | None:
@@ -141,7 +141,7 @@ def _file_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ArgumentError("invalid_labels", f"{path} cannot be read: {error.strerror}") from error
+        raise ArgumentError("invalid_file", f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise _invalid(path, f"line {line}: not UTF-8; save the file as UTF-8") from None

@@ -102,7 +102,7 @@ def mark_duplicates(
     """
     native = _checked_frame(frame)
     if kind not in ("text", "html"):
-        raise ArgumentError("invalid_frame", f"kind must be text or html, not {kind!r}")
+        raise ArgumentError("invalid_argument", f"kind must be text or html, not {kind!r}")
     named = None if scheme is None else get_scheme(scheme)
     if distance is not None:
         check_distance(distance, DISTANCE_MAX)
@@ -301,14 +301,14 @@ def _checked_frame(frame: object) -> nw.DataFrame[Any]:
         names = native.columns
     except Exception as error:  # narwhals has a class for each
         raise ArgumentError(
-            "invalid_frame",
+            "invalid_argument",
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
             f"distinct column names: {error}",
         ) from error
     clashes = [name for name in COLUMNS if name in names]
     if clashes:
         raise ArgumentError(
-            "invalid_frame",
+            "invalid_argument",
             f"the frame already has a column {clashes[0]!r}, which would be added; rename it first",
         )
     return native
@@ -318,7 +318,7 @@ def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> li
     """Return the cells of a column, with None for null."""
     if column not in frame.columns:
         raise ArgumentError(
-            "invalid_frame",
+            "invalid_argument",
             f"the frame has no column {column!r}; it has {', '.join(map(repr, frame.columns))}",
         )
     series = frame[column]
@@ -328,7 +328,7 @@ def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> li
         if cell is not None and not isinstance(cell, types):
             expected = " or ".join(type_.__name__ for type_ in types)
             raise ArgumentError(
-                "invalid_frame",
+                "invalid_argument",
                 f"row {row} of column {column!r} must be {expected} or null, not "
                 f"{type(cell).__name__}",
             )

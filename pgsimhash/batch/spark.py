@@ -79,7 +79,7 @@ def fingerprint(
         ArgumentError: the kind, scheme or column does not exist, or the frame has an added column.
     """
     if kind not in ("text", "html"):
-        raise ArgumentError("invalid_frame", f"kind must be text or html, not {kind!r}")
+        raise ArgumentError("invalid_argument", f"kind must be text or html, not {kind!r}")
     default = TEXT_SCHEME if kind == "text" else DEFAULT_SCHEME
     recipe = get_scheme(default if scheme is None else scheme)
     _check_column(frame, column, ("string",) if kind == "text" else ("string", "binary"))
@@ -88,7 +88,7 @@ def fingerprint(
     clashes = [name for name in ("simhash", "reason") if name in frame.columns]
     if clashes:
         raise ArgumentError(
-            "invalid_frame", f"the frame already has a column {clashes[0]!r}; rename it first"
+            "invalid_argument", f"the frame already has a column {clashes[0]!r}; rename it first"
         )
 
     def read(cells: Any, urls: Any) -> Any:
@@ -230,7 +230,7 @@ def _check_column(frame: DataFrame, column: str, types: tuple[str, ...]) -> None
     if dtype not in types:
         has = ", ".join(f"{name} {type_}" for name, type_ in frame.dtypes)
         raise ArgumentError(
-            "invalid_frame",
+            "invalid_argument",
             f"the frame has no column {column!r} of type {' or '.join(types)}; it has {has}",
         )
 

@@ -68,26 +68,6 @@ class LazyGroup(click.Group):
 
 __all__ = ["commands"]
 
-_WRONG_VALUES = frozenset(
-    {
-        "contrary_mark",
-        "invalid_argument",
-        "invalid_file",
-        "invalid_simhash",
-        "invalid_distance",
-        "invalid_number",
-        "invalid_policy",
-        "invalid_schema",
-        "no_expiry",
-        "other_reader",
-        "unknown_linkage",
-        "unknown_revision",
-        "unknown_rule",
-        "unknown_scope",
-    }
-)
-"""Codes of invalid options or arguments that only the database can detect."""
-
 
 class _PageFailure(click.ClickException):
     exit_code = 1
@@ -133,7 +113,7 @@ def _told_errors() -> Iterator[None]:
         raise _PageFailure(str(error)) from error
     except PgsimhashError as error:
         if isinstance(error, CollectionError) or (
-            isinstance(error, ArgumentError) and error.reason in _WRONG_VALUES
+            isinstance(error, ArgumentError) and error.reason != "unknown_scheme"
         ):
             raise click.UsageError(str(error)) from error
         raise _StoreFailure(str(error)) from error

@@ -159,7 +159,7 @@ def evaluate(
             drawn_ = (sample, seed, distance, borderline_pairs)
             failed = _sample(what, schemes, collection, dsn, drawn_, borderline, jobs, shows)
     except ArgumentError as error:
-        if error.reason != "invalid_labels":
+        if error.reason != "invalid_file":
             raise
         raise _WrongLabels(str(error)) from error
     except KeyboardInterrupt:

@@ -113,7 +113,7 @@ def _check_driver(where: Any) -> None:
         engine = where.get_bind() if hasattr(where, "get_bind") else where
     except exc.UnboundExecutionError as error:
         raise ArgumentError(
-            "invalid_connection", "the session has no engine; give Session(engine)"
+            "invalid_argument", "the session has no engine; give Session(engine)"
         ) from error
     if (engine.dialect.name, engine.dialect.driver) != ("postgresql", "psycopg"):
         raise wrong_driver(f"{engine.dialect.name}+{engine.dialect.driver}")

@@ -62,7 +62,7 @@ def async_source_of(where: Any, schema: str | None, prepare: bool | None) -> Con
     if source := chosen_source(where, _SOURCES, AWAITING, prepare):
         return source
     raise ArgumentError(
-        "invalid_connection",
+        "invalid_argument",
         "an asynchronous store needs a DSN, psycopg's AsyncConnection or "
         "AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, AsyncConnection or "
         f"AsyncSession, not {type(where).__module__}.{type(where).__qualname__}",
@@ -72,7 +72,7 @@ def async_source_of(where: Any, schema: str | None, prepare: bool | None) -> Con
 def _of_connection(connection: Any, mode: Mode) -> ConnectionSource:
     if connection.sync_connection is None:
         raise ArgumentError(
-            "invalid_connection",
+            "invalid_argument",
             "the AsyncConnection is not connected yet; await it: "
             "connect_async(await engine.connect())",
         )

@@ -141,7 +141,7 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
         version = connection.info.server_version // 10000
         connection.close()
         raise StoreError(
-            "old_server", f"PostgreSQL 14 or later is needed, and this server is {version}"
+            "unsuitable", f"PostgreSQL 14 or later is needed, and this server is {version}"
         )
     try:
         check_settings(connection)
@@ -185,7 +185,7 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
     encoding = connection.info.parameter_status("server_encoding")
     if encoding not in (None, "UTF8"):
         raise StoreError(
-            "wrong_encoding",
+            "unsuitable",
             f"the database {connection.info.dbname!r} has the encoding {encoding}, which cannot "
             "store all texts; use one with UTF-8: "
             "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
@@ -193,13 +193,13 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
     encoding = connection.info.parameter_status("client_encoding")
     if encoding not in (None, "UTF8"):
         raise StoreError(
-            "wrong_encoding",
+            "unsuitable",
             f"the connection has the client_encoding {encoding}, and texts are in UTF-8; "
             "run: SET client_encoding TO 'UTF8'",
         )
     if connection.info.parameter_status("standard_conforming_strings") == "off":
         raise StoreError(
-            "wrong_strings",
+            "unsuitable",
             "standard_conforming_strings is off, which changes the meaning of the schema's "
             "functions; run: SET standard_conforming_strings TO on, or permanently: "
             "ALTER DATABASE name RESET standard_conforming_strings",
@@ -266,7 +266,7 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         )
     if not nulls:
         raise StoreError(
-            "wrong_nulls",
+            "unsuitable",
             "array_nulls is off, so missing values would be stored as the text NULL; turn "
             "it on for the role or the connection: SET array_nulls TO on",
         )
@@ -314,7 +314,7 @@ def _check_node(connection: psycopg.Connection[Any]) -> None:
     with connection.cursor(row_factory=scalar_row) as cursor:
         if cursor.execute(query("is_worker", connection)).fetchone():
             raise StoreError(
-                "worker_node",
+                "unsuitable",
                 f"the connection is to a worker of a Citus cluster, and the schema "
                 f"{schema_of(connection)} belongs to the whole cluster; connect to the coordinator",
             )

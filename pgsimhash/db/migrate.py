@@ -146,7 +146,7 @@ def refusals_translated() -> Iterator[None]:
         yield
     except CommandError as error:
         raise SchemaError(
-            "unknown_revision",
+            "newer",
             f"this version of pgsimhash cannot migrate: {error}; upgrade {install_command()}",
         ) from error
     except DBAPIError as error:
@@ -184,7 +184,7 @@ def _refusal(error: DBAPIError) -> PgsimhashError:
         return StoreError("gave_up", f"{refused}; raise statement_timeout, if it was that")
     if state == _LOCKED:
         return StoreError("locked", refused)
-    return StoreError("not_migrated", refused)
+    return StoreError("refused", refused)
 
 
 def config_for(schema: str, output: io.StringIO | None = None, *, citus: bool = False) -> Config:
@@ -307,7 +307,7 @@ def _check_revision(config: Config, revision: str) -> None:
     except CommandError as error:
         known = ", ".join(["base", *(script.revision for script in scripts.walk_revisions())])
         raise ArgumentError(
-            "unknown_revision", f"pgsimhash has no revision {revision!r}; it has: {known}"
+            "invalid_argument", f"pgsimhash has no revision {revision!r}; it has: {known}"
         ) from error
 
 

@@ -51,7 +51,7 @@ def source_of(
     elif callable(where):
         hint = "; maybe call it first"
     raise ArgumentError(
-        "invalid_connection",
+        "invalid_argument",
         f"a store needs a DSN, a psycopg connection or pool, or SQLAlchemy's URL, Engine, "
         f"Connection or Session, not {name}{hint}",
     )
@@ -80,7 +80,7 @@ def chosen_source(
     """
     if prepare is not None:
         raise ArgumentError(
-            "invalid_connection",
+            "invalid_argument",
             "prepare applies to connections that the store opens itself, over a DSN or a URL; "
             "configure yours when you create them: psycopg.connect(..., prepare_threshold=None), a "
             "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})",

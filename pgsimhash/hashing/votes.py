@@ -86,7 +86,7 @@ def check_hash(value: SupportsIndex) -> int:
         )
     number = operator.index(value)
     if not 0 <= number < 1 << 64:
-        raise ArgumentError("invalid_hash", f"a ready hash is in 0..2**64-1, and {number} is not")
+        raise ArgumentError("invalid_argument", f"a ready hash is in 0..2**64-1, not {number}")
     return number
 
 
@@ -117,10 +117,10 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
     if hashes.shape != weights.shape or hashes.ndim != 1:
         raise ValueError(f"one weight for each hash: {hashes.shape} and {weights.shape} differ")
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ArgumentError("invalid_weight", "a feature's weight is a finite number, 0 or more")
+        raise ArgumentError("invalid_argument", "a feature's weight is a finite number, 0 or more")
     if weights.sum() > WEIGHT_SUM_MAX:
         raise ArgumentError(
-            "invalid_weight", "the weights add up to more than 2**36; scale them down"
+            "invalid_argument", "the weights add up to more than 2**36; scale them down"
         )
     units = np.rint(weights / WEIGHT_UNIT)
     total = units.sum()

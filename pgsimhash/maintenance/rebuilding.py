@@ -103,7 +103,7 @@ def rebuild(
         follow(connection, store.opened)
         if find_collection(connection, old_name) is not None:
             raise CollectionError(
-                "cannot_rename",
+                "taken",
                 f"collection {old_name!r} exists already; delete it (pgsimhash collection delete "
                 f"{old_name}), or give another name with into= (--into)",
             )
@@ -146,7 +146,7 @@ def _rereading(source: Collection, name: str, scheme: str | Scheme | None) -> Re
     reread = Rereading(recipe, source.scheme)
     if not source.keep_markdown:
         raise CollectionError(
-            "no_markdown",
+            "other_settings",
             f"collection {name!r} stores no Markdown, so another scheme needs the pages: "
             f"pgsimhash ingest --collection {name}-2 --scheme {recipe.name} PATH, then "
             f"pgsimhash collection rename {name} {name}-2 --swap",

@@ -74,7 +74,7 @@ def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, D
     known = runs(store)
     if not known:
         raise NotFoundError(
-            "no_run",
+            "unknown_run",
             f"collection {store.collection!r} has no run to undo: nothing was "
             "added, or all of it was undone; pgsimhash status lists the collections",
         )
@@ -115,7 +115,7 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
         lock_collections(connection, [doomed], loaders=True)
         if follow(connection, doomed).collection_id != doomed.collection_id:
             raise CollectionError(
-                "renamed", f"collection {name!r} was renamed during the call; try again"
+                "unknown", f"collection {name!r} was renamed during the call; try again"
             )
         scope = {"collection_id": doomed.collection_id}
         borders = {

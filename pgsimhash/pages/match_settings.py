@@ -84,7 +84,7 @@ class MatchSettings:
         """
         if self.scope not in SCOPES:
             raise ArgumentError(
-                "unknown_scope", f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}"
+                "invalid_argument", f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}"
             )
         for name in ("window_size", "max_copies", "min_tokens"):
             number = getattr(self, name)
@@ -92,11 +92,11 @@ class MatchSettings:
                 continue
             if not isinstance(number, int) or number < 1:
                 raise ArgumentError(
-                    "invalid_number", f"{name} is a number, 1 or more, not {number!r}"
+                    "invalid_argument", f"{name} is a number, 1 or more, not {number!r}"
                 )
             if number > NUMBER_MAX:
                 raise ArgumentError(
-                    "invalid_number", f"{name} is at most {NUMBER_MAX:,}, not {number:,}"
+                    "invalid_argument", f"{name} is at most {NUMBER_MAX:,}, not {number:,}"
                 )
         if self.max_age is not None:
             check_age(self.max_age)

@@ -78,13 +78,13 @@ def check_age(age: timedelta) -> timedelta:
     """
     if not isinstance(age, timedelta):
         raise ArgumentError(
-            "invalid_age", f"an age is a timedelta, such as timedelta(days=90), not {age!r}"
+            "invalid_time", f"an age is a timedelta, such as timedelta(days=90), not {age!r}"
         )
     if age <= timedelta(0):
-        raise ArgumentError("invalid_age", f"an age must be above 0, such as 90 days, not {age}")
+        raise ArgumentError("invalid_time", f"an age must be above 0, such as 90 days, not {age}")
     if age >= datetime.now(UTC) - datetime.min.replace(tzinfo=UTC):
         raise ArgumentError(
-            "invalid_age",
+            "invalid_time",
             f"an age of {age.days:,} days reaches back before the year 1; give a shorter one, such "
             "as 90 days",
         )
@@ -104,5 +104,5 @@ def parse_age(text: str) -> timedelta:
     except OverflowError:
         pass
     raise ArgumentError(
-        "invalid_age", f"{text!r} is not an age; write a number and a unit: 90d, 12h, 30m, 45s, 2w"
+        "invalid_time", f"{text!r} is not an age; write a number and a unit: 90d, 12h, 30m, 45s, 2w"
     )

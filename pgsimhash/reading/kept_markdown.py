@@ -127,7 +127,7 @@ class Rereading:
         ]
         choice = f"use {' or '.join(usable)}, or " if usable else ""
         raise ArgumentError(
-            "other_reader",
+            "invalid_argument",
             f"scheme {self.scheme.name!r} cannot use the Markdown of {self.source!r}: {reason}; "
             f"{choice}ingest the pages into another collection",
         )

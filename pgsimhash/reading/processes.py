@@ -39,11 +39,12 @@ def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
     check_type("page_memory", page_memory, int, None, wanted="bytes, such as 500_000_000")
     if page_seconds is not None and not page_seconds > 0:
         raise ArgumentError(
-            "invalid_number", f"page_seconds is a time in seconds, more than 0, not {page_seconds}"
+            "invalid_argument",
+            f"page_seconds is in seconds, more than 0, not {page_seconds}",
         )
     if page_memory is not None and page_memory < 1:
         raise ArgumentError(
-            "invalid_number", f"page_memory is a number of bytes, 1 or more, not {page_memory}"
+            "invalid_argument", f"page_memory is a number of bytes, 1 or more, not {page_memory}"
         )
     return page_memory is not None or page_seconds not in (None, math.inf)
 

@@ -144,7 +144,7 @@ def extract_many(
     check_type("max_bytes", max_bytes, int, wanted="a number of bytes, such as 10_000_000")
     if jobs < 1:
         raise ArgumentError(
-            "invalid_number", f"jobs is the number of processes, 1 or more, not {jobs}"
+            "invalid_argument", f"jobs is the number of processes, 1 or more, not {jobs}"
         )
     limited = (page_seconds, page_memory) != (None, None) and has_limits(page_seconds, page_memory)
     recipe = get_scheme(scheme)

@@ -148,7 +148,7 @@ class Scheme:
             pickle.dumps(self)
         except Exception as error:
             raise ArgumentError(
-                "unsendable_scheme",
+                "invalid_argument",
                 f"the scheme {self.name!r} cannot be sent to other processes ({error}); make its "
                 "parts functions of a module or frozen dataclasses, or use one process",
             ) from error

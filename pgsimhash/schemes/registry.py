@@ -45,7 +45,7 @@ def register_scheme(scheme: Scheme) -> Scheme:
     known = _schemes.setdefault(scheme.name, scheme)
     if known != scheme:
         raise ArgumentError(
-            "scheme_taken",
+            "invalid_argument",
             f"the name {scheme.name!r} is taken by another recipe; simhashes of the two cannot be "
             "compared, so choose a different name",
         )

@@ -28,11 +28,11 @@ class ShingleWeights:
     def __post_init__(self) -> None:
         if not self.sizes or min(self.sizes) < 1:
             raise ArgumentError(
-                "invalid_recipe", f"sizes are one or more numbers from 1, not {self.sizes}"
+                "invalid_argument", f"sizes are one or more numbers from 1, not {self.sizes}"
             )
         if self.damping not in DAMPINGS:
             raise ArgumentError(
-                "invalid_recipe", f"damping is one of {', '.join(DAMPINGS)}, not {self.damping!r}"
+                "invalid_argument", f"damping is one of {', '.join(DAMPINGS)}, not {self.damping!r}"
             )
 
     def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:

@@ -90,7 +90,7 @@ def scorer(rule: str | Score | Sequence[str]) -> Score:
     unknown = [name for name in names if name not in RULES]
     if unknown or not names:
         raise ArgumentError(
-            "unknown_rule",
+            "invalid_argument",
             f"there is no rule {unknown[0] if unknown else ''!r} for the canonical page; "
             f"there are: {', '.join(RULES)}",
         )
@@ -106,7 +106,7 @@ def check_linkage(linkage: str) -> None:
     """
     if linkage not in LINKAGES:
         raise ArgumentError(
-            "unknown_linkage", f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}"
+            "invalid_argument", f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}"
         )
 
 

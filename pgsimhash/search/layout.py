@@ -302,18 +302,18 @@ def _form(name: str) -> tuple[tuple[int, ...], int, int]:
             return widths, 1, 0
         raise _unknown(name, f"its blocks have {sum(widths)} bits, not {BITS}")
     raise ArgumentError(
-        "unknown_layout",
+        "invalid_argument",
         f"there is no layout {name!r}; there are: {', '.join(LAYOUTS)}, and others written "
         "like '20+22+22', '7 choose 4' or '5x4'",
     )
 
 
 def _unknown(name: str, why: str) -> ArgumentError:
-    return ArgumentError("unknown_layout", f"{name!r} is not a layout: {why}")
+    return ArgumentError("invalid_argument", f"{name!r} is not a layout: {why}")
 
 
 def _invalid(name: str, problem: str, fix: str) -> ArgumentError:
-    return ArgumentError("invalid_layout", f"layout {name!r} would {problem}: {fix}")
+    return ArgumentError("invalid_argument", f"layout {name!r} would {problem}: {fix}")
 
 
 def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:

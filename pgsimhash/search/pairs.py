@@ -152,7 +152,7 @@ def _cut(blocks: int, distance: int) -> Layout:
     """Return the layout in which all but ``distance`` of the blocks lead."""
     if isinstance(blocks, bool) or not isinstance(blocks, int) or not distance < blocks <= BITS:
         raise ArgumentError(
-            "invalid_blocks",
+            "invalid_argument",
             f"blocks is a number from {distance + 1} to {BITS} for distance {distance}, "
             f"not {blocks!r}",
         )
@@ -160,7 +160,7 @@ def _cut(blocks: int, distance: int) -> Layout:
         return layout_for(0, 0)
     if comb(blocks, distance) > PASSES_MAX:
         raise ArgumentError(
-            "invalid_blocks",
+            "invalid_argument",
             f"{blocks} blocks take {comb(blocks, distance):,} passes for distance {distance}, "
             f"and at most {PASSES_MAX:,} are allowed; use fewer blocks",
         )

@@ -117,7 +117,7 @@ def _filled(name: str, permutation: Permutation) -> Computed:
     prefix = prefix_name(name, permutation)
     if len(prefix.encode()) > _LONGEST:
         raise ArgumentError(
-            "invalid_column",
+            "invalid_argument",
             f"the name of the column {prefix} would have more than {_LONGEST} bytes, which "
             f"PostgreSQL truncates; give {name} a shorter one",
         )
@@ -157,7 +157,7 @@ class SimhashMixin:
     def __init_subclass__(cls, **options: Any) -> None:
         if "__mapper__" in vars(cls):
             raise ArgumentError(
-                "mixin_order",
+                "invalid_argument",
                 f"write class {cls.__name__}(SimhashMixin, ...), the declarative base after it",
             )
         # Mixins and abstract classes have no table; their subclasses do.
@@ -352,7 +352,7 @@ for _class in (Collection, Page):
     @event.listens_for(_class, "before_delete")
     def _refuse(_mapper: object, _connection: object, row: object) -> None:
         raise ArgumentError(
-            "read_only_class",
+            "invalid_argument",
             f"{type(row).__name__} is read-only: write with a store, such as "
             "pgsimhash.connect(session)",
         )

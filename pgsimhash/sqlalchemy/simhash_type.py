@@ -92,7 +92,7 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         """
         if op in _BY_SIZE:
             raise ArgumentError(
-                "no_order",
+                "invalid_argument",
                 "simhashes cannot be ordered, because the server's bigint is signed: use "
                 ".within(simhash, distance); to read in pages, compare sqlalchemy.type_coerce("
                 "column, BigInteger)",
@@ -274,7 +274,7 @@ def _lookup(
     searched = _searched(next(iter(origins))) if len(origins) == 1 else None
     if searched is None:
         raise ArgumentError(
-            "no_prefixes",
+            "invalid_argument",
             f"{column} has no prefix columns for lookups: create it with "
             "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or search "
             "a collection with near_duplicates()",

@@ -113,7 +113,7 @@ def create_collection(
         CollectionError: the name is empty; or the collection exists with other settings.
     """
     if not name:
-        raise CollectionError("no_name", "the name of a collection is empty; give one")
+        raise CollectionError("taken", "the name of a collection is empty; give one")
     collection = find_collection(connection, name)
     if collection is None:
         collection = _insert_collection(
@@ -335,13 +335,13 @@ def _check(collection: Collection, scheme: Scheme | None, layout: str | None) ->
         get_layout(collection.layout)
     except ArgumentError:
         raise CollectionError(
-            "unknown_layout",
+            "other_settings",
             f"collection {name!r} has layout {collection.layout!r}, which this version of "
             f"pgsimhash does not know; upgrade {install_command()}",
         ) from None
     if layout is not None and collection.layout != get_layout(layout).name:
         raise CollectionError(
-            "other_layout",
+            "other_settings",
             f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "
             f"run: pgsimhash collection rebuild {name} --layout '{layout}'",
         )

@@ -106,7 +106,7 @@ class Ingest:
         self.check(options)
         check_type("batch_size", asked, int, None, wanted="a number, such as batch_size=100")
         if asked is not None and asked < 1:
-            raise ArgumentError("invalid_number", f"batch_size must be at least 1, not {asked}")
+            raise ArgumentError("invalid_argument", f"batch_size must be at least 1, not {asked}")
         own = _Writer(self._session, label) if remember and self._label is None else None
         return self._batch_by_batch(iter(items), size, options, own, remember, asked)
 
@@ -284,7 +284,7 @@ def told(verdicts: list[Verdict], session: Session, *, theirs: bool) -> Iterator
         yield verdict
         if goes_on and number < len(verdicts) and not session.is_in_transaction():
             raise StoreError(
-                "ended_within_batch",
+                "wrong_transaction",
                 f"the transaction ended after {number} of the {len(verdicts)} verdicts of a batch, "
                 "which is stored as a whole; end it between two batches, or omit batch_size: then "
                 "each page is stored when its verdict is consumed",

@@ -227,7 +227,7 @@ def _default_limit() -> int:
         return memory_bytes() // HELD_SHARE
     if not configured.isdecimal():
         raise ArgumentError(
-            "invalid_number",
+            "invalid_argument",
             f"{LIMIT_VARIABLE} must be a number of megabytes (0: no cache), not {configured!r}",
         )
     return int(configured) << 20

@@ -59,7 +59,7 @@ def checked_retry_seconds(seconds: float | None) -> float:
     check_type("retry_seconds", seconds, float, wanted="seconds, such as 60")
     if not 0 <= seconds <= 86_400:
         raise ArgumentError(
-            "invalid_number",
+            "invalid_argument",
             f"retry_seconds must be between 0 (no retries) and a day, not {seconds!r}",
         )
     return seconds

@@ -243,7 +243,7 @@ def _not_within_another(connection: psycopg.Connection[Any]) -> Iterator[None]:
     own = getattr(connection, "unpinned", connection)
     if own in _in_transaction:
         raise StoreError(
-            "unfinished_call",
+            "wrong_transaction",
             "another call is not finished, and its rollback would undo this write: "
             "a loop over clusters() is running, or a function that was passed "
             "to a call; loop over list(store.clusters()), or open a store over a DSN or a pool",
@@ -279,7 +279,7 @@ def _milliseconds(name: str, seconds: float | None) -> str | None:
     check_type(name, seconds, float, wanted="seconds, such as 60")
     if not 0 <= seconds <= _LONGEST:
         raise ArgumentError(
-            "invalid_number",
+            "invalid_argument",
             f"{name} must be between 0 (no limit) and {_LONGEST} seconds, not {seconds!r}",
         )
     return str(math.ceil(seconds * 1000))

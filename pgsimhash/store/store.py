@@ -250,7 +250,7 @@ class Store:
         """
         lookups.check_limit(limit)
         if limit is not None and limit < 1:
-            raise ArgumentError("invalid_number", f"limit must be at least 1, not {limit!r}")
+            raise ArgumentError("invalid_argument", f"limit must be at least 1, not {limit!r}")
         with self.session.looking_up(distance) as (connection, collection):
             return lookups.near_pages(
                 connection,

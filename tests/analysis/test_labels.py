@@ -23,7 +23,7 @@ class Reader:
         return read_labels(self._path)
 
     def complaint(self, text: str, encoding: str = "utf-8") -> str:
-        with pytest.raises(ArgumentError, check=because("invalid_labels")) as caught:
+        with pytest.raises(ArgumentError, check=because("invalid_file")) as caught:
             self(text, encoding)
         return str(caught.value)
 

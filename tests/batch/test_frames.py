@@ -252,7 +252,7 @@ TEXTS = {"text": ["a b", "c d"]}
 def test_an_invalid_frame_of_texts_is_refused(
     frame: Any, column: str, options: dict[str, Any], told: str
 ) -> None:
-    with pytest.raises(ArgumentError, match=told, check=because("invalid_frame")):
+    with pytest.raises(ArgumentError, match=told, check=because("invalid_argument")):
         mark_duplicates(frame, column, **options)
 
 

@@ -181,7 +181,7 @@ def test_an_invalid_frame_of_simhashes_is_refused(session: Any) -> None:
         lambda: spark.fingerprint(frame, "text", url_column="number"),
         lambda: spark.fingerprint(frame.withColumnRenamed("number", "simhash"), "text"),
     ):
-        with pytest.raises(ArgumentError, check=because("invalid_frame")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             call()
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         spark.pairs(frame, 13)

@@ -104,7 +104,7 @@ def test_no_features_give_no_simhash(nothing: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf, -math.inf, WEIGHT_SUM_MAX * 2])
 def test_weights_that_cannot_be_summed_are_refused(weight: float) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_weight")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         simhash({"tide": 1.0, "pool": weight})
 
 

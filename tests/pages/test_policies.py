@@ -30,7 +30,7 @@ def test_invalid_options_are_refused_at_once() -> None:
         Rules({"window_size": 2**31}, 8)
     with pytest.raises(ArgumentError, match="min_tokens"):
         Rules({"min_tokens": -1}, 8)
-    with pytest.raises(ArgumentError, check=because("invalid_age")):
+    with pytest.raises(ArgumentError, check=because("invalid_time")):
         Rules({"max_age": timedelta(0)}, 8)
 
 

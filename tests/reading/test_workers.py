@@ -126,12 +126,12 @@ def test_one_job_is_another_process_if_it_has_a_deadline(
 
 @pytest.mark.parametrize("seconds", [0, -1, math.nan])
 def test_a_deadline_is_in_the_future(seconds: float) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_number")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         extract_many([], page_seconds=seconds)
 
 
 def test_memory_is_a_number_of_bytes() -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_number")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         extract_many([], page_memory=0)
 
 

@@ -159,7 +159,7 @@ def test_simhashes_are_not_compared_by_size() -> None:
         lambda: ~column.between(1, 5),
     ]
     for ask in asked:
-        with pytest.raises(ArgumentError, match="type_coerce", check=because("no_order")):
+        with pytest.raises(ArgumentError, match="type_coerce", check=because("invalid_argument")):
             ask()
     by_size = sa.type_coerce(Article.simhash, sa.BigInteger) > 5
     assert "articles.simhash > " in str(sa.select(Article.id).where(by_size))
@@ -253,13 +253,17 @@ def test_a_column_without_prefix_columns_is_refused() -> None:
     bare = sa.Table("t", sa.MetaData(), sa.Column("simhash", SIMHASH("32+32")))
     made = Article.simhash.bitwise_xor(1)
     for column in (alone.c.simhash, bare.c.simhash, Page.simhash, sa.literal(1, SIMHASH()), made):
-        with pytest.raises(ArgumentError, match="near_duplicates", check=because("no_prefixes")):
+        with pytest.raises(ArgumentError, match="near_dup", check=because("invalid_argument")):
             column.within(0, 3)
 
 
 @pytest.mark.parametrize(
     ("layout", "reason"),
-    [("23+21+21", "unknown_layout"), ("", "unknown_layout"), ("20 choose 10", "invalid_layout")],
+    [
+        ("23+21+21", "invalid_argument"),
+        ("", "invalid_argument"),
+        ("20 choose 10", "invalid_argument"),
+    ],
 )
 def test_an_unknown_layout_is_not_accepted(layout: str, reason: str) -> None:
     with pytest.raises(ArgumentError, check=because(reason)):
@@ -285,9 +289,9 @@ def test_a_column_of_any_name(name: str, engine: sa.Engine) -> None:
 def test_a_name_too_long_for_the_prefix_columns_is_refused() -> None:
     base = orm.registry().generate_base()
     body = {"__tablename__": "t", "id": sa.Column(sa.Integer, primary_key=True)}
-    with pytest.raises(ArgumentError, match="63 bytes", check=because("invalid_column")):
+    with pytest.raises(ArgumentError, match="63 bytes", check=because("invalid_argument")):
         simhash_columns("x" * 55)
-    with pytest.raises(ArgumentError, match="63 bytes", check=because("invalid_column")):
+    with pytest.raises(ArgumentError, match="63 bytes", check=because("invalid_argument")):
         type("Wrong", (SimhashMixin, base), {**body, "simhash": mapped_column("ö" * 30)})
 
 
@@ -586,7 +590,7 @@ def test_the_mixin_behind_the_base_is_refused() -> None:
     class Root(orm.DeclarativeBase):
         pass
 
-    with pytest.raises(ArgumentError, match="SimhashMixin", check=because("mixin_order")):
+    with pytest.raises(ArgumentError, match="SimhashMixin", check=because("invalid_argument")):
 
         class Wrong(Root, SimhashMixin):
             __tablename__ = "wrong"
@@ -802,7 +806,7 @@ def test_invalid_lookups_raise(collected: sa.Engine) -> None:
             near_duplicates(1, wrong)  # type: ignore[arg-type]
         with pytest.raises(ArgumentError, check=because("invalid_distance")):
             near_pages(1, wrong)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, check=because("invalid_schema")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         near_duplicates(1, schema="public")
     with (
         collected.connect() as connection,
@@ -835,7 +839,7 @@ def test_our_classes_are_read_only(collected: sa.Engine, what: str) -> None:
             page.title = "Another title"
         else:
             session.delete(page)
-        with pytest.raises(ArgumentError, match="connect", check=because("read_only_class")):
+        with pytest.raises(ArgumentError, match="connect", check=because("invalid_argument")):
             session.flush()
 
 

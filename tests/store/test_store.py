@@ -261,7 +261,7 @@ def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
         assert store.should_fetch(url) is fetch
         assert not store.should_fetch(url, older_than=21 * day)
     for invalid in (timedelta(0), -day, 30):
-        with pytest.raises(ArgumentError, check=because("invalid_age")):
+        with pytest.raises(ArgumentError, check=because("invalid_time")):
             store.should_fetch(url, older_than=cast("timedelta", invalid))
 
 

@@ -346,7 +346,7 @@ class TestTransactions:
                 made = store.add_many([(f"{A}1", 1 << 20), (f"{A}2", 1 << 40)], batch_size=2)
                 await anext(made)
                 await connection.commit()
-                with pytest.raises(StoreError, check=because("ended_within_batch")):
+                with pytest.raises(StoreError, check=because("wrong_transaction")):
                     await anext(made)
 
         run(use())
@@ -717,7 +717,7 @@ class TestWhatFailed:
                 store = await connect_async(session)
                 await session.commit()
                 session.add(Page(url=A))
-                with pytest.raises(ArgumentError, check=because("read_only_class")):
+                with pytest.raises(ArgumentError, check=because("invalid_argument")):
                     await session.flush()
                 with pytest.raises(StoreError, check=because("failed_transaction")):
                     await store.find(0)
@@ -908,5 +908,5 @@ def test_without_limits_pages_are_read_in_this_process(dsn: str) -> None:
 
 
 def test_a_limit_is_above_zero(dsn: str) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_number")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         run(connect_async(dsn, page_seconds=0))

@@ -267,7 +267,7 @@ class TestWhatSqlalchemySays:
             connection.commit()
             with connection.begin() as begun:
                 begun.rollback()
-                with pytest.raises(StoreError, check=because("no_transaction")):
+                with pytest.raises(StoreError, check=because("wrong_transaction")):
                     store.find(0)
             assert store.find(0) == []
 
@@ -277,7 +277,7 @@ class TestWhatSqlalchemySays:
 
             @sqlalchemy.event.listens_for(session, "after_commit")
             def ask(_: orm.Session) -> None:
-                with pytest.raises(StoreError, match="hook", check=because("no_transaction")):
+                with pytest.raises(StoreError, match="hook", check=because("wrong_transaction")):
                     store.find(0)
 
             session.commit()
@@ -293,7 +293,7 @@ class TestWhatSqlalchemySays:
         engine = sqlalchemy.create_engine(url, poolclass=StaticPool)
         with engine.connect() as connection:
             connection.exec_driver_sql("SELECT 1")
-            with pytest.raises(StoreError, check=because("needs_autocommit")):
+            with pytest.raises(StoreError, check=because("wrong_transaction")):
                 connect(engine)
         engine.dispose()
 

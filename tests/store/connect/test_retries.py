@@ -155,7 +155,7 @@ class TestLostConnections:
             store.exists(5)
 
     def test_negative_retry_seconds_are_refused(self, dsn: str) -> None:
-        with pytest.raises(ArgumentError, check=because("invalid_number")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             connect(dsn, retry_seconds=-1)
 
 

@@ -197,7 +197,7 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
             for writer in (store, other):
                 with pytest.raises(StoreError, match=r"list\(store\.clusters\(\)\)"):
                     writer.add(f"{URL}new", FAR)
-            with pytest.raises(StoreError, check=because("unfinished_call")):
+            with pytest.raises(StoreError, check=because("wrong_transaction")):
                 next(store.clusters(3))
             break
         for cluster in list(store.clusters(8)):
@@ -213,7 +213,7 @@ def test_a_callback_cannot_write(dsn: str) -> None:
         def score(page: object) -> int:
             return len(store.add(f"{URL}new", FAR).url)
 
-        with pytest.raises(StoreError, check=because("unfinished_call")):
+        with pytest.raises(StoreError, check=because("wrong_transaction")):
             store.save_clusters(8, canonical=score)
         assert store.save_clusters(8) == 1
     assert rows(dsn) == 6

@@ -376,7 +376,7 @@ class TestRefusals:
             maintenance.set_policy(store, "*", PolicySettings(min_tokens=5))
         with pytest.raises(ArgumentError, match="max_copies"):
             maintenance.set_policy(store, "*", PolicySettings(max_copies=0))
-        with pytest.raises(ArgumentError, check=because("invalid_age")):
+        with pytest.raises(ArgumentError, check=because("invalid_time")):
             maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(0)))
         assert maintenance.policies(store) == []
 

@@ -258,6 +258,6 @@ def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
 def test_invalid_settings_are_refused_before_any_work(store: Store) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         reevaluated(store, distance=13)
-    with pytest.raises(ArgumentError, check=because("unknown_scope")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         reevaluated(store, scope="planet")
     assert [one.collection for one in store.status()] == ["default"]

@@ -241,7 +241,7 @@ def test_any_other_name_is_refused_and_nothing_is_done(empty_dsn: str, name: str
     ]
     for call in refused:
         with pytest.raises(
-            ArgumentError, match="give one of 1 to 63", check=because("invalid_schema")
+            ArgumentError, match="give one of 1 to 63", check=because("invalid_argument")
         ):
             call()
     done = CliRunner().invoke(commands, ["migrate", "--dsn", empty_dsn, "--schema", name])
@@ -266,7 +266,7 @@ def test_a_connection_works_with_one_schema(both_dsn: str) -> None:
         store.add("https://a.example/", 1)
         for other in (SCHEMA, "another"):
             with pytest.raises(
-                StoreError, match="uses the schema crawl", check=because("other_schema")
+                StoreError, match="uses the schema crawl", check=because("wrong_transaction")
             ):
                 connect(connection, schema=other)
         assert connect(connection, create=False).find(1)
@@ -290,7 +290,7 @@ def test_the_variable_names_the_schema_where_none_is_given(
     with psycopg.connect(both_dsn) as connection, bound_to_schema(connection):
         assert schema_revision(connection) is None
     monkeypatch.setenv("PGSIMHASH_SCHEMA", "Crawl")
-    with pytest.raises(ArgumentError, check=because("invalid_schema")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         connect(both_dsn)
     monkeypatch.setenv("PGSIMHASH_SCHEMA", "")
     with connect(both_dsn) as store:

@@ -184,7 +184,7 @@ def test_a_transaction_that_ends_within_a_batch_is_refused(
         end()
         with pytest.raises(StoreError, match="after 1 of the 5 verdicts") as refused:
             next(verdicts)
-        assert because("ended_within_batch")(refused.value)
+        assert because("wrong_transaction")(refused.value)
     for number, _ in enumerate(own.ingest_many(pages(), batch_size=BATCH), 1):
         if number % BATCH == 0:
             connection.commit()

@@ -234,5 +234,5 @@ def test_the_environment_can_set_the_memory_limit(
         memory.take_in(connection, store.opened)
     assert not memory.holds(store.opened)
     monkeypatch.setenv(LIMIT_VARIABLE, "2GB")
-    with pytest.raises(ArgumentError, check=because("invalid_number")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         store.find_many(as_array(1))
