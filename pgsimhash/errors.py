@@ -118,7 +118,7 @@ class StoreError(PgsimhashError):
         "closed": "the connection, the pool or the store is closed",
         "pool_exhausted": "all connections of the pool are in use",
         "failed_transaction": "the connection's transaction has failed: roll it back",
-        "wrong_transaction": "the call needs a transaction, or cannot be inside one or another call",
+        "wrong_transaction": "the call needs a transaction, or cannot be in one or another call",
         "unsuitable": "a version, driver, pooler or setting of the database rules it out",
         "read_only": "the database is read-only",
         "not_permitted": "the user lacks a permission",

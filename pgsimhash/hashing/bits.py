@@ -81,7 +81,7 @@ def as_simhashes(values: Iterable[SupportsIndex]) -> NDArray[np.uint64]:
     if isinstance(values, (*_NO_COLUMNS, Iterator)) or not isinstance(values, Iterable):
         raise _no_column(type(values).__name__)
     if column is not None and column.ndim != 1:
-        raise _no_column(f"an array of shape {column.shape}")
+        raise _no_column(f"array of shape {column.shape}")
     # PyArrow iterates over scalars of its own.
     return _from_rows(getattr(values, "to_pylist", lambda: values)())
 
@@ -110,7 +110,8 @@ def _row_simhash(row: int, value: SupportsIndex) -> int:
 def _no_column(name: str) -> ArgumentError:
     return ArgumentError(
         "invalid_simhash",
-        f"simhashes are a numpy array, a column of a data frame or a list of integers, not {name}",
+        f"simhashes cannot be the {name}; give a numpy array, a column of a data frame or a list "
+        "of integers",
     )
 
 

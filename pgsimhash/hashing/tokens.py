@@ -215,7 +215,7 @@ class Words:
     def __post_init__(self) -> None:
         if self.min_length < 1:
             raise ArgumentError(
-                "invalid_argument", f"min_length is at least 1, not {self.min_length}"
+                "invalid_argument", f"min_length is 1 or more, not {self.min_length}"
             )
         if self.form not in ("NFC", "NFKC"):
             raise ArgumentError("invalid_argument", f"form is 'NFC' or 'NFKC', not {self.form!r}")

@@ -257,22 +257,15 @@ def test_a_column_without_prefix_columns_is_refused() -> None:
             column.within(0, 3)
 
 
-@pytest.mark.parametrize(
-    ("layout", "reason"),
-    [
-        ("23+21+21", "invalid_argument"),
-        ("", "invalid_argument"),
-        ("20 choose 10", "invalid_argument"),
-    ],
-)
-def test_an_unknown_layout_is_not_accepted(layout: str, reason: str) -> None:
-    with pytest.raises(ArgumentError, check=because(reason)):
+@pytest.mark.parametrize("layout", ["23+21+21", "", "20 choose 10"])
+def test_an_unknown_layout_is_not_accepted(layout: str) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         simhash_columns("simhash", layout)
-    with pytest.raises(ArgumentError, check=because(reason)):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         SIMHASH(layout)
     other = orm.registry().generate_base()
     body = {"__tablename__": "t", "__simhash_layout__": layout, "id": sa.Column(primary_key=True)}
-    with pytest.raises(ArgumentError, check=because(reason)):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         type("Wrong", (SimhashMixin, other), body)
 
 
