@@ -30,7 +30,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "add_many: URLs": lambda store: list(store.add_many([A])),
     "add_many: a mapping": lambda store: list(store.add_many({A: 5})),
     "add_many: numbers": lambda store: list(store.add_many([5])),
-    "add_simhashes: a number": lambda store: store.add_simhashes(5),
     "get": lambda store: store.get(5),
     "delete": lambda store: store.delete(b"https://a.example/"),
     "delete_host": lambda store: store.delete_host(None),
