@@ -24,30 +24,37 @@ BEGIN
         RAISE EXCEPTION 'a mark needs two different URLs, and both are %', a
             USING ERRCODE = 'PS010', HINT = 'Give another URL.';
     END IF;
-    PERFORM pgsimhash._put_mark(collection, a, b, same);
+    PERFORM
+        pgsimhash._put_mark(collection, a, b, same),
+        pgsimhash._decide_again(collection, wanted, a, b, same);
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
-    'Marks the pages at two URLs as the same or different, at any distance.';
+    'Marks the pages at two URLs as the same or different, at any distance, and decides again.';
 
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    own_id constant integer := pgsimhash._hold_collection(unmark.collection);
+    own_id constant integer := pgsimhash._lock_collection(unmark.collection);
+    was_there boolean;
 BEGIN
     DELETE FROM pgsimhash.marks AS m
     WHERE m.collection_id = own_id
         AND m.url_a = least(a COLLATE "C", b COLLATE "C")
         AND m.url_b = greatest(a COLLATE "C", b COLLATE "C");
-    RETURN FOUND;
+    was_there := FOUND;
+    IF was_there THEN
+        PERFORM pgsimhash._decide_again(unmark.collection, own_id, a, b, NULL);
+    END IF;
+    RETURN was_there;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
-    'Removes the mark of two URLs; returns whether there was one.';
+    'Removes the mark of two URLs, and decides again; returns whether there was one.';
 
 -- Internal functions, which may change with any release.
 
@@ -61,7 +68,10 @@ DECLARE
     );
     against record;
 BEGIN
-    PERFORM pgsimhash.unmark(collection, a, b);
+    DELETE FROM pgsimhash.marks AS m
+    WHERE m.collection_id = wanted
+        AND m.url_a = least(a COLLATE "C", b COLLATE "C")
+        AND m.url_b = greatest(a COLLATE "C", b COLLATE "C");
     IF same THEN
         SELECT m.url_a, m.url_b INTO against
         FROM pgsimhash._marked_same(collection, a) AS x (url)
@@ -91,6 +101,68 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean) IS
     'Writes a mark, or replaces it, unless it contradicts other marks.';
+
+-- By the rule and the policies, as if the versions arrived now: after "same" those of the URL that
+-- was stored later, after "different" those that duplicate the other page or a duplicate of it, and
+-- without a mark also originals. Copies of these versions still point to them.
+CREATE FUNCTION pgsimhash._decide_again(
+    collection text, own_id integer, a text, b text, same boolean
+) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    later constant text := (
+        SELECT p.url
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.url IN (a, b)
+        GROUP BY p.url
+        ORDER BY min(p.page_id) DESC
+        LIMIT 1
+    );
+    page record;
+    answer record;
+BEGIN
+    FOR page IN
+        SELECT
+            p.*, coalesce(s.distance, c.default_distance)::integer AS largest,
+            coalesce(s.verify, true) AS verify, coalesce(s.scope, 'collection') AS scope,
+            s.window_size, p.fetched_at - s.max_age AS since, coalesce(s.max_copies, 1) AS max_copies
+        FROM pgsimhash.pages AS p
+        JOIN pgsimhash.collections AS c ON c.collection_id = p.collection_id
+        LEFT JOIN pgsimhash.pages AS o
+            ON o.collection_id = own_id AND o.page_id = p.duplicate_of
+        LEFT JOIN pgsimhash.pages AS d
+            ON d.collection_id = own_id AND d.page_id = o.duplicate_of
+        LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[a, b]) AS s
+            ON CASE p.url WHEN a THEN 1 ELSE 2 END = ANY (s.url_numbers)
+        WHERE p.collection_id = own_id AND p.url IN (a, b)
+            AND CASE
+                WHEN same THEN p.url = later
+                WHEN NOT same THEN CASE p.url WHEN a THEN b ELSE a END IN (o.url, d.url)
+                ELSE o.url IS NULL OR o.url IN (a, b)
+            END
+        ORDER BY p.page_id
+    LOOP
+        SELECT v.verdict, v.original_page_id, v.distance INTO answer
+        FROM pgsimhash._add_batch(
+            collection, own_id, false, true, NULL, NULL, ARRAY[page.page_id], ARRAY[page.url],
+            ARRAY[page.simhash], ARRAY[page.fetched_at], ARRAY[page.signature_high],
+            ARRAY[page.signature_low], ARRAY[page.text_digest], ARRAY[page.html_digest], NULL,
+            ARRAY[page.largest], ARRAY[page.verify], ARRAY[page.scope], ARRAY[page.window_size],
+            ARRAY[page.since], ARRAY[page.max_copies]
+        ) AS v;
+        UPDATE pgsimhash.pages AS p
+        SET duplicate_of = answer.original_page_id,
+            distance = CASE WHEN answer.verdict IN ('duplicate', 'near') THEN answer.distance END
+        WHERE p.collection_id = own_id AND p.page_id = page.page_id
+            AND answer.verdict <> 'unchanged';
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._decide_again(text, integer, text, text, boolean) IS
+    'Decides the versions of two URLs again whose original a new or removed mark can change.';
 
 CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
     LANGUAGE plpgsql STABLE

@@ -143,7 +143,8 @@ def _check(store: Store, settings: PolicySettings) -> None:
 def mark(store: Store, a: str, b: str, *, same: bool) -> None:
     """Mark the pages at two URLs as same (must-link) or different (cannot-link).
 
-    It replaces an earlier mark of the pair, and applies to future verdicts and clusters.
+    It replaces an earlier mark of the pair. The two pages are decided again in the same
+    transaction, by the policies; copies of them still point to them.
 
     Raises:
         NotFoundError: one of the URLs is unknown.
@@ -155,7 +156,7 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
 
 
 def unmark(store: Store, a: str, b: str) -> bool:
-    """Remove the mark of two URLs; return whether there was one."""
+    """Remove the mark of two URLs, and decide them again; return whether there was one."""
     with (
         store.session.writing() as (connection, collection),
         connection.cursor(row_factory=scalar_row) as cursor,

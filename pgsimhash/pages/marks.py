@@ -4,7 +4,8 @@ A mark is about two URLs, so it applies to all past and future versions of their
 a must-link, ``different`` a cannot-link.
 
 Verdicts: a page marked ``same`` as a known page is its duplicate, at any distance. A page marked
-``different`` from others is compared neither with them nor with their duplicates.
+``different`` from others is compared neither with them nor with their duplicates. Setting or
+removing a mark decides the two pages again.
 
 Clusters: a ``same`` mark joins the clusters of its two pages, with ``complete`` linkage too. Then
 ``different`` marks split clusters. Each marked page, in the order of page ids, goes to the nearest

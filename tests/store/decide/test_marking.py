@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from pgsimhash import Store, maintenance
+from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.search.clusters import Linkage
 from tests.refusals import sqlstate
@@ -37,6 +37,49 @@ def test_pages_marked_different_do_not_duplicate_each_others_copies(store: Store
     maintenance.mark(store, A, B, same=False)
     assert store.add(B, 0).verdict == "updated"
     assert store.add(D, 0).duplicate_of == A
+
+
+def originals(store: Store) -> dict[str, str | None]:
+    pages = [page for page in map(store.get, (A, B, C, D)) if page is not None]
+    return {page.url: page.duplicate_of for page in pages}
+
+
+def test_a_mark_decides_the_two_pages_again(store: Store, dsn: str) -> None:
+    list(store.add_many([(A, 0), (B, 1), (C, 3), (D, FAR)]))
+    assert originals(store) == {A: None, B: A, C: B, D: None}
+    # B was wrongly a duplicate; its copy stays one.
+    maintenance.mark(store, A, B, same=False)
+    assert originals(store) == {A: None, B: None, C: B, D: None}
+    maintenance.mark(store, D, B, same=True)
+    assert originals(store) == {A: None, B: None, C: B, D: B}
+    # C duplicated a page that is marked.
+    maintenance.mark(store, B, D, same=False)
+    maintenance.unmark(store, A, B)
+    assert originals(store) == {A: None, B: A, C: B, D: None}
+    maintenance.mark(store, C, A, same=False)
+    assert originals(store) == {A: None, B: A, C: None, D: None}
+    assert list(maintenance.check(store)) == []
+
+
+def test_an_original_elsewhere_replaces_the_wrong_one(store: Store) -> None:
+    list(store.add_many([(A, 0), (D, 0xF), (B, 1)]))
+    assert originals(store) == {A: None, B: A, D: A}
+    maintenance.mark(store, D, A, same=False)
+    assert originals(store) == {A: None, B: A, D: None}
+    maintenance.mark(store, B, A, same=False)
+    assert originals(store) == {A: None, B: D, D: None}
+
+
+def test_a_mark_is_part_of_the_caller_s_transaction(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection)
+        list(store.add_many([(A, 0), (B, 1)]))
+        connection.commit()
+        maintenance.mark(store, A, B, same=False)
+        assert originals(store) == {A: None, B: None}
+        connection.rollback()
+        assert originals(store) == {A: None, B: A}
+        assert maintenance.marks(store) == []
 
 
 def test_marks_apply_within_a_batch(store: Store) -> None:

@@ -307,11 +307,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark of two pages of OWN, if both are known."""
+    """A mark of two pages of OWN, if both are known; None removes it."""
 
     a: str
     b: str
-    same: bool
+    same: bool | None
 
 
 @dataclass(frozen=True)
@@ -334,7 +334,10 @@ BATCHES = st.builds(
     meanwhile=st.lists(RECORDS, max_size=3),
 )
 MARKS = st.builds(
-    Mark, a=st.sampled_from(URLS[:3]), b=st.sampled_from(URLS[2:]), same=st.booleans()
+    Mark,
+    a=st.sampled_from(URLS[:3]),
+    b=st.sampled_from(URLS[2:]),
+    same=st.sampled_from([True, False, None]),
 ).filter(lambda mark: mark.a != mark.b)
 STEPS = st.lists(
     BATCHES | MARKS | st.builds(Standalone, COLLECTIONS, st.sampled_from(SIMHASHES)),
@@ -475,12 +478,63 @@ def rows_of(world: World) -> list[tuple[Any, ...]]:
 
 
 def say(world: World, database: Database, mark: Mark) -> None:
-    """Mark two pages, if both are known and no mark contradicts it."""
+    """Mark two pages, if both are known and no mark contradicts it; or remove the mark."""
+    if mark.same is None:
+        take_back(world, database, mark)
+        return
     try:
         maintenance.mark(database.stores[OWN], mark.a, mark.b, same=mark.same)
     except PgsimhashError:
         return
     world.marks[frozenset((mark.a, mark.b))] = mark.same
+    decide_again(world, mark.a, mark.b, mark.same, database.policies)
+
+
+def take_back(world: World, database: Database, mark: Mark) -> None:
+    """Remove the mark of two pages, if there is one."""
+    if maintenance.unmark(database.stores[OWN], mark.a, mark.b):
+        del world.marks[frozenset((mark.a, mark.b))]
+        decide_again(world, mark.a, mark.b, None, database.policies)
+
+
+def decide_again(
+    world: World, a: str, b: str, same: bool | None, policies: dict[str, dict[str, Any]]
+) -> None:
+    """Decide the versions of two URLs again whose original a new or removed mark can change."""
+    other = {a: b, b: a}
+    urls = [page.url if page.collection == OWN else "" for page in world.pages]
+    later = max((url for url in other if url in urls), key=urls.index, default="")
+
+    def concerns(url: str, page: Page) -> bool:
+        original = page.original
+        if same:
+            return url == later
+        if same is None:
+            return original is None or original.url in other
+        return original is not None and other[url] in {
+            original.url,
+            original.original.url if original.original else "",
+        }
+
+    pages = world.pages
+    places = [at for at, page in enumerate(pages) if urls[at] in other and concerns(urls[at], page)]
+    with_pages = {(page.collection, page.record.simhash) for page in pages}
+    for place in places:
+        page = pages[place]
+        # It is decided by the policies, without canonical links.
+        wanted = replace(settings_of(page.url, OWN, {}, policies), canonical_link=False)
+        until = replace(world, pages=pages[:place], standalone=world.standalone - with_pages)
+        row = expected(until, OWN, page.record, wanted, place).row
+        if row is not None:
+            replace_page(pages, place, page._replace(original=row.original, distance=row.distance))
+
+
+def replace_page(pages: list[Page], place: int, page: Page) -> None:
+    """Replace a version, and the originals of its copies."""
+    old, pages[place] = pages[place], page
+    for at, other in enumerate(pages):
+        if other.original is old:
+            replace_page(pages, at, other._replace(original=page))
 
 
 def add_standalone(world: World, database: Database, one: Standalone) -> None:

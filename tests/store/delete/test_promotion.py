@@ -29,6 +29,7 @@ from tests.store.decide.test_rule import (
     Page,
     World,
     counts,
+    replace_page,
     rows_of,
     say,
     settings_of,
@@ -179,12 +180,6 @@ def without(world: World, urls: list[str], policies: dict[str, dict[str, Any]]) 
     head_of = dict(zip(left, (id(head) for head, _ in heads.values()), strict=True))
     leader_of = dict(zip(left, leaders.values(), strict=True))
 
-    def replaced(place: int, page: Page) -> None:
-        old, pages[place] = pages[place], page
-        for at, other in enumerate(pages):
-            if other.original is old:
-                replaced(at, other._replace(original=page))
-
     # Pages are identified by position, because two may be equal.
     by_place: dict[int, int | None] = {
         place: next((at for at, page in enumerate(pages) if page is leader), None)
@@ -203,7 +198,7 @@ def without(world: World, urls: list[str], policies: dict[str, dict[str, Any]]) 
                 moved[place] = leader
         for place, leader in moved.items():
             bits = hamming_distance(pages[place].record.simhash, pages[leader].record.simhash)
-            replaced(place, pages[place]._replace(original=pages[leader], distance=bits))
+            replace_page(pages, place, pages[place]._replace(original=pages[leader], distance=bits))
             del head_of[place]
         for place, leader in by_place.items():
             if leader == place:
@@ -213,7 +208,7 @@ def without(world: World, urls: list[str], policies: dict[str, dict[str, Any]]) 
         }
         by_place = {place: earliest[head] for place, head in head_of.items()}
         for place in earliest.values():
-            replaced(place, pages[place]._replace(original=None, distance=None))
+            replace_page(pages, place, pages[place]._replace(original=None, distance=None))
     return replace(world, pages=pages)
 
 
