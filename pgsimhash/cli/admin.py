@@ -231,8 +231,8 @@ def mark(
 ) -> None:
     """Mark two pages as the same or as different; without URLs list the marks.
 
-    The URLs must be known. A mark overrides simhashes in later verdicts and in clusters, also for
-    new versions of the pages. Exits with 1 if there is no mark to remove.
+    The URLs must be known. Both pages are decided again at once. A mark overrides simhashes in
+    their later verdicts and in clusters too. Exits with 1 if there is no mark to remove.
     """
     if len(urls) not in (0, 2) or (said is None) != (not urls):
         raise click.UsageError("give two URLs with --same, --different or --remove, or no URL")
