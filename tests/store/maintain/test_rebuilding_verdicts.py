@@ -127,7 +127,7 @@ def options(settings: MatchSettings) -> dict[str, Any]:
     [
         (settings, batch)
         for settings in EVERY_TERMS
-        for batch in ([1] if settings.window_size else [7])
+        for batch in ([1] if settings.window_size else [7, 150])
     ],
     ids=str,
 )
