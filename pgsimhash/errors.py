@@ -17,10 +17,8 @@ Each class lists its codes in ``reasons``. A code says what a caller can do::
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Mapping
-from numbers import Integral, Real
-from reprlib import repr as short_repr
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
 INSTALL: Final = "in an up-to-date clone of pgsimhash: pip install -e '.{}'"
 """Command to install the package, with an extra in the braces.
@@ -166,42 +164,3 @@ class CollectionError(StoreError):
         "being_rebuilt": "a rebuild replaces it; try again when it has ended",
         "taken": "the name is empty or taken or, for a swap, does not exist",
     }
-
-
-_OF_WORDS: Final = {int: Integral, float: Real}
-"""Accepts NumPy's numbers too."""
-
-
-def check_type(name: str, value: object, *types: type | None, wanted: str) -> Any:
-    """Return an argument if it has one of these types.
-
-    Args:
-        name: the argument's name, for the message.
-        value: the argument.
-        types: the allowed types, or None to allow None. int and float allow the numbers of any
-            library, but not bool.
-        wanted: what to pass instead, for the message.
-
-    Raises:
-        ArgumentError: it has another type.
-    """
-    if value is None and None in types:
-        return value
-    kinds = tuple(_OF_WORDS.get(one, one) for one in types if one is not None)
-    if isinstance(value, kinds) and not (isinstance(value, bool) and bool not in types):
-        return value
-    raise ArgumentError(
-        "invalid_argument",
-        f"{name} cannot be the {type(value).__name__} {short_repr(value)}; give {wanted}",
-    )
-
-
-def check_many(name: str, values: object, wanted: str) -> Any:
-    """Return an iterable argument. Texts and mappings are refused: they are usually a mistake.
-
-    Raises:
-        ArgumentError: it is a text or a mapping, or is not iterable.
-    """
-    if isinstance(values, str | bytes | bytearray | memoryview | Mapping):
-        return check_type(name, values, wanted=wanted)
-    return check_type(name, values, Iterable, AsyncIterable, wanted=wanted)

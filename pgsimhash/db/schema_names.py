@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 from weakref import WeakKeyDictionary
 
-from pgsimhash.errors import ArgumentError, StoreError, check_type
+from pgsimhash.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
     import psycopg
@@ -41,7 +41,6 @@ def check_schema_name(name: str) -> str:
     Raises:
         ArgumentError: it is invalid.
     """
-    check_type("a schema", name, str, wanted="its name, such as schema='crawl'")
     if not _PLAIN.fullmatch(name) or name.startswith("pg_") or name in _OTHERS:
         raise ArgumentError(
             "invalid_argument",

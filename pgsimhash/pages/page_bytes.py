@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from reprlib import repr as short_repr
 from typing import Final
 
-from pgsimhash.errors import PageError, check_type
+from pgsimhash.errors import ArgumentError, PageError
 
 BytesLike = bytes | bytearray | memoryview
 """The accepted types for bytes."""
@@ -25,8 +26,7 @@ def checked_size(page: BytesLike | str, max_bytes: int = MAX_BYTES) -> int:
     Raises:
         PageError: the page is larger than ``max_bytes``.
     """
-    check_type("a page", page, str, bytes, bytearray, memoryview, wanted="its HTML, str or bytes")
-    size = page.nbytes if isinstance(page, memoryview) else len(page)
+    size = len(page) if isinstance(page, str) else memoryview(page).nbytes
     if size <= max_bytes and isinstance(page, str):
         size = len(page.encode("utf-8", "replace"))
     if size > max_bytes:
@@ -43,8 +43,8 @@ def text_size(name: str, text: str) -> int:
     if isinstance(text, str) and "\0" not in text:
         with suppress(UnicodeEncodeError):
             return len(text.encode())
-    size: int = check_type(name, text, wanted="text in valid UTF-8 without NUL")
-    return size
+    wanted = "a str in valid UTF-8 without NUL"
+    raise ArgumentError("invalid_argument", f"{name} is {wanted}, not {short_repr(text)}")
 
 
 def too_large(what: str, max_bytes: int) -> PageError:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from pgsimhash.errors import PageError, check_type
+from pgsimhash.errors import PageError
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
@@ -43,13 +43,8 @@ _UNSEEN: Final = re.compile(
 
 
 def lowered(host: str) -> str:
-    """Return a host with A to Z in lower case; SQL lowers other letters by the server's locale.
-
-    Raises:
-        ArgumentError: ``host`` is not a string.
-    """
-    check_type("a host", host, str, wanted="its name, such as 'example.com'")
-    return host.lower() if host.isascii() else re.sub("[A-Z]+", lambda run: run[0].lower(), host)
+    """Return a host with A to Z in lower case; SQL lowers other letters by the server's locale."""
+    return re.sub("[A-Z]+", lambda run: run[0].lower(), host)
 
 
 def host_of(url: str) -> str | None:

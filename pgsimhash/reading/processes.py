@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from pgsimhash.errors import ArgumentError, check_type
+from pgsimhash.errors import ArgumentError
 
 _Message = TypeVar("_Message")
 _Answer = TypeVar("_Answer")
@@ -35,8 +35,6 @@ def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
     Raises:
         ArgumentError: a limit is not above 0.
     """
-    check_type("page_seconds", page_seconds, float, None, wanted="seconds, such as 30")
-    check_type("page_memory", page_memory, int, None, wanted="bytes, such as 500_000_000")
     if page_seconds is not None and not page_seconds > 0:
         raise ArgumentError(
             "invalid_argument",

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
+from operator import index
 from typing import Final, NamedTuple
 
-from pgsimhash.errors import ArgumentError, PageError, check_type
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.pages.page_bytes import MAX_BYTES
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.urls import URL_BYTES_MAX
@@ -140,8 +141,7 @@ def extract_many(
         ArgumentError: no scheme has this name, or it cannot be pickled for other processes; or
             ``jobs``, ``page_seconds`` or ``page_memory`` is not above 0.
     """
-    check_type("jobs", jobs, int, wanted="the number of processes, such as jobs=4")
-    check_type("max_bytes", max_bytes, int, wanted="a number of bytes, such as 10_000_000")
+    max_bytes = index(max_bytes)
     if jobs < 1:
         raise ArgumentError(
             "invalid_argument", f"jobs is the number of processes, 1 or more, not {jobs}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import PageError, check_many, check_type
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.features import DAMPINGS
 from pgsimhash.hashing.hashes import murmur3_64
 from pgsimhash.hashing.tokens import TOKENS_MAX
@@ -62,14 +62,16 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
             :func:`scheme_for_texts` chooses one by the lengths of texts.
 
     Raises:
-        ArgumentError: no scheme has this name, ``texts`` is one string, or an item is not a string.
+        ArgumentError: no scheme has this name, ``texts`` is one string or a mapping.
+        TypeError: an item is not a string.
     """
-    check_many("texts", texts, "a list of them, such as ['some text']")
+    if isinstance(texts, str | Mapping):
+        raise ArgumentError("invalid_argument", f"texts are a list, not a {type(texts).__name__}")
     recipe = get_scheme(scheme)
 
     def simhashes() -> Iterator[int | None]:
         done = short = 0
-        for simhash in vote_texts(map(_checked_text, texts), recipe):
+        for simhash in vote_texts(map(str.__str__, texts), recipe):
             done += 1
             short += simhash is None
             yield simhash
@@ -77,11 +79,6 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
             warnings.warn(too_short(short, done, recipe), stacklevel=2)
 
     return simhashes()
-
-
-def _checked_text(text: str) -> str:
-    check_type("a text", text, str, wanted="a str; leave out missing texts")
-    return text
 
 
 def too_short(short: int, texts: int, scheme: Scheme) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import mmh3
 import numpy as np
 
-from pgsimhash.errors import ArgumentError, PageError, check_type
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import NEAR_MAX, check_distance
 from pgsimhash.hashing.hashes import HashFunction, murmur3_64
 from pgsimhash.hashing.signature import signature_hashes
@@ -122,7 +122,6 @@ class Scheme:
         Raises:
             PageError: the text has fewer than ``min_tokens`` tokens, or no feature.
         """
-        check_type("a text", text, str, wanted="a str")
         return self.vote(Article(markdown=text, text=text)).simhash
 
     def check_length(self, tokens: int) -> None:

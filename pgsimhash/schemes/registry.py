@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pgsimhash.errors import ArgumentError, check_type
+from pgsimhash.errors import ArgumentError
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.shipped import SHIPPED
 
@@ -17,7 +17,6 @@ def get_scheme(name: str | Scheme) -> Scheme:
     """
     if isinstance(name, Scheme):
         return name
-    check_type("a scheme", name, str, wanted="its name, or a Scheme")
     try:
         return _schemes[name]
     except KeyError:

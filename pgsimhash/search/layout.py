@@ -20,7 +20,7 @@ from itertools import combinations, pairwise
 from math import comb
 from typing import TYPE_CHECKING, Final
 
-from pgsimhash.errors import ArgumentError, check_type
+from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import BITS, check_distance
 from pgsimhash.search.permutation import Block, Permutation
 
@@ -253,7 +253,6 @@ def get_layout(name: str) -> Layout:
         ArgumentError: no layout has this name, or it needs more than 100 columns or a prefix of
             more than 40 bits.
     """
-    check_type("a layout", name, str, wanted="its name, such as layout='32+32'")
     return LAYOUTS.get(name) or _layout_of_form(name)
 
 

@@ -17,11 +17,12 @@ from collections.abc import (
 from datetime import datetime
 from functools import cached_property, partial, wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from operator import index
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import psycopg
 
-from pgsimhash.errors import MissingPackageError, check_many, install_command
+from pgsimhash.errors import MissingPackageError, install_command
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.records import Match, Verdict
@@ -29,12 +30,12 @@ from pgsimhash.reading.page_reader import PageReader
 from pgsimhash.reading.workers import PAGE_SECONDS
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import PAUSE
-from pgsimhash.store.batches import PAGES, Item, Page, Source, as_source, checked, size_of
+from pgsimhash.store.batches import Item, Page, Source, as_source, checked, size_of
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.events import OnEvent
-from pgsimhash.store.lookups import check_limit, find_each
+from pgsimhash.store.lookups import find_each
 from pgsimhash.store.retries import retried
-from pgsimhash.store.store import Limits, Store
+from pgsimhash.store.store import Store
 from pgsimhash.store.task_batcher import TaskBatcher
 
 if TYPE_CHECKING:
@@ -162,19 +163,26 @@ class _GreenletStore(Store):
         extract = partial(self.reader.extract, markdown=markdown, max_bytes=max_bytes)
         return await_(asyncio.to_thread(extract, page, get_scheme(self.scheme)))
 
-    def _read(self, pages: Iterable[Page], **limits: Unpack[Limits]) -> Iterator[Item]:
-        jobs, seconds, memory = limits["jobs"], limits["page_seconds"], limits["page_memory"]
+    def _read(
+        self,
+        pages: Iterable[Page],
+        jobs: int,
+        max_bytes: int,
+        page_seconds: float | None,
+        page_memory: int | None,
+        markdown: bool,
+    ) -> Iterator[Item]:
         reader = self.reader
-        if (jobs, seconds, memory) != (1, None, None):
-            reader = PageReader(PAGE_SECONDS if seconds is None else seconds, memory)
+        if (jobs, page_seconds, page_memory) != (1, None, None):
+            seconds = PAGE_SECONDS if page_seconds is None else page_seconds
+            reader = PageReader(seconds, page_memory)
         extract = partial(
             reader.extract,
             scheme=get_scheme(self.scheme),
-            markdown=limits["markdown"] or self.opened.keep_markdown,
-            max_bytes=limits["max_bytes"],
+            markdown=markdown or self.opened.keep_markdown,
+            max_bytes=index(max_bytes),
         )
-        sources = map(as_source, check_many("pages", pages, PAGES))
-        return map(checked, self._read_by(reader, extract, sources, jobs))
+        return map(checked, self._read_by(reader, extract, map(as_source, pages), jobs))
 
     def _read_by(
         self,
@@ -276,7 +284,6 @@ class AsyncStore:
     ) -> list[Match]:
         """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
         check_simhash(simhash)
-        check_limit(limit)
         plain = (host, since, signature) == (None, None, None) and (limit is None or limit >= 0)
         if self._batcher is not None and plain:
             return (await self._batcher.call(simhash, distance))[:limit]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from reprlib import repr as short_repr
 from typing import Any, Final
 
-from pgsimhash.errors import ArgumentError, PageError, check_type
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.match_settings import NUMBER_MAX, MatchSettings
@@ -45,44 +46,38 @@ Source = SourcePage | PageFailure | PageRecord
 
 Item = PageRecord | PageFailure
 
-PAGES: Final = "a list of pairs, such as [('https://example.com/', html)]"
-"""The expected type of pages, for error messages."""
-
-PAIRS: Final = "a list of pairs, such as [('https://example.com/', simhash)]"
-
 
 def as_source(page: Page) -> Source:
     """Convert a ``(url, html)`` pair to a page, or to a failure if a type is wrong."""
-    if isinstance(page, tuple | list):
-        url, html = _pair(page, PAGES)
+    if not isinstance(page, SourcePage | PageFailure | PageRecord):
+        url, html = _pair(page, "html")
         page = SourcePage(url, frozen(html))
-    source: Source = check_type(
-        "a page", page, SourcePage, PageFailure, PageRecord, wanted=f"one of {PAGES}"
-    )
-    if isinstance(source, SourcePage):
-        if not isinstance(source.url, str):
-            what = f"a URL is a str, not {type(source.url).__name__}"
-            return PageFailure(str(source.url), "invalid_url", what)
-        if not isinstance(source.html, str | bytes):
-            what = f"a page is a str or bytes, not {type(source.html).__name__}"
-            return PageFailure(source.url, "not_html", what)
-    return source
+    if isinstance(page, SourcePage):
+        if not isinstance(page.url, str):
+            what = f"a URL is a str, not {type(page.url).__name__}"
+            return PageFailure(str(page.url), "invalid_url", what)
+        if not isinstance(page.html, str | bytes):
+            what = f"a page is a str or bytes, not {type(page.html).__name__}"
+            return PageFailure(page.url, "not_html", what)
+    return page
 
 
 def as_record(page: tuple[str, int]) -> Item:
     """Convert a ``(url, simhash)`` pair to a record, or to a failure if it is invalid."""
-    url, simhash = _pair(page, PAIRS)
+    url, simhash = _pair(page, "simhash")
     try:
         return PageRecord(check_url(url), check_simhash(simhash))
     except (PageError, ArgumentError) as error:
         return PageFailure(str(url), error.reason, str(error))
 
 
-def _pair(page: object, wanted: str) -> tuple[Any, Any]:
+def _pair(page: object, second: str) -> tuple[Any, Any]:
     if isinstance(page, tuple | list) and len(page) == 2:
         return page[0], page[1]
-    check_type("a page", page, wanted=f"one of {wanted}")
-    raise AssertionError
+    message = (
+        f"pages are pairs, such as [('https://example.com/', {second})], not {short_repr(page)}"
+    )
+    raise ArgumentError("invalid_argument", message)
 
 
 def next_batch(items: Iterator[Item], size: int) -> list[Item]:
@@ -157,8 +152,9 @@ def checked(item: Item) -> Item:
         for name in ("features", "tokens", "html_bytes"):
             number = getattr(item, name)
             if number is not None and (type(number) is not int or not 0 <= number <= NUMBER_MAX):
-                check_type(name, number, wanted=f"an int from 0 to {NUMBER_MAX:,}")
-        check_type("html_digest", item.html_digest, bytes, None, wanted="bytes")
+                raise PageError("unreadable", f"{name} is from 0 to {NUMBER_MAX:,}, not {number!r}")
+        if not isinstance(item.html_digest, bytes | None):
+            raise PageError("unreadable", f"html_digest is bytes, not {item.html_digest!r}")
         if size_of(item) > BATCH_BYTES:
             raise PageError("too_large", f"its text has more than {BATCH_BYTES:,} bytes")
         moment = item.fetched_at

@@ -16,10 +16,10 @@ from pgsimhash.errors import (
     ArgumentError,
     CollectionError,
     PageError,
-    check_type,
     install_command,
 )
 from pgsimhash.hashing.bits import check_distance
+from pgsimhash.pages.page_bytes import text_size
 from pgsimhash.pages.urls import normalized_url
 from pgsimhash.search.layout import get_layout
 from pgsimhash.store.layouts import default_layout, deploy_layout
@@ -42,7 +42,7 @@ class Collection:
 
     def page_url(self, url: str) -> str:
         """Return ``url`` in the collection's spelling; an invalid URL is returned unchanged."""
-        check_type("a URL", url, str, wanted="a text, such as 'https://example.com/'")
+        text_size("the URL", url)
         if not self.normalize_urls:
             return url
         try:
@@ -170,7 +170,7 @@ def find_collection(
 
     ``bounds`` sets the timeouts of the transaction, see :class:`pgsimhash.store.session.Session`.
     """
-    check_type("a collection", name, str, wanted="its name, such as collection='news'")
+    text_size("the name", name)
     statement = "collection" if bounds is None else "collection_to_write"
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
         values = {"name": name, **(bounds or {})}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from pgsimhash.errors import PgsimhashError, check_type
+from pgsimhash.errors import PgsimhashError
 from pgsimhash.log import logger
 from pgsimhash.pages.records import Matches, Verdict
 
@@ -47,17 +47,6 @@ class Event:
 
 OnEvent = Callable[[Event], object]
 """A function that receives each event, in the calling thread, so it must be fast."""
-
-
-def checked_on_event(on_event: OnEvent | None) -> OnEvent | None:
-    """Return the function if it is callable.
-
-    Raises:
-        ArgumentError: it is not.
-    """
-    if on_event is not None and not callable(on_event):
-        check_type("on_event", on_event, None, wanted="a function that receives a store's events")
-    return on_event
 
 
 class Observation:

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from pgsimhash.db.refusals import MovedCollectionError
-from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError, check_type
+from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError
 from pgsimhash.log import logger
 from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
 from pgsimhash.pages.page_bytes import text_size
@@ -104,7 +104,6 @@ class Ingest:
             ArgumentError: ``asked`` is below 1, or an option is invalid.
         """
         self.check(options)
-        check_type("batch_size", asked, int, None, wanted="a number, such as batch_size=100")
         if asked is not None and asked < 1:
             raise ArgumentError("invalid_argument", f"batch_size must be at least 1, not {asked}")
         own = _Writer(self._session, label) if remember and self._label is None else None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from psycopg.rows import class_row, dict_row, scalar_row, tuple_row
 
 from pgsimhash.db.statements import query
-from pgsimhash.errors import NotFoundError, check_type
+from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import from_bigint, hamming_distances, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.records import CollectionStatus, Match, Matches, NearPage, StoredPage
@@ -32,15 +33,6 @@ SLICES: Final = 64
 """Slices of a collection, one statement each: this bounds the size of a result."""
 
 
-def check_limit(limit: int | None) -> None:
-    """Check the type of a limit.
-
-    Raises:
-        ArgumentError: it is not an integer.
-    """
-    check_type("limit", limit, int, None, wanted="a number, such as limit=10")
-
-
 def find(
     connection: psycopg.Connection[Any],
     collection: Collection,
@@ -53,11 +45,10 @@ def find(
     signature: int | None,
 ) -> list[Match]:
     """Return the matches of one simhash, nearest first."""
-    check_limit(limit)
     parameters = {
         **_lookup(collection, distance),
         **_asked(simhash, signature),
-        "limit": limit,
+        "limit": None if limit is None else index(limit),
         "host": None if host is None else lowered(host),
         "since": None if since is None else check_zone(since),
     }
@@ -100,7 +91,10 @@ def near_pages(
     Raises:
         NotFoundError: the URL is unknown.
     """
-    parameters = {**_lookup(collection, distance), "limit": limit}
+    parameters = {
+        **_lookup(collection, distance),
+        "limit": None if limit is None else index(limit),
+    }
     if isinstance(page, str):
         statement = "near_pages_of_url"
         parameters |= {"url": collection.page_url(page), "verify": verify}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 from psycopg import errors
 
 from pgsimhash.db.refusals import MovedCollectionError
-from pgsimhash.errors import ArgumentError, NoServerError, PgsimhashError, check_type
+from pgsimhash.errors import ArgumentError, NoServerError, PgsimhashError
 from pgsimhash.log import logger
 from pgsimhash.store.events import Observation
 
@@ -56,7 +56,6 @@ def checked_retry_seconds(seconds: float | None) -> float:
     """
     if seconds is None:
         return RETRY_SECONDS
-    check_type("retry_seconds", seconds, float, wanted="seconds, such as 60")
     if not 0 <= seconds <= 86_400:
         raise ArgumentError(
             "invalid_argument",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
+from operator import index
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
@@ -23,11 +24,10 @@ from pgsimhash.errors import (
     CollectionError,
     PgsimhashError,
     StoreError,
-    check_type,
 )
 from pgsimhash.log import tell_of_waits
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
-from pgsimhash.store.events import OnEvent, checked_on_event
+from pgsimhash.store.events import OnEvent
 from pgsimhash.store.retries import checked_retry_seconds, passes
 
 if TYPE_CHECKING:
@@ -73,10 +73,11 @@ class Session:
         self._schema = schema
         # Connections whose settings were checked, with the store's schema.
         self._known: WeakSet[psycopg.Connection[Any]] = WeakSet()
-        check_type("lookup_memory", lookup_memory, int, None, wanted="bytes, such as 500_000_000")
-        self._lookup_memory = lookup_memory
+        self._lookup_memory = None if lookup_memory is None else index(lookup_memory)
         self.retry_seconds = checked_retry_seconds(retry_seconds)
-        self.on_event = checked_on_event(on_event)
+        if on_event is not None and not callable(on_event):
+            raise TypeError(f"on_event is a function that receives events, not {on_event!r}")
+        self.on_event = on_event
         locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
         # For one transaction only: the next one may use another server behind a pooler.
         self._bounds = {
@@ -276,7 +277,6 @@ def _is_alone(connection: psycopg.Connection[Any]) -> bool:
 def _milliseconds(name: str, seconds: float | None) -> str | None:
     if seconds is None:
         return None
-    check_type(name, seconds, float, wanted="seconds, such as 60")
     if not 0 <= seconds <= _LONGEST:
         raise ArgumentError(
             "invalid_argument",

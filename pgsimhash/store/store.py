@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
+from operator import index
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, SupportsIndex, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, SupportsIndex, Unpack
 
 from pgsimhash import schemes
 from pgsimhash.db.connection import check_schema
 from pgsimhash.db.sources import ConnectionSource
-from pgsimhash.errors import ArgumentError, PageError, check_many, check_type
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import as_simhashes, check_simhash, simhash_arrays
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.page_bytes import MAX_BYTES, BytesLike, frozen
@@ -35,8 +36,6 @@ from pgsimhash.store import deleting, lookups
 from pgsimhash.store.batches import (
     BATCH_PAGES,
     BATCH_SIMHASHES,
-    PAGES,
-    PAIRS,
     Item,
     Page,
     Source,
@@ -56,16 +55,6 @@ if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
     from pgsimhash.search.pairs import Compared, Pairs
     from pgsimhash.store.ingest import Ingest
-
-
-class Limits(TypedDict):
-    """How pages are read: number of processes, limits per page, whether to return Markdown."""
-
-    jobs: int
-    markdown: bool
-    max_bytes: int
-    page_seconds: float | None
-    page_memory: int | None
 
 
 class Store:
@@ -248,7 +237,6 @@ class Store:
         Raises:
             NotFoundError: the URL is unknown.
         """
-        lookups.check_limit(limit)
         if limit is not None and limit < 1:
             raise ArgumentError("invalid_argument", f"limit must be at least 1, not {limit!r}")
         with self.session.looking_up(distance) as (connection, collection):
@@ -376,14 +364,7 @@ class Store:
         Raises:
             StoreError: the caller's transaction ended within a batch.
         """
-        items = self._read(
-            pages,
-            jobs=jobs,
-            max_bytes=max_bytes,
-            page_seconds=page_seconds,
-            page_memory=page_memory,
-            markdown=markdown,
-        )
+        items = self._read(pages, jobs, max_bytes, page_seconds, page_memory, markdown)
         return self._ingest.decide(items, BATCH_PAGES, options, remember=True, asked=batch_size)
 
     def should_store(
@@ -435,14 +416,7 @@ class Store:
 
         Pages are compared with the store, and with those before them in the same batch.
         """
-        items = self._read(
-            pages,
-            jobs=jobs,
-            max_bytes=max_bytes,
-            page_seconds=page_seconds,
-            page_memory=page_memory,
-            markdown=markdown,
-        )
+        items = self._read(pages, jobs, max_bytes, page_seconds, page_memory, markdown)
         return self._ingest.decide(items, BATCH_PAGES, options, remember=False)
 
     def add(
@@ -477,7 +451,7 @@ class Store:
         Raises:
             StoreError: the caller's transaction ended within a batch.
         """
-        items = map(as_record, check_many("pages", pages, PAIRS))
+        items = map(as_record, pages)
         return self._ingest.decide(
             items, BATCH_SIMHASHES, options, remember=True, asked=batch_size, label="add_many"
         )
@@ -624,9 +598,9 @@ class Store:
         markdown: bool,
         remember: bool,
     ) -> Verdict:
-        check_type("max_bytes", max_bytes, int, wanted="a number of bytes, such as 10_000_000")
         self._ingest.check(options)
-        record = self._read_page(as_source(page), max_bytes, markdown or self.opened.keep_markdown)
+        markdown = markdown or self.opened.keep_markdown
+        record = self._read_page(as_source(page), index(max_bytes), markdown)
         return self._decide(checked(record), options, remember=remember)
 
     def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
@@ -639,12 +613,26 @@ class Store:
         scheme = schemes.get_scheme(self.scheme)
         return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
 
-    def _read(self, pages: Iterable[Page], **limits: Unpack[Limits]) -> Iterator[Item]:
+    def _read(
+        self,
+        pages: Iterable[Page],
+        jobs: int,
+        max_bytes: int,
+        page_seconds: float | None,
+        page_memory: int | None,
+        markdown: bool,
+    ) -> Iterator[Item]:
         from pgsimhash.reading.workers import extract_many
 
-        limits["markdown"] = limits["markdown"] or self.opened.keep_markdown
-        sources = map(as_source, check_many("pages", pages, PAGES))
-        records = extract_many(sources, scheme=self.scheme, **limits)
+        records = extract_many(
+            map(as_source, pages),
+            jobs,
+            self.scheme,
+            markdown=markdown or self.opened.keep_markdown,
+            max_bytes=max_bytes,
+            page_seconds=page_seconds,
+            page_memory=page_memory,
+        )
         return map(checked, records)
 
     def _pairs(self, distance: int | None, progress: Compared) -> Generator[Pairs]:

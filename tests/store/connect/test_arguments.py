@@ -1,4 +1,4 @@
-"""An argument of the wrong type raises an error that says what to pass."""
+"""An argument of a wrong type is refused before anything is written."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 
 from pgsimhash import ArgumentError, PageError, Store, connect, connect_async, fingerprint
@@ -14,8 +15,6 @@ from pgsimhash.schemes import TEXT_SCHEME, get_scheme, simhash_texts
 from tests.refusals import because
 
 A = "https://a.example/"
-
-SAID = r"cannot be the .*; give "
 
 # Any, because the calls are wrong on purpose.
 CALLS: dict[str, Callable[[Any], Any]] = {
@@ -36,24 +35,31 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "should_fetch": lambda store: store.should_fetch([A]),
     "find: limit": lambda store: store.find(5, limit="5"),
     "find: host": lambda store: store.find(5, host=5),
-    "near_pages: limit": lambda store: store.near_pages(5, limit=True),
+    "near_pages: limit": lambda store: store.near_pages(5, limit=2.5),
+    "near_pages: page": lambda store: store.near_pages(b"https://a.example/"),
     "batch_size": lambda store: list(store.ingest_many([(A, "<p>")], batch_size="5")),
     "jobs": lambda store: list(store.ingest_many([(A, "<p>")], jobs=None)),
     "max_bytes": lambda store: list(store.ingest_many([(A, "<p>")], max_bytes="5")),
+    "max_bytes: one page": lambda store: store.ingest(A, "<p>", max_bytes="5"),
     "page_seconds": lambda store: list(store.ingest_many([(A, "<p>")], page_seconds="5")),
     "simhash_texts: None": lambda _: list(simhash_texts([None])),  # type: ignore[list-item]
     "simhash_texts: a text": lambda _: list(simhash_texts("a text")),
     "simhash_texts: bytes": lambda _: list(simhash_texts([b"a text"])),  # type: ignore[list-item]
+    "simhash_texts: a mapping": lambda _: list(simhash_texts({A: "a text"})),
     "simhash": lambda _: TEXT_SCHEME.simhash(None),  # type: ignore[arg-type]
+    "simhash: bytes": lambda _: TEXT_SCHEME.simhash(b"a text"),  # type: ignore[arg-type]
     "fingerprint": lambda _: fingerprint(None),  # type: ignore[arg-type]
+    "fingerprint: a list": lambda _: fingerprint([1]),  # type: ignore[arg-type]
     "get_scheme": lambda _: get_scheme(["a"]),  # type: ignore[arg-type]
 }
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_an_argument_of_a_wrong_type_is_refused(store: Store, call: Callable[[Any], Any]) -> None:
-    with pytest.raises(ArgumentError, match=SAID, check=because("invalid_argument")):
+    with pytest.raises((ArgumentError, TypeError)) as caught:
         call(store)
+    assert not isinstance(caught.value.__cause__, psycopg.Error)
+    assert [collection.pages for collection in store.status()] == [0]
 
 
 @pytest.mark.parametrize(
@@ -71,8 +77,10 @@ def test_an_argument_of_a_wrong_type_is_refused(store: Store, call: Callable[[An
     ids=lambda options: next(iter(options)),
 )
 def test_an_option_of_connect_of_a_wrong_type_is_refused(dsn: str, options: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=SAID, check=because("invalid_argument")):
+    with pytest.raises((ArgumentError, TypeError)):
         connect(dsn, **options)
+    with psycopg.connect(dsn) as connection:
+        assert connection.execute("SELECT count(*) FROM pgsimhash.collections").fetchone() == (0,)
 
 
 def test_the_asynchronous_store_refuses_the_same(dsn: str) -> None:
@@ -82,7 +90,7 @@ def test_the_asynchronous_store_refuses_the_same(dsn: str) -> None:
                 pass
 
     for method, wrong in [("ingest_many", [A]), ("ingest_many", {A: "<p>"}), ("add_many", {A: 5})]:
-        with pytest.raises(ArgumentError, check=because("invalid_argument")):
+        with pytest.raises((ArgumentError, TypeError)):
             asyncio.run(use(method, wrong))
 
 
