@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import psycopg
 from psycopg import sql
@@ -17,25 +17,20 @@ from psycopg.rows import dict_row, scalar_row
 
 from pgsimhash.db.schema_names import schema_of
 from pgsimhash.db.statements import query
-from pgsimhash.errors import CollectionError
+from pgsimhash.errors import ArgumentError, CollectionError
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
 from pgsimhash.maintenance.removal import delete_collection
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.policies import Rules
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
-from pgsimhash.reading.kept_markdown import Rereading
+from pgsimhash.reading.kept_markdown import reread
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.search.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES, sorted_out
-from pgsimhash.store.collection import (
-    Collection,
-    create_collection,
-    find_collection,
-    follow,
-)
+from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
 from pgsimhash.store.layouts import deploy_layout
 from pgsimhash.store.memory import Memory
 from pgsimhash.store.near import nearby
@@ -44,9 +39,6 @@ from pgsimhash.store.writer import decide, page_columns
 
 Progress = Callable[[str, int, int], None]
 """Receives the step, the number of finished items, and the total."""
-
-_COPIED: Final = ["policies", "marks", "runs"]
-"""Tables whose rows are copied unchanged; ``sources`` too, if the scheme stays."""
 
 
 def rebuild(
@@ -107,28 +99,34 @@ def rebuild(
                 f"collection {old_name!r} exists already; delete it (pgsimhash collection delete "
                 f"{old_name}), or give another name with into= (--into)",
             )
-        connection.execute(
-            query("begin_rebuild", connection), {"collection": name, "into": old_name}
-        )
+        names = {"collection": name, "into": old_name}
+        connection.execute(query("begin_rebuild", connection), names)
         source = follow(connection, dataclasses.replace(store.opened, name=old_name))
-        reread = _rereading(source, name, scheme)
+        new_scheme = _new_scheme(source, name, scheme)
         distance = options.get("distance")
-        if distance is None and reread is None:
-            distance = source.default_distance
+        if new_scheme is None:
+            distance = source.default_distance if distance is None else distance
+            options["min_tokens"] = 1
         target = create_collection(
             connection,
             name,
-            scheme=get_scheme(source.scheme) if reread is None else reread.scheme,
+            scheme=new_scheme or get_scheme(source.scheme),
             layout=layout or source.layout,
             distance=distance,
             keep_markdown=source.keep_markdown if keep_markdown is None else keep_markdown,
             normalize_urls=source.normalize_urls,
         )
-        copy = _Copy(connection, source, target, reread, rules_of(target, options))
-        copy.copy_rows()
-        for verdict in copy.decided(session.memory, progress):
-            verdicts(verdict)
-        copy.copy_what_belongs_to_pages()
+        scope = {"collection_id": target.collection_id, "source_id": source.collection_id}
+        # What verdicts depend on, and the runs.
+        tables = ["policies", "marks", "runs", *([] if new_scheme else ["sources"])]
+        connection.execute(query("copy_rows", connection), {**scope, "tables": tables})
+        rules = rules_of(target, options)
+        for versions in _versions(connection, scope, new_scheme, target.keep_markdown, progress):
+            for verdict in _decided(connection, target, rules, versions, session.memory):
+                verdicts(verdict)
+        connection.execute(query("copy_last_seen", connection), scope)
+        if new_scheme is None:
+            _copy_standalone_simhashes(connection, source, target)
         connection.execute(query("end_rebuild", connection))
     session.collection = target
     if replace:
@@ -138,12 +136,17 @@ def rebuild(
     return target
 
 
-def _rereading(source: Collection, name: str, scheme: str | Scheme | None) -> Rereading | None:
-    """Return how another scheme fingerprints pages, None if simhashes stay."""
+def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> Scheme | None:
+    """Return the scheme that pages are fingerprinted by, None if simhashes stay."""
     recipe = get_scheme(source.scheme if scheme is None else scheme)
     if recipe.name == source.scheme:
         return None
-    reread = Rereading(recipe, source.scheme)
+    if recipe.extract != get_scheme(source.scheme).extract:
+        raise ArgumentError(
+            "invalid_argument",
+            f"scheme {recipe.name!r} cannot use the Markdown of {source.scheme!r}: it reads pages "
+            "differently; ingest the pages into another collection",
+        )
     if not source.keep_markdown:
         raise CollectionError(
             "other_settings",
@@ -151,132 +154,107 @@ def _rereading(source: Collection, name: str, scheme: str | Scheme | None) -> Re
             f"pgsimhash ingest --collection {name}-2 --scheme {recipe.name} PATH, then "
             f"pgsimhash collection rename {name} {name}-2 --swap",
         )
-    return reread
+    return recipe
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Copy:
-    """A rebuild in its transaction; ``reread`` is the new scheme, None if simhashes stay."""
-
-    connection: psycopg.Connection[Any]
-    source: Collection
-    target: Collection
-    reread: Rereading | None
-    rules: Rules
-
-    @property
-    def scope(self) -> dict[str, Any]:
-        """The ids of both collections, as statement parameters."""
-        return {
-            "collection_id": self.target.collection_id,
-            "source_id": self.source.collection_id,
-        }
-
-    def copy_rows(self) -> None:
-        """Copy what verdicts depend on, and the runs.
-
-        Raises:
-            ArgumentError: the layout does not support the distance of a policy.
-        """
-        tables = _COPIED if self.reread else [*_COPIED, "sources"]
-        self.connection.execute(
-            query("copy_rows", self.connection), {**self.scope, "tables": tables}
-        )
-
-    def decided(self, memory: Memory, progress: Progress) -> Iterator[Verdict]:
-        """Decide about all versions as if they arrived now, and store them under their ids."""
-        with self.connection.cursor(row_factory=scalar_row) as cursor:
-            total = cursor.execute(query("count_versions", self.connection), self.scope).fetchone()
-        done, last_page = 0, 0
-        progress("pages", done, total or 0)
-        while versions := self._versions_after(last_page):
-            yield from self._decide(versions, memory)
-            done, last_page = done + len(versions), versions[-1][0]
-            progress("pages", done, total or 0)
-
-    def _versions_after(self, page_id: int) -> list[tuple[int, PageRecord, int | None]]:
-        """Return the next versions, each with its id and run."""
-        parameters = {
-            **self.scope,
-            "after_page": page_id,
-            "batch": BATCH_PAGES,
-            "bytes": BATCH_BYTES,
-            "markdown": self.reread is not None or self.target.keep_markdown,
-        }
-        with self.connection.cursor(row_factory=dict_row, binary=True) as cursor:
-            rows = cursor.execute(query("next_versions", self.connection), parameters).fetchall()
-        return [_version(row) for row in rows]
-
-    def _decide(
-        self, versions: list[tuple[int, PageRecord, int | None]], memory: Memory
-    ) -> Iterator[Verdict]:
-        settings = settings_for(
-            self.connection, self.target, self.rules, [record.url for _, record, _ in versions]
-        )
-        # With others, page by page: pages of other collections arrived in between.
-        step = 1 if any(setting.scope == "global" for setting in settings) else BATCH_PAGES
-        for start in range(0, len(versions), step):
-            part = versions[start : start + step]
-            items = [self._item(record) for _, record, _ in part]
-            batch = sorted_out(
-                items,
-                [
-                    setting if self.reread else dataclasses.replace(setting, min_tokens=1)
-                    for item, setting in zip(items, settings[start:], strict=False)
-                    if isinstance(item, PageRecord)
-                ],
-            )
-            stored = [
-                (page_id, run_id)
-                for (page_id, _, run_id), item in zip(part, batch.items, strict=True)
-                if isinstance(item, PageRecord)
-            ]
-            if not stored:
-                yield from batch.verdicts([])
-                continue
-            page_ids, run_ids = zip(*stored, strict=True)
-            verdicts, _ = decide(
-                self.connection,
-                self.target,
-                batch.records,
-                page_columns(self.target, batch.records, batch.settings),
-                nearby(self.connection, self.target, batch.records, batch.settings, memory),
-                memory,
-                page_ids=page_ids,
-                run_ids=run_ids,
-            )
-            yield from batch.verdicts(
-                # Equal to the version before it: versions between them were deleted.
-                dataclasses.replace(verdict, verdict="updated", reason="same_text", page_id=page_id)
-                if verdict.verdict == "unchanged"
-                else verdict
-                for page_id, verdict in zip(page_ids, verdicts, strict=True)
-            )
-
-    def _item(self, record: PageRecord) -> PageRecord | PageFailure:
-        return record if self.reread is None else self.reread.reread(record)
-
-    def copy_what_belongs_to_pages(self) -> None:
-        """Copy when versions were last seen, and standalone simhashes."""
-        self.connection.execute(query("copy_last_seen", self.connection), self.scope)
-        if self.reread is not None:
-            return
-        schema, layout = schema_of(self.connection), get_layout(self.target.layout)
-        statement = sql.SQL(query("copy_standalone_simhashes", self.connection)).format(
-            source=sql.Identifier(schema, get_layout(self.source.layout).table),
-            target=sql.Identifier(schema, layout.table),
-            key=sql.Identifier(f"{layout.table}_pkey"),
-        )
-        borders = {
-            "first": self.source.collection_id << COLLECTION_SHIFT,
-            "beyond": self.source.collection_id + 1 << COLLECTION_SHIFT,
-        }
-        self.connection.execute(statement, {**self.scope, **borders})
+class _Version(NamedTuple):
+    page_id: int
+    run_id: int | None
+    item: PageRecord | PageFailure
 
 
-def _version(row: dict[str, Any]) -> tuple[int, PageRecord, int | None]:
+def _versions(
+    connection: psycopg.Connection[Any],
+    scope: dict[str, int],
+    new_scheme: Scheme | None,
+    markdown: bool,
+    progress: Progress,
+) -> Iterator[list[_Version]]:
+    """Yield all versions in batches, fingerprinted by the new scheme."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        total = cursor.execute(query("count_versions", connection), scope).fetchone() or 0
+    done, last_page = 0, 0
+    progress("pages", done, total)
+    limits = {"batch": BATCH_PAGES, "bytes": BATCH_BYTES, "markdown": markdown or bool(new_scheme)}
+    with connection.cursor(row_factory=dict_row, binary=True) as cursor:
+        while rows := cursor.execute(
+            query("next_versions", connection), {**scope, **limits, "after_page": last_page}
+        ).fetchall():
+            last_page, done = rows[-1]["page_id"], done + len(rows)
+            yield [_version(row, new_scheme) for row in rows]
+            progress("pages", done, total)
+
+
+def _version(row: dict[str, Any], new_scheme: Scheme | None) -> _Version:
     page_id, run_id = row.pop("page_id"), row.pop("run_id")
     row["signature"] = from_halves(row.pop("signature_high"), row.pop("signature_low"))
     for name in ("simhash", "structure", "text_digest"):
         row[name] = None if row[name] is None else from_bigint(row[name])
-    return page_id, PageRecord(**row), run_id
+    record = PageRecord(**row)
+    return _Version(page_id, run_id, reread(record, new_scheme) if new_scheme else record)
+
+
+def _decided(
+    connection: psycopg.Connection[Any],
+    target: Collection,
+    rules: Rules,
+    versions: list[_Version],
+    memory: Memory,
+) -> Iterator[Verdict]:
+    """Decide about versions as if they arrived now, and store them under their ids."""
+    settings = settings_for(connection, target, rules, [version.item.url for version in versions])
+    # With other collections, page by page: their pages arrived in between.
+    step = 1 if any(setting.scope == "global" for setting in settings) else len(versions)
+    for start in range(0, len(versions), step):
+        part = versions[start : start + step]
+        batch = sorted_out(
+            [version.item for version in part],
+            [
+                setting
+                for version, setting in zip(part, settings[start:], strict=False)
+                if isinstance(version.item, PageRecord)
+            ],
+        )
+        stored = [
+            version
+            for version, item in zip(part, batch.items, strict=True)
+            if isinstance(item, PageRecord)
+        ]
+        verdicts: list[Verdict] = []
+        if stored:
+            verdicts, _ = decide(
+                connection,
+                target,
+                batch.records,
+                page_columns(target, batch.records, batch.settings),
+                nearby(connection, target, batch.records, batch.settings, memory),
+                memory,
+                page_ids=[version.page_id for version in stored],
+                run_ids=[version.run_id for version in stored],
+            )
+        yield from batch.verdicts(
+            # Equal to the version before it: versions between them were deleted.
+            dataclasses.replace(
+                verdict, verdict="updated", reason="same_text", page_id=version.page_id
+            )
+            if verdict.verdict == "unchanged"
+            else verdict
+            for version, verdict in zip(stored, verdicts, strict=True)
+        )
+
+
+def _copy_standalone_simhashes(
+    connection: psycopg.Connection[Any], source: Collection, target: Collection
+) -> None:
+    schema, layout = schema_of(connection), get_layout(target.layout)
+    statement = sql.SQL(query("copy_standalone_simhashes", connection)).format(
+        source=sql.Identifier(schema, get_layout(source.layout).table),
+        target=sql.Identifier(schema, layout.table),
+        key=sql.Identifier(f"{layout.table}_pkey"),
+    )
+    parameters = {
+        "collection_id": target.collection_id,
+        "first": source.collection_id << COLLECTION_SHIFT,
+        "beyond": source.collection_id + 1 << COLLECTION_SHIFT,
+    }
+    connection.execute(statement, parameters)

@@ -259,14 +259,6 @@ def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Sto
             connect(dsn, collection="again", create=False)
 
 
-def test_a_refused_scheme_names_the_schemes_that_can_be_used(dsn: str) -> None:
-    with (
-        connect(dsn, scheme="pgsimhash-text-1", keep_markdown=True) as kept,
-        pytest.raises(ArgumentError, match="differently; use pgsimhash-short-1, or ingest"),
-    ):
-        refingerprint(kept, "again", "pgsimhash-interop-1")
-
-
 def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
     text = "# 1 * 2 * 3 is no heading\n    nor is this code " + paragraph(1)
     with connect(dsn, collection="texts", scheme="pgsimhash-text-1", keep_markdown=True) as store:
