@@ -233,6 +233,9 @@ def test_the_script_that_deploys_the_schema(empty_dsn: str) -> None:
 
 @pytest.mark.parametrize("page", pages_with("sql"))
 def test_sql(page: str, filled: str) -> None:
+    with connect(filled) as store:
+        for name in ("tide-pools", "a"):
+            store.add(f"https://example.com/{name}", 5)
     with psycopg.connect(filled, autocommit=True) as connection:
         for block in blocks(page, "sql"):
             connection.execute(block)
