@@ -35,8 +35,8 @@ else:
                 "BLOG_SHINGLES_SCHEME BLOG_WORDS_SCHEME DEFAULT_SCHEME INTEROP_SCHEME "
                 "SHORT_SCHEME TEXT_SCHEME"
             ),
-            "pgsimhash.schemes.texts": "ArticleReader CategoryWords read_text",
-            "pgsimhash.schemes.weightings": "HeadingWeights ImageWeights Mixture ShingleWeights",
+            "pgsimhash.schemes.texts": "CategoryWords read_text",
+            "pgsimhash.schemes.weightings": "ShingleWeights",
         },
     )
 
