@@ -37,11 +37,7 @@ _BASE32: Final = re.compile("([a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246])(?:
 
 
 def check_simhash(value: SupportsIndex) -> int:
-    """Return ``value`` as an ``int`` in 0..2**64-1.
-
-    Raises:
-        ArgumentError: ``value`` is not an integer in that range.
-    """
+    """Return ``value`` as an ``int`` in 0..2**64-1."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -118,11 +114,7 @@ def _no_column(name: str) -> ArgumentError:
 def simhash_arrays(
     simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]],
 ) -> Iterator[NDArray[np.uint64]]:
-    """Return arrays, given what :func:`as_simhashes` takes or an iterable of that.
-
-    Raises:
-        ArgumentError: see :func:`as_simhashes`.
-    """
+    """Return arrays, given what :func:`as_simhashes` takes or an iterable of that."""
     if hasattr(simhashes, "__array__"):
         return iter([as_simhashes(cast("Iterable[SupportsIndex]", simhashes))])
     if isinstance(simhashes, _NO_COLUMNS) or not isinstance(simhashes, Iterable):
@@ -142,11 +134,7 @@ def _arrays(parts: Iterable[Any]) -> Iterator[NDArray[np.uint64]]:
 
 
 def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:
-    """Return ``distance`` as an ``int`` in 0..``largest``.
-
-    Raises:
-        ArgumentError: ``distance`` is not an integer in that range.
-    """
+    """Return ``distance`` as an ``int`` in 0..``largest``."""
     try:
         number = operator.index(distance)
     except TypeError:
@@ -168,11 +156,7 @@ def to_bigint(simhash: SupportsIndex) -> int:
 
 
 def from_bigint(value: int) -> int:
-    """Return the simhash of a PostgreSQL ``bigint``.
-
-    Raises:
-        ArgumentError: ``value`` is outside -2**63..2**63-1.
-    """
+    """Return the simhash of a PostgreSQL ``bigint``."""
     if not -_SIGN <= value < _SIGN:
         raise ArgumentError(
             "invalid_simhash", f"{value} is not a bigint: it needs more than 64 bits"
@@ -274,11 +258,7 @@ def similarity_level(distance: int) -> Level | None:
 
 
 def level_distance(name: Level) -> int:
-    """Return the largest distance at a level: 1 for close, 6 for loose.
-
-    Raises:
-        ArgumentError: the level is unknown.
-    """
+    """Return the largest distance at a level: 1 for close, 6 for loose."""
     if name not in LEVELS:
         raise ArgumentError(
             "invalid_distance", f"a level is one of {', '.join(LEVELS)}, not {name!r}"

@@ -17,24 +17,16 @@ from pgsimhash.errors import ArgumentError
 
 _Token = TypeVar("_Token")
 
-Damping = Literal["sqrt", "log", "linear", "binary"]
+Damping = Literal["sqrt", "linear"]
 
-DAMPINGS: Final[Mapping[Damping, Callable[[int], float]]] = {
-    "sqrt": math.sqrt,
-    "log": lambda count: 1.0 + math.log(count),
-    "linear": float,
-    "binary": lambda count: 1.0,
-}
-"""The weight of a feature that occurs tf times: sqrt(tf), 1 + ln(tf), tf, or always 1."""
+DAMPINGS: Final[Mapping[Damping, Callable[[int], float]]] = {"sqrt": math.sqrt, "linear": float}
+"""The weight of a feature that occurs tf times: sqrt(tf) or tf."""
 
 
 def shingles(tokens: Sequence[str], size: int) -> list[str]:
     """Return each window of ``size`` neighbouring tokens, joined by one space.
 
     Fewer tokens than ``size`` give an empty list.
-
-    Raises:
-        ArgumentError: ``size`` is below 1.
     """
     if size < 1:
         raise ArgumentError("invalid_argument", f"a shingle has 1 token or more, not {size}")
@@ -47,9 +39,6 @@ def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]
     """Return an iterator over the windows of ``window`` neighbouring tokens, each a list.
 
     Use it to build your own features, such as hashes; :func:`shingles` returns strings.
-
-    Raises:
-        ArgumentError: ``window`` is below 1.
     """
     if window < 1:
         raise ArgumentError("invalid_argument", f"a window has 1 token or more, not {window}")
@@ -71,27 +60,15 @@ def weigh(
 
     ``damping`` gives a shingle's weight from its count. Keys are in order of ``sizes``, then of
     first occurrence.
-
-    Raises:
-        ArgumentError: a size is below 1.
     """
-    weighted: dict[str, float] = {}
-    for size in sizes:
-        weighted.update(damped(Counter(shingles(tokens, size)), damping))
-    return weighted
-
-
-def damped(counts: Mapping[str, int], damping: Damping) -> dict[str, float]:
-    """Return the weight of each feature, given its count.
-
-    Raises:
-        ArgumentError: the damping is unknown.
-    """
-    damp = DAMPINGS.get(damping)
-    if damp is None:
+    if damping not in DAMPINGS:
         raise ArgumentError(
             "invalid_argument", f"damping is one of {', '.join(DAMPINGS)}, not {damping!r}"
         )
-    # Few counts differ, so Python code runs once per count, not per feature.
-    weights = {count: damp(count) for count in set(counts.values())}
-    return dict(zip(counts, map(weights.__getitem__, counts.values()), strict=True))
+    weighted: dict[str, float] = {}
+    for size in sizes:
+        counts = Counter(shingles(tokens, size))
+        # Few counts differ, so Python code runs once per count, not per feature.
+        weights = {count: DAMPINGS[damping](count) for count in set(counts.values())}
+        weighted.update(zip(counts, map(weights.__getitem__, counts.values()), strict=True))
+    return weighted

@@ -27,15 +27,7 @@ _FNV_OFFSET: Final = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME: Final = np.uint64(0x100000001B3)
 # Steps of lookup3's mix (target, source, other, rotation) and final (target, source, rotation).
 _MIX: Final = ((0, 2, 1, 4), (1, 0, 2, 6), (2, 1, 0, 8), (0, 2, 1, 16), (1, 0, 2, 19), (2, 1, 0, 4))
-_FINAL: Final = (
-    (2, 1, 14),
-    (0, 2, 11),
-    (1, 0, 25),
-    (2, 1, 16),
-    (0, 2, 4),
-    (1, 0, 14),
-    (2, 1, 24),
-)
+_FINAL: Final = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
 
 
 def murmur3_64(features: Collection[str]) -> Hashes:

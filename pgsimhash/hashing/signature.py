@@ -76,9 +76,6 @@ def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | 
     Args:
         hashes: shape (n,), dtype uint64.
         weights: above 0 (shape (n,), dtype float64); None for equal weights.
-
-    Raises:
-        PageError: ``hashes`` is empty.
     """
     import numpy as np
 
@@ -137,21 +134,13 @@ def bits_max(distance: int) -> int:
 
 
 def to_bigints(value: SupportsIndex) -> tuple[int, int]:
-    """Return the two numbers PostgreSQL stores for a signature, the high half first.
-
-    Raises:
-        ArgumentError: ``value`` is not a signature.
-    """
+    """Return the two numbers PostgreSQL stores for a signature, the high half first."""
     high, low = divmod(_checked(value), 1 << BITS)
     return to_bigint(high), to_bigint(low)
 
 
 def from_bigints(high: int, low: int) -> int:
-    """Return the signature of two PostgreSQL ``bigint``.
-
-    Raises:
-        ArgumentError: a number is outside -2**63..2**63-1.
-    """
+    """Return the signature of two PostgreSQL ``bigint``."""
     return from_bigint(high) << BITS | from_bigint(low)
 
 

@@ -19,15 +19,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.counters import drop_counters
-
-Form = Literal["NFC", "NFKC"]
 
 TOKENS_MAX: Final = 500_000
 """How many tokens of a text count; a long novel has fewer."""
@@ -82,11 +79,7 @@ _FEW: Final = 0.02
 
 
 def tokenize_signed(text: str) -> list[str]:
-    """Return the tokens of ``text`` in order, including those of digits alone and :data:`SIGNS`.
-
-    Args:
-        text: a text in which each sign stands between spaces; no token crosses a sign.
-    """
+    """Return the tokens of ``text`` in order, including those of digits alone and :data:`SIGNS`."""
     return _first(map(_signed_tokens, _pieces(text, _SIGNED_BREAK)))
 
 
@@ -103,18 +96,13 @@ def _signed_tokens(text: str) -> Iterable[list[str]]:
         mixed = _mixed_words(text, words, places.tolist())
         if mixed is not None:
             return (mixed,)
-    return _complex_words(text, "NFKC", _SIGNED_WORD)
+    return _complex_words(text, _SIGNED_WORD)
 
 
 def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
     """Return the words of a text in which a few characters do not fold by themselves.
 
     Return None if one of these may combine with a character before it, across a word boundary.
-
-    Args:
-        text: the text.
-        words: the text folded, except at ``places``, with spaces between words.
-        places: the positions of the unfolded characters, ascending.
     """
     parts: list[str] = []
     done = 0
@@ -127,7 +115,7 @@ def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
         if is_mark(text[start]):
             return None
         parts.append(words[done:start])
-        parts.extend(map(" ".join, _complex_words(text[start:end], "NFKC")))
+        parts.extend(map(" ".join, _complex_words(text[start:end])))
         done = end
     parts.append(words[done:])
     return "".join(parts).split()
@@ -158,16 +146,16 @@ def _words_by_line(text: str) -> Iterator[list[str]]:
         short = len(line) < _SHORT_LINE and not line.isascii()
         words = None if short else _simple_words(line)
         if words is None:
-            yield from _complex_words(line, "NFKC")
+            yield from _complex_words(line)
         else:
             yield words
 
 
-def _complex_words(text: str, form: Form, pattern: re.Pattern[str] = _WORD) -> Iterator[list[str]]:
+def _complex_words(text: str, pattern: re.Pattern[str] = _WORD) -> Iterator[list[str]]:
     # Cuts only text that runs for pages without a space or punctuation.
     size = len(text) if len(text) <= _LONG_PIECE else PIECE
     for start in range(0, len(text), size or 1):
-        yield _split(_folded(text[start : start + size], form), pattern)
+        yield _split(_folded(text[start : start + size]), pattern)
 
 
 def _pieces(text: str, pattern: re.Pattern[str] = _BREAK) -> Iterator[str]:
@@ -191,6 +179,29 @@ def _first(pieces: Iterable[Iterable[list[str]]]) -> list[str]:
     return tokens
 
 
+_MONTH: Final = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_WEEKDAY: Final = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? +)?"
+_DAY: Final = r"\d{1,2}(?:st|nd|rd|th)?"
+_DATE: Final = (
+    rf"\b{_WEEKDAY}(?:{_DAY} +(?:of +)?{_MONTH}(?:,? +\d{{4}})?"
+    rf"|{_MONTH} +{_DAY}\b(?:,? +\d{{4}})?|{_MONTH} +\d{{4}})"
+    r"|\b\d{1,4}([./-])\d{1,2}\1\d{1,4}(?:t(?=\d))?"
+)
+_TIME: Final = (
+    r"\b\d{1,2}(?::\d{2}){1,2}(?:\.\d+)?(?: *[ap]\.?m\b\.?)?(?: *(?:utc|gmt|[cemp][ds]t)\b|z)?"
+)
+_COUNTED: Final = (
+    r"(?:views?|reads?|comments?|repl(?:y|ies)|likes?|shares?|reactions?|votes?|points?|followers?"
+    r"|downloads?|visitors?|readers?|(?:sec(?:ond)?|min(?:ute)?|hour|day|week|month|year)s? +ago"
+    r"|min(?:ute)?s? +read)"
+)
+_COUNTER: Final = rf"\b\d(?:[\d.,]{{0,20}}\d)?[km]?\+? +{_COUNTED}\b"
+_CHANGING: Final = re.compile(rf"{_DATE}|{_TIME}|{_COUNTER}", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """A tokenizer with options; the defaults are those of :func:`tokenize`.
@@ -198,53 +209,41 @@ class Words:
     Attributes:
         min_length: the shortest token to keep, in characters.
         numbers: whether to keep tokens of digits alone.
-        counters: whether to keep dates, times and counters; see
-            :func:`pgsimhash.hashing.counters.drop_counters`.
-        form: the normalisation. NFC unifies the spellings of an accent; NFKC also full width,
-            ligatures and superscripts.
+        counters: whether to keep dates and times in digits, English dates with names of months,
+            and English counters ("12 views", "5 minutes ago").
 
     Raises:
-        ArgumentError: ``min_length`` is below 1, or ``form`` is unknown.
+        ArgumentError: ``min_length`` is below 1.
     """
 
     min_length: int = 1
     numbers: bool = False
     counters: bool = True
-    form: Form = "NFKC"
 
     def __post_init__(self) -> None:
         if self.min_length < 1:
             raise ArgumentError(
                 "invalid_argument", f"min_length is 1 or more, not {self.min_length}"
             )
-        if self.form not in ("NFC", "NFKC"):
-            raise ArgumentError("invalid_argument", f"form is 'NFC' or 'NFKC', not {self.form!r}")
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of ``text`` in order."""
         if not self.counters:
-            text = drop_counters(text)
-        if self.form == "NFKC":
-            tokens = tokenize_signed(text.replace("\0", " ")) if self.numbers else tokenize(text)
-        else:
-            tokens = _first(map(self._split, _pieces(text)))
+            text = _CHANGING.sub(" ", text)
+        tokens = tokenize_signed(text.replace("\0", " ")) if self.numbers else tokenize(text)
         if self.min_length > 1:
             tokens = [token for token in tokens if len(token) >= self.min_length]
         return tokens
-
-    def _split(self, text: str) -> Iterable[list[str]]:
-        tokens = _complex_words(text, self.form)
-        return tokens if self.numbers else map(_without_numbers, tokens)
 
 
 def _without_numbers(tokens: list[str]) -> list[str]:
     return [token for token in tokens if not token.isdecimal()]
 
 
-def _folded(text: str, form: Form) -> str:
+def _folded(text: str) -> str:
     text = too_many_marks().sub(_cut_marks, _UNSEEN.sub("", text))
     # Case folding can denormalise: some capitals fold to a letter and a mark.
-    return unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _cut_marks(run: re.Match[str]) -> str:
@@ -309,16 +308,11 @@ def code_points(text: str) -> NDArray[np.uint32]:
 
 @cache
 def fold_table() -> NDArray[np.uint32]:
-    """Return what each code point folds to: itself, another, a space, or :data:`COMPLEX`.
-
-    Returns:
-        Shape (12289,), dtype uint32; the last entry is for all higher code points. Characters
-        outside tokens fold to a space.
-    """
+    """Return what each code point folds to: itself, another, a space, or :data:`COMPLEX`."""
     table = np.full(_TABLE_SIZE + 1, COMPLEX, dtype="<u4")
     for code in range(_TABLE_SIZE):
         character = chr(code)
-        folded = _folded(character, "NFKC")
+        folded = _folded(character)
         if not folded:
             continue  # invisible: the characters around it form one word
         if not _WORD.search(folded):

@@ -73,12 +73,7 @@ def simhash(
 
 
 def check_hash(value: SupportsIndex) -> int:
-    """Return ``value`` as an ``int`` in 0..2**64-1.
-
-    Raises:
-        ArgumentError: ``value`` is outside that range.
-        TypeError: ``value`` is not an integer.
-    """
+    """Return ``value`` as an ``int`` in 0..2**64-1."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(
             f"a feature is a string or a ready hash, not {type(value).__name__}; join a window of "
@@ -105,14 +100,6 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
     Args:
         hashes: shape (n,), dtype uint64.
         weights: shape (n,), dtype float64, none negative.
-
-    Returns:
-        An ``int`` with 0 <= x < 2**64; a bit whose sum is exactly zero is 0.
-
-    Raises:
-        PageError: no hash has a weight above zero.
-        ArgumentError: a weight is negative or not finite, or their sum is above 2**36.
-        ValueError: the shapes differ.
     """
     if hashes.shape != weights.shape or hashes.ndim != 1:
         raise ValueError(f"one weight for each hash: {hashes.shape} and {weights.shape} differ")

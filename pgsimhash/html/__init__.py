@@ -54,9 +54,7 @@ def read_article(
 
 
 def article_of_tree(
-    root: HtmlElement,
-    url: str | None = None,
-    also: Collection[HtmlElement] = (),
+    root: HtmlElement, url: str | None = None, also: Collection[HtmlElement] = ()
 ) -> Article:
     """Return the main content of a parsed page, including all elements of ``also``.
 

@@ -119,12 +119,9 @@ def _repeated(page: Page) -> Floats:
 
 
 def nearby(middle: Floats, amounts: Floats, window: float) -> Floats:
-    """Return, for each place, the sum of ``amounts`` around it, with exponential decay.
+    """Return, for each place, the sum of ``amounts`` around it.
 
-    Args:
-        middle: the places, ascending (shape (m,)).
-        amounts: the amounts at these places (shape (r, m)).
-        window: the distance at which an amount counts 1/e.
+    At the distance ``window`` an amount counts 1/e; the places ascend.
     """
     scaled = middle / window
     if scaled[-1] < _SPAN:

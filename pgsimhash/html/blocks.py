@@ -79,11 +79,6 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
 
     Hidden elements, scripts, controls and images are left out with all their content. Elements
     within ``pre`` do not begin text blocks.
-
-    Args:
-        body: the tree, from :func:`pgsimhash.html.parse.parse`.
-        pieces: a list to fill with the positions of the text; the meaning of attributes is then
-            left out.
     """
     parents, tags, said_to_be, ends = [-1], [""], [UNNAMED], [0]
     owners: list[int] = []

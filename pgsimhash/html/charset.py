@@ -88,13 +88,6 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
     - UTF-8 mixed with some windows-1252;
     - a label in which nearly all bytes are valid, with replacement characters;
     - windows-1252.
-
-    Args:
-        html: the decompressed bytes, or the text of the page.
-        charset: the label in the HTTP header, if any; an unknown label is ignored.
-
-    Raises:
-        PageError: the bytes are an image, an archive, a PDF or another binary format.
     """
     if isinstance(html, str):
         return _clean(html.encode("utf-8", "surrogatepass"))
@@ -107,11 +100,7 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
 
 
 def refuse_binary(body: bytes, wanted: str = "HTML") -> None:
-    """Raise if the bytes, of no byte-order mark, are another format than the wanted one.
-
-    Raises:
-        PageError: they are an image, an archive, a PDF or another binary format.
-    """
+    """Raise if the bytes, of no byte-order mark, are another format than the wanted one."""
     start = body[:64].lstrip(b" \t\r\n\0")
     for magic, what in _MAGIC.items():
         if start.startswith(magic):

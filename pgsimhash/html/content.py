@@ -23,24 +23,10 @@ MARKED_UP_MAX: Final = 150_000
 
 
 class Content:
-    """The text blocks of a page with their weights, and which of them are shown.
-
-    Args:
-        body: the tree.
-        base: the base of relative URLs.
-        also: elements of the tree that are always shown.
-
-    Attributes:
-        outline: the text blocks and the elements around them.
-        words: the words and weights of the text blocks.
-    """
+    """The text blocks of a page with their weights, and which of them are shown."""
 
     def __init__(
-        self,
-        body: HtmlElement,
-        base: str | None,
-        *,
-        also: Collection[HtmlElement] = (),
+        self, body: HtmlElement, base: str | None, *, also: Collection[HtmlElement] = ()
     ) -> None:
         self._body, self._base = body, base
         self.outline: Outline = outline(body)

@@ -71,13 +71,7 @@ class _Inline(NamedTuple):
 def render(
     elements: Iterable[HtmlElement], base: str | None, left_out: LeftOut | None = None
 ) -> str:
-    """Return the Markdown of ``elements``, in one pass that does not change the tree.
-
-    Args:
-        elements: the elements to write, with all their content.
-        base: the base of relative links and images.
-        left_out: the parts to leave out. With None, scripts and hidden elements are written too.
-    """
+    """Return the Markdown of ``elements``, in one pass that does not change the tree."""
     writer = _Writer(base)
     for element in elements:
         walker = etree.iterwalk(element, events=("start", "end"))

@@ -77,10 +77,6 @@ def code_language(block: HtmlElement, known: dict[HtmlElement, str]) -> str:
     The ``pre``, its first child, its parent or its grandparent has it in ``data-lang`` or in a
     class such as ``language-x``, ``lang-x``, ``hljs-x`` or ``highlight-source-x``. Otherwise
     ``lang`` of the ``pre`` counts.
-
-    Args:
-        block: the ``pre``.
-        known: a cache of the languages of elements.
     """
     for element in (block, *block[:1], *islice(block.iterancestors(), 2)):
         if element not in known:

@@ -75,13 +75,7 @@ def mark_dates(text: str) -> str:
 
 
 def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Integers:
-    """Return the kind of each token of a page (shape (n,)).
-
-    Args:
-        ids: the tokens and signs, by their numbers (shape (n,)).
-        blocks: the block of each, ascending (shape (n,)).
-        numbers: the number of each distinct token.
-    """
+    """Return the kind of each token of a page (shape (n,))."""
     is_number = np.fromiter(map(str.isdecimal, numbers), np.bool_, len(numbers))
     kinds = is_number[ids].astype(np.int64)
     places = np.flatnonzero(kinds)

@@ -143,11 +143,7 @@ def _may_be_too_much(source: bytes, max_elements: int) -> bool:
 
 
 def _survey(source: bytes, max_elements: int) -> _Survey:
-    """Count the elements and attributes of a page without building a tree.
-
-    Raises:
-        PageError: the page has more than ``max_elements`` elements, or too many nested ones.
-    """
+    """Count the elements and attributes of a page without building a tree."""
     survey = _Survey(source, max_elements)
     parser = etree.HTMLParser(
         target=survey,  # type: ignore[arg-type]  # not all methods are required

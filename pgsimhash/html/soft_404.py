@@ -66,11 +66,6 @@ _MOUNTS: Final = frozenset(
 def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None] = ()) -> None:
     """Raise if a page is an error page, a bot check or JavaScript-rendered.
 
-    Args:
-        title: the page's title.
-        text: its main content.
-        empty_ids: the ids of its elements without text; some are those that scripts fill.
-
     Raises:
         PageError: a part of the title or the first line names an error (``error_page``), the page
             is a bot check (``blocked``), or a script fills an empty element (``needs_script``).

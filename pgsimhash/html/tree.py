@@ -68,23 +68,10 @@ def sums_of(places: Integers, amounts: NDArray[Any], size: int) -> Floats:
 
 
 class Tree:
-    """The elements of a page as arrays; element 0 is its own parent here.
-
-    Args:
-        outline: the elements.
-        places: the outline's blocks with words (shape (m,)).
-        counts: their numbers of words (shape (m,)).
-        linked: their numbers of words in links (shape (m,)).
-        copyrights: whether they have a copyright sign, 0 or 1 (shape (m,)).
-    """
+    """The elements of a page as arrays; element 0 is its own parent here."""
 
     def __init__(
-        self,
-        outline: Outline,
-        places: Integers,
-        counts: Floats,
-        linked: Floats,
-        copyrights: Floats,
+        self, outline: Outline, places: Integers, counts: Floats, linked: Floats, copyrights: Floats
     ) -> None:
         self.parents = np.maximum(np.array(outline.parents), 0)
         self.all_owners = np.array(outline.owners, np.int64)

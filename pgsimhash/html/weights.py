@@ -83,11 +83,6 @@ _SHOWN: Final = 0.05
 """Blocks below this share of the largest weight are not shown."""
 
 
-def weigh(page: Page) -> Floats:
-    """Return the weight of each block of a page, between 0 and 1 (shape (m,))."""
-    return weights_of(scores_of(page), page.counts)
-
-
 def scores_of(page: Page) -> Floats:
     """Return the logarithm of the level of each block of a page (shape (m,))."""
     if not len(page.places):

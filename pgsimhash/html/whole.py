@@ -34,10 +34,6 @@ def with_whole_elements(page: Page, shown: NDArray[np.bool_]) -> NDArray[np.bool
     Data tables, lists and code are shown whole if a part of them is shown, or a block next to them.
     Figures and lists of links are shown if they are between shown blocks. Boilerplate by its names
     or tags is not shown. Next to an element is the rest of the two elements around it.
-
-    Args:
-        page: the words of the page.
-        shown: which of its blocks with words are shown (shape (m,)).
     """
     tree = page.tree
     blocks = len(tree.all_owners)

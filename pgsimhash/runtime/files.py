@@ -15,9 +15,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """Lend a new file that replaces ``path``, with its mode, once it is complete and on disk.
 
     After an exception, a kill or on a full disk, ``path`` is what it was.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     if not _is_replaceable(path):
         with path.open("wb") as file:

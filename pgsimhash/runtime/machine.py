@@ -15,12 +15,7 @@ _ABOUT_THIS: Final = Path("/proc/self/status")
 
 
 def memory_bytes(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
-    """Return the bytes of memory of the machine, or the limit of this process's control groups.
-
-    Args:
-        groups: the folder of the control groups.
-        own: the file in which Linux lists the control groups of this process.
-    """
+    """Return the bytes of memory of the machine, or the limit of this process's control groups."""
     limits = (
         _read(folder / name).strip()
         for folder in _folders("memory", groups, own)

@@ -55,20 +55,12 @@ def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
 
     They are MurmurHash3's 64-bit finalizer of ``first * 0x9E3779B97F4A7C15 + second``, modulo
     2**64. So no string is hashed for a pair.
-
-    Args:
-        first: shape (n,), dtype uint64.
-        second: shape (n,), dtype uint64.
     """
     return murmur3_mix(first * GOLDEN_RATIO + second)
 
 
 def murmur3_64_of_words(features: Collection[str]) -> Hashes:
-    """Return the hashes of words by ``murmur3_64``, and of pairs by :func:`pair_hashes`.
-
-    Args:
-        features: words, and pairs of words separated by one space.
-    """
+    """Return the hashes of words by ``murmur3_64``, and of pairs by :func:`pair_hashes`."""
     firsts, _, seconds = zip(*(feature.partition(" ") for feature in features), strict=True)
     hashes = murmur3_64(firsts)
     is_pair = np.fromiter(map(bool, seconds), np.bool_, len(seconds))

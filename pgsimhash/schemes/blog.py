@@ -22,6 +22,7 @@ from pgsimhash.html.charset import clean_text, clean_utf8
 from pgsimhash.html.head import read_head
 from pgsimhash.html.links import restore_images
 from pgsimhash.html.markdown import render
+from pgsimhash.html.names import words
 from pgsimhash.html.parse import parse
 from pgsimhash.html.structure import structure_of
 from pgsimhash.schemes.readable import CHARS_MAX, article_of
@@ -30,36 +31,13 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
 SELECTORS: Final = (
-    "script",
-    "style",
-    "nav",
-    "header",
-    "footer",
-    '[role="navigation"]',
-    '[role="complementary"]',
-    ".sidebar",
-    ".advertisement",
-    ".cookie-banner",
-    "form",
-    "input",
-    "button",
+    'script, style, nav, header, footer, [role="navigation"], [role="complementary"], .sidebar, '
+    ".advertisement, .cookie-banner, form, input, button"
 )
 """The selectors of elements that are not content."""
 
-NAME_PARTS: Final = (
-    "nav",
-    "menu",
-    "sidebar",
-    "footer",
-    "header",
-    "advertisement",
-    "ad-",
-    "social",
-    "share",
-    "comment-form",
-    "cookie",
-    "popup",
-    "modal",
+NAME_PARTS: Final = words(
+    "nav menu sidebar footer header advertisement ad- social share comment-form cookie popup modal"
 )
 """The strings in the class or id, in any case, of elements that are not content."""
 
@@ -148,7 +126,7 @@ def _soup(root: HtmlElement) -> BeautifulSoup:
 
 def _clean(soup: BeautifulSoup) -> None:
     """Remove elements that are not content."""
-    removed = set(map(id, soup.select(", ".join(SELECTORS))))
+    removed = set(map(id, soup.select(SELECTORS)))
     removed.update(map(id, filter(_is_named_so, soup.find_all(True))))
     removed.update(_link_lists(soup, removed))
     # Backwards and by place: otherwise BeautifulSoup searches all siblings before each.

@@ -82,11 +82,7 @@ class Scheme:
     distance: int = field(default=NEAR_MAX, compare=False)
 
     def __post_init__(self) -> None:
-        """Check the distance.
-
-        Raises:
-            ArgumentError: the distance is not in 0..12.
-        """
+        """Check the distance."""
         check_distance(self.distance, DISTANCE_MAX)
 
     def vote(self, article: Article) -> Vote:
@@ -125,11 +121,7 @@ class Scheme:
         return self.vote(Article(markdown=text, text=text)).simhash
 
     def check_length(self, tokens: int) -> None:
-        """Raise if an article has too few tokens.
-
-        Raises:
-            PageError: ``tokens`` is below ``min_tokens``.
-        """
+        """Raise if an article has too few tokens."""
         if tokens < self.min_tokens:
             raise PageError(
                 "too_short",

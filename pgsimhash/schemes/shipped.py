@@ -21,11 +21,7 @@ from pgsimhash.schemes.texts import CategoryWords, long_words, read_text, spaced
 from pgsimhash.schemes.weightings import ShingleWeights
 
 DEFAULT_SCHEME: Final = Scheme(
-    names.ARTICLE,
-    read_article,
-    BlockWeights(),
-    hash_features=murmur3_64_of_words,
-    min_tokens=12,
+    names.ARTICLE, read_article, BlockWeights(), hash_features=murmur3_64_of_words, min_tokens=12
 )
 
 TEXT_SCHEME: Final = Scheme(
@@ -37,12 +33,7 @@ TEXT_SCHEME: Final = Scheme(
 )
 
 SHORT_SCHEME: Final = Scheme(
-    names.SHORT,
-    read_text,
-    ShortWeights(),
-    tokenize=short_words,
-    min_tokens=2,
-    distance=6,
+    names.SHORT, read_text, ShortWeights(), tokenize=short_words, min_tokens=2, distance=6
 )
 
 BLOG_WORDS_SCHEME: Final = Scheme(

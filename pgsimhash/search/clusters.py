@@ -80,9 +80,6 @@ def scorer(rule: str | Score | Sequence[str]) -> Score:
     Args:
         rule: a name of :data:`RULES`, several names, of which each breaks the ties of those before
             it, or your own function.
-
-    Raises:
-        ArgumentError: no rule has this name.
     """
     if callable(rule):
         return rule
@@ -99,11 +96,7 @@ def scorer(rule: str | Score | Sequence[str]) -> Score:
 
 
 def check_linkage(linkage: str) -> None:
-    """Raise if the linkage is unknown.
-
-    Raises:
-        ArgumentError: the linkage is unknown.
-    """
+    """Raise if the linkage is unknown."""
     if linkage not in LINKAGES:
         raise ArgumentError(
             "invalid_argument", f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}"
@@ -122,19 +115,10 @@ def cluster_simhashes(
     linkage: Linkage = "single",
     distance: int = NEAR_MAX,
 ) -> NDArray[np.uint64]:
-    """Return for each simhash the smallest simhash of its cluster.
+    """Return for each of the ascending, distinct simhashes the smallest of its cluster.
 
     Memory is linear in the number of simhashes for ``single`` linkage; ``complete`` linkage also
     keeps all pairs.
-
-    Args:
-        simhashes: distinct and ascending; shape (n,), dtype uint64.
-        pairs: all pairs within ``distance``, in chunks.
-        linkage: ``single`` or ``complete``.
-        distance: the largest distance of two members with ``complete`` linkage.
-
-    Raises:
-        ArgumentError: the linkage is unknown.
     """
     check_linkage(linkage)
     if linkage == "single":

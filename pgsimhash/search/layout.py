@@ -149,9 +149,6 @@ class Layout:
         the first blocks take the larger radii. ``NOT_PROBED`` marks a permutation that is not
         needed. With more, all radii are equal: the fewest differing bits that some prefix must
         have in any case.
-
-        Raises:
-            ArgumentError: ``distance`` is not in :attr:`distances`.
         """
         return self._radii(check_distance(distance, self.distances[-1]))
 
@@ -172,11 +169,7 @@ class Layout:
         return tuple(share - 1 + (number <= extra) for number in range(1, blocks + 1))
 
     def prefixes(self, simhashes: NDArray[np.uint64], collection_id: int) -> NDArray[np.int64]:
-        """Return the prefix columns of shape (n, permutations), int64, for shape (n,), uint64.
-
-        Raises:
-            ValueError: ``collection_id`` does not fit above the prefix.
-        """
+        """Return the prefix columns of shape (n, permutations), int64, for shape (n,), uint64."""
         if not 0 < collection_id <= COLLECTION_MAX:
             raise ValueError(f"a collection's number is 1 to {COLLECTION_MAX}, not {collection_id}")
         import numpy as np
@@ -209,14 +202,12 @@ def runs_of(bits: list[int]) -> tuple[Block, ...]:
 
 _DEFAULT_NAME: Final = "22+21+21"
 
-THREE_BLOCKS: Final = Layout(_DEFAULT_NAME, (22, 21, 21))
-
-DEFAULT_LAYOUT: Final = THREE_BLOCKS
+DEFAULT_LAYOUT: Final = Layout(_DEFAULT_NAME, (22, 21, 21))
 
 LAYOUTS: Final = {
     layout.name: layout
     for layout in (
-        THREE_BLOCKS,
+        DEFAULT_LAYOUT,
         Layout("32+32", (32, 32)),
         Layout("16+16+16+16", (16,) * 4),
         Layout("5 choose 2", (13, 13, 13, 13, 12), leading=2),

@@ -14,13 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.hashing.bits import (
-    BITS,
-    as_simhashes,
-    check_distance,
-    hamming_distances,
-    near_pairs,
-)
+from pgsimhash.hashing.bits import BITS, as_simhashes, check_distance, hamming_distances, near_pairs
 from pgsimhash.search.layout import DEFAULT_LAYOUT, LAYOUTS, Layout
 from pgsimhash.search.pairs import distinct
 from pgsimhash.search.permutation import Permutation
@@ -60,12 +54,6 @@ class BlockIndex:
 
     It takes 8 bytes a simhash for each of three permutations (four if it is small), plus at most
     96 MB.
-
-    Args:
-        simhashes: the known simhashes, shape (n,), dtype uint64, in any order.
-
-    Raises:
-        ArgumentError: the array has another shape or dtype.
     """
 
     def __init__(self, simhashes: _Simhashes) -> None:
@@ -79,11 +67,7 @@ class BlockIndex:
         return len(self._fresh) + sum(len(level.simhashes) for level in self._levels)
 
     def add(self, simhashes: _Simhashes) -> None:
-        """Add simhashes: shape (n,), dtype uint64; known ones are allowed.
-
-        Raises:
-            ArgumentError: the array has another shape or dtype.
-        """
+        """Add simhashes: shape (n,), dtype uint64; known ones are allowed."""
         simhashes = as_simhashes(simhashes)
         self._fresh = np.concatenate([self._fresh, simhashes])
         if len(self._fresh) <= _FRESH:
@@ -99,11 +83,7 @@ class BlockIndex:
                 return
 
     def near(self, queries: _Simhashes, distance: int) -> Near:
-        """Return every known simhash within ``distance`` bits of each query; none is missed.
-
-        Raises:
-            ArgumentError: ``distance`` is not in 0..12, or the array has another shape or dtype.
-        """
+        """Return every known simhash within ``distance`` bits of each query; none is missed."""
         queries = as_simhashes(queries)
         check_distance(distance, DEFAULT_LAYOUT.distances[-1])
         parts = [_compare(queries, self._fresh, distance)]

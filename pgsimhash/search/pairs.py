@@ -15,13 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.bits import (
-    BITS,
-    NEAR_MAX,
-    as_simhashes,
-    check_distance,
-    hamming_distances,
-)
+from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, hamming_distances
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.layout import DISTANCE_MAX, Layout, equal_widths
 from pgsimhash.search.prefix_pairs import Found, layout_for, pairs_by
@@ -44,10 +38,7 @@ class Pairs(NamedTuple):
 
 
 def find_pairs(
-    simhashes: Iterable[SupportsIndex],
-    distance: int = NEAR_MAX,
-    *,
-    blocks: int | None = None,
+    simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX, *, blocks: int | None = None
 ) -> Pairs:
     """Return every pair of distinct simhashes within ``distance`` bits, each once, in order.
 
@@ -80,21 +71,9 @@ def find_pairs(
 
 
 def stream_pairs(
-    simhashes: NDArray[np.uint64],
-    distance: int = NEAR_MAX,
-    *,
-    progress: Compared = no_progress,
+    simhashes: NDArray[np.uint64], distance: int = NEAR_MAX, *, progress: Compared = no_progress
 ) -> Iterator[Pairs]:
-    """Yield the pairs of :func:`find_pairs`, each once, in chunks, in no particular order.
-
-    Args:
-        simhashes: distinct simhashes.
-        distance: the largest number of differing bits, 0 to 12.
-        progress: a function that receives the progress.
-
-    Raises:
-        ArgumentError: ``distance`` is not in 0..12.
-    """
+    """Yield the pairs of distinct simhashes, each once, in chunks, in no particular order."""
     limit = check_distance(distance, DISTANCE_MAX)
     yield from in_blocks(_found(simhashes, limit, progress))
 

@@ -34,13 +34,7 @@ simhashes = st.integers(0, 2**64 - 1)
 
 @pytest.mark.parametrize(
     ("simhash", "bigint"),
-    [
-        (0, 0),
-        (1, 1),
-        (2**63 - 1, 2**63 - 1),
-        (2**63, -(2**63)),
-        (2**64 - 1, -1),
-    ],
+    [(0, 0), (1, 1), (2**63 - 1, 2**63 - 1), (2**63, -(2**63)), (2**64 - 1, -1)],
 )
 def test_the_bigint_of_a_simhash_is_its_twos_complement(simhash: int, bigint: int) -> None:
     assert to_bigint(simhash) == bigint
@@ -58,22 +52,16 @@ def test_bigint_and_text_forms_round_trip(simhash: int) -> None:
 @pytest.mark.parametrize(
     ("text", "simhash"),
     [
-        ("00000000000000ff", 255),
-        ("0xff", 255),
-        ("255", 255),
-        ("-1", 2**64 - 1),
-        ("18446744073709551615", 2**64 - 1),
-        ("1234567890123456", 0x1234567890123456),
+        ("00000000000000ff", 255), ("0xff", 255), ("255", 255), ("-1", 2**64 - 1),
+        ("18446744073709551615", 2**64 - 1), ("1234567890123456", 0x1234567890123456),
     ],
-)
+)  # fmt: skip
 def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
     assert pgsimhash.parse_simhash(text) == simhash
 
 
 @given(simhashes)
-def test_base32_is_the_eight_bytes_in_thirteen_digits_of_either_case(
-    simhash: int,
-) -> None:
+def test_base32_is_the_eight_bytes_in_thirteen_digits_of_either_case(simhash: int) -> None:
     written = to_base32(simhash)
     assert len(written) == 13
     assert base64.b32decode(f"{written.upper()}===") == simhash.to_bytes(8, "big")
@@ -103,20 +91,12 @@ def test_thirteen_digits_that_could_be_a_decimal_or_base32_are_refused_not_guess
 
 NOT_BASE32 = [
     "aaaaaaaaaaaa1",  # no digit
-    "aaaaaaaaaaaab",  # a fifth bit in the last digit: the number, not its octets
-    "p777777777777",
-    "aaaaaaaaaaaa",
-    "aaaaaaaaaaaaaa",
-    "aaaaaaaaaaaaa=",
-    "aaaaaaaaaaaaa====",
-    "aaaaaa aaaaaa",
-    "aaaaaaaaaaa\u212aa",  # the sign of the Kelvin, whose small letter is k
-    "aaaaaaaaaaa\u0663a",
-    "pbh4n3yaaaaaé",
-    "0000000000000",  # other alphabets: base32hex, Crockford's
-    "1OL0000000000",
+    "aaaaaaaaaaaab",  # a fifth bit in the last digit: the number, not its octets "p777777777777",
+    "aaaaaaaaaaaa", "aaaaaaaaaaaaaa", "aaaaaaaaaaaaa=", "aaaaaaaaaaaaa====", "aaaaaa aaaaaa",
+    "aaaaaaaaaaa\u212aa",  # the sign of the Kelvin, whose small letter is k "aaaaaaaaaaa\u0663a",
+    "pbh4n3yaaaaaé", "0000000000000",  # other alphabets: base32hex, Crockford's "1OL0000000000",
     "",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NOT_BASE32)
@@ -130,13 +110,8 @@ def test_invalid_base32_is_refused(text: str) -> None:
 
 def test_levels_of_similarity_have_names_and_distances() -> None:
     assert [similarity_level(distance) for distance in (0, 1, 2, 6, 7, 64)] == [
-        "close",
-        "close",
-        "loose",
-        "loose",
-        None,
-        None,
-    ]
+        "close", "close", "loose", "loose", None, None,
+    ]  # fmt: skip
     assert level_distance("close") == 1
     assert level_distance("loose") == 6
     for level, share in (("close", 0.98), ("loose", 0.90)):
@@ -176,13 +151,8 @@ def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -
 
 def test_bands() -> None:
     assert [band(distance) for distance in (0, 3, 4, 8, 9, 64)] == [
-        "duplicate",
-        "duplicate",
-        "near",
-        "near",
-        "different",
-        "different",
-    ]
+        "duplicate", "duplicate", "near", "near", "different", "different",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("distance", [-1, 9, 3.0, "3", True, None])

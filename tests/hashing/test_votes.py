@@ -63,9 +63,7 @@ def test_the_top_bit_is_a_bit_like_the_others() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 2**64 - 1), st.floats(2.0**-10, 2.0**20)),
-        min_size=1,
-        max_size=50,
+        st.tuples(st.integers(0, 2**64 - 1), st.floats(2.0**-10, 2.0**20)), min_size=1, max_size=50
     )
 )
 def test_the_vote_is_its_definition(features: list[tuple[int, float]]) -> None:

@@ -212,14 +212,6 @@ def around(content: str, site: int) -> str:
 
 
 MENU = (
-    "Home",
-    "News",
-    "Weather",
-    "Tides",
-    "Harbour",
-    "Boats for sale",
-    "Events",
-    "About",
-    "Contact",
-)
+    "Home", "News", "Weather", "Tides", "Harbour", "Boats for sale", "Events", "About", "Contact",
+)  # fmt: skip
 FOOT = "Printed on the island since 1874, and read on both sides of the bay every morning."

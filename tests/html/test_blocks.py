@@ -22,13 +22,8 @@ def texts(body: str) -> list[str]:
 
 def test_a_block_is_a_run_of_text_between_two_tags_of_blocks() -> None:
     assert texts("<div>before<p>one</p>between<ul><li>two<li>three</ul>after</div>") == [
-        "before",
-        "one",
-        "between",
-        "two",
-        "three",
-        "after",
-    ]
+        "before", "one", "between", "two", "three", "after",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("tag", ["b", "span", "font", "a", "custom-mark", "code"])
@@ -52,18 +47,11 @@ def test_within_pre_blocks_divide_words_and_nothing_divides_blocks() -> None:
 @pytest.mark.parametrize(
     "hidden",
     [
-        "<div hidden>",
-        "<div style='color: red; display : none'>",
-        "<span style='visibility:hidden'>",
-        "<span hidden=''>",
-        "<script>",
-        "<noscript>",
-        "<template>",
-        "<textarea>",
-        "<button>",
-        "<svg>",
+        "<div hidden>", "<div style='color: red; display : none'>",
+        "<span style='visibility:hidden'>", "<span hidden=''>", "<script>", "<noscript>",
+        "<template>", "<textarea>", "<button>", "<svg>",
     ],
-)
+)  # fmt: skip
 def test_hidden_content_is_not_text(hidden: str) -> None:
     name = hidden.strip("<>").split()[0]
     assert texts(f"<p>seen {hidden}not seen</{name}> as well") == ["seen as well"] or texts(
@@ -99,11 +87,8 @@ def test_a_piece_has_the_position_of_its_text() -> None:
     pieces: list[Piece] = []
     outline_of("<div>one <b>two</b> three<p>four</div>", pieces)
     assert [(piece.block, piece.around().tag) for piece in pieces] == [
-        (0, "div"),
-        (0, "b"),
-        (0, "div"),
-        (1, "p"),
-    ]
+        (0, "div"), (0, "b"), (0, "div"), (1, "p"),
+    ]  # fmt: skip
 
 
 def test_a_page_may_be_deeper_than_pythons_stack() -> None:

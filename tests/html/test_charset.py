@@ -95,33 +95,15 @@ def test_utf16_without_a_mark_shows_in_its_nul_bytes() -> None:
 @pytest.mark.parametrize(
     ("label", "codec"),
     [
-        ("ISO-8859-1", "cp1252"),
-        ("latin1", "cp1252"),
-        ("us-ascii", "cp1252"),
-        ("iso-8859-9", "cp1254"),
-        ("gb2312", "gb18030"),
-        ("Shift_JIS", "cp932"),
-        ("x-sjis", "cp932"),
-        ("ks_c_5601-1987", "cp949"),
-        ("big5", "big5hkscs"),
-        ("windows-31j", "cp932"),
-        ("gbk", "gb18030"),
-        ("x-mac-ukrainian", "mac-cyrillic"),
-        ("latin_1", "cp1252"),
-        ("cp949", "cp949"),
-        ("iso-2022-kr", None),
-        (' "UTF8" ', "utf-8"),
-        ("utf-7", None),
-        ("unicode_escape", None),
-        ("idna", None),
-        ("hex", None),
-        ("x" * 1000, None),
-        ("utf\0008", None),
-        ("é", None),
-        ("", None),
-        (None, None),
+        ("ISO-8859-1", "cp1252"), ("latin1", "cp1252"), ("us-ascii", "cp1252"),
+        ("iso-8859-9", "cp1254"), ("gb2312", "gb18030"), ("Shift_JIS", "cp932"),
+        ("x-sjis", "cp932"), ("ks_c_5601-1987", "cp949"), ("big5", "big5hkscs"),
+        ("windows-31j", "cp932"), ("gbk", "gb18030"), ("x-mac-ukrainian", "mac-cyrillic"),
+        ("latin_1", "cp1252"), ("cp949", "cp949"), ("iso-2022-kr", None), (' "UTF8" ', "utf-8"),
+        ("utf-7", None), ("unicode_escape", None), ("idna", None), ("hex", None),
+        ("x" * 1000, None), ("utf\0008", None), ("é", None), ("", None), (None, None),
     ],
-)
+)  # fmt: skip
 def test_labels_mean_what_they_mean_in_browsers(label: str | None, codec: str | None) -> None:
     assert codec_for(label) == codec
 
@@ -134,17 +116,11 @@ def test_control_characters_are_dropped() -> None:
 @pytest.mark.parametrize(
     ("start", "what"),
     [
-        (b"%PDF-1.7\n", "PDF"),
-        (b"\x89PNG\r\n\x1a\n", "PNG"),
-        (b"GIF89a", "GIF"),
-        (b"\xff\xd8\xff\xe0", "JPEG"),
-        (b"PK\x03\x04", "zip"),
-        (b"\x1f\x8b\x08", "gzip"),
-        (b"\n\n%PDF-1.4", "PDF"),
-        (bytes(range(1, 9)) * 100, "binary"),
-        (b"\0" * 1000, "binary"),
+        (b"%PDF-1.7\n", "PDF"), (b"\x89PNG\r\n\x1a\n", "PNG"), (b"GIF89a", "GIF"),
+        (b"\xff\xd8\xff\xe0", "JPEG"), (b"PK\x03\x04", "zip"), (b"\x1f\x8b\x08", "gzip"),
+        (b"\n\n%PDF-1.4", "PDF"), (bytes(range(1, 9)) * 100, "binary"), (b"\0" * 1000, "binary"),
     ],
-)
+)  # fmt: skip
 def test_a_binary_format_is_refused(start: bytes, what: str) -> None:
     with pytest.raises(PageError, match=what):
         decode(start + b" The ferry crosses every day")
@@ -161,13 +137,10 @@ def test_bytes_of_any_type_are_bytes(kind: Callable[[bytes], bytearray | memoryv
 @pytest.mark.parametrize(
     "head",
     [
-        b"<metacharset=" * 1000,
-        b"<?" + b"encoding='" * 1000,
-        b"<meta charset" * 1000,
-        b"<meta " * 2000,
-        b"<" * 9000,
+        b"<metacharset=" * 1000, b"<?" + b"encoding='" * 1000, b"<meta charset" * 1000,
+        b"<meta " * 2000, b"<" * 9000,
     ],
-)
+)  # fmt: skip
 def test_broken_labels_take_no_time(head: bytes) -> None:
     before = time.process_time()
     assert decode(head + GERMAN.encode("cp1252")).endswith(GERMAN)

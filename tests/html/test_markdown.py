@@ -41,12 +41,7 @@ def test_blocks_and_marks(html: str, markdown: str) -> None:
 
 def test_lists_nest() -> None:
     html = "<ul><li>boats<ol start=3><li>ferry</li><li>dinghy</li></ol></li><li>oars</li></ul>"
-    assert rendered(html).split("\n\n") == [
-        "- boats",
-        "  3. ferry",
-        "  4. dinghy",
-        "- oars",
-    ]
+    assert rendered(html).split("\n\n") == ["- boats", "  3. ferry", "  4. dinghy", "- oars"]
 
 
 def test_an_item_keeps_its_paragraphs_together() -> None:

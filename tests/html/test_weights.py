@@ -11,9 +11,10 @@ from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
 from pgsimhash.html.block_features import features, nearby
 from pgsimhash.html.blocks import outline
-from pgsimhash.html.page_words import read_words
+from pgsimhash.html.page_words import Page, read_words
 from pgsimhash.html.parse import parse
-from pgsimhash.html.weights import shown_blocks, weigh
+from pgsimhash.html.tree import Floats
+from pgsimhash.html.weights import scores_of, shown_blocks, weights_of
 
 SENTENCES = [
     "The ferryman, who learned the currents from his aunt, rows across the bay every morning.",
@@ -32,22 +33,19 @@ FOOTER = (
 )
 
 
-def weights_of(body: str) -> dict[str, float]:
-    """Return the weight of each block by its text."""
+def blocks_of(body: str) -> tuple[list[str], Page, Floats]:
+    """Return the texts of the blocks with words, their counts and their weights."""
     root = parse(f"<body>{body}")
     assert root is not None
     found = outline(root.find("body"))
     page = read_words(found)
     texts = [found.texts()[place] for place in page.places.tolist()]
-    return dict(zip(texts, weigh(page).tolist(), strict=True))
+    return texts, page, weights_of(scores_of(page), page.counts)
 
 
-def shown(body: str) -> list[str]:
-    root = parse(f"<body>{body}")
-    assert root is not None
-    found = outline(root.find("body"))
-    page = read_words(found)
-    return [found.texts()[at] for at in page.places[shown_blocks(page, weigh(page))].tolist()]
+def weights_in(body: str) -> dict[str, float]:
+    texts, _, weights = blocks_of(body)
+    return dict(zip(texts, weights.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +64,7 @@ def shown(body: str) -> list[str]:
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_content_beside_a_story_has_little_weight(beside: str, order: str) -> None:
     story = f"<div>{STORY}</div>"
-    found = weights_of(beside + story if order == "before" else story + beside)
+    found = weights_in(beside + story if order == "before" else story + beside)
     least = np.median([found[sentence] for sentence in SENTENCES])
     beside_it = [weight for text, weight in found.items() if text not in STORY]
     assert beside_it
@@ -74,8 +72,9 @@ def test_content_beside_a_story_has_little_weight(beside: str, order: str) -> No
 
 
 def test_no_block_of_a_story_is_lost_for_a_link_in_it() -> None:
-    linked = STORY.replace("two goats", '<a href="/goats">two goats</a>')
-    assert shown(linked) == ["The ferryman", *SENTENCES]
+    texts, page, weights = blocks_of(STORY.replace("two goats", '<a href="/goats">two goats</a>'))
+    assert texts == ["The ferryman", *SENTENCES]
+    assert shown_blocks(page, weights).all()
 
 
 def test_the_list_of_an_index_weighs_more_than_the_footer() -> None:
@@ -84,7 +83,7 @@ def test_the_list_of_an_index_weighs_more_than_the_footer() -> None:
         for number, sentence in enumerate(SENTENCES)
     )
     notice = "The society is registered in the county and depends on the support of its members."
-    found = weights_of(
+    found = weights_in(
         f"<h1>News</h1><ul>{entries}</ul><div class='footer'><p>{notice}</p>{FOOTER}</div>"
     )
     listed = [weight for text, weight in found.items() if text in " ".join(SENTENCES)]
@@ -96,14 +95,14 @@ def test_the_list_of_an_index_weighs_more_than_the_footer() -> None:
 def test_a_small_edit_moves_no_weight_by_much(place: int, words: str) -> None:
     frame = f"<nav><ul>{LINKS}</ul></nav><main>{{}}</main><footer>{FOOTER}</footer>"
     edited = STORY.replace(SENTENCES[place], f"{SENTENCES[place]} {words}")
-    before = list(weights_of(frame.format(STORY)).values())
-    after = list(weights_of(frame.format(edited)).values())
+    before = list(weights_in(frame.format(STORY)).values())
+    after = list(weights_in(frame.format(edited)).values())
     assert np.abs(np.array(before) - np.array(after)).max() < 0.15
 
 
 def test_names_of_an_element_with_most_of_the_page_do_not_matter() -> None:
-    plain = weights_of(f"<div>{STORY}</div>")
-    called = weights_of(f'<div class="sidebar nav ad">{STORY}</div>')
+    plain = weights_in(f"<div>{STORY}</div>")
+    called = weights_in(f'<div class="sidebar nav ad">{STORY}</div>')
     assert np.abs(np.array([*plain.values()]) - np.array([*called.values()])).max() < 0.05
 
 
@@ -122,7 +121,7 @@ def test_an_element_with_all_of_a_page_is_its_content(tag: str) -> None:
 
 def test_weights_are_between_0_and_1_whatever_the_page() -> None:
     for body in ("x", "<p>" * 3000 + "x", f"{STORY}" * 40, "<a href=/>y</a>" * 500, "© " * 2000):
-        found = np.array([*weights_of(body).values()])
+        found = np.array([*weights_in(body).values()])
         assert np.isfinite(found).all()
         assert ((found >= 0) & (found <= 1)).all()
 
@@ -137,8 +136,8 @@ def test_numbers_are_words() -> None:
 
 
 def test_a_page_without_words_has_no_weights() -> None:
-    assert weights_of("") == {}
-    assert weights_of("<p>-</p><p>...</p>") == {}
+    assert weights_in("") == {}
+    assert weights_in("<p>-</p><p>...</p>") == {}
 
 
 def test_every_feature_has_a_number_for_every_block() -> None:

@@ -22,26 +22,10 @@ from tests.cli.harness import names_of
 from tests.conftest import ROOT
 
 HEAVY = {
-    "alembic",
-    "bs4",
-    "lxml",
-    "mako",
-    "markdown_it",
-    "mmh3",
-    "narwhals",
-    "numpy",
-    "pandas",
-    "polars",
-    "psycopg",
-    "pyarrow",
-    "pygments",
-    "readability",
-    "rich",
-    "scrapy",
-    "sqlalchemy",
-    "twisted",
-    "warcio",
-}
+    "alembic", "bs4", "lxml", "mako", "markdown_it", "mmh3", "narwhals", "numpy", "pandas",
+    "polars", "psycopg", "pyarrow", "pygments", "readability", "rich", "scrapy", "sqlalchemy",
+    "twisted", "warcio",
+}  # fmt: skip
 
 COMMAND = "import sys; sys.argv = ['pgsimhash', *{}]; from pgsimhash.cli import main; main()"
 

@@ -54,11 +54,7 @@ def written(groups: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
             },
             5,
         ),
-        (
-            "1:cpu:/\n",
-            {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"},
-            8,
-        ),
+        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 8),
         ("0::/\n", {"cpu.max": "nonsense"}, 8),
     ],
 )
@@ -102,14 +98,10 @@ def test_without_control_groups_all_cores_count(
 @pytest.mark.parametrize(
     ("asked", "pages", "usable", "jobs"),
     [
-        (3, 10, 1, 3),
-        (None, 199, 4, 1),
-        (None, 200, 4, 4),
-        (None, None, 4, 4),
-        (None, None, 64, 8),
-        (64, None, 4, 64),
+        (3, 10, 1, 3), (None, 199, 4, 1), (None, 200, 4, 4), (None, None, 4, 4),
+        (None, None, 64, 8), (64, None, 4, 64),
     ],
-)
+)  # fmt: skip
 def test_the_default_number_of_processes(
     monkeypatch: pytest.MonkeyPatch, asked: int | None, pages: int | None, usable: int, jobs: int
 ) -> None:

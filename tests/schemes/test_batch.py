@@ -91,14 +91,10 @@ def test_texts_too_short_for_a_scheme_are_reported() -> None:
 @pytest.mark.parametrize(
     ("lengths", "scheme"),
     [
-        ([19, 19, 20], SHORT_SCHEME),
-        ([19, 20], TEXT_SCHEME),
-        ([0, 0, 0, 19, 20, 20], TEXT_SCHEME),
-        ([0, 0, 1], SHORT_SCHEME),
-        ([500_000], TEXT_SCHEME),
-        ([], TEXT_SCHEME),
+        ([19, 19, 20], SHORT_SCHEME), ([19, 20], TEXT_SCHEME), ([0, 0, 0, 19, 20, 20], TEXT_SCHEME),
+        ([0, 0, 1], SHORT_SCHEME), ([500_000], TEXT_SCHEME), ([], TEXT_SCHEME),
     ],
-)
+)  # fmt: skip
 def test_the_majority_of_texts_chooses_the_scheme(lengths: list[int], scheme: Scheme) -> None:
     assert scheme_for_texts("a 7 " * (size // 2) + "a" * (size % 2) for size in lengths) is scheme
 

@@ -379,12 +379,7 @@ def test_a_page_of_too_many_elements_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("module", "limit"),
-    [
-        (blog, "WORK_MAX"),
-        (blog, "DEPTH_MAX"),
-        (blog, "CHARS_MAX"),
-        (readable, "LOOKED_AT_MAX"),
-    ],
+    [(blog, "WORK_MAX"), (blog, "DEPTH_MAX"), (blog, "CHARS_MAX"), (readable, "LOOKED_AT_MAX")],
 )
 def test_pages_too_expensive_for_readability_are_read_without_it(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, limit: str
@@ -424,32 +419,14 @@ def test_the_same_elements_are_preserved(inside: str) -> None:
     st.lists(
         st.sampled_from(
             [
-                "<div>",
-                "<p>",
-                "</p>",
-                "<a href=x>",
-                "<ul><li>",
-                "<body>",
-                "</body>",
-                "<table><td>",
-                "<article>",
-                "<script>",
-                "<title>",
-                "</div>",
-                "text, and more ",
-                "&amp;",
-                "<html hidden>",
-                "<svg><title>",
-                "<template>",
-                "<p hidden>",
-                "<base href='//['>",
-                "<!-- x -->",
-                "<frameset>",
-                TEXT,
+                "<div>", "<p>", "</p>", "<a href=x>", "<ul><li>", "<body>", "</body>",
+                "<table><td>", "<article>", "<script>", "<title>", "</div>", "text, and more ",
+                "&amp;", "<html hidden>", "<svg><title>", "<template>", "<p hidden>",
+                "<base href='//['>", "<!-- x -->", "<frameset>", TEXT,
             ]
         )
     )
-)
+)  # fmt: skip
 def test_any_soup_of_tags_is_read(tags: list[str]) -> None:
     with suppress(PageError):
         fingerprint("".join(tags), scheme=BLOG_SHINGLES_SCHEME)

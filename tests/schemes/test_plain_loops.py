@@ -42,12 +42,8 @@ def check(html: str | bytes, charset: str | None = None) -> str:
             assert plain_loops.fingerprint(html, charset) is None
         return error.reason
     assert plain_loops.fingerprint(html, charset) == (
-        ours.simhash,
-        ours.signature,
-        ours.text_digest,
-        ours.structure,
-        ours.tokens,
-    )
+        ours.simhash, ours.signature, ours.text_digest, ours.structure, ours.tokens,
+    )  # fmt: skip
     return "fingerprint"
 
 

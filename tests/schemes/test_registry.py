@@ -41,7 +41,7 @@ PAGE = f"""<html><head><title>The ferryman</title></head><body><article><h1>Two 
 OWN = Scheme(
     "own-1",
     extract=read_article,
-    weigh=ShingleWeights((3,), "log"),
+    weigh=ShingleWeights((3,), "linear"),
     tokenize=Words(min_length=3, counters=False),
     hash_features=fnv1a_64,
     min_tokens=5,
@@ -66,13 +66,9 @@ def test_the_schemes_of_others_have_smaller_distances() -> None:
 def test_the_schemes_that_ship() -> None:
     shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
     assert shipped == [
-        "pgsimhash-article-1",
-        "pgsimhash-text-1",
-        "pgsimhash-short-1",
-        "pgsimhash-blog-words-1",
-        "pgsimhash-blog-shingles-1",
-        "pgsimhash-interop-1",
-    ]
+        "pgsimhash-article-1", "pgsimhash-text-1", "pgsimhash-short-1", "pgsimhash-blog-words-1",
+        "pgsimhash-blog-shingles-1", "pgsimhash-interop-1",
+    ]  # fmt: skip
 
 
 def test_a_scheme_is_found_by_its_name() -> None:
@@ -93,12 +89,12 @@ def test_a_scheme_of_own_parts_is_registered_and_used_by_name() -> None:
     assert made.scheme == "own-1"
     assert made.simhash == fingerprint(PAGE, scheme=OWN).simhash
     tokens = [token for token in tokenize(f"Two goats {TEXT}") if len(token) > 2]
-    assert made.simhash == simhash(weigh(tokens, (3,), "log"), hash_function=fnv1a_64)
+    assert made.simhash == simhash(weigh(tokens, (3,), "linear"), hash_function=fnv1a_64)
 
 
 def test_a_name_stands_for_one_recipe() -> None:
     register_scheme(OWN)
-    same = dataclasses.replace(OWN, weigh=ShingleWeights((3,), "log"))
+    same = dataclasses.replace(OWN, weigh=ShingleWeights((3,), "linear"))
     assert register_scheme(same) == OWN
     with pytest.raises(ArgumentError, match="choose a different name"):
         register_scheme(dataclasses.replace(OWN, min_tokens=6))
@@ -167,34 +163,16 @@ def test_invisible_characters_split_no_interoperable_word(hidden: str) -> None:
 @pytest.mark.parametrize(
     "identifier",
     [
-        "10.1000/182",
-        "doi:10.1000/a(b)c;d",
-        "DOI 10.1000/tide_pools",
-        "doi.org/10.1000/abc",
-        "doi: https://doi.org/10.1000/abc",
-        "info:doi/10.1000/abc",
-        "arXiv:1501.00001v2",
-        "arXiv:hep-th/9901001",
-        "ISBN 0-306-40615-X",
-        "ISBN-13: 978-3-16-148410-0",
-        "ISSN 1234-567X",
-        "1234-567x",
-        "PMID: 12345",
-        "PMC1234567",
-        "https://orcid.org/0000-0002-1825-009X",
-        "ORCID 0000-0002-1825-009X",
-        "urn:isbn:0451450523",
-        "hdl:4263537/4000",
-        "ark:/12025/abc",
-        "mailto:keeper@bay.example",
-        "keeper@bay.example",
-        "the-keeper.of+goats@mail.bay.example",
-        "bay.example/tides/2026?page=2#low",
-        "BAY.example:8080/tides",
-        "123e4567-e89b-12d3-a456-426614174000",
-        "http://bay.example/潮汐",
+        "10.1000/182", "doi:10.1000/a(b)c;d", "DOI 10.1000/tide_pools", "doi.org/10.1000/abc",
+        "doi: https://doi.org/10.1000/abc", "info:doi/10.1000/abc", "arXiv:1501.00001v2",
+        "arXiv:hep-th/9901001", "ISBN 0-306-40615-X", "ISBN-13: 978-3-16-148410-0",
+        "ISSN 1234-567X", "1234-567x", "PMID: 12345", "PMC1234567",
+        "https://orcid.org/0000-0002-1825-009X", "ORCID 0000-0002-1825-009X", "urn:isbn:0451450523",
+        "hdl:4263537/4000", "ark:/12025/abc", "mailto:keeper@bay.example", "keeper@bay.example",
+        "the-keeper.of+goats@mail.bay.example", "bay.example/tides/2026?page=2#low",
+        "BAY.example:8080/tides", "123e4567-e89b-12d3-a456-426614174000", "http://bay.example/潮汐",
     ],
-)
+)  # fmt: skip
 def test_identifiers_are_no_interoperable_words(identifier: str) -> None:
     tide = "潮汐。"
     for text in (

@@ -156,18 +156,12 @@ def test_an_unknown_layout_is_refused_with_the_names_there_are() -> None:
 @pytest.mark.parametrize(
     ("name", "blocks", "columns"),
     [
-        ("7 choose 4", 7, 35),
-        ("9 choose 1", 9, 9),
-        ("12 choose 2", 12, 66),
-        ("64 choose 1", 64, 64),
-        ("20+22+22", 3, 3),
-        ("40+24", 2, 2),
-        ("4+4+4+4+4+4+4+4+4+4+4+4+4+4+4+3+1", 17, 17),
-        ("5x4", 5, 20),
-        ("2x4", 2, 8),
+        ("7 choose 4", 7, 35), ("9 choose 1", 9, 9), ("12 choose 2", 12, 66),
+        ("64 choose 1", 64, 64), ("20+22+22", 3, 3), ("40+24", 2, 2),
+        ("4+4+4+4+4+4+4+4+4+4+4+4+4+4+4+3+1", 17, 17), ("5x4", 5, 20), ("2x4", 2, 8),
         ("33x3", 33, 99),
     ],
-)
+)  # fmt: skip
 @given(data=st.data())
 def test_other_layouts_are_exact(name: str, blocks: int, columns: int, data: st.DataObject) -> None:
     layout = get_layout(name)

@@ -100,9 +100,7 @@ def test_hot_prefixes_lose_no_pair(
     block_pairs._inner_layout.cache_clear()
 
 
-def test_a_hot_prefix_takes_no_quadratic_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_hot_prefix_takes_no_quadratic_time(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(1).integers(0, 2**40, 100_000, dtype=np.uint64)
     compared: list[int] = []
     each = block_pairs._compared
