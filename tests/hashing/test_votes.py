@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.hashing.hashes import fnv1a_64, murmur3_64
+from pgsimhash.hashing.hashes import HashFunction, fnv1a_64, murmur3_64
 from pgsimhash.hashing.votes import WEIGHT_SUM_MAX, WEIGHT_UNIT, simhash, vote
 from tests.refusals import because
 
@@ -34,12 +34,9 @@ def voted(hashes: list[int], weights: list[float]) -> int:
     return vote(np.array(hashes, dtype=np.uint64), np.array(weights, dtype=np.float64))
 
 
-def test_one_feature_votes_its_own_hash() -> None:
-    assert simhash(["tide"]) == int(murmur3_64(["tide"])[0])
-
-
-def test_the_hash_function_is_a_choice() -> None:
-    assert simhash(["tide"], hash_function=fnv1a_64) == int(fnv1a_64(["tide"])[0])
+@pytest.mark.parametrize("hashing", [murmur3_64, fnv1a_64])
+def test_one_feature_votes_its_own_hash(hashing: HashFunction) -> None:
+    assert simhash(["tide"], hash_function=hashing) == int(hashing(["tide"])[0])
 
 
 def test_many_features_are_counted_in_parts() -> None:
@@ -49,16 +46,18 @@ def test_many_features_are_counted_in_parts() -> None:
     assert voted(hashes, weights) == naive(hashes, weights)
 
 
-def test_the_heavier_side_wins_each_bit() -> None:
-    assert voted([0b0011, 0b0101], [1.0, 3.0]) == 0b0101
-
-
-def test_a_tie_is_a_zero() -> None:
-    assert voted([0b0011, 0b0101], [1.0, 1.0]) == 0b0001
-
-
-def test_the_top_bit_is_a_bit_like_the_others() -> None:
-    assert voted([TOP_BIT, TOP_BIT | 1, 1], [1.0, 1.0, 1.0]) == TOP_BIT | 1
+@pytest.mark.parametrize(
+    ("hashes", "weights", "expected"),
+    [
+        ([0b0011, 0b0101], [1.0, 3.0], 0b0101),
+        ([0b0011, 0b0101], [1.0, 1.0], 0b0001),  # a tie is a zero
+        ([TOP_BIT, TOP_BIT | 1, 1], [1.0, 1.0, 1.0], TOP_BIT | 1),
+    ],
+)
+def test_the_heavier_side_wins_each_bit(
+    hashes: list[int], weights: list[float], expected: int
+) -> None:
+    assert voted(hashes, weights) == expected
 
 
 @given(
@@ -82,20 +81,16 @@ def test_order_does_not_matter() -> None:
         assert simhash(dict(shuffled)) == expected
 
 
-def test_each_occurrence_counts_one() -> None:
+def test_features_are_counted_and_those_without_weight_do_not_vote() -> None:
     assert simhash(["a", "b", "a", "c", "a"]) == simhash({"a": 3.0, "b": 1.0, "c": 1.0})
-
-
-def test_features_may_come_from_a_generator() -> None:
     assert simhash(word for word in ("low", "tide")) == simhash(["low", "tide"])
-
-
-def test_a_weight_of_zero_does_not_vote() -> None:
     assert simhash({"tide": 1.0, "pool": 0.0}) == simhash(["tide"])
 
 
-@pytest.mark.parametrize("nothing", [[], {}, {"tide": 0.0}, {"tide": 1e-9}])
-def test_no_features_give_no_simhash(nothing: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "nothing", [[], {}, {"tide": 0.0}, {"tide": 1e-9}, np.array([], dtype=np.uint64)]
+)
+def test_no_features_give_no_simhash(nothing: Any) -> None:
     with pytest.raises(PageError, check=because("too_short")):
         simhash(nothing)
 
@@ -136,12 +131,6 @@ def test_a_number_outside_64_bits_is_not_a_hash(value: int) -> None:
 def test_features_other_than_strings_and_hashes_are_refused(features: list[Any]) -> None:
     with pytest.raises(TypeError, match="ready hash"):
         simhash(features)
-
-
-@pytest.mark.parametrize("hashes", [[], np.array([], dtype=np.uint64)])
-def test_no_hashes_give_no_simhash(hashes: Any) -> None:
-    with pytest.raises(PageError, check=because("too_short")):
-        simhash(hashes)
 
 
 def test_an_array_of_another_type_is_refused() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from pgsimhash import PageError, fingerprint, hamming_distance
+from pgsimhash import PageError, fingerprint
 from pgsimhash.html import read_article
 from pgsimhash.html.parse import parse
 from pgsimhash.html.plain import plain_text
@@ -77,17 +77,6 @@ def test_the_story_is_found_without_help_from_names(tag: str) -> None:
     frame = "<div><ul>{}</ul></div>{}<div><ol>{}</ol></div>"
     body = frame.format(LINKS * 5, f"{opening}{STORY * 3}{closing}", LINKS * 5)
     assert text_of(body) == text_of(STORY * 3)
-
-
-def test_renaming_every_class_hardly_moves_the_simhash() -> None:
-    page = (
-        f'<div class="wrap"><ul class="links">{LINKS}</ul><div class="post-body">{STORY}</div>'
-        f'<ul class="more">{LINKS}</ul></div>'
-    )
-    renamed = page
-    for number, name in enumerate(("wrap", "links", "post-body", "more")):
-        renamed = renamed.replace(f'"{name}"', f'"x{number}"')
-    assert hamming_distance(fingerprint(renamed).simhash, fingerprint(page).simhash) <= 3
 
 
 def test_links_in_the_story_stay() -> None:

@@ -6,14 +6,14 @@ import pytest
 from lxml import etree
 
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
-from pgsimhash.html.blocks import Outline, Piece, outline
+from pgsimhash.html.blocks import Outline, outline
 from pgsimhash.html.parse import parse
 
 
-def outline_of(body: str, pieces: list[Piece] | None = None) -> Outline:
+def outline_of(body: str) -> Outline:
     root = parse(f"<body>{body}")
     assert root is not None
-    return outline(root.find("body"), pieces)
+    return outline(root.find("body"))
 
 
 def texts(body: str) -> list[str]:
@@ -63,32 +63,9 @@ def test_a_style_that_only_names_a_hidden_overflow_hides_nothing() -> None:
     assert texts("<div style='overflow:hidden'>seen</div>") == ["seen"]
 
 
-def test_words_in_links_are_between_signs() -> None:
-    block, link, link_end, sign, _ = SIGNS
-    assert tokenize_signed(outline_of("<p>see <a href=/x>the bay</a> © 1874").text) == [
-        *(block, "see", link, "the", "bay", link_end, sign, "1874")
-    ]
-
-
 def test_a_page_cannot_contain_the_signs() -> None:
     tokens = tokenize_signed(outline_of("<p>one &#1; two \x02 three &#x3; four").text)
     assert tokens == [SIGNS[0], "one", "two", "three", "four"]
-
-
-def test_elements_follow_their_parents_and_know_where_they_end() -> None:
-    found = outline_of("<div><p>one</p><ul><li>two</ul></div><p>three")
-    assert found.tags == ["", "body", "div", "p", "ul", "li", "p"]
-    assert found.parents == [-1, 0, 1, 2, 2, 4, 1]
-    assert found.ends == [7, 7, 6, 4, 6, 6, 7]
-    assert found.owners == [3, 5, 6]
-
-
-def test_a_piece_has_the_position_of_its_text() -> None:
-    pieces: list[Piece] = []
-    outline_of("<div>one <b>two</b> three<p>four</div>", pieces)
-    assert [(piece.block, piece.around().tag) for piece in pieces] == [
-        (0, "div"), (0, "b"), (0, "div"), (1, "p"),
-    ]  # fmt: skip
 
 
 def test_a_page_may_be_deeper_than_pythons_stack() -> None:

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
-from pgsimhash.html.block_features import features, nearby
+from pgsimhash.html.block_features import nearby
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.page_words import Page, read_words
 from pgsimhash.html.parse import parse
 from pgsimhash.html.tree import Floats
-from pgsimhash.html.weights import scores_of, shown_blocks, weights_of
+from pgsimhash.html.weights import scores_of, weights_of
 
 SENTENCES = [
     "The ferryman, who learned the currents from his aunt, rows across the bay every morning.",
@@ -71,12 +71,6 @@ def test_content_beside_a_story_has_little_weight(beside: str, order: str) -> No
     assert max(beside_it) < least / 4
 
 
-def test_no_block_of_a_story_is_lost_for_a_link_in_it() -> None:
-    texts, page, weights = blocks_of(STORY.replace("two goats", '<a href="/goats">two goats</a>'))
-    assert texts == ["The ferryman", *SENTENCES]
-    assert shown_blocks(page, weights).all()
-
-
 def test_the_list_of_an_index_weighs_more_than_the_footer() -> None:
     entries = "".join(
         f"<li><a href='/{number}'>{' '.join(sentence.split()[:6])}</a></li>"
@@ -100,12 +94,6 @@ def test_a_small_edit_moves_no_weight_by_much(place: int, words: str) -> None:
     assert np.abs(np.array(before) - np.array(after)).max() < 0.15
 
 
-def test_names_of_an_element_with_most_of_the_page_do_not_matter() -> None:
-    plain = weights_in(f"<div>{STORY}</div>")
-    called = weights_in(f'<div class="sidebar nav ad">{STORY}</div>')
-    assert np.abs(np.array([*plain.values()]) - np.array([*called.values()])).max() < 0.05
-
-
 def test_a_page_with_only_boilerplate_is_too_short() -> None:
     frame = f"<nav><ul>{LINKS}</ul></nav>{{}}<footer><p>Bay Society</p>{FOOTER}</footer>"
     with pytest.raises(PageError, match="0 words"):
@@ -124,29 +112,6 @@ def test_weights_are_between_0_and_1_whatever_the_page() -> None:
         found = np.array([*weights_in(body).values()])
         assert np.isfinite(found).all()
         assert ((found >= 0) & (found <= 1)).all()
-
-
-def test_numbers_are_words() -> None:
-    root = parse("<p>In 1874 the 12 goats of flat 3b")
-    assert root is not None
-    page = read_words(outline(root))
-    said = " ".join(page.vocabulary[word] for word in page.words)
-    assert said == "in 1874 the 12 goats of flat 3b"
-    assert page.numeric.tolist() == [2]
-
-
-def test_a_page_without_words_has_no_weights() -> None:
-    assert weights_in("") == {}
-    assert weights_in("<p>-</p><p>...</p>") == {}
-
-
-def test_every_feature_has_a_number_for_every_block() -> None:
-    root = parse(f"<nav>{LINKS}</nav>{STORY}<footer>{FOOTER}</footer>")
-    assert root is not None
-    page = read_words(outline(root))
-    for name, values in features(page).items():
-        assert values.shape == page.counts.shape, name
-        assert np.isfinite(values).all(), name
 
 
 @given(

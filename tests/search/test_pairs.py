@@ -30,6 +30,10 @@ def brute_force(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int,
 def as_tuples(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
     pairs = find_pairs(simhashes, distance)
     assert pairs.low.dtype == pairs.high.dtype == np.uint64
+    return rows(pairs)
+
+
+def rows(pairs: Pairs) -> list[tuple[int, int, int]]:
     return list(zip(pairs.low.tolist(), pairs.high.tolist(), pairs.distances.tolist(), strict=True))
 
 
@@ -177,10 +181,6 @@ def test_an_invalid_list_of_simhashes_is_refused(values: Any) -> None:
 def test_a_distance_beyond_the_search_is_refused() -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         find_pairs(np.array([1], dtype=np.uint64), 13)
-
-
-def rows(pairs: Pairs) -> list[tuple[int, int, int]]:
-    return list(zip(pairs.low.tolist(), pairs.high.tolist(), pairs.distances.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("distance", [0, 1, 3, 8, 12])
