@@ -8,7 +8,7 @@ statements that the package sends, by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, cast
@@ -20,6 +20,7 @@ from pgsimhash.search.permutation import Permutation
 if TYPE_CHECKING:
     import psycopg
     from mako.template import Template
+    from psycopg.rows import RowFactory
 
 SCHEMA_FILES: Final = (
     "tables.sql",
@@ -61,6 +62,21 @@ def query(name: str, connection: psycopg.BaseConnection[Any]) -> LiteralString:
     It is adapted to the schema of the connection.
     """
     return query_in(name, schema_of(connection))
+
+
+def fetch(
+    connection: psycopg.Connection[Any],
+    name: str,
+    parameters: Mapping[str, Any] | None = None,
+    rows: RowFactory[Any] | None = None,
+    *,
+    binary: bool = False,
+) -> list[Any]:
+    """Return all rows of a statement, by default as tuples."""
+    from psycopg.rows import tuple_row
+
+    with connection.cursor(row_factory=rows or tuple_row, binary=binary) as cursor:
+        return cursor.execute(query(name, connection), parameters).fetchall()
 
 
 @cache

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import psycopg
     import sqlalchemy
     from psycopg_pool import ConnectionPool
-    from sqlalchemy.orm import Session, scoped_session
+    from sqlalchemy import orm
 
     from pgsimhash.schemes import Scheme
     from pgsimhash.store.events import Event, OnEvent
@@ -34,8 +34,8 @@ def connect(
     | sqlalchemy.URL
     | sqlalchemy.Engine
     | sqlalchemy.Connection
-    | Session
-    | scoped_session[Any]
+    | orm.Session
+    | orm.scoped_session[Any]
     | None = None,
     *,
     collection: str = "default",
@@ -109,24 +109,20 @@ def connect(
     """
     # Imported here because `--help` does not need them, and they take half of the import time.
     from pgsimhash.db.opening import source_of
+    from pgsimhash.store.session import Session
     from pgsimhash.store.store import Store
 
     source = source_of(where, schema, prepare=prepare)
     try:
+        limits = (lookup_memory, lock_timeout, statement_timeout, retry_seconds, on_event)
         return Store(
-            source,
+            Session(source, schema, *limits),
             collection,
             create=create,
             scheme=scheme,
             layout=layout,
             keep_markdown=keep_markdown,
             normalize_urls=normalize_urls,
-            schema=schema,
-            lookup_memory=lookup_memory,
-            lock_timeout=lock_timeout,
-            statement_timeout=statement_timeout,
-            retry_seconds=retry_seconds,
-            on_event=on_event,
         )
     except BaseException:
         source.close()

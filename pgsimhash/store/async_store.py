@@ -35,6 +35,7 @@ from pgsimhash.store.collection import Collection
 from pgsimhash.store.events import OnEvent
 from pgsimhash.store.lookups import find_each
 from pgsimhash.store.retries import retried
+from pgsimhash.store.session import Session
 from pgsimhash.store.store import Store
 from pgsimhash.store.task_batcher import TaskBatcher
 
@@ -370,20 +371,15 @@ async def connect_async(
 
     def open_store() -> Store:
         try:
+            limits = (0, lock_timeout, statement_timeout, retry_seconds, on_event)
             store = _GreenletStore(
-                source,
+                Session(source, schema, *limits),
                 collection,
                 create=create,
                 scheme=scheme,
                 layout=layout,
                 keep_markdown=keep_markdown,
                 normalize_urls=normalize_urls,
-                schema=schema,
-                lookup_memory=0,
-                lock_timeout=lock_timeout,
-                statement_timeout=statement_timeout,
-                retry_seconds=retry_seconds,
-                on_event=on_event,
             )
             store.reader = reader
             return store

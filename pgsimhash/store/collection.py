@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import psycopg
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row
 
 from pgsimhash import schemes
 from pgsimhash.db.refusals import MovedCollectionError
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch, query
 from pgsimhash.errors import (
     ArgumentError,
     CollectionError,
@@ -26,6 +26,14 @@ from pgsimhash.store.layouts import default_layout, deploy_layout
 
 if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
+
+
+class CollectionSettings(TypedDict, total=False):
+    """The requested settings of a collection; None or missing means any, or the default."""
+
+    layout: str | None
+    keep_markdown: bool | None
+    normalize_urls: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +65,18 @@ def open_collection(
     *,
     create: bool,
     scheme: Scheme | None = None,
-    layout: str | None = None,
-    keep_markdown: bool | None = None,
-    normalize_urls: bool | None = None,
+    **settings: Unpack[CollectionSettings],
 ) -> Collection:
-    """Return the collection ``name``; create it if it is missing.
-
-    Raises:
-        CollectionError: it is missing and ``create`` is false, or its settings differ.
-        ArgumentError: the layout does not exist.
-    """
+    """Return the collection ``name``; with ``create``, create it if it is missing."""
     collection = find_collection(connection, name)
-    if collection is None and create:
-        return create_collection(
-            connection,
-            name,
-            scheme=scheme,
-            layout=layout,
-            keep_markdown=keep_markdown,
-            normalize_urls=normalize_urls,
-        )
-    if collection is None:
+    if collection is not None:
+        _check(collection, scheme, None, settings)
+        return collection
+    if not create:
         known = _known(connection)
         advice = "check the name" if known else "no collection exists yet"
         raise CollectionError("unknown", f"collection {name!r} does not exist{known}; {advice}")
-    _check(collection, scheme, layout)
-    _check_settings(collection, None, keep_markdown, normalize_urls)
-    return collection
+    return create_collection(connection, name, scheme=scheme, **settings)
 
 
 def create_collection(
@@ -91,10 +84,8 @@ def create_collection(
     name: str,
     *,
     scheme: Scheme | None = None,
-    layout: str | None = None,
     distance: int | None = None,
-    keep_markdown: bool | None = None,
-    normalize_urls: bool | None = None,
+    **settings: Unpack[CollectionSettings],
 ) -> Collection:
     """Return the collection ``name``; create it if it is missing.
 
@@ -102,11 +93,10 @@ def create_collection(
         connection: the connection.
         name: the name of the collection.
         scheme: its scheme, by default the package's.
-        layout: the name of its layout, deployed if necessary; by default the database's.
         distance: its default distance; by default the scheme's, or the layout's maximum if that is
             smaller.
-        keep_markdown: whether to store the main content of each page; by default not.
-        normalize_urls: whether to normalize URLs; by default not.
+        settings: the name of its layout, deployed if necessary, by default the database's; whether
+            to store the main content of each page, and to normalize URLs, by default not.
 
     Raises:
         ArgumentError: the layout does not exist or does not support ``distance``.
@@ -116,17 +106,8 @@ def create_collection(
         raise CollectionError("taken", "the name of a collection is empty; give one")
     collection = find_collection(connection, name)
     if collection is None:
-        collection = _insert_collection(
-            connection,
-            name,
-            scheme,
-            layout,
-            distance,
-            bool(keep_markdown),
-            bool(normalize_urls),
-        )
-    _check(collection, scheme, layout)
-    _check_settings(collection, distance, keep_markdown, normalize_urls)
+        collection = _insert_collection(connection, name, scheme, distance, settings)
+    _check(collection, scheme, distance, settings)
     return collection
 
 
@@ -134,12 +115,10 @@ def _insert_collection(
     connection: psycopg.Connection[Any],
     name: str,
     scheme: Scheme | None,
-    layout: str | None,
     distance: int | None,
-    keep_markdown: bool,
-    normalize_urls: bool,
+    settings: CollectionSettings,
 ) -> Collection:
-    recipe = scheme or schemes.DEFAULT_SCHEME
+    recipe, layout = scheme or schemes.DEFAULT_SCHEME, settings.get("layout")
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]
     expected = (
@@ -151,8 +130,8 @@ def _insert_collection(
         "scheme": recipe.name,
         "layout": chosen.name,
         "distance": expected,
-        "keep_markdown": keep_markdown,
-        "normalize_urls": normalize_urls,
+        "keep_markdown": bool(settings.get("keep_markdown")),
+        "normalize_urls": bool(settings.get("normalize_urls")),
     }
     connection.execute(query("create_collection", connection), values)
     collection = find_collection(connection, name)
@@ -172,15 +151,13 @@ def find_collection(
     """
     text_size("the name", name)
     statement = "collection" if bounds is None else "collection_to_write"
-    with connection.cursor(row_factory=class_row(Collection)) as cursor:
-        values = {"name": name, **(bounds or {})}
-        return cursor.execute(query(statement, connection), values).fetchone()
+    rows = fetch(connection, statement, {"name": name, **(bounds or {})}, class_row(Collection))
+    return rows[0] if rows else None
 
 
 def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
     """Return the names of all collections, sorted."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        return cursor.execute(query("collection_names", connection)).fetchall()
+    return [name for (name,) in fetch(connection, "collection_names")]
 
 
 def sibling_collections(
@@ -188,8 +165,7 @@ def sibling_collections(
 ) -> list[Collection]:
     """Return the collections that a collection is compared with, including itself, by id."""
     scope = {"collection_id": collection.collection_id}
-    with connection.cursor(row_factory=class_row(Collection)) as cursor:
-        return cursor.execute(query("siblings", connection), scope).fetchall()
+    return fetch(connection, "siblings", scope, class_row(Collection))
 
 
 def follow(
@@ -197,11 +173,7 @@ def follow(
     opened: Collection,
     bounds: Mapping[str, str | None] | None = None,
 ) -> Collection:
-    """Return the collection that has the name of ``opened`` now; see :func:`find_collection`.
-
-    Raises:
-        CollectionError: the name does not exist any more, or its collection has another scheme.
-    """
+    """Return the collection of the same scheme that has the name of ``opened`` now."""
     collection = find_collection(connection, opened.name, bounds)
     if collection is None:
         raise CollectionError(
@@ -221,15 +193,9 @@ def follow(
 def checked_distance(
     collection: Collection, distance: int | None, largest: int | None = None
 ) -> int:
-    """Return ``distance``, or the collection's default for None.
+    """Return ``distance``, by default the collection's, if it is at most ``largest``.
 
-    Args:
-        collection: the collection.
-        distance: the requested distance.
-        largest: the largest allowed distance; by default the layout's.
-
-    Raises:
-        ArgumentError: the distance is larger or negative.
+    By default, the layout's largest distance counts.
     """
     if largest is None:
         largest = get_layout(collection.layout).distances[-1]
@@ -245,10 +211,6 @@ def lock_collections(
     """Lock the collections against other writers until the transaction ends.
 
     ``loaders`` also locks out callers that add standalone simhashes.
-
-    Raises:
-        psycopg.Error: the isolation level is not READ COMMITTED, or a lock was not available
-            within ``lock_timeout``; see :func:`pgsimhash.db.refusals.translated_errors`.
     """
     ids = [collection.collection_id for collection in collections]
     connection.execute(
@@ -257,23 +219,13 @@ def lock_collections(
 
 
 def check_there(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Check that a collection still exists, under any name.
-
-    Raises:
-        MovedCollectionError: it does not.
-    """
-    scope = {"collection_id": collection.collection_id}
-    if connection.execute(query("collection_there", connection), scope).fetchone() is None:
+    """Check that a collection still exists, under any name."""
+    if not fetch(connection, "collection_there", {"collection_id": collection.collection_id}):
         raise _moved(collection)
 
 
 def check_writable(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Check, under the lock, that a collection has the same name.
-
-    Raises:
-        MovedCollectionError: the name belongs to another collection now.
-        CollectionError: it was deleted.
-    """
+    """Check, under the lock, that a collection has the same name."""
     if follow(connection, collection).collection_id != collection.collection_id:
         raise _moved(collection)
 
@@ -290,39 +242,13 @@ def _known(connection: psycopg.Connection[Any]) -> str:
     return f" (there are: {', '.join(names)})" if names else ""
 
 
-def _check_settings(
+def _check(
     collection: Collection,
+    scheme: Scheme | None,
     distance: int | None,
-    keep_markdown: bool | None,
-    normalize_urls: bool | None,
+    settings: CollectionSettings,
 ) -> None:
-    """Raise CollectionError if an existing collection differs from the requested settings."""
-    name = collection.name
-    if distance not in (None, collection.default_distance):
-        raise CollectionError(
-            "other_settings",
-            f"collection {name!r} exists already, with distance {collection.default_distance}; "
-            f"to change it: pgsimhash collection set {name} --distance {distance}",
-        )
-    if keep_markdown not in (None, collection.keep_markdown):
-        option = "--keep-markdown" if keep_markdown else "--no-keep-markdown"
-        keeps = "stores Markdown" if collection.keep_markdown else "does not store Markdown"
-        raise CollectionError(
-            "other_settings",
-            f"collection {name!r} exists already and {keeps}; to change it: "
-            f"pgsimhash collection set {name} {option}",
-        )
-    if normalize_urls not in (None, collection.normalize_urls):
-        option = "--normalize-urls" if normalize_urls else "--no-normalize-urls"
-        does = "normalizes" if collection.normalize_urls else "does not normalize"
-        raise CollectionError(
-            "other_settings",
-            f"collection {name!r} exists already and {does} URLs, so its pages have different "
-            f"URLs; use another collection: pgsimhash collection create {name}-2 {option}",
-        )
-
-
-def _check(collection: Collection, scheme: Scheme | None, layout: str | None) -> None:
+    """Raise CollectionError if a collection differs from the requested settings."""
     name = collection.name
     if scheme is not None and collection.scheme != scheme.name:
         raise CollectionError(
@@ -334,14 +260,34 @@ def _check(collection: Collection, scheme: Scheme | None, layout: str | None) ->
     try:
         get_layout(collection.layout)
     except ArgumentError:
-        raise CollectionError(
-            "other_settings",
-            f"collection {name!r} has layout {collection.layout!r}, which this version of "
-            f"pgsimhash does not know; upgrade {install_command()}",
+        raise _other_settings(
+            f"{name!r} has layout {collection.layout!r}, which this version of "
+            f"pgsimhash does not know; upgrade {install_command()}"
         ) from None
+    layout = settings.get("layout")
     if layout is not None and collection.layout != get_layout(layout).name:
-        raise CollectionError(
-            "other_settings",
-            f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "
-            f"run: pgsimhash collection rebuild {name} --layout '{layout}'",
+        raise _other_settings(
+            f"{name!r} has layout {collection.layout!r}, not {layout!r}; "
+            f"run: pgsimhash collection rebuild {name} --layout '{layout}'"
         )
+    if distance not in (None, collection.default_distance):
+        raise _other_settings(
+            f"{name!r} exists already, with distance {collection.default_distance}; "
+            f"to change it: pgsimhash collection set {name} --distance {distance}"
+        )
+    keeps, normalizes = collection.keep_markdown, collection.normalize_urls
+    if settings.get("keep_markdown") not in (None, keeps):
+        raise _other_settings(
+            f"{name!r} exists already and {'stores' if keeps else 'does not store'} Markdown; to "
+            f"change it: pgsimhash collection set {name} --{'no-' * keeps}keep-markdown"
+        )
+    if settings.get("normalize_urls") not in (None, normalizes):
+        raise _other_settings(
+            f"{name!r} exists already and {'normalizes' if normalizes else 'does not normalize'} "
+            "URLs, so its pages have different URLs; use another collection: pgsimhash collection "
+            f"create {name}-2 --{'no-' * normalizes}normalize-urls"
+        )
+
+
+def _other_settings(difference: str) -> CollectionError:
+    return CollectionError("other_settings", f"collection {difference}")

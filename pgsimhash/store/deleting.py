@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Final
 
-from psycopg.rows import scalar_row, tuple_row
+from psycopg.rows import scalar_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.pages.records import Deletion
 from pgsimhash.store.session import Session
 
@@ -20,23 +20,14 @@ Deleted = Callable[[int], None]
 
 
 def expire(session: Session, older_than: timedelta | None, progress: Deleted) -> Deletion:
-    """Delete versions last seen longer ago than an age, or as policies define.
-
-    Raises:
-        ArgumentError: neither an age nor a policy is given.
-        CollectionError: no collection of the scheme has the name any more.
-    """
+    """Delete versions last seen longer ago than an age, or as policies define."""
     return _in_all(_expire_batches(session, older_than), progress)
 
 
 def delete(
     session: Session, statement: str, parameters: dict[str, Any], progress: Deleted
 ) -> Deletion:
-    """Delete the pages that ``sql/queries/<statement>.sql`` selects.
-
-    Raises:
-        CollectionError: no collection of the scheme has the name any more.
-    """
+    """Delete the pages that a statement selects."""
     return _in_all(_delete_batches(session, statement, parameters), progress)
 
 
@@ -60,12 +51,9 @@ def _expire_batches(session: Session, older_than: timedelta | None) -> Iterator[
     after_page: int | None = 0
     while after_page is not None:
         parameters = {"older_than": older_than, "after_page": after_page, "batch": BATCH}
-        with (
-            session.writing() as (connection, collection),
-            connection.cursor(row_factory=tuple_row) as cursor,
-        ):
+        with session.writing() as (connection, collection):
             scope = {"collection": collection.name, **parameters}
-            ((after_page, *went),) = cursor.execute(query("expire_batch", connection), scope)
+            ((after_page, *went),) = fetch(connection, "expire_batch", scope)
         yield Deletion(*went)
 
 
@@ -77,12 +65,10 @@ def _delete_batches(
         scope = {**parameters, "after_page": after_page, "batch": BATCH}
         with session.writing() as (connection, collection):
             scope["collection_id"] = collection.collection_id
-            with connection.cursor(row_factory=scalar_row) as cursor:
-                page_ids = cursor.execute(query(statement, connection), scope).fetchall()
+            page_ids = fetch(connection, statement, scope, scalar_row)
             if not page_ids:
                 return
             after_page = page_ids[-1]
             doomed = {"collection": collection.name, "page_ids": page_ids}
-            with connection.cursor(row_factory=tuple_row) as cursor:
-                (went,) = cursor.execute(query("delete_pages", connection), doomed)
+            (went,) = fetch(connection, "delete_pages", doomed)
         yield Deletion(*went)

@@ -13,7 +13,7 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg.rows import class_row, tuple_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch, query
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.pages.marks import Mark, join_marked, split_marked
 from pgsimhash.runtime.progress import no_progress
@@ -108,8 +108,7 @@ def _joined(
     must_links = [mark for mark in marks if mark.same]
     urls = [url for mark in must_links for url in (mark.a, mark.b)]
     scope = {"collection_id": collection.collection_id, "urls": urls}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("present_simhashes", connection), scope).fetchall()
+    rows = fetch(connection, "present_simhashes", scope)
     present = {url: from_bigint(simhash) for url, simhash in rows}
     ends = [
         (present[mark.a], present[mark.b])
@@ -131,6 +130,5 @@ def _with_company(simhashes: NDArray[np.uint64], roots: NDArray[np.uint64]) -> N
 
 def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> list[Mark]:
     """Return the marks of a collection, in their order."""
-    with connection.cursor(row_factory=class_row(Mark), binary=True) as cursor:
-        scope = {"collection_id": collection.collection_id}
-        return cursor.execute(query("marks", connection), scope).fetchall()
+    scope = {"collection_id": collection.collection_id}
+    return fetch(connection, "marks", scope, class_row(Mark), binary=True)

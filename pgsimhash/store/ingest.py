@@ -22,7 +22,7 @@ from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, s
 from pgsimhash.store.retries import again
 from pgsimhash.store.runs import Run, draw_run, is_stored
 from pgsimhash.store.session import Session
-from pgsimhash.store.writer import evaluate_batch, write_batch
+from pgsimhash.store.writer import write_batch
 
 
 class Ingest:
@@ -35,11 +35,7 @@ class Ingest:
         self._writers: list[_Writer] = []
 
     def start_run(self, label: str) -> int:
-        """Start a run for everything that is stored from now on, and return its id.
-
-        Raises:
-            ArgumentError: PostgreSQL cannot store the label.
-        """
+        """Start a run for everything that is stored from now on, and return its id."""
         text_size("label", label)
         writer = _Writer(self._session, label)
         number = writer.start_run()
@@ -63,11 +59,7 @@ class Ingest:
             idle.append(writer)
 
     def check(self, options: MatchOptions) -> None:
-        """Check options.
-
-        Raises:
-            ArgumentError: an option is invalid.
-        """
+        """Raise ArgumentError if an option is invalid."""
         rules_of(self._session.collection, options)
 
     def decide_batch(
@@ -99,9 +91,6 @@ class Ingest:
             asked: the caller's batch size. Without it, items that are stored in the caller's
                 transaction are decided one by one, when their verdicts are consumed.
             label: the name of the run.
-
-        Raises:
-            ArgumentError: ``asked`` is below 1, or an option is invalid.
         """
         self.check(options)
         if asked is not None and asked < 1:
@@ -125,7 +114,7 @@ class Ingest:
                 return
             with nullcontext(own) if own else self._writer() as writer:
                 verdicts = writer.decide(batch, options, remember)
-            yield from told(verdicts, self._session, theirs=theirs)
+            yield from _told(verdicts, self._session, theirs=theirs)
 
 
 class _Writer:
@@ -187,28 +176,18 @@ class _Writer:
                 logger.info("%s", error, extra={"collection": self._session.collection.name})
             else:
                 decided = sum(verdict.simhash is not None for verdict in verdicts)
+                done = "stored in" if remember else "compared with"
+                name, failed = self._session.collection.name, len(verdicts) - decided
                 logger.debug(
-                    "%d pages %s %r, %d without a simhash",
-                    decided,
-                    "stored in" if remember else "compared with",
-                    self._session.collection.name,
-                    len(verdicts) - decided,
-                    extra={
-                        "collection": self._session.collection.name,
-                        "run_id": self._run_id(remember),
-                    },
-                )
+                    "%d pages %s %r, %d without a simhash", decided, done, name, failed,
+                    extra={"collection": name, "run_id": self._run_id(remember)},
+                )  # fmt: skip
                 return verdicts
 
     def _decide_batch(
         self, items: Sequence[Item], options: MatchOptions, remember: bool
     ) -> list[Verdict]:
-        """Decide about one batch in one transaction; ``remember`` stores it.
-
-        Raises:
-            StalePoliciesError: policies were added that were not applied; nothing was decided.
-            MovedCollectionError: the name belongs to another collection now; nothing was decided.
-        """
+        """Decide about one batch in one transaction; ``remember`` stores it."""
         if not any(isinstance(item, PageRecord) for item in items):
             return sorted_out(items, []).verdicts([])
         session = self._session
@@ -219,32 +198,21 @@ class _Writer:
             by_policies = self._policies
             rules = rules_of(collection, options)
             batch = sorted_out(items, self._settings(connection, collection, urls, rules))
-            records, settings = batch.records, batch.settings
-            if not records:
-                return batch.verdicts([])
-            if not remember:
-                return batch.verdicts(
-                    evaluate_batch(
-                        connection,
-                        collection,
-                        records,
-                        settings,
-                        session.memory,
-                        by_policies=by_policies,
-                    )
+            verdicts = batch.verdicts(
+                write_batch(
+                    connection,
+                    collection,
+                    batch.records,
+                    batch.settings,
+                    self._run_of_batch(connection) if remember and batch.records else None,
+                    session.memory,
+                    by_policies=by_policies,
+                    remember=remember,
                 )
-            run = self._run_of_batch(connection)
-            verdicts = write_batch(
-                connection,
-                collection,
-                records,
-                settings,
-                run,
-                session.memory,
-                by_policies=by_policies,
             )
-            self._unsure = batch.verdicts(verdicts)
-        return self._unsure
+            if remember:
+                self._unsure = verdicts
+        return verdicts
 
     def _stored(self) -> list[Verdict] | None:
         """Return the verdicts of the batch if it was committed although the connection was lost."""
@@ -272,16 +240,13 @@ class _Writer:
         return settings_by(rules, answer, len(urls))
 
 
-def told(verdicts: list[Verdict], session: Session, *, theirs: bool) -> Iterator[Verdict]:
-    """Yield the verdicts of a batch that was stored, if ``theirs``, in the caller's transaction.
-
-    Raises:
-        StoreError: that transaction ended before the last verdict was consumed.
-    """
-    goes_on = theirs and session.is_in_transaction()
+def _told(verdicts: list[Verdict], session: Session, *, theirs: bool) -> Iterator[Verdict]:
+    """Yield the verdicts of a batch that was stored, if ``theirs``, in the caller's transaction."""
+    in_transaction = session.source.in_transaction
+    goes_on = theirs and in_transaction()
     for number, verdict in enumerate(verdicts, 1):
         yield verdict
-        if goes_on and number < len(verdicts) and not session.is_in_transaction():
+        if goes_on and number < len(verdicts) and not in_transaction():
             raise StoreError(
                 "wrong_transaction",
                 f"the transaction ended after {number} of the {len(verdicts)} verdicts of a batch, "

@@ -8,18 +8,16 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.rows import scalar_row, tuple_row
+from psycopg.rows import scalar_row
 
 from pgsimhash.db.schema_names import schema_of
-from pgsimhash.db.statements import LayoutPart, layout_statements, query
+from pgsimhash.db.statements import LayoutPart, fetch, layout_statements
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
-from pgsimhash.search.permutation import Permutation
 
 
 def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
     """Create the objects of ``layout`` in one transaction, unless they exist."""
-    row = connection.execute(query("layout_deployed", connection), {"layout": layout.name})
-    if row.fetchone() is not None:
+    if fetch(connection, "layout_deployed", {"layout": layout.name}):
         return
     with connection.transaction(), _as_owner(connection):
         for part in ("table", "functions", "lookup", "row", "indexes"):
@@ -47,7 +45,7 @@ def empty_table(connection: psycopg.Connection[Any], layout: Layout) -> bool:
             return False
         cursor.execute(sql.SQL("TRUNCATE {}").format(table))
         for permutation in layout.permutations[1:]:
-            name = sql.Identifier(schema, _index_name(layout, permutation))
+            name = sql.Identifier(schema, f"{layout.table}_{permutation.column}_idx")
             cursor.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(name))
     return True
 
@@ -59,15 +57,10 @@ def fill_indexes(connection: psycopg.Connection[Any], layout: Layout) -> None:
     connection.execute(sql.SQL("ANALYZE {}").format(table))
 
 
-def _index_name(layout: Layout, permutation: Permutation) -> str:
-    return f"{layout.table}_{permutation.column}_idx"
-
-
 def default_layout(connection: psycopg.Connection[Any]) -> Layout:
     """Return the default layout of new collections."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        name = cursor.execute(query("default_layout", connection)).fetchone()
-    return DEFAULT_LAYOUT if name is None else get_layout(name)
+    rows = fetch(connection, "default_layout")
+    return get_layout(rows[0][0]) if rows else DEFAULT_LAYOUT
 
 
 def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
@@ -82,11 +75,10 @@ def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> N
 @contextmanager
 def _as_owner(connection: psycopg.Connection[Any]) -> Iterator[None]:
     """Create objects in this block as the schema owner; it must be in a transaction."""
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        before = cursor.execute(query("act_as_owner", connection)).fetchone()
-        yield
-        if before is not None:
-            cursor.execute(query("act_as", connection), {"role": before[0]})
+    before = fetch(connection, "act_as_owner")
+    yield
+    if before:
+        fetch(connection, "act_as", {"role": before[0][0]})
 
 
 def _execute(connection: psycopg.Connection[Any], part: LayoutPart, layout: Layout) -> None:

@@ -10,11 +10,10 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 from psycopg import errors
-from psycopg.rows import scalar_row
 
 from pgsimhash.db.copy import copy_binary
 from pgsimhash.db.schema_names import schema_of
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch, query
 from pgsimhash.search.layout import get_layout
 from pgsimhash.store.collection import Collection, check_writable
 from pgsimhash.store.layouts import empty_table, fill_indexes
@@ -32,13 +31,7 @@ _BATCH: Final = 10_000
 
 
 def add_simhashes(session: Session, arrays: Iterable[NDArray[np.uint64]]) -> int:
-    """Add arrays of standalone simhashes, and return how many were new.
-
-    Raises:
-        ArgumentError: an array has another shape or dtype.
-        CollectionError: no collection of the scheme has the name any more, or it is being built
-            from another one.
-    """
+    """Add arrays of standalone simhashes, and return how many were new."""
     waiting = _together(arrays)
     first = next(waiting, np.empty(0, np.uint64))
     large = len(first) >= LARGE and not session.is_in_callers_transaction()
@@ -73,11 +66,10 @@ def _add(
     added = 0
     # In the order of the first index, so that each batch touches few of its pages.
     ordered = np.sort(simhashes).view(np.int64)
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        for start in range(0, len(ordered), _BATCH):
-            batch = ordered[start : start + _BATCH].tolist()
-            parameters = {"collection": collection.name, "simhashes": batch}
-            added += cursor.execute(query("add_simhashes", connection), parameters).fetchone() or 0
+    for start in range(0, len(ordered), _BATCH):
+        batch = ordered[start : start + _BATCH].tolist()
+        parameters = {"collection": collection.name, "simhashes": batch}
+        added += fetch(connection, "add_simhashes", parameters)[0][0]
     return added
 
 

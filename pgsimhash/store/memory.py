@@ -13,9 +13,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.rows import tuple_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError
 from pgsimhash.log import logger
 from pgsimhash.runtime.machine import memory_bytes
@@ -58,9 +57,6 @@ class Memory:
             limit: memory limit in bytes, shared by all stores of the process; 0 disables the cache.
                 None means PGSIMHASH_LOOKUP_MEMORY, in megabytes, else an eighth of the machine's
                 memory.
-
-        Raises:
-            ArgumentError: the environment variable is not a number.
         """
         self._limit = _default_limit() if limit is None else limit
         self._lock = threading.Lock()
@@ -143,12 +139,7 @@ class Memory:
         known = np.concatenate(read)
         read.clear()
         self._index, self._epoch, self._newest = BlockIndex(known), epoch, newest
-        logger.info(
-            "%d simhashes of %r held in memory",
-            len(known),
-            collection.name,
-            extra={"collection": collection.name},
-        )
+        _log(collection, f"{len(known)} simhashes of {collection.name!r} held in memory")
         self._hear(connection, collection, self._index)
 
     def _pays_off(self, connection: psycopg.Connection[Any], collection: Collection) -> bool:
@@ -167,11 +158,10 @@ class Memory:
             return others + _taken[self] <= self._limit
 
     def _give_up(self, collection: Collection) -> None:
-        logger.info(
-            "the simhashes of %r do not fit into %d bytes of memory; lookups use the database",
-            collection.name,
-            self._limit,
-            extra={"collection": collection.name},
+        _log(
+            collection,
+            f"the simhashes of {collection.name!r} do not fit into {self._limit} bytes of memory; "
+            "lookups use the database",
         )
         self._forget(collection.collection_id)
         self._limit = 0
@@ -181,10 +171,10 @@ class Memory:
     ) -> None:
         epoch, self._newest, simhashes = _arrived(connection, collection, self._newest)
         if epoch != self._epoch:
-            logger.info(
-                "simhashes were loaded into %r, or the server changed; the cache is emptied",
-                collection.name,
-                extra={"collection": collection.name},
+            _log(
+                collection,
+                f"simhashes were loaded into {collection.name!r}, or the server changed; the cache "
+                "is emptied",
             )
             self._forget(collection.collection_id)
         elif len(simhashes) and not self._takes(len(index) + len(simhashes)):
@@ -209,16 +199,13 @@ def _arrived(
 
     The epoch also depends on the server: a promoted standby may lack the last pages.
     """
-    scope = {
-        "collection_id": collection.collection_id,
-        "newest_page": newest,
-        "limit": None,
-    }
-    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        row = cursor.execute(query("arrived_simhashes", connection), scope).fetchone()
-    assert row is not None, "what is selected without FROM is a row"
-    *epoch, last, values = row
+    scope = {"collection_id": collection.collection_id, "newest_page": newest, "limit": None}
+    ((*epoch, last, values),) = fetch(connection, "arrived_simhashes", scope, binary=True)
     return epoch, last, np.frombuffer(values or b"", dtype=">u8").astype(np.uint64)
+
+
+def _log(collection: Collection, message: str) -> None:
+    logger.info("%s", message, extra={"collection": collection.name})
 
 
 def _default_limit() -> int:

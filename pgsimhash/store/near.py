@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.rows import tuple_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import near_pairs, to_bigint
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.records import PageRecord
@@ -70,20 +69,22 @@ def locked(
     near: Near,
 ) -> Near:
     """Lock the compared collections, and return all simhashes near the records."""
-    scope = {"collection": collection.name, "collection_id": collection.collection_id}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        if near.near_to is None:
-            parameters = {
-                "simhashes": [to_bigint(record.simhash) for record in records],
-                "distances": [setting.distance for setting in settings],
-                "scopes": [setting.scope for setting in settings],
-            }
-            with memory.looking_up(collection):
-                cursor.execute(query("near_pairs", connection), {**scope, **parameters})
-                ((compared, near_to, near_simhashes, newest),) = cursor
-            near = Near(compared, near_to, near_simhashes, newest, *among(records, settings))
-        cursor.execute(query("lock_compared", connection), {**scope, **near._asdict()})
-        ((newest_pages, arrived),) = cursor
+    scope: dict[str, Any] = {
+        "collection": collection.name,
+        "collection_id": collection.collection_id,
+    }
+    if near.near_to is None:
+        parameters = scope | {
+            "simhashes": [to_bigint(record.simhash) for record in records],
+            "distances": [setting.distance for setting in settings],
+            "scopes": [setting.scope for setting in settings],
+        }
+        with memory.looking_up(collection):
+            ((compared, near_to, near_simhashes, newest),) = fetch(
+                connection, "near_pairs", parameters
+            )
+        near = Near(compared, near_to, near_simhashes, newest, *among(records, settings))
+    ((newest_pages, arrived),) = fetch(connection, "lock_compared", scope | near._asdict())
     # Simhashes added between the lookup and the lock.
     arrived_simhashes = np.array(arrived, dtype=np.int64).view(np.uint64)
     batch = _simhashes(records)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.rows import class_row, tuple_row
+from psycopg.rows import class_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings, Rules
 from pgsimhash.store.collection import Collection, checked_distance
@@ -34,8 +34,7 @@ class Said(NamedTuple):
 def read_policies(connection: psycopg.Connection[Any], collection: Collection) -> list[Policy]:
     """Return the policies of a collection, by host and path."""
     scope = {"collection_id": collection.collection_id}
-    with connection.cursor(row_factory=class_row(Policy), binary=True) as cursor:
-        return cursor.execute(query("policies", connection), scope).fetchall()
+    return fetch(connection, "policies", scope, class_row(Policy), binary=True)
 
 
 def said_about(
@@ -43,8 +42,7 @@ def said_about(
 ) -> Said:
     """Return the policies that apply to the URLs."""
     parameters = {"collection_id": collection.collection_id, "urls": list(urls)}
-    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        rows = cursor.execute(query("settings_for", connection), parameters).fetchall()
+    rows = fetch(connection, "settings_for", parameters, binary=True)
     groups = [
         (
             PolicySettings(**dict(zip(SETTINGS, values, strict=True))),
@@ -75,12 +73,7 @@ def settings_for(
 
 
 def rules_of(collection: Collection, options: MatchOptions) -> Rules:
-    """Return the rules made of ``options`` and the collection's settings.
-
-    Raises:
-        ArgumentError: an option is invalid, or the layout does not support the distance.
-        TypeError: an option does not exist.
-    """
+    """Return the rules made of ``options`` and the collection's settings."""
     rules = Rules(options, collection.default_distance)
     checked_distance(collection, options.get("distance"))
     return rules

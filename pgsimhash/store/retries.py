@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from psycopg import errors
@@ -14,8 +14,6 @@ from pgsimhash.log import logger
 from pgsimhash.store.events import Observation
 
 if TYPE_CHECKING:
-    from tenacity import RetryCallState
-
     from pgsimhash.store.session import Session
     from pgsimhash.store.store import Store
 
@@ -49,11 +47,7 @@ def passes(error: BaseException) -> bool:
 
 
 def checked_retry_seconds(seconds: float | None) -> float:
-    """Return how long to retry, :data:`RETRY_SECONDS` for None.
-
-    Raises:
-        ArgumentError: it is negative or not a number.
-    """
+    """Return how long to retry, :data:`RETRY_SECONDS` for None."""
     if seconds is None:
         return RETRY_SECONDS
     if not 0 <= seconds <= 86_400:
@@ -66,10 +60,6 @@ def checked_retry_seconds(seconds: float | None) -> float:
 
 def _tell(session: Session, error: BaseException | None) -> None:
     logger.warning("trying again: %s", error, extra={"collection": session.collection.name})
-
-
-def _tell_again(session: Session, state: RetryCallState) -> None:
-    _tell(session, state.outcome.exception() if state.outcome else None)
 
 
 def retried(
@@ -131,7 +121,9 @@ def again(
         retry=retry_if_exception(passes),
         stop=stop_after_delay(session.retry_seconds),
         wait=wait_random_exponential(_FIRST_PAUSE, _LONGEST_PAUSE),
-        before_sleep=partial(_tell_again, session),
+        before_sleep=lambda state: _tell(
+            session, state.outcome.exception() if state.outcome else None
+        ),
         reraise=True,
     )
     result: _T = attempts(function, *arguments, **options)

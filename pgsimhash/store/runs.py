@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from psycopg.rows import scalar_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.pages.records import Verdict
 from pgsimhash.store.collection import Collection
 
@@ -31,9 +30,8 @@ class Run:
 
 def draw_run(connection: psycopg.Connection[Any], label: str) -> Run:
     """Return a new run; its row is inserted with the first batch."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        run_id = cursor.execute(query("draw_run", connection)).fetchone()
-    return Run(int(run_id or 0), label)
+    ((run_id,),) = fetch(connection, "draw_run")
+    return Run(run_id, label)
 
 
 def is_stored(
@@ -46,13 +44,11 @@ def is_stored(
 
     Without a run, a batch that added no page counts as not committed: repeating it is harmless.
     """
-    page_ids = [verdict.page_id for verdict in verdicts if verdict.verdict != "unchanged"]
     parameters = {
         "collection_id": collection.collection_id,
         "run_id": None if run is None else run.run_id,
         "run_pages": None if run is None else run.pages,
-        "page_ids": page_ids,
+        "page_ids": [verdict.page_id for verdict in verdicts if verdict.verdict != "unchanged"],
         "urls": [verdict.url for verdict in verdicts],
     }
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        return bool(cursor.execute(query("batch_stored", connection), parameters).fetchone())
+    return bool(fetch(connection, "batch_stored", parameters)[0][0])

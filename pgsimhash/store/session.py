@@ -34,12 +34,9 @@ if TYPE_CHECKING:
     from pgsimhash.store.memory import Memory
 
 _LOCK_SECONDS: Final = 300
+"""How long the store's own transactions wait for each lock, and run a statement after it."""
 
 LOCK_TIMEOUT: Final = f"{_LOCK_SECONDS}s"
-"""How long the store's own transactions wait for each lock by default."""
-
-_AFTER_LOCKS: Final = 300
-"""How many seconds longer than that a statement that writes may run by default."""
 
 _LONGEST: Final = 2**31 // 1000
 """PostgreSQL's maximum in seconds: 24 days."""
@@ -64,11 +61,6 @@ class Session:
         retry_seconds: float | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
-        """Use a connection source; see :func:`pgsimhash.connect` for the limits.
-
-        Raises:
-            ArgumentError: ``lock_timeout``, ``statement_timeout`` or ``retry_seconds`` is invalid.
-        """
         self.source = source
         self._schema = schema
         # Connections whose settings were checked, with the store's schema.
@@ -86,7 +78,7 @@ class Session:
             "statement_timeout": _milliseconds("statement_timeout", statement_timeout),
             # With an unlimited lock timeout, statements are not limited either.
             "statement_otherwise": (
-                f"{locks + _AFTER_LOCKS:.0f}s" if source.owned and locks else "0"
+                f"{locks + _LOCK_SECONDS:.0f}s" if source.owned and locks else "0"
             ),
         }
 
@@ -115,60 +107,44 @@ class Session:
         with self._checked_out() as connection:
             return not _is_alone(connection)
 
-    def is_in_transaction(self) -> bool:
-        """Return whether the caller's connection is in a transaction that can be committed."""
-        return self.source.in_transaction()
-
     @contextmanager
     def _checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         with self.source.connection(loop=loop) as connection:
             own = getattr(connection, "unpinned", connection)
-            with nullcontext() if own in self._known else self._first_used(connection):
-                self._known.add(own)
+            if own in self._known:
                 with translated_errors(connection):
                     yield connection
-
-    @contextmanager
-    def _first_used(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
-        check_settings(connection)
-        tell_of_waits(connection)
-        try:
-            with bound_to_schema(connection, self._schema):
-                self._schema = schema_of(connection)
-                yield
-        except BaseException:
-            self._known.discard(getattr(connection, "unpinned", connection))
-            raise
-
-    @contextmanager
-    def read(self) -> Iterator[psycopg.Connection[Any]]:
-        """Lend a connection for statements that only read, outside a transaction of the store."""
-        with self._checked_out() as connection:
-            if _is_alone(connection):
-                yield connection
-            else:
-                with _block(connection):
-                    yield connection
-
-    @contextmanager
-    def bounded(self) -> Iterator[psycopg.Connection[Any]]:
-        """Do the same as :meth:`read`, with the statement timeout of lookups."""
-        with self.read() as connection:
-            if self._bounds["statement_timeout"] is None:
-                yield connection
                 return
-            # Set for one transaction, for poolers.
-            with connection.transaction():
+            check_settings(connection)
+            tell_of_waits(connection)
+            try:
+                with bound_to_schema(connection, self._schema):
+                    self._schema = schema_of(connection)
+                    self._known.add(own)
+                    with translated_errors(connection):
+                        yield connection
+            except BaseException:
+                self._known.discard(own)
+                raise
+
+    @contextmanager
+    def read(self, *, limited: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        """Check out a connection for statements that read, outside a transaction of the store.
+
+        ``limited`` sets the statement timeout of lookups, for one transaction because of poolers.
+        """
+        limited &= self._bounds["statement_timeout"] is not None
+        with (
+            self._checked_out() as connection,
+            nullcontext() if _is_alone(connection) and not limited else _block(connection),
+        ):
+            if limited:
                 connection.execute(query("bound_statements", connection), self._bounds)
-                yield connection
+            yield connection
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """Run a block in a transaction, inside the caller's if there is one.
-
-        Raises:
-            StoreError: another transaction of a store is open on the caller's connection.
-        """
+        """Run a block in a transaction, inside the caller's if there is one."""
         with self._begun() as connection:
             connection.execute(query("bound_waits", connection), self._bounds)
             yield connection
@@ -186,15 +162,8 @@ class Session:
     def reading(
         self, *, together: bool = False
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
-        """Do the same as :meth:`bounded`, with the collection that has the name now.
-
-        ``together`` makes it one transaction, for cursors and temporary tables.
-
-        Raises:
-            CollectionError: no collection has the name, or its scheme differs.
-            MovedCollectionError: it was deleted during the reads.
-        """
-        with self._begun(loop=True) if together else self.bounded() as connection:
+        """Read from the collection that has the name now, in one transaction if ``together``."""
+        with self._begun(loop=True) if together else self.read(limited=True) as connection:
             self.collection = opened = follow(connection, self.collection)
             yield connection, opened
             check_there(connection, opened)
@@ -203,12 +172,7 @@ class Session:
     def looking_up(
         self, distance: int | None
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
-        """Do the same as :meth:`bounded`, for statements that use the collection's name and scheme.
-
-        Raises:
-            CollectionError: no collection has the name, or its scheme differs.
-            ArgumentError: its layout does not support ``distance``.
-        """
+        """Read by statements that name the collection and its scheme, so that they need no row."""
         try:
             checked_distance(self.collection, distance)
         except ArgumentError:
@@ -216,7 +180,7 @@ class Session:
             with self.reading() as (_, collection):
                 checked_distance(collection, distance)
         try:
-            with self.bounded() as connection:
+            with self.read(limited=True) as connection:
                 yield connection, self.collection
         except CollectionError:
             # Raises the reason.
@@ -225,11 +189,7 @@ class Session:
 
     @contextmanager
     def writing(self) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
-        """Do the same as :meth:`transaction`, with the collection that has the name now.
-
-        Raises:
-            CollectionError: no collection has the name, or its scheme differs.
-        """
+        """Write to the collection that has the name now, in a transaction."""
         with self._begun() as connection:
             self.collection = follow(connection, self.collection, self._bounds)
             yield connection, self.collection

@@ -7,13 +7,22 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from operator import index
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, SupportsIndex, Unpack
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, Unpack
+
+from psycopg.rows import dict_row
 
 from pgsimhash import schemes
 from pgsimhash.db.connection import check_schema
-from pgsimhash.db.sources import ConnectionSource
+from pgsimhash.db.statements import fetch, query
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.hashing.bits import as_simhashes, check_simhash, simhash_arrays
+from pgsimhash.hashing.bits import (
+    as_simhashes,
+    check_simhash,
+    from_bigint,
+    simhash_arrays,
+    to_bigint,
+)
+from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.page_bytes import MAX_BYTES, BytesLike, frozen
 from pgsimhash.pages.records import (
@@ -26,7 +35,7 @@ from pgsimhash.pages.records import (
     StoredPage,
     Verdict,
 )
-from pgsimhash.pages.times import check_age, check_time
+from pgsimhash.pages.times import check_age, check_time, check_zone
 from pgsimhash.pages.urls import check_url, lowered
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
@@ -43,10 +52,14 @@ from pgsimhash.store.batches import (
     as_source,
     checked,
 )
-from pgsimhash.store.collection import Collection, checked_distance, open_collection
+from pgsimhash.store.collection import (
+    Collection,
+    CollectionSettings,
+    checked_distance,
+    follow,
+    open_collection,
+)
 from pgsimhash.store.deleting import Deleted
-from pgsimhash.store.events import OnEvent
-from pgsimhash.store.lookups import all_simhashes, read_status
 from pgsimhash.store.retries import retried
 from pgsimhash.store.session import Session
 
@@ -93,42 +106,20 @@ class Store:
 
     def __init__(
         self,
-        source: ConnectionSource,
-        collection: str = "default",
+        session: Session,
+        collection: str,
         *,
-        create: bool = True,
+        create: bool,
         scheme: str | Scheme | None = None,
-        layout: str | None = None,
-        keep_markdown: bool | None = None,
-        normalize_urls: bool | None = None,
-        schema: str | None = None,
-        lookup_memory: int | None = None,
-        lock_timeout: float | None = None,
-        statement_timeout: float | None = None,
-        retry_seconds: float | None = None,
-        on_event: OnEvent | None = None,
+        **settings: Unpack[CollectionSettings],
     ) -> None:
-        """Open ``collection`` over a connection source; see :func:`pgsimhash.connect`."""
+        """Open ``collection`` over a session; see :func:`pgsimhash.connect`."""
+        self.session = session
         recipe = None if scheme is None else schemes.get_scheme(scheme)
-        self.session = Session(
-            source,
-            schema,
-            lookup_memory,
-            lock_timeout,
-            statement_timeout,
-            retry_seconds,
-            on_event,
-        )
-        with self.session.transaction() as connection:
+        with session.transaction() as connection:
             check_schema(connection)
-            self.session.collection = open_collection(
-                connection,
-                collection,
-                create=create,
-                scheme=recipe,
-                layout=layout,
-                keep_markdown=keep_markdown,
-                normalize_urls=normalize_urls,
+            session.collection = open_collection(
+                connection, collection, create=create, scheme=recipe, **settings
             )
 
     def __enter__(self) -> Self:
@@ -197,17 +188,16 @@ class Store:
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
+        parameters = {
+            **_signed(simhash, signature),
+            "distance": distance,
+            "limit": None if limit is None else index(limit),
+            "host": None if host is None else lowered(host),
+            "since": None if since is None else check_zone(since),
+        }
         with self.session.looking_up(distance) as (connection, collection):
-            return lookups.find(
-                connection,
-                collection,
-                simhash,
-                distance,
-                limit=limit,
-                host=host,
-                since=since,
-                signature=signature,
-            )
+            rows = fetch(connection, "find", lookups.scope_of(collection) | parameters)
+        return [Match(from_bigint(value), bits, url, title) for value, bits, url, title in rows]
 
     @retried
     def near_pages(
@@ -239,16 +229,23 @@ class Store:
         """
         if limit is not None and limit < 1:
             raise ArgumentError("invalid_argument", f"limit must be at least 1, not {limit!r}")
+        most = None if limit is None else index(limit)
+        parameters: dict[str, Any] = {"distance": distance, "limit": most}
         with self.session.looking_up(distance) as (connection, collection):
-            return lookups.near_pages(
-                connection,
-                collection,
-                page,
-                distance,
-                limit=limit,
-                verify=verify,
-                signature=signature,
-            )
+            parameters |= lookups.scope_of(collection)
+            if isinstance(page, str):
+                parameters |= {"url": collection.page_url(page), "verify": verify}
+                rows = fetch(connection, "near_pages_of_url", parameters, binary=True)
+                if not rows:
+                    raise lookups.unknown_page(follow(connection, collection), page)
+            else:
+                parameters |= _signed(page, signature if verify else None)
+                rows = fetch(connection, "near_pages", parameters, binary=True)
+        return [
+            NearPage(url, title, from_bigint(simhash), bits, fetched_at, page_id)
+            for url, title, simhash, bits, fetched_at, page_id in rows
+            if url is not None
+        ]
 
     @retried
     def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
@@ -269,14 +266,27 @@ class Store:
     @retried
     def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
+        parameters = {"simhash": to_bigint(simhash), "distance": distance}
         with self.session.looking_up(distance) as (connection, collection):
-            return lookups.exists(connection, collection, simhash, distance)
+            rows = fetch(connection, "exists", lookups.scope_of(collection) | parameters)
+        return bool(rows[0][0])
 
     @retried
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
-        with self.session.bounded() as connection:
-            return lookups.get(connection, self.opened, url)
+        parameters = {"collection": self.collection, "url": self.opened.page_url(url)}
+        with (
+            self.session.read(limited=True) as connection,
+            connection.cursor(row_factory=dict_row, binary=True) as cursor,
+        ):
+            row = cursor.execute(query("page", connection), parameters).fetchone()
+            if row is None:
+                follow(connection, self.opened)
+        if row is None or row["url"] is None:
+            return None
+        row["simhash"] = from_bigint(row["simhash"])
+        row["structure"] = None if row["structure"] is None else from_bigint(row["structure"])
+        return StoredPage(**row)
 
     @retried
     def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:
@@ -290,8 +300,13 @@ class Store:
         Raises:
             ArgumentError: ``older_than`` is not positive.
         """
-        with self.session.bounded() as connection:
-            return lookups.should_fetch(connection, self.opened, url, older_than)
+        parameters = {
+            "collection": self.collection,
+            "url": self.opened.page_url(url),
+            "older_than": None if older_than is None else check_age(older_than),
+        }
+        with self.session.read(limited=True) as connection:
+            return bool(fetch(connection, "should_fetch", parameters)[0][0])
 
     def ingest(
         self,
@@ -315,7 +330,7 @@ class Store:
             options: settings that override those of the policies and the collection; see
                 :class:`~pgsimhash.pages.match_settings.MatchSettings`.
         """
-        page = page_of(url, html, fetched_at)
+        page = _page_of(url, html, fetched_at)
         return self._decide_page(page, max_bytes, options, markdown=markdown, remember=True)
 
     def ingest_many(
@@ -385,7 +400,9 @@ class Store:
             PageError: the page cannot be read, so nothing was decided.
         """
         verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
-        return worth_keeping(verdict)
+        if verdict.verdict == "failed":
+            raise PageError(verdict.reason, f"{verdict.url}: {verdict.detail}")
+        return verdict.keep
 
     def decide(
         self,
@@ -398,7 +415,7 @@ class Store:
         **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and store nothing."""
-        page = page_of(url, html, fetched_at)
+        page = _page_of(url, html, fetched_at)
         return self._decide_page(page, max_bytes, options, markdown=markdown, remember=False)
 
     def decide_many(
@@ -587,7 +604,7 @@ class Store:
     def status(self) -> list[CollectionStatus]:
         """Return the statistics of every collection in the database."""
         with self.session.read() as connection:
-            return read_status(connection)
+            return lookups.read_status(connection)
 
     def _decide_page(
         self,
@@ -640,7 +657,7 @@ class Store:
 
         with self.session.reading() as (connection, collection):
             bits = checked_distance(collection, distance, DISTANCE_MAX)
-            simhashes = all_simhashes(connection, collection)
+            simhashes = lookups.all_simhashes(connection, collection)
         yield from stream_pairs(simhashes, bits, progress=progress)
 
     def _clusters(
@@ -653,22 +670,11 @@ class Store:
             yield from groups.clusters(connection, collection, bits, linkage, score, progress)
 
 
-def worth_keeping(verdict: Verdict) -> bool:
-    """Return whether a page is worth keeping.
-
-    Raises:
-        PageError: the page cannot be read, so nothing was decided.
-    """
-    if verdict.verdict == "failed":
-        raise PageError(verdict.reason, f"{verdict.url}: {verdict.detail}")
-    return verdict.keep
+def _signed(simhash: int, signature: int | None) -> dict[str, Any]:
+    high, low = to_halves(signature)
+    return {"simhash": to_bigint(simhash), "signature_high": high, "signature_low": low}
 
 
-def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> SourcePage:
-    """Return a page with its time in UTC.
-
-    Raises:
-        ArgumentError: ``fetched_at`` has no time zone, is in the future or before 1970.
-    """
+def _page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> SourcePage:
     moment = None if fetched_at is None else check_time(fetched_at)
     return SourcePage(url, frozen(html), fetched_at=moment)

@@ -8,9 +8,8 @@ from operator import attrgetter
 from typing import Any, Final
 
 import psycopg
-from psycopg.rows import tuple_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.match_settings import MatchSettings
@@ -70,8 +69,9 @@ def write_batch(
     memory: Memory = NO_MEMORY,
     *,
     by_policies: bool,
+    remember: bool = True,
 ) -> list[Verdict]:
-    """Decide about and store ``records`` in the connection's present transaction.
+    """Decide about ``records``, and store them in the connection's present transaction.
 
     It first looks up near simhashes. Then it locks the compared collections until the transaction
     ends, and compares only the pages that other writers added meanwhile. So of several writers with
@@ -86,18 +86,16 @@ def write_batch(
         run: the run of the records, if any.
         memory: the cache of the collection.
         by_policies: whether the settings include policies.
+        remember: whether to store the records; if not, nothing is locked.
 
     Raises:
-        ArgumentError: a layout does not support the distance.
         StalePoliciesError: the settings do not include policies, and the collection has some.
-        MovedCollectionError: the name belongs to another collection now.
-        StoreError: the transaction's isolation level is not READ COMMITTED.
     """
     if not records:
         return []
     columns = page_columns(collection, records, settings)
     near = nearby(connection, collection, records, settings, memory)
-    if len(records) > _FEW:
+    if remember and len(records) > _FEW:
         near = locked(connection, collection, records, settings, memory, near)
     verdicts, run_pages = decide(
         connection,
@@ -106,43 +104,13 @@ def write_batch(
         columns,
         near,
         memory,
+        remember=remember,
         run_ids=[] if run is None else [run.run_id] * len(records),
         label=None if run is None else run.label,
         by_policies=by_policies,
     )
     if run is not None:
         run.pages = run_pages or 0
-    return verdicts
-
-
-def evaluate_batch(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    records: Sequence[PageRecord],
-    settings: Sequence[MatchSettings],
-    memory: Memory = NO_MEMORY,
-    *,
-    by_policies: bool,
-) -> list[Verdict]:
-    """Return the verdicts that :func:`write_batch` would give now, and write nothing.
-
-    Raises:
-        ArgumentError: a layout does not support the distance.
-        StalePoliciesError: the settings do not include policies, and the collection has some.
-    """
-    if not records:
-        return []
-    near = nearby(connection, collection, records, settings, memory)
-    verdicts, _ = decide(
-        connection,
-        collection,
-        records,
-        page_columns(collection, records, settings),
-        near,
-        memory,
-        remember=False,
-        by_policies=by_policies,
-    )
     return verdicts
 
 
@@ -176,8 +144,7 @@ def decide(
         **near._asdict(),
         **columns,
     }
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("add_batch", connection), parameters).fetchall()
+    rows = fetch(connection, "add_batch", parameters)
     if not rows:
         raise StalePoliciesError
     *_, run_pages, seconds = rows[0]

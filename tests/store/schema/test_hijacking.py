@@ -345,7 +345,6 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str, 
             look_up(store)
             with connection.transaction():
                 assert [list(lent.clusters(8)) for _ in range(2)]
-            clean.execute("DROP TABLE public.saved_pairs, public.saved_clusters")
             change(store)
             move(store, layout, connection)
             remove(store)

@@ -95,7 +95,6 @@ def work_on(dsn: str, schema: str) -> None:
         for store, layout in ((opened, "16+16+16+16"), (lent, "5 choose 2")):
             fill(store)
             look_up(store)
-            connection.execute("DROP TABLE saved_pairs, saved_clusters")
             change(store)
             move(store, layout, connection)
             remove(store)
