@@ -24,10 +24,6 @@ def hand(dsn: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def tables(hand: psycopg.Connection) -> list[tuple[str]]:
-    return hand.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-
-
 def end_others(hand: psycopg.Connection) -> None:
     hand.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -8,16 +8,16 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgsimhash import Store, connect
+from pgsimhash import Store
 from pgsimhash.db.refusals import RAISED
 from pgsimhash.errors import StoreError
 from tests.conftest import ROOT
-from tests.refusals import because
+from tests.refusals import because, sqlstate
 
 URL = "https://a.example/"
 
 
-def raise_in_trigger(dsn: str, sqlstate: str) -> None:
+def raise_in_trigger(dsn: str, state: str) -> None:
     """Let each INSERT into pages raise an error, as a user's trigger may."""
     statement = sql.SQL(
         "CREATE FUNCTION guard() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
@@ -26,16 +26,16 @@ def raise_in_trigger(dsn: str, sqlstate: str) -> None:
         "FOR EACH ROW EXECUTE FUNCTION guard()"
     )
     with psycopg.connect(dsn) as connection:
-        connection.execute(statement.format(sql.Literal(sqlstate)))
+        connection.execute(statement.format(sql.Literal(state)))
 
 
 @pytest.mark.one_server("Citus has no triggers on distributed tables")
 @pytest.mark.parametrize(
-    "sqlstate",
+    "state",
     ["P0001", "P0002", "42704", "55000", "55006", "22023", "23503", "23514", "25000", "02000"],
 )
-def test_an_error_of_a_users_trigger_is_quoted(store: Store, dsn: str, sqlstate: str) -> None:
-    raise_in_trigger(dsn, sqlstate)
+def test_an_error_of_a_users_trigger_is_quoted(store: Store, dsn: str, state: str) -> None:
+    raise_in_trigger(dsn, state)
     for write in (
         lambda: store.add(URL, 5),
         lambda: list(store.add_many([(URL, 5)])),
@@ -46,7 +46,7 @@ def test_an_error_of_a_users_trigger_is_quoted(store: Store, dsn: str, sqlstate:
         assert type(raised.value) is StoreError
         assert raised.value.reason in {"refused", "invalid_value", "gave_up"}
     if raised.value.reason == "refused":
-        assert re.search(rf"SQLSTATE {sqlstate}, PL/pgSQL function .*guard\(\)", str(raised.value))
+        assert re.search(rf"SQLSTATE {state}, PL/pgSQL function .*guard\(\)", str(raised.value))
 
 
 def test_a_constraint_of_a_user_is_quoted(store: Store, dsn: str) -> None:
@@ -76,8 +76,8 @@ def test_the_schema_raises_no_other_sqlstates_and_the_manual_lists_them() -> Non
 
 
 def test_a_function_of_the_schema_raises_the_error_of_its_sqlstate(dsn: str) -> None:
-    with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
-        store.add(URL, 5)
-        with pytest.raises(psycopg.ProgrammingError) as raised:
-            connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'x')")
-        assert raised.value.sqlstate == "PS001"
+    with (
+        psycopg.connect(dsn) as connection,
+        pytest.raises(psycopg.ProgrammingError, check=sqlstate("PS001")),
+    ):
+        connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'x')")

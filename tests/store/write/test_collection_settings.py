@@ -54,18 +54,15 @@ def test_a_new_collection_has_the_distance_of_its_scheme(
         assert analysis.explain(store, Side(0), Side(1)).max_distance == distance
 
 
-def test_omitted_settings_keep_the_values_of_others(store: Store, dsn: str) -> None:
+def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: str) -> None:
     with connect(dsn) as other:
-        maintenance.change_settings(store, keep_markdown=True)
-        maintenance.change_settings(other, distance=5)
-        assert (other.opened.default_distance, other.opened.keep_markdown) == (5, True)
-
-
-def test_omitted_settings_stay(store: Store) -> None:
-    maintenance.change_settings(store, keep_markdown=True)
-    assert (store.opened.default_distance, store.opened.keep_markdown) == (8, True)
-    maintenance.change_settings(store, distance=5)
-    assert (store.opened.default_distance, store.opened.keep_markdown) == (5, True)
+        for at, settings, expected in (
+            (store, {"keep_markdown": True}, (8, True)),
+            (other, {"distance": 5}, (5, True)),
+            (store, {"distance": 6}, (6, True)),
+        ):
+            maintenance.change_settings(at, **settings)
+            assert (at.opened.default_distance, at.opened.keep_markdown) == expected
     text = "One page says what the other one said, in twelve words or perhaps some more of them."
     store.ingest("https://a.example/", f"<p>{text}</p>")
     page = store.get("https://a.example/")
