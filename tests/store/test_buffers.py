@@ -34,6 +34,10 @@ SELECT
 FROM generate_series(1, %(pages)s) AS n
 """
 
+WINDOW: LiteralString = (
+    "SELECT pgsimhash._window(ARRAY[1], 'www.site7.example', 20, 9223372036854775807)"
+)
+
 pytestmark = [pytest.mark.long, pytest.mark.one_server("it reads plans")]
 
 
@@ -174,35 +178,33 @@ def test_deletions(server: Server, store: Store) -> None:
     assert server.buffers(undo) <= 1_300
 
 
-def test_expiry(server: Server) -> None:
-    batch = "SELECT pages FROM pgsimhash._expire_batch('default', interval '1000 days', 0, 20)"
-    assert server.buffers(lambda _: server.connection.execute(batch)) <= 2_000
-
-
-def test_a_slice_of_a_check(server: Server) -> None:
-    part = "SELECT count(*) FROM pgsimhash.check_collection('default', false, 100, 2000)"
-    assert server.buffers(lambda _: server.connection.execute(part)) <= 1_200
-
-
-def test_the_window_of_a_host(server: Server) -> None:
-    window = "SELECT pgsimhash._window(ARRAY[1], 'www.site7.example', 20, 9223372036854775807)"
-    assert server.buffers(lambda _: server.connection.execute(window)) <= 100
+@pytest.mark.parametrize(
+    ("statement", "most"),
+    [
+        (
+            "SELECT pages FROM pgsimhash._expire_batch('default', interval '1000 days', 0, 20)",
+            2_000,
+        ),
+        ("SELECT count(*) FROM pgsimhash.check_collection('default', false, 100, 2000)", 1_200),
+        (WINDOW, 100),
+    ],
+)
+def test_expiry_a_slice_of_a_check_and_a_window(
+    server: Server, statement: LiteralString, most: int
+) -> None:
+    assert server.buffers(lambda _: server.connection.execute(statement)) <= most
 
 
 def test_tables_that_were_never_analysed(dsn: str) -> None:
     server = Server(dsn, "force_generic_plan")
     store = connect(server.connection, lookup_memory=0)
     server.connection.execute(FILL, {"pages": 5_000})
-    window = "SELECT pgsimhash._window(ARRAY[1], 'www.site7.example', 20, 9223372036854775807)"
     taken = count(1)
-    try:
-        assert server.buffers(lambda _: server.connection.execute(window)) <= 40
+    with server.connection:
+        assert server.buffers(lambda _: server.connection.execute(WINDOW)) <= 40
         assert server.buffers(lambda _: store.near_pages(stored(server, 1, 2_500)[0], 3)) <= 200
-        assert (
-            server.buffers(lambda _: store.delete(stored(server, 100 * next(taken), 0)[0])) <= 500
-        )
-    finally:
-        server.connection.close()
+        delete = server.buffers(lambda _: store.delete(stored(server, 100 * next(taken), 0)[0]))
+        assert delete <= 500
 
 
 def test_status(server: Server, store: Store, filled: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from tests.store.content import rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
 
 WHEN = datetime(2025, 2, 1, 3, 4, 5, 678901, tzinfo=UTC)
+DAY = timedelta(days=1)
 AGE = timedelta(days=40, hours=-5, seconds=6)
 SETTINGS = {
     "German": {"DateStyle": "German, DMY", "IntervalStyle": "sql_standard"},
@@ -53,6 +54,7 @@ USES: dict[str, Callable[[Store], Any]] = {
     "ingest_many": lambda store: store.ingest_many([(URL, HTML)]),
     "near_pages": lambda store: store.near_pages(1),
     "pairs": lambda store: store.pairs(),
+    "save_clusters": lambda store: store.save_clusters(),
     "should_fetch": lambda store: store.should_fetch(URL),
     "should_store": lambda store: store.should_store(URL, HTML),
     "start_run": lambda store: store.start_run("a test"),
@@ -91,48 +93,35 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             connection.execute("SET client_encoding TO 'UTF8'")
         with connect(dsn if own else connection, keep_markdown=True) as store:
             said = PolicySettings(max_age=AGE, expire_after=AGE * 9)
-            for made in (
-                maintenance.set_policy(store, "a.example", said),
-                *maintenance.policies(store),
-            ):
+            set_now = maintenance.set_policy(store, "a.example", said)
+            for made in (set_now, *maintenance.policies(store)):
                 assert (made.max_age, made.expire_after) == (AGE, AGE * 9)
                 assert made.set_at is not None
                 assert made.set_at.tzinfo is not None
             title = "Łódź, 東京 und \U0001f6a2"
             html = f"<title>{title}</title>{HTML}"
             store.start_run("a test")
-            for number in range(2):
-                store.ingest(f"{URL}{number}", html, fetched_at=WHEN + timedelta(days=number))
-            store.ingest(f"{URL}0", html, fetched_at=WHEN + timedelta(days=3))
-            store.add(f"{URL}0", FAR, fetched_at=WHEN + timedelta(days=4))
+            for number, days in ((0, 0), (1, 1), (0, 3)):
+                store.ingest(f"{URL}{number}", html, fetched_at=WHEN + days * DAY)
+            store.add(f"{URL}0", FAR, fetched_at=WHEN + 4 * DAY)
             maintenance.mark(store, f"{URL}0", f"{URL}1", same=True)
             found = store.get(f"{URL}1")
             assert found is not None
-            assert (found.title, found.fetched_at) == (title, WHEN + timedelta(days=1))
-            assert [one.fetched_at for one in analysis.versions(store, f"{URL}0")] == [
-                WHEN,
-                WHEN + timedelta(days=4),
-            ]
-            assert analysis.versions(store, f"{URL}0")[0].seen_at == WHEN + timedelta(days=3)
-            assert store.find(found.simhash, since=WHEN + timedelta(days=2)) == []
+            assert (found.title, found.fetched_at) == (title, WHEN + DAY)
+            versions = analysis.versions(store, f"{URL}0")
+            assert [one.fetched_at for one in versions] == [WHEN, WHEN + 4 * DAY]
+            assert versions[0].seen_at == WHEN + 3 * DAY
+            assert store.find(found.simhash, since=WHEN + 2 * DAY) == []
             assert len(store.find(found.simhash, since=WHEN)) == 1
-            assert WHEN + timedelta(days=1) in {
-                page.fetched_at for page in store.near_pages(found.simhash)
-            }
+            assert WHEN + DAY in {page.fetched_at for page in store.near_pages(found.simhash)}
             (cluster,) = store.clusters(8)
-            assert {page.fetched_at for page in cluster.pages} == {
-                WHEN + timedelta(days=1),
-                WHEN + timedelta(days=4),
-            }
+            assert {page.fetched_at for page in cluster.pages} == {WHEN + DAY, WHEN + 4 * DAY}
             (run,) = maintenance.runs(store)
-            assert abs(run.finished_at - maintenance.marks(store)[0].marked_at) < timedelta(
-                minutes=10
-            )
+            assert abs(run.finished_at - maintenance.marks(store)[0].marked_at) < DAY / 99
             assert len(analysis.report(store).changed) == 1
             assert store.should_fetch(f"{URL}0", older_than=AGE)
-            assert analysis.explain(store, f"{URL}0", f"{URL}1").a.fetched_at == WHEN + timedelta(
-                days=4
-            )
+            explained = analysis.explain(store, f"{URL}0", f"{URL}1")
+            assert explained.a.fetched_at == WHEN + 4 * DAY
             told: list[Verdict] = []
             maintenance.rebuild(store, max_age=AGE, replace=True, verdicts=told.append)
             assert len(told) == 3
@@ -160,30 +149,20 @@ def other_encoding(server_dsn: str, request: pytest.FixtureRequest) -> Iterator[
 
 def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) -> None:
     fix = "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
-    with pytest.raises(StoreError, match=fix):
-        connect(other_encoding)
-    with pytest.raises(StoreError, match=fix):
-        migrate.upgrade(other_encoding)
-    with (
-        psycopg.connect(other_encoding) as connection,
-        pytest.raises(StoreError, match=fix),
-    ):
-        connect(connection)
-    with (
-        psycopg.connect(other_encoding) as connection,
-        pytest.raises(psycopg.Error, check=sqlstate("PS034"), match=fix),
-    ):
-        connection.execute(migrate.upgrade_sql().encode())
+    with psycopg.connect(other_encoding) as connection:
+        for use, where in ((connect, other_encoding), (connect, connection)):
+            with pytest.raises(StoreError, match=fix):
+                use(where)
+        with pytest.raises(StoreError, match=fix):
+            migrate.upgrade(other_encoding)
+        connection.rollback()
+        with pytest.raises(psycopg.Error, check=sqlstate("PS034"), match=fix):
+            connection.execute(migrate.upgrade_sql().encode())
     for command in (["migrate"], ["status"]):
         done = CliRunner().invoke(commands, [*command, "--dsn", other_encoding])
         assert done.exit_code == 3
         assert len(done.stderr.splitlines()) == 1
         assert fix in done.stderr
-
-
-def test_array_nulls_off_is_refused(dsn: str) -> None:
-    with pytest.raises(StoreError, match="SET array_nulls TO on", check=because("unsuitable")):
-        connect(f"{dsn} options='-c array_nulls=off'")
 
 
 def test_a_connection_of_another_encoding_is_refused_and_its_own_has_utf8(
@@ -200,7 +179,9 @@ def test_a_connection_of_another_encoding_is_refused_and_its_own_has_utf8(
         connect(connection)
 
 
-def test_standard_conforming_strings_off_is_refused(dsn: str) -> None:
+def test_array_nulls_and_standard_conforming_strings_off_are_refused(dsn: str) -> None:
+    with pytest.raises(StoreError, match="SET array_nulls TO on", check=because("unsuitable")):
+        connect(f"{dsn} options='-c array_nulls=off'")
     with connect(dsn):
         let(dsn, {"standard_conforming_strings": "off"})
     with pytest.raises(StoreError, match="ALTER DATABASE name RESET standard_conforming_strings"):
