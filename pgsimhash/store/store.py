@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 
 from pgsimhash import schemes
 from pgsimhash.db.connection import check_schema
-from pgsimhash.db.statements import fetch, query
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import (
     as_simhashes,
@@ -275,15 +275,13 @@ class Store:
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
         parameters = {"collection": self.collection, "url": self.opened.page_url(url)}
-        with (
-            self.session.read(limited=True) as connection,
-            connection.cursor(row_factory=dict_row, binary=True) as cursor,
-        ):
-            row = cursor.execute(query("page", connection), parameters).fetchone()
-            if row is None:
+        with self.session.read(limited=True) as connection:
+            rows = fetch(connection, "page", parameters, dict_row, binary=True)
+            if not rows:
                 follow(connection, self.opened)
-        if row is None or row["url"] is None:
+        if not rows or rows[0]["url"] is None:
             return None
+        row = rows[0]
         row["simhash"] = from_bigint(row["simhash"])
         row["structure"] = None if row["structure"] is None else from_bigint(row["structure"])
         return StoredPage(**row)
