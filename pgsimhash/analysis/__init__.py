@@ -16,10 +16,16 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.fingerprints import Print
     from pgsimhash.analysis.history import Version, versions
     from pgsimhash.analysis.labels import LabelledPair, read_labels
-    from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, near_sample
+    from pgsimhash.analysis.near_pairs import (
+        NearSample,
+        Sample,
+        Unlabelled,
+        near_sample,
+        sample,
+        simhashes,
+    )
     from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
     from pgsimhash.analysis.reports import Report, report
-    from pgsimhash.analysis.sampling import Sample, sample, simhashes
     from pgsimhash.analysis.sides import Side, known_side, read_side
 else:
     __getattr__, __dir__ = loaded_later(
@@ -30,12 +36,12 @@ else:
             "pgsimhash.analysis.fingerprints": "Print",
             "pgsimhash.analysis.history": "Version versions",
             "pgsimhash.analysis.labels": "LabelledPair read_labels",
-            "pgsimhash.analysis.near_pairs": "NearSample Unlabelled near_sample",
+            "pgsimhash.analysis.near_pairs": (
+                "NearSample Sample Unlabelled near_sample sample simhashes"
+            ),
             "pgsimhash.analysis.paired_pages": "PagePair PairedPage page_pairs",
             "pgsimhash.analysis.reports": "Report report",
-            "pgsimhash.analysis.sampling": "Sample sample simhashes",
             "pgsimhash.analysis.sides": "Side known_side read_side",
-            "pgsimhash.analysis.tables": "save_clusters save_pairs",
         },
     )
 

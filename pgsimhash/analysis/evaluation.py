@@ -191,17 +191,8 @@ def _evaluated(
         curve.append(AtDistance(distance, _sum(confirmed.values()), _sum(everything), confirmed))
     precise = [at for at in curve if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)
-    return Evaluation(
-        scheme,
-        curve,
-        best,
-        precision,
-        graded,
-        left_out,
-        prints.too_short,
-        prints.failures,
-        prints.unseen,
-    )
+    unread = prints.too_short, prints.failures, prints.unseen
+    return Evaluation(scheme, curve, best, precision, graded, left_out, *unread)
 
 
 class _Kind:

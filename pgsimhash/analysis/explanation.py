@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, Literal, NamedTuple
 
 from pgsimhash.analysis.differences import Difference, side_by_side
@@ -110,21 +110,13 @@ class Explanation:
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields as JSON values, simhashes as 16 hex digits."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
+            **values,
             "a": _side_json(self.a),
             "b": _side_json(self.b),
-            "scheme": self.scheme,
-            "layout": self.layout,
-            "max_distance": self.max_distance,
-            "distance": self.distance,
-            "matches": self.matches,
-            "reason": self.reason,
-            "matches_from": self.matches_from,
-            "sentence": self.sentence,
             "blocks": [block._asdict() for block in self.blocks],
             "permutations": [asdict(view) for view in self.permutations],
-            "signature_distance": self.signature_distance,
-            "structure_distance": self.structure_distance,
             "features": None if self.features is None else asdict(self.features),
             "difference": None if self.difference is None else self.difference.as_json(),
         }
@@ -219,7 +211,9 @@ def explain_sides(
         signature_distance=signature_distance,
         structure_distance=_apart(a.structure, b.structure),
         features=_features(a, b, scheme, top),
-        difference=_difference(a, b),
+        difference=side_by_side(a.article.markdown, b.article.markdown)
+        if a.article is not None and b.article is not None
+        else None,
     )
 
 
@@ -316,12 +310,6 @@ def _only(
     return FeatureList(
         tuple(only[:top]), len(only), sum(weight for _, weight in only), origin, bits_off
     )
-
-
-def _difference(a: Side, b: Side) -> Difference | None:
-    if a.article is None or b.article is None:
-        return None
-    return side_by_side(a.article.markdown, b.article.markdown)
 
 
 def _side_json(side: Side) -> dict[str, Any]:

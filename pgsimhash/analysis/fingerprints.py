@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -128,18 +128,8 @@ def fingerprint_pages(
     progress: Compared = no_progress,
     total: int = 0,
 ) -> Fingerprints:
-    """Return the fingerprints of named pages.
-
-    Args:
-        pages: pairs of name and page.
-        scheme: the scheme.
-        jobs: the number of processes.
-        progress: a function that receives the number of finished pages, and ``total``.
-        total: the number of all pages.
-    """
-    prints: dict[str, Print | None] = {}
-    too_short: list[str] = []
-    failures: list[PageFailure] = []
+    """Return the fingerprints of named pages; ``progress`` receives their number and ``total``."""
+    done = Fingerprints()
     shares: dict[str, float] = {}
     started: list[tuple[str, bool]] = []
 
@@ -151,22 +141,21 @@ def fingerprint_pages(
     for number, record in enumerate(extract_many(starting(), jobs, scheme, markdown=False)):
         name, is_unread = started[number]
         if isinstance(record, PageRecord):
-            prints[name] = Print(record.simhash, record.signature, record.title)
+            done.prints[name] = Print(record.simhash, record.signature, record.title)
             if record.unseen is not None:
                 shares[name] = record.unseen
         else:
             if not is_unread:
-                prints[name] = None
+                done.prints[name] = None
             if record.reason == "too_short":
-                too_short.append(name)
+                done.too_short.append(name)
             else:
-                failures.append(PageFailure(name, record.reason, record.detail))
+                done.failures.append(PageFailure(name, record.reason, record.detail))
         progress(number + 1, total)
-    unseen = None
-    if shares:
-        worst = max(shares, key=shares.__getitem__)
-        unseen = Unseen(sum(shares.values()) / len(shares), shares[worst], worst)
-    return Fingerprints(prints, too_short, failures, unseen)
+    if not shares:
+        return done
+    worst = max(shares, key=shares.__getitem__)
+    return replace(done, unseen=Unseen(sum(shares.values()) / len(shares), shares[worst], worst))
 
 
 def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
@@ -180,10 +169,6 @@ def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
     - in JSON lines or a WARC archive: the first page with that URL.
 
     A missing page is yielded as a failure.
-
-    Args:
-        names: the names of the pages.
-        places: the places to search, in order.
 
     Raises:
         ArgumentError: a CSV file among ``places`` cannot be read.

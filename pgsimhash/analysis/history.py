@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from psycopg.rows import tuple_row
 
 from pgsimhash.db.statements import query
-from pgsimhash.hashing.bits import (
-    Band,
-    band,
-    format_simhash,
-    from_bigint,
-    hamming_distance,
-)
+from pgsimhash.hashing.bits import Band, band, format_simhash, from_bigint, hamming_distance
 from pgsimhash.html.structure import SAME_TEMPLATE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import unknown_page
@@ -28,20 +21,6 @@ _OF_BAND: Final[dict[Band, Change]] = {
     "near": "edited",
     "different": "rewritten",
 }
-
-
-class Snapshot(NamedTuple):
-    """One version of a page alone; ``seen_at`` is None if it was not seen again."""
-
-    url: str
-    simhash: int
-    fetched_at: datetime
-    seen_at: datetime | None = None
-    title: str | None = None
-    structure: int | None = None
-    html_bytes: int | None = None
-    markdown: str | None = None
-    text_digest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,74 +92,47 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
         rows = cursor.execute(query("versions", connection), parameters).fetchall()
     if not rows:
         raise unknown_page(collection, url)
-    return _from_rows(rows)
+    found: list[Version] = []
+    for number, row in enumerate(rows, 1):
+        found.append(_version(number, row, found))
+    return found
 
 
 def judge(distance: int, structure_distance: int | None = None, *, same: bool) -> Change:
-    """Return the kind of change of a page.
-
-    Args:
-        distance: the number of changed bits of the content's simhash.
-        same: whether the texts are the same; if that is unknown, whether 0 to 3 bits differ.
-        structure_distance: the number of changed bits of the structure's simhash, if known.
-    """
+    """Return the kind of change, given the changed bits, and whether the texts are the same."""
     change: Change = "same" if same else _OF_BAND[band(distance)]
     is_new_template = structure_distance is not None and structure_distance > SAME_TEMPLATE_MAX
     return "redesign" if is_new_template and change != "rewritten" else change
 
 
-def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
-    """Return the versions of one page with their changes, given its snapshots, oldest first."""
-    compared: list[Version] = []
-    for number, snapshot in enumerate(snapshots, start=1):
-        first = compared[0].simhash if compared else snapshot.simhash
-        distance = structure_distance = change = None
-        if compared:
-            before = compared[-1]
-            distance = hamming_distance(before.simhash, snapshot.simhash)
-            if before.structure is not None and snapshot.structure is not None:
-                structure_distance = hamming_distance(before.structure, snapshot.structure)
-            change = judge(distance, structure_distance, same=_is_same(before, snapshot))
-        compared.append(
-            Version(
-                number,
-                snapshot.url,
-                snapshot.simhash,
-                snapshot.fetched_at,
-                snapshot.seen_at or snapshot.fetched_at,
-                snapshot.title,
-                snapshot.structure,
-                snapshot.html_bytes,
-                snapshot.markdown,
-                snapshot.text_digest,
-                distance,
-                hamming_distance(first, snapshot.simhash),
-                structure_distance,
-                change,
-            )
-        )
-    return compared
-
-
-def _is_same(before: Snapshot | Version, after: Snapshot) -> bool:
-    """Return whether two versions have the same text; if that is unknown, 0 to 3 differing bits."""
-    if before.text_digest is not None and after.text_digest is not None:
-        return before.text_digest == after.text_digest
-    return band(hamming_distance(before.simhash, after.simhash)) == "duplicate"
-
-
-def _from_rows(rows: Iterable[tuple[Any, ...]]) -> list[Version]:
-    return as_versions(
-        Snapshot(
-            url,
-            from_bigint(simhash),
-            fetched_at,
-            seen_at,
-            title,
-            None if structure is None else from_bigint(structure),
-            html_bytes,
-            markdown,
-            None if text is None else from_bigint(text),
-        )
-        for url, simhash, fetched_at, seen_at, title, structure, html_bytes, markdown, text in rows
+def _version(number: int, row: tuple[Any, ...], earlier: list[Version]) -> Version:
+    """Return the version in a row, compared with those before it."""
+    url, simhash, fetched_at, seen_at, title, structure, html_bytes, markdown, digest = row
+    value = from_bigint(simhash)
+    shape, text = (None if bits is None else from_bigint(bits) for bits in (structure, digest))
+    distance = structure_distance = change = None
+    if earlier:
+        before = earlier[-1]
+        distance = hamming_distance(before.simhash, value)
+        if before.structure is not None and shape is not None:
+            structure_distance = hamming_distance(before.structure, shape)
+        same = before.text_digest == text
+        if before.text_digest is None or text is None:
+            same = band(distance) == "duplicate"
+        change = judge(distance, structure_distance, same=same)
+    return Version(
+        number,
+        url,
+        value,
+        fetched_at,
+        seen_at or fetched_at,
+        title,
+        shape,
+        html_bytes,
+        markdown,
+        text,
+        distance,
+        hamming_distance(earlier[0].simhash, value) if earlier else 0,
+        structure_distance,
+        change,
     )

@@ -1,4 +1,4 @@
-"""Find near pairs among unlabelled pages, and choose borderline pairs to label."""
+"""Sample a collection, find near pairs, and choose borderline pairs to label."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from psycopg.rows import tuple_row
 
 from pgsimhash.analysis.evaluation import LARGEST
-from pgsimhash.analysis.sampling import Sample
+from pgsimhash.db.statements import query
 from pgsimhash.hashing.bits import check_distance, hamming_distances
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import stream_pairs
+from pgsimhash.store import Store
+from pgsimhash.store.lookups import simhash_slices
 
 SPREAD: Final = 2
 """How many bits a borderline pair may be from the requested distance."""
@@ -31,6 +34,35 @@ _TITLE: Final = 300
 
 _ROWS: Final = 128
 """So many pages are compared with all later ones at a time."""
+
+
+def simhashes(store: Store) -> NDArray[np.uint64]:
+    """Return all distinct simhashes of the collection: shape (n,), dtype uint64."""
+    with store.session.reading() as (connection, collection):
+        return np.concatenate(list(simhash_slices(connection, collection)))
+
+
+class Sample(NamedTuple):
+    """A sample of pages: URLs, simhashes (shape (n,), dtype uint64) and titles, in one order."""
+
+    urls: list[str]
+    simhashes: NDArray[np.uint64]
+    titles: list[str | None]
+
+
+def sample(store: Store, size: int, seed: int = 0) -> Sample:
+    """Return the current versions of ``size`` random pages, or of all if there are fewer.
+
+    The same ``seed`` chooses the same pages.
+    """
+    with (
+        store.session.reading() as (connection, collection),
+        connection.cursor(row_factory=tuple_row) as cursor,
+    ):
+        parameters = {"collection_id": collection.collection_id, "size": size, "seed": seed}
+        rows = cursor.execute(query("sample", connection), parameters).fetchall()
+    values = np.array([simhash for _, simhash, _ in rows], dtype=np.int64).view(np.uint64)
+    return Sample([url for url, *_ in rows], values, [title for *_, title in rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,10 +97,7 @@ class Report:
 
         These are clusters, distances of duplicates, hosts and changed pages, without texts.
         """
-        return {**self.status.as_json(), "report": self._figures()}
-
-    def _figures(self) -> dict[str, Any]:
-        return {
+        figures = {
             "made_at": self.made_at.isoformat(),
             "distance": self.distance,
             "linkage": self.linkage,
@@ -120,6 +117,7 @@ class Report:
             ],
             "all_changed": self.all_changed,
         }
+        return {**self.status.as_json(), "report": figures}
 
 
 def report(
@@ -170,12 +168,11 @@ def report(
         by_host = rows("report_hosts", limit=max(hosts, 1))
         changed = rows("report_changed", limit=max(urls, 1))
         distances = rows("report_distances")
-        biggest = _biggest(
-            groups.clusters(connection, collection, limit, linkage, score), clusters, members
-        )
+        all_clusters = groups.clusters(connection, collection, limit, linkage, score)
+        views, number, pages = _biggest(all_clusters, clusters, members)
         page_ids = [
             page.page_id
-            for view in biggest.views
+            for view in views
             for page in (view.canonical, *(member.page for member in view.members[:texts]))
         ]
         markdown = dict(rows("report_texts", page_ids=page_ids if texts else [], chars=_CHARS))
@@ -187,24 +184,18 @@ def report(
         distances=dict(distances),
         hosts=[HostFigures(*row[:-1]) for row in by_host[:hosts]],
         all_hosts=by_host[0][-1] if by_host else 0,
-        clusters=[_with_differences(view, markdown) for view in biggest.views],
-        all_clusters=biggest.clusters,
-        clustered_pages=biggest.pages,
+        clusters=[_with_differences(view, markdown) for view in views],
+        all_clusters=number,
+        clustered_pages=pages,
         changed=[ChangedPage(*row[:-1]) for row in changed[:urls]],
         all_changed=changed[0][-1] if changed else 0,
     )
 
 
-class _Biggest(NamedTuple):
-    """The biggest clusters, and the numbers of all clusters and of their pages."""
-
-    views: list[ClusterView]
-    clusters: int
-    pages: int
-
-
-def _biggest(clusters: Iterable[Cluster], count: int, members: int) -> _Biggest:
-    """Return the biggest clusters, the biggest first; besides them, one cluster is in memory."""
+def _biggest(
+    clusters: Iterable[Cluster], count: int, members: int
+) -> tuple[list[ClusterView], int, int]:
+    """Return the biggest clusters, the biggest first, and the numbers of clusters and pages."""
     heap: list[tuple[int, int, ClusterView]] = []
     number = pages = 0
     for cluster in clusters:
@@ -215,7 +206,7 @@ def _biggest(clusters: Iterable[Cluster], count: int, members: int) -> _Biggest:
             heapq.heappush(heap, (*rank, _view(cluster, members)))
         elif heap and rank > heap[0][:2]:
             heapq.heapreplace(heap, (*rank, _view(cluster, members)))
-    return _Biggest([view for *_, view in sorted(heap, reverse=True)], number, pages)
+    return [view for *_, view in sorted(heap, reverse=True)], number, pages
 
 
 def _view(cluster: Cluster, count: int) -> ClusterView:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -50,7 +51,7 @@ class Read(NamedTuple):
 
 
 class _Original(NamedTuple):
-    """The original of a row: the distance and the row; the smaller tuple wins."""
+    """The original of a row; the smaller tuple wins."""
 
     distance: int
     row: int
@@ -102,7 +103,7 @@ def mark_duplicates(
     """
     native = _checked_frame(frame)
     if kind not in ("text", "html"):
-        raise ArgumentError("invalid_argument", f"kind must be text or html, not {kind!r}")
+        raise invalid_frame(f"kind must be text or html, not {kind!r}")
     named = None if scheme is None else get_scheme(scheme)
     if distance is not None:
         check_distance(distance, DISTANCE_MAX)
@@ -134,9 +135,7 @@ def read_cells(
     cells: Sequence[Any], urls: Sequence[str | None], kind: Kind, scheme: Scheme, jobs: int = 1
 ) -> Read:
     """Return the simhashes of a column; cells may be None."""
-    if kind == "text":
-        return _read_texts(cells, scheme)
-    return _read_pages(cells, urls, scheme, jobs)
+    return _read_texts(cells, scheme) if kind == "text" else _read_pages(cells, urls, scheme, jobs)
 
 
 def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Read:
@@ -183,7 +182,12 @@ def _read_pages(
 def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None]:
     """Return the original of each row, or None."""
     originals: list[_Original | None] = [None] * len(read.simhashes)
-    signatures = _Signatures(read.signature)
+    # Computed on demand, once for each row.
+    signature = cache(read.signature)
+
+    def agree(distance: int, one: int, other: int) -> bool:
+        return not verify or verified(distance, signature(one), signature(other))
+
     first_of: dict[str, int] = {}
     rows_of: dict[int, list[int]] = {}
     # Rows without an equal earlier row, by simhash.
@@ -196,12 +200,7 @@ def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None
             continue
         alike = rows_of.setdefault(simhash, [])
         if first == row:
-            agree = (
-                candidate
-                for candidate in alike
-                if not verify or signatures.agree(0, row, candidate)
-            )
-            first = next(agree, row)
+            first = next((earlier for earlier in alike if agree(0, row, earlier)), row)
         if first == row:
             heads_of.setdefault(simhash, []).append(row)
         else:
@@ -214,7 +213,7 @@ def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None
         for row in others:
             if row > later:
                 break
-            if not verify or signatures.agree(distance, later, row):
+            if agree(distance, later, row):
                 original = _Original(distance, row)
                 originals[later] = original if best is None else min(best, original)
                 break
@@ -240,39 +239,15 @@ def _near_heads(
                     yield head, rows_of[other], distance
 
 
-class _Signatures:
-    """The signatures of rows, computed on demand, once each."""
-
-    def __init__(self, signature: Callable[[int], int | None]) -> None:
-        self._signature = signature
-        self._made: dict[int, int | None] = {}
-
-    def agree(self, distance: int, one: int, other: int) -> bool:
-        return verified(distance, self._of(one), self._of(other))
-
-    def _of(self, row: int) -> int | None:
-        if row not in self._made:
-            self._made[row] = self._signature(row)
-        return self._made[row]
-
-
 def _columns(
     frame: nw.DataFrame[Any], read: Read, originals: Sequence[_Original | None]
 ) -> Iterator[nw.Series[Any]]:
     pairs = zip(originals, read.reasons, strict=True)
     yield _series(frame, "simhash", read.simhashes, nw.UInt64)
-    yield _series(
-        frame, "is_duplicate", [original is not None for original in originals], nw.Boolean
-    )
-    yield _series(
-        frame, "duplicate_of", [original and original.row for original in originals], nw.Int64
-    )
-    yield _series(
-        frame, "distance", [original and original.distance for original in originals], nw.Int64
-    )
-    yield _series(
-        frame, "reason", [_said(original, reason) for original, reason in pairs], nw.String
-    )
+    yield _series(frame, "is_duplicate", [one is not None for one in originals], nw.Boolean)
+    yield _series(frame, "duplicate_of", [one and one.row for one in originals], nw.Int64)
+    yield _series(frame, "distance", [one and one.distance for one in originals], nw.Int64)
+    yield _series(frame, "reason", [_said(original, why) for original, why in pairs], nw.String)
 
 
 def _said(original: _Original | None, unread: str | None) -> str:
@@ -295,21 +270,24 @@ def _series(
     return nw.new_series(name, values, dtype, backend=frame.implementation)
 
 
+def invalid_frame(problem: str) -> ArgumentError:
+    """Return the error for a frame, a column or a kind that is invalid."""
+    return ArgumentError("invalid_argument", problem)
+
+
 def _checked_frame(frame: object) -> nw.DataFrame[Any]:
     try:
         native: nw.DataFrame[Any] = nw.from_native(cast(Any, frame), eager_only=True)
         names = native.columns
     except Exception as error:  # narwhals has a class for each
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_frame(
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
-            f"distinct column names: {error}",
+            f"distinct column names: {error}"
         ) from error
     clashes = [name for name in COLUMNS if name in names]
     if clashes:
-        raise ArgumentError(
-            "invalid_argument",
-            f"the frame already has a column {clashes[0]!r}, which would be added; rename it first",
+        raise invalid_frame(
+            f"the frame already has a column {clashes[0]!r}, which would be added; rename it first"
         )
     return native
 
@@ -317,9 +295,8 @@ def _checked_frame(frame: object) -> nw.DataFrame[Any]:
 def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> list[Any]:
     """Return the cells of a column, with None for null."""
     if column not in frame.columns:
-        raise ArgumentError(
-            "invalid_argument",
-            f"the frame has no column {column!r}; it has {', '.join(map(repr, frame.columns))}",
+        raise invalid_frame(
+            f"the frame has no column {column!r}; it has {', '.join(map(repr, frame.columns))}"
         )
     series = frame[column]
     nulls = series.is_null().to_list()
@@ -327,9 +304,8 @@ def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> li
     for row, cell in enumerate(cells):
         if cell is not None and not isinstance(cell, types):
             expected = " or ".join(type_.__name__ for type_ in types)
-            raise ArgumentError(
-                "invalid_argument",
+            raise invalid_frame(
                 f"row {row} of column {column!r} must be {expected} or null, not "
-                f"{type(cell).__name__}",
+                f"{type(cell).__name__}"
             )
     return cells

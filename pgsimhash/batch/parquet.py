@@ -6,8 +6,8 @@ columns, and any string type for texts.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, SupportsIndex
 
@@ -43,27 +43,21 @@ _SOME: Final = 1_000
 
 SIMHASHES: Final = pa.schema([pa.field("simhash", pa.uint64(), nullable=False)])
 
-_VERDICT_TYPES: Final[Mapping[str, pa.DataType]] = {
-    "url": pa.string(),
-    "verdict": pa.string(),
-    "reason": pa.string(),
-    "simhash": pa.uint64(),
-    "distance": pa.uint8(),
-    "duplicate_of": pa.string(),
-    "detail": pa.string(),
-    "html_bytes": pa.int64(),
-    "keep": pa.bool_(),
-    "page_id": pa.int64(),
-    "original_page_id": pa.int64(),
-    "title": pa.string(),
-}
-
-_ALWAYS: Final = ("url", "verdict", "reason", "keep")
-
 VERDICTS: Final = pa.schema(
-    pa.field(one.name, _VERDICT_TYPES[one.name], nullable=one.name not in _ALWAYS)
-    for one in fields(Verdict)
-    if one.name in _VERDICT_TYPES
+    [
+        pa.field("url", pa.string(), nullable=False),
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        ("simhash", pa.uint64()),
+        ("distance", pa.uint8()),
+        ("duplicate_of", pa.string()),
+        ("detail", pa.string()),
+        ("html_bytes", pa.int64()),
+        pa.field("keep", pa.bool_(), nullable=False),
+        ("page_id", pa.int64()),
+        ("original_page_id", pa.int64()),
+        ("title", pa.string()),
+    ]
 )
 """The fields of :class:`~pgsimhash.pages.records.Verdict` without the Markdown."""
 
@@ -227,7 +221,8 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[V
         rows: list[tuple[Any, ...]] = []
         try:
             for verdict in verdicts:
-                rows.append(_verdict_row(verdict))
+                # Without the Markdown, which would take much memory.
+                rows.append(tuple(getattr(verdict, name) for name in VERDICTS.names))
                 if len(rows) == ROWS:
                     write(_columns(rows, VERDICTS))
                     rows = []
@@ -256,21 +251,19 @@ def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
         ArgumentError: the file cannot be written.
     """
     written = 0
-    with writing(path, CLUSTERS) as write:
-        rows: list[ClusterRow] = []
+
+    def rows() -> Iterator[tuple[int, int, str, int, bool]]:
+        nonlocal written
         for cluster in clusters:
             written += 1
             for page in cluster.pages:
-                is_canonical = page is cluster.canonical
-                rows.append(
-                    ClusterRow(
-                        cluster.cluster_id, page.page_id, page.url, page.simhash, is_canonical
-                    )
-                )
-                if len(rows) == ROWS:
-                    write(_columns(rows, CLUSTERS))
-                    rows = []
-        write(_columns(rows, CLUSTERS))
+                canonical = page is cluster.canonical
+                yield cluster.cluster_id, page.page_id, page.url, page.simhash, canonical
+
+    with writing(path, CLUSTERS) as write:
+        every = rows()
+        while chunk := list(islice(every, ROWS)):
+            write(_columns(chunk, CLUSTERS))
     return written
 
 
@@ -281,23 +274,15 @@ def read_clusters(path: str | Path) -> Iterator[ClusterRow]:
         ArgumentError: the file does not exist, or is not a file of clusters.
     """
     for columns in batches(path, CLUSTERS, ROWS):
-        yield from map(
-            ClusterRow._make, zip(*(column.to_pylist() for column in columns), strict=True)
-        )
-
-
-def _verdict_row(verdict: Verdict) -> tuple[Any, ...]:
-    """Return the row of a verdict, without its Markdown, which would take much memory."""
-    return tuple(getattr(verdict, name) for name in VERDICTS.names)
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        yield from map(ClusterRow._make, rows)
 
 
 def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]:
-    return [
-        pa.array([_writable(row[place]) for row in rows], field.type)
-        for place, field in enumerate(schema)
-    ]
+    def writable(value: Any) -> Any:
+        # The name of a file may not be valid Unicode.
+        is_text = isinstance(value, str)
+        return value.encode("utf-8", "backslashreplace").decode() if is_text else value
 
-
-def _writable(value: Any) -> Any:
-    # The name of a file may not be valid Unicode.
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    columns = ([writable(row[place]) for row in rows] for place in range(len(schema)))
+    return [pa.array(values, type_) for values, type_ in zip(columns, schema.types, strict=True)]

@@ -20,7 +20,7 @@ except ImportError as error:
         f"pgsimhash.batch.parquet needs pyarrow; install it {install_command('parquet')}",
     ) from error
 
-__all__ = ["Wanted", "Write", "batches", "pa", "writing"]
+__all__ = ["batches", "pa", "writing"]
 
 _BATCH_BYTES: Final = 1 << 24
 """Approximate bytes of text in memory."""
@@ -78,7 +78,7 @@ def _as_ours(path: str | Path, what: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         message = " ".join(str(error).split())
-        raise ArgumentError("invalid_file", f"{path} cannot be {what}: {message}") from error
+        raise _invalid(f"{path} cannot be {what}: {message}") from error
 
 
 def batches(
@@ -113,9 +113,7 @@ def batches(
             yield columns
         if missing:
             # No checksum protects the page headers.
-            raise ArgumentError(
-                "invalid_file", f"{path} is damaged: the number of rows differs from its footer"
-            )
+            raise _invalid(f"{path} is damaged: the number of rows differs from its footer")
 
 
 def _rows_at_once(path: str | Path, file: pq.ParquetFile, group: int, schema: pa.Schema) -> int:
@@ -128,10 +126,9 @@ def _rows_at_once(path: str | Path, file: pq.ParquetFile, group: int, schema: pa
     columns = map(known.column, range(known.num_columns))
     size = sum(one.total_uncompressed_size for one in columns if one.path_in_schema in texts)
     if size > _GROUP_BYTES:
-        raise ArgumentError(
-            "invalid_file",
+        raise _invalid(
             f"{path} has a row group with {size:,} bytes of text, more than the limit of "
-            f"{_GROUP_BYTES:,}; write it again with smaller row groups",
+            f"{_GROUP_BYTES:,}; write it again with smaller row groups"
         )
     row_bytes: int = size // max(1, known.num_rows) + 1
     if texts:
@@ -154,25 +151,24 @@ def _is_wanted(file: pq.ParquetFile, group: int, name: str, wanted: Wanted) -> b
 def _check_columns(path: str | Path, present: pa.Schema, schema: pa.Schema) -> None:
     for field in schema:
         if present.names.count(field.name) != 1:
-            raise ArgumentError(
-                "invalid_file",
-                f"{path} must have one column {field.name!r}; it has {', '.join(present.names)}",
+            raise _invalid(
+                f"{path} must have one column {field.name!r}; it has {', '.join(present.names)}"
             )
         type_ = present.field(field.name).type
         if type_ != field.type and not (_is_text(type_) and field.type == pa.string()):
-            raise ArgumentError(
-                "invalid_file",
-                f"column {field.name!r} of {path} is {type_}, not {field.type}; cast it first",
+            raise _invalid(
+                f"column {field.name!r} of {path} is {type_}, not {field.type}; cast it first"
             )
 
 
 def _check_nulls(path: str | Path, columns: Sequence[pa.Array], schema: pa.Schema) -> None:
     for field, column in zip(schema, columns, strict=True):
         if column.null_count and not field.nullable:
-            raise ArgumentError(
-                "invalid_file",
-                f"column {field.name!r} of {path} has a null; leave such rows out first",
-            )
+            raise _invalid(f"column {field.name!r} of {path} has a null; leave such rows out first")
+
+
+def _invalid(problem: str) -> ArgumentError:
+    return ArgumentError("invalid_file", problem)
 
 
 def _is_text(type_: pa.DataType) -> bool:

@@ -10,7 +10,7 @@ import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli import database, drawn
-from pgsimhash.cli.options import LayoutName, collection_option, confirm, dsn_option, yes_option
+from pgsimhash.cli.options import LAYOUT, collection_option, confirm, dsn_option, yes_option
 from pgsimhash.cli.printing import people, print_json, print_text, printable, tell
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.pages.records import CollectionStatus
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @yes_option
 @click.option(
     "--layout",
-    type=LayoutName(),
+    type=LAYOUT,
     help="Also make this the layout of new collections.",
 )
 @click.option(

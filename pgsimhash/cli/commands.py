@@ -139,24 +139,18 @@ def _told_errors() -> Iterator[None]:
 
 analyse = LazyGroup(
     "analyse",
-    help="""Explain matches, follow changes, report and measure.""",
+    help="Explain matches, follow changes, report and measure.",
     sections={
-        "Two pages": {
+        "Commands": {
             "explain": Entry("explain:explain_pages", "Explain why two pages match or do not"),
-        },
-        "One page": {
             "history": Entry("history:history", "Show how a page changed over time"),
-        },
-        "A collection": {
             "report": Entry("report:report", "Show a collection at a glance"),
             "pairs": Entry("groups:pairs", "Find all pairs of near-duplicates in a collection"),
             "clusters": Entry("groups:clusters", "Group the near-duplicates of a collection"),
-        },
-        "A scheme": {
             "evaluate": Entry(
                 "evaluate:evaluate", "Measure a scheme and a distance on your own pages"
             ),
-        },
+        }
     },
 )
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
 
 from pgsimhash import maintenance
-from pgsimhash.cli import drawn
-from pgsimhash.cli.matching import as_age
-from pgsimhash.cli.options import collection_option, dsn_option
+from pgsimhash.cli.options import as_age, collection_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.pages.urls import host_of, lowered
 from pgsimhash.store import connect
@@ -46,13 +46,12 @@ def undo(run: int | None, urls: bool, collection: str, dsn: str | None) -> None:
     Pages revert to their previous versions. Prints a JSON line with the run and the number of
     deleted versions.
     """
-    console = people()
-    with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
+    with connect(dsn, collection=collection, create=False) as store, _deleting() as progress:
         if run is None:
-            undone, deleted = maintenance.undo(store, progress=_told(status))
+            undone, deleted = maintenance.undo(store, progress=progress)
             fields = undone.as_json()
         else:
-            deleted = maintenance.delete_run(store, run, progress=_told(status))
+            deleted = maintenance.delete_run(store, run, progress=progress)
             fields = {"run": run}
     print_json({**fields, **deleted.as_json(urls=urls)})
 
@@ -86,12 +85,11 @@ def delete(
     """
     if (url is None) == (host is None):
         raise click.UsageError("give one of --url and --host")
-    console = people()
-    with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
+    with connect(dsn, collection=collection, create=False) as store, _deleting() as progress:
         if url is not None:
             deleted = store.delete(url)
         else:
-            deleted = store.delete_host(host or "", progress=_told(status))
+            deleted = store.delete_host(host or "", progress=progress)
     print_json(deleted.as_json(urls=urls))
     context.exit(0 if deleted.versions else 1)
 
@@ -115,15 +113,13 @@ def expire(older_than: timedelta | None, urls: bool, collection: str, dsn: str |
     continue; after Ctrl-C the same command continues. Prints a JSON line with the number of deleted
     versions.
     """
-    console = people()
-    with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
-        deleted = store.expire(older_than, progress=_told(status))
+    with connect(dsn, collection=collection, create=False) as store, _deleting() as progress:
+        deleted = store.expire(older_than, progress=progress)
     print_json(deleted.as_json(urls=urls))
 
 
-def _working(console: drawn.Console) -> drawn.Status:
-    return console.status("deleting")
-
-
-def _told(status: drawn.Status) -> Deleted:
-    return lambda pages: status.update(f"deleted: {pages:,} versions")
+@contextmanager
+def _deleting() -> Iterator[Deleted]:
+    """Lend a function that shows the number of deleted versions."""
+    with people().status("deleting") as status:
+        yield lambda pages: status.update(f"deleted: {pages:,} versions")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgsimhash.cli import INTERRUPTED, drawn
+from pgsimhash.cli import drawn
 from pgsimhash.cli.options import check_folder, check_paths, dsn_option, stdin_bytes
 from pgsimhash.cli.printing import people, print_json, tell, write_text
 from pgsimhash.cli.work import (
@@ -24,20 +24,14 @@ from pgsimhash.cli.work import (
     summary_option,
     tell_left_out,
 )
-from pgsimhash.errors import ArgumentError
 from pgsimhash.schemes.names import DEFAULT_NAME, SHIPPED_NAMES
 from pgsimhash.store import connect
 
 if TYPE_CHECKING:
-    from pgsimhash.analysis import Counts, Evaluation, NearSample
+    from pgsimhash.analysis import Counts, Evaluation, NearSample, Sample
     from pgsimhash.analysis.fingerprints import Fingerprints
 
-_LARGEST = 16
 _SHOWN = 20
-
-
-class _WrongLabels(click.ClickException):
-    exit_code = 2
 
 
 @click.command()
@@ -73,7 +67,7 @@ class _WrongLabels(click.ClickException):
 )
 @click.option(
     "--distance",
-    type=click.IntRange(0, _LARGEST),
+    type=click.IntRange(0, 16),
     help="With --sample: the distance to examine; by default the collection's, else that "
     "of the first --scheme.",
 )
@@ -81,17 +75,8 @@ class _WrongLabels(click.ClickException):
     "--borderline",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     callback=check_folder,
-    help="With --sample: write pairs around --distance to this CSV file, for you to label.",
-)
-@click.option(
-    "--borderline-pairs",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="With --borderline: the maximum number of pairs.",
-)
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="With --sample: the random seed."
+    help="With --sample: write up to 100 pairs around --distance to this CSV file, for you to "
+    "label.",
 )
 @click.option(
     "--collection",
@@ -111,8 +96,6 @@ def evaluate(
     sample: int | None,
     distance: int | None,
     borderline: Path | None,
-    borderline_pairs: int,
-    seed: int,
     collection: str | None,
     dsn: str | None,
     jobs: int | None,
@@ -152,19 +135,10 @@ def evaluate(
     check_paths(what)
     console = people()
     shows = console.is_terminal if summary is None else summary
-    try:
-        if sample is None:
-            failed = _evaluate(what[0], pages, schemes, collection, dsn, precision, jobs, shows)
-        else:
-            drawn_ = (sample, seed, distance, borderline_pairs)
-            failed = _sample(what, schemes, collection, dsn, drawn_, borderline, jobs, shows)
-    except ArgumentError as error:
-        if error.reason != "invalid_file":
-            raise
-        raise _WrongLabels(str(error)) from error
-    except KeyboardInterrupt:
-        tell("Stopped.")
-        context.exit(INTERRUPTED)
+    if sample is None:
+        failed = _evaluate(what[0], pages, schemes, collection, dsn, precision, jobs, shows)
+    else:
+        failed = _sample(what, schemes, collection, dsn, sample, distance, borderline, jobs, shows)
     context.exit(1 if failed else 0)
 
 
@@ -213,75 +187,34 @@ def _sample(
     schemes: Sequence[str],
     collection: str | None,
     dsn: str | None,
-    drawn_: tuple[int, int, int | None, int],
+    size: int,
+    distance: int | None,
     borderline: Path | None,
     jobs: int | None,
     shows: bool,
 ) -> bool:
     """Compare a sample of pages, and return whether the command failed."""
-    import numpy as np
-
     from pgsimhash import analysis
-    from pgsimhash.analysis.fingerprints import Fingerprints, fingerprint_pages
+    from pgsimhash.analysis.fingerprints import Fingerprints
     from pgsimhash.analysis.near_pairs import near_sample, unlabelled_csv
     from pgsimhash.schemes import get_scheme
-    from pgsimhash.sources import count_pages, read_pages
 
-    size, seed, distance, most = drawn_
     console = people()
     samples: list[tuple[str, NearSample, Fingerprints]] = []
     if collection is not None:
         with connect(dsn, collection=collection, create=False) as store:
             bits = store.opened.default_distance if distance is None else distance
-            near = near_sample(analysis.sample(store, size, seed), bits, most, seed)
+            near = near_sample(analysis.sample(store, size), bits)
             samples.append((store.scheme, near, Fingerprints()))
     else:
         bits = get_scheme(schemes[0]).distance if distance is None else distance
-        with _rereadable(paths) as files:
-            total = count_pages(files)
-            if total is None:
-                total = sum(1 for _ in read_pages(files))
-            chosen = set(Random(seed).sample(range(total), min(size, total)))  # noqa: S311
-            for scheme in schemes:
-                # Each scheme reads the pages again, and skips the same ones.
-                left_out = Counter[str]()
-                pages = (
-                    (page.url, page)
-                    for number, page in enumerate(read_pages(files, left_out=left_out))
-                    if number in chosen
-                )
-                count = len(chosen)
-                with progress_bar(console, scheme) as progress:
-                    prints = fingerprint_pages(
-                        pages,
-                        get_scheme(scheme),
-                        choose_jobs(jobs, count),
-                        progress,
-                        count,
-                    )
-                # A URL that was crawled twice counts once.
-                known = {url: page for url, page in prints.prints.items() if page is not None}
-                simhashes = [page.simhash for page in known.values()]
-                drawn_pages = analysis.Sample(
-                    list(known),
-                    np.array(simhashes, dtype=np.uint64),
-                    [page.title for page in known.values()],
-                )
-                samples.append((scheme, near_sample(drawn_pages, bits, most, seed), prints))
-            if not total:
-                tell(NO_PAGE)
-            tell_left_out(left_out)
+        for scheme, prints in _sampled_files(paths, schemes, size, jobs, console):
+            samples.append((scheme, near_sample(_as_sample(prints), bits), prints))
     for name, near, prints in samples:
+        unseen = None if prints.unseen is None else prints.unseen._asdict()
         for apart, pairs in enumerate(near.histogram.tolist()):
-            print_json(
-                {
-                    "scheme": name,
-                    "pages": near.pages,
-                    "distance": apart,
-                    "pairs": pairs,
-                    "unseen": None if prints.unseen is None else prints.unseen._asdict(),
-                }
-            )
+            line = {"scheme": name, "pages": near.pages, "distance": apart, "pairs": pairs}
+            print_json({**line, "unseen": unseen})
         if shows:
             _print_sample(console, name, near, prints)
     if borderline is not None:
@@ -289,6 +222,50 @@ def _sample(
         write_text(borderline, unlabelled_csv(samples[0][1].borderline))
     failures = _report_failures([prints for _, _, prints in samples])
     return bool(failures) or not any(near.pages for _, near, _ in samples)
+
+
+def _sampled_files(
+    paths: tuple[str, ...],
+    schemes: Sequence[str],
+    size: int,
+    jobs: int | None,
+    console: drawn.Console,
+) -> Iterator[tuple[str, Fingerprints]]:
+    """Yield the fingerprints of random pages by each scheme, which reads the same pages again."""
+    from pgsimhash.analysis.fingerprints import fingerprint_pages
+    from pgsimhash.schemes import get_scheme
+    from pgsimhash.sources import count_pages, read_pages
+
+    with _rereadable(paths) as files:
+        total = count_pages(files)
+        if total is None:
+            total = sum(1 for _ in read_pages(files))
+        count = min(size, total)
+        chosen = set(Random(0).sample(range(total), count))  # noqa: S311
+        for scheme in schemes:
+            left_out = Counter[str]()
+            every = enumerate(read_pages(files, left_out=left_out))
+            pages = ((page.url, page) for number, page in every if number in chosen)
+            processes = choose_jobs(jobs, count)
+            with progress_bar(console, scheme) as progress:
+                yield (
+                    scheme,
+                    fingerprint_pages(pages, get_scheme(scheme), processes, progress, count),
+                )
+        if not total:
+            tell(NO_PAGE)
+        tell_left_out(left_out)
+
+
+def _as_sample(prints: Fingerprints) -> Sample:
+    """Return the pages with a fingerprint; a URL that was crawled twice counts once."""
+    import numpy as np
+
+    from pgsimhash.analysis import Sample
+
+    known = {url: page for url, page in prints.prints.items() if page is not None}
+    simhashes = np.array([page.simhash for page in known.values()], dtype=np.uint64)
+    return Sample(list(known), simhashes, [page.title for page in known.values()])
 
 
 @contextmanager
@@ -327,9 +304,8 @@ def _figures(counts: Counts) -> dict[str, Any]:
 
 def _print_curve(console: drawn.Console, evaluation: Evaluation) -> None:
     """Print the curve and the recommended distance for people."""
-    table = drawn.Table(title=evaluation.scheme, title_justify="left")
-    for column in ("distance", "recall", "precision", "found", "false", "unverified", "false"):
-        table.add_column(column, justify="right")
+    names = ("distance", "recall", "precision", "found", "false", "unverified", "false")
+    table = _numbers(evaluation.scheme, *names)
     for at in evaluation.curve:
         recall = "-" if at.counts.recall is None else f"{at.counts.recall:.4f}"
         figures = (*at.counts[::2], *at.unverified[::2])
@@ -350,16 +326,19 @@ def _print_sample(
     console: drawn.Console, name: str, sample: NearSample, prints: Fingerprints
 ) -> None:
     """Print the number of pairs at each distance for people."""
-    table = drawn.Table(title=f"{name}: {sample.pages:,} pages", title_justify="left")
-    for column in ("bits", "pairs", "pairs up to here"):
-        table.add_column(column, justify="right")
-    for bits, (pairs, total) in enumerate(
-        zip(sample.histogram.tolist(), sample.histogram.cumsum().tolist(), strict=True)
-    ):
-        table.add_row(str(bits), f"{pairs:,}", f"{total:,}")
+    table = _numbers(f"{name}: {sample.pages:,} pages", "bits", "pairs", "pairs up to here")
+    for bits, pairs in enumerate(sample.histogram.tolist()):
+        table.add_row(str(bits), f"{pairs:,}", f"{sample.histogram[: bits + 1].sum():,}")
     console.print(table)
     if prints.unseen is not None:
         console.print(prints.unseen.sentence)
+
+
+def _numbers(title: str, *columns: str) -> drawn.Table:
+    table = drawn.Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
 
 
 def _report_failures(runs: Sequence[Evaluation | Fingerprints]) -> int:

@@ -40,13 +40,6 @@ _ROWS = 60
     type=click.IntRange(0, DISTANCE_MAX),
     help="The largest number of differing bits; by default the collection's, else the scheme's.",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="The number of features to list per page.",
-)
 @output_option
 @summary_option
 @scheme_option(f"the collection's, else {DEFAULT_NAME}")
@@ -59,7 +52,6 @@ def explain_pages(
     a: str,
     b: str,
     distance: int | None,
-    top: int,
     output: Path | None,
     summary: bool | None,
     scheme: str | None,
@@ -82,11 +74,11 @@ def explain_pages(
         with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:
             recipe = schemes.get_scheme(store.scheme)
             sides = [word if word in known else _side(word, recipe) for word in (a, b)]
-            explanation = analysis.explain(store, *sides, distance=distance, top=top)
+            explanation = analysis.explain(store, *sides, distance=distance)
     else:
         recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
         explanation = analysis.explain_sides(
-            _side(a, recipe), _side(b, recipe), scheme=recipe, distance=distance, top=top
+            _side(a, recipe), _side(b, recipe), scheme=recipe, distance=distance
         )
     print_json(explanation.as_json())
     console = people()

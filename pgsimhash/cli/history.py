@@ -9,8 +9,7 @@ import click
 
 from pgsimhash import analysis
 from pgsimhash.cli import drawn
-from pgsimhash.cli.matching import as_age
-from pgsimhash.cli.options import collection_option, dsn_option, stdin_bytes
+from pgsimhash.cli.options import as_age, collection_option, dsn_option, stdin_bytes
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import PageError

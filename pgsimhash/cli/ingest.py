@@ -10,7 +10,6 @@ from typing import BinaryIO, Unpack
 import click
 
 from pgsimhash import maintenance
-from pgsimhash.cli.matching import match_options
 from pgsimhash.cli.options import (
     DEFAULT_COLLECTION,
     check_files,
@@ -18,6 +17,7 @@ from pgsimhash.cli.options import (
     collection_option,
     dsn_option,
     file_url,
+    match_options,
     parquet_option,
     read_file,
     scheme_option,

@@ -44,13 +44,8 @@ class Query(NamedTuple):
     fields: dict[str, Any]
 
 
-def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> Iterator[Query]:
-    """Yield the simhash of each line; report lines without one.
-
-    Args:
-        lines: each a simhash, or a JSON object with ``simhash``; empty lines are skipped.
-        report: receives a message for each invalid line.
-    """
+def _queries(lines: Iterable[str], report: Callable[[str], None]) -> Iterator[Query]:
+    """Yield the simhash of each line that is not empty; report invalid lines."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -66,23 +61,13 @@ def _parse(line: str) -> Query:
     value = fields.get("simhash")
     if value is None:
         raise ArgumentError("invalid_simhash", 'the object has no "simhash"')
-    simhash = parse_simhash(value) if isinstance(value, str) else _number(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ArgumentError("invalid_simhash", f"{value!r} is not a simhash")
+    if isinstance(value, str) or value < 0:
+        simhash = parse_simhash(str(value))
+    else:
+        simhash = check_simhash(value)
     return Query(simhash, {**fields, "simhash": format_simhash(simhash)})
-
-
-def _number(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return parse_simhash(str(value)) if value < 0 else check_simhash(value)
-    raise ArgumentError("invalid_simhash", f"{value!r} is not a simhash")
-
-
-def _simhash_of(word: str, scheme: str | None = None) -> tuple[int, int | None]:
-    """Return the simhash that ``word`` is or names, and the signature if it is a page."""
-    simhash = as_simhash(word)
-    if simhash is not None:
-        return simhash, None
-    fingerprint_ = _fingerprint(word, scheme)
-    return fingerprint_.simhash, fingerprint_.signature
 
 
 def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
@@ -135,9 +120,12 @@ def find(
         if url:
             matches = store.near_pages(what, distance, limit=limit, verify=verify)
         else:
-            simhash, signature = _simhash_of(what, store.scheme)
+            simhash, signature = as_simhash(what), None
+            if simhash is None:
+                page = _fingerprint(what, store.scheme)
+                simhash, signature = page.simhash, page.signature if verify else None
             look = store.near_pages if pages else store.find
-            matches = look(simhash, distance, limit=limit, signature=signature if verify else None)
+            matches = look(simhash, distance, limit=limit, signature=signature)
     for match in matches:
         print_json(match.as_json())
     context.exit(0 if matches else 1)
@@ -171,7 +159,7 @@ def find_many(
         tell(message)
 
     with connect(dsn, collection=collection, create=False) as store:
-        lines = iter(read_queries(file, report))
+        lines = iter(_queries(file, report))
         while batch := list(islice(lines, BATCH_SIMHASHES)):
             array = np.array([query.simhash for query in batch], dtype=np.uint64)
             matches = store.find_many(array, distance)
@@ -181,13 +169,8 @@ def find_many(
                 matches.distances.tolist(),
                 strict=True,
             ):
-                print_json(
-                    {
-                        **batch[number].fields,
-                        "match": format_simhash(simhash),
-                        "distance": bits,
-                    }
-                )
+                match = {"match": format_simhash(simhash), "distance": bits}
+                print_json({**batch[number].fields, **match})
     context.exit(1 if failed else 0)
 
 
@@ -226,12 +209,6 @@ def fingerprint(
         fields["text_digest"] = f"{page.text_digest:016x}"
         if page.structure is not None:
             fields["structure"] = format_simhash(page.structure)
-        print_json(
-            {
-                "file": name,
-                **fields,
-                "bigint": str(to_bigint(page.simhash)),
-                "base32": to_base32(page.simhash),
-            }
-        )
+        forms = {"bigint": str(to_bigint(page.simhash)), "base32": to_base32(page.simhash)}
+        print_json({"file": name, **fields, **forms})
     context.exit(1 if failed else 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from functools import wraps
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final, TypeVar
@@ -14,6 +15,8 @@ import click
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
+from pgsimhash.pages.match_settings import NUMBER_MAX, SCOPES
+from pgsimhash.pages.times import parse_age
 from pgsimhash.schemes.names import SHIPPED_NAMES
 from pgsimhash.search.clusters import LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
@@ -23,18 +26,18 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 DEFAULT_COLLECTION: Final = "default"
 
-_LARGEST = DEFAULT_LAYOUT.distances[-1]
 
+class Checked(click.ParamType[str]):
+    """A text that a function of the package checks and completes."""
 
-class SchemaName(click.ParamType[str]):
-    """The name of a schema."""
-
-    name = "name"
+    def __init__(self, name: str, check: Callable[[str], str]) -> None:
+        self.name = name
+        self._check = check
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name."""
+        """Return the checked text."""
         try:
-            return check_schema_name(value)
+            return self._check(value)
         except ArgumentError as error:
             self.fail(str(error), param, ctx)
 
@@ -61,7 +64,7 @@ def dsn_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     schema = click.option(
         "--schema",
-        type=SchemaName(),
+        type=Checked("name", check_schema_name),
         help=f"The schema of the tables; by default {SCHEMA_VARIABLE}, else {SCHEMA}.",
     )
     return dsn(schema(in_schema))
@@ -83,11 +86,7 @@ def yes_option(command: Command) -> Command:
 
 
 def confirm(question: str) -> None:
-    """Ask before data is deleted.
-
-    Raises:
-        click.UsageError: there is no terminal, or the answer is no.
-    """
+    """Ask before data is deleted; without a terminal, or if the answer is no, end the command."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError("this deletes data: confirm with --yes")
     if not click.confirm(question, err=True):
@@ -126,7 +125,7 @@ def distance_option(shown: str) -> Callable[[Command], Command]:
     """Return a decorator that adds ``--distance`` with the default ``shown``."""
     return click.option(
         "--distance",
-        type=Distance(0, _LARGEST),
+        type=Distance(0, DEFAULT_LAYOUT.distances[-1]),
         show_default=shown,
         help="The largest number of differing bits, or close (1) or loose (6).",
     )
@@ -179,20 +178,9 @@ def output_option(command: Command) -> Command:
     )(command)
 
 
-class LayoutName(click.ParamType[str]):
-    """The name of a layout."""
+LAYOUT: Final = Checked("layout", lambda value: get_layout(value).name)
 
-    name = "layout"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the full name of the layout."""
-        try:
-            return get_layout(value).name
-        except ArgumentError as error:
-            self.fail(str(error), param, ctx)
-
-
-layout_option = click.option("--layout", type=LayoutName(), help="The layout of its simhashes.")
+layout_option = click.option("--layout", type=LAYOUT, help="The layout of its simhashes.")
 
 
 def scheme_option(default: str) -> Callable[[Command], Command]:
@@ -205,11 +193,7 @@ def scheme_option(default: str) -> Callable[[Command], Command]:
 
 
 def check_paths(paths: Iterable[str]) -> None:
-    """Check that the input of a command exists, before any work.
-
-    Raises:
-        click.UsageError: a file or folder does not exist, or stdin is closed.
-    """
+    """Check that the input of a command exists, before any work."""
     for path in paths:
         if path == "-":
             stdin_bytes()
@@ -218,11 +202,7 @@ def check_paths(paths: Iterable[str]) -> None:
 
 
 def check_files(names: Iterable[str]) -> None:
-    """Check that files exist and are not folders.
-
-    Raises:
-        click.UsageError: a file does not exist, or is a folder.
-    """
+    """Check that files exist and are not folders."""
     for name in names:
         check_paths([name])
         if Path(name).is_dir():
@@ -230,23 +210,14 @@ def check_files(names: Iterable[str]) -> None:
 
 
 def stdin_bytes() -> BinaryIO:
-    """Return stdin.
-
-    Raises:
-        click.UsageError: it is closed.
-    """
-    # A process can be started without stdin.
+    """Return stdin, unless the process was started without it."""
     if sys.stdin is None:
         raise click.UsageError("- reads stdin, which is closed; give it a file or a pipe")
     return sys.stdin.buffer
 
 
 def read_file(name: str) -> bytes:
-    """Return the bytes of the file ``name``, of stdin for ``-``.
-
-    Raises:
-        PageError: the file cannot be read.
-    """
+    """Return the bytes of the file ``name``, of stdin for ``-``."""
     if name == "-":
         return stdin_bytes().read()
     try:
@@ -266,11 +237,7 @@ def is_url(word: str) -> bool:
 
 
 def as_simhash(word: str) -> int | None:
-    """Return ``word`` as a simhash, or None if it names a file or stdin.
-
-    Raises:
-        ArgumentError: it is neither.
-    """
+    """Return ``word`` as a simhash, or None if it names a file or stdin."""
     if word == "-" or Path(word).is_file():
         return None
     try:
@@ -280,3 +247,71 @@ def as_simhash(word: str) -> int | None:
         raise ArgumentError(
             "invalid_simhash", f"{word!r} is neither a file nor a simhash: {detail}"
         ) from error
+
+
+def as_age(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> timedelta | None:
+    """Return the age in an option, as its callback."""
+    try:
+        return None if value is None else parse_age(value)
+    except ArgumentError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def match_options(command: Command) -> Command:
+    """Add the options of ``MatchOptions``; None keeps a setting."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_COUNT = click.IntRange(1, NUMBER_MAX)
+
+_OPTIONS = (
+    distance_option("the collection's, 8"),
+    click.option(
+        "--verify/--no-verify",
+        default=None,
+        show_default="verify",
+        help="Whether the signatures of both pages must also agree.",
+    ),
+    click.option(
+        "--scope",
+        type=click.Choice(SCOPES),
+        show_default="collection",
+        help="Compare with the page's host, the collection, or all collections of its scheme.",
+    ),
+    click.option(
+        "--window-size",
+        type=_COUNT,
+        metavar="N",
+        help="Compare only with the last N originals, and with pages that arrived since.",
+    ),
+    click.option(
+        "--max-age",
+        metavar="AGE",
+        callback=as_age,
+        help="Compare only with pages fetched at most this long before: 90d, 12h.",
+    ),
+    click.option(
+        "--canonical-link/--no-canonical-link",
+        default=None,
+        show_default="no-canonical-link",
+        help="Whether the page in rel=canonical, on the same site, is the original.",
+    ),
+    click.option(
+        "--max-copies",
+        type=_COUNT,
+        metavar="N",
+        show_default="1",
+        help="How many near-duplicates are worth keeping, including the original.",
+    ),
+    click.option(
+        "--min-tokens",
+        type=_COUNT,
+        metavar="N",
+        show_default="the scheme's, 12",
+        help="A page with fewer words is too short.",
+    ),
+)

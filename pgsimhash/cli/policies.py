@@ -8,8 +8,13 @@ from typing import Unpack
 import click
 
 from pgsimhash import maintenance
-from pgsimhash.cli.matching import as_age, match_options
-from pgsimhash.cli.options import DEFAULT_COLLECTION, collection_option, dsn_option
+from pgsimhash.cli.options import (
+    DEFAULT_COLLECTION,
+    as_age,
+    collection_option,
+    dsn_option,
+    match_options,
+)
 from pgsimhash.cli.printing import print_json
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.policies import PolicySettings

@@ -8,8 +8,7 @@ import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli.collections import collection_fields
-from pgsimhash.cli.matching import match_options
-from pgsimhash.cli.options import dsn_option, layout_option
+from pgsimhash.cli.options import dsn_option, layout_option, match_options
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import progress_bars
 from pgsimhash.pages.match_settings import MatchOptions

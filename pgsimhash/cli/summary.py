@@ -41,11 +41,9 @@ class Summary:
             self.bytes_saved += verdict.html_bytes or 0
 
     def print(self, console: drawn.Console, *, skipped: bool = False) -> None:
-        """Print the first duplicates, the first failures and the counts.
+        """Print the first duplicates and failures, and the counts.
 
-        Args:
-            console: the console.
-            skipped: whether pages without a verdict were skipped because they are stored.
+        ``skipped`` says whether pages were skipped because they are stored.
         """
         if self._duplicates:
             self._print_duplicates(console)
@@ -65,12 +63,8 @@ class Summary:
     def _print_duplicates(self, console: drawn.Console) -> None:
         duplicates = sum(self.counts[name] for name in _DUPLICATES)
         shown = len(self._duplicates)
-        title = (
-            "Duplicates"
-            if duplicates == shown
-            else f"Duplicates (the first {shown} of {duplicates:,})"
-        )
-        table = drawn.Table(title=title, title_justify="left")
+        more = "" if duplicates == shown else f" (the first {shown} of {duplicates:,})"
+        table = drawn.Table(title=f"Duplicates{more}", title_justify="left")
         table.add_column("page", overflow="fold")
         table.add_column("verdict")
         table.add_column("bits", justify="right")
@@ -107,11 +101,7 @@ def print_verdicts(
 ) -> int:
     """Print a JSON line for each verdict, then the closing tables; return the exit code.
 
-    Args:
-        verdicts: the verdicts; the iteration may end with Ctrl-C.
-        console: the console for the tables.
-        summary: whether to print them; None means if the console is a terminal.
-        skipped: what was skipped, by kind.
+    The iteration may end with Ctrl-C. ``summary`` None is for tables if the console is a terminal.
     """
     result = Summary()
     interrupted = False

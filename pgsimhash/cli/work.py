@@ -103,11 +103,8 @@ def progress_bar(
 ) -> Iterator[Callable[[int, int], None]]:
     """Lend a function that receives the number of finished items and the total, for a bar.
 
-    Args:
-        console: the console.
-        name: the name of the work.
-        pages: whether the items are pages; other items are shown in per cent.
-        prints: whether the command prints data meanwhile.
+    Items other than ``pages`` are shown in per cent. ``prints`` says whether the command prints
+    data meanwhile.
     """
     if not _shows_bar(console, prints=prints):
         yield lambda done, total: None
@@ -123,10 +120,8 @@ def progress_bars(console: drawn.Console) -> Iterator[Callable[[str, int, int], 
     if not _shows_bar(console):
         yield lambda step, done, total: None
         return
-    columns = (drawn.TextColumn("{task.description}"), drawn.BarColumn(), drawn.TimeElapsedColumn())
-    progress = drawn.Progress(
-        *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
-    )
+    steps = drawn.TextColumn("{task.description}")
+    progress = _progress(console, steps, drawn.BarColumn(), drawn.TimeElapsedColumn())
     tasks: dict[str, drawn.TaskID] = {}
 
     def tell(step: str, done: int, total: int) -> None:
@@ -154,6 +149,10 @@ def _bar(console: drawn.Console, name: str, *, pages: bool = True) -> drawn.Prog
     if not pages:
         counted = (drawn.TaskProgressColumn(),)
     columns = (drawn.TextColumn(name), drawn.BarColumn(), *counted, drawn.TimeRemainingColumn())
+    return _progress(console, *columns)
+
+
+def _progress(console: drawn.Console, *columns: drawn.ProgressColumn) -> drawn.Progress:
     # stdout is data, so Rich must not redirect it above the bar.
     return drawn.Progress(
         *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False

@@ -1,19 +1,133 @@
-"""Render HTML reports that need no network and run no script."""
+"""Render HTML reports that load nothing and run nothing, for any content.
+
+The content security policy of each page allows no script, no request and no style except the page's
+own, by its hash (W3C, "Content Security Policy Level 3", 2.3.1). Mako escapes all expressions for
+HTML. Templates write only numbers computed by this package unescaped.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pgsimhash.runtime.lazy_names import loaded_later
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from pgsimhash.html_reports.pages import explanation_page, report_page
-else:
-    __getattr__, __dir__ = loaded_later(
-        __name__,
-        {
-            "pgsimhash.html_reports.pages": "explanation_page report_page",
-        },
-    )
+    from pgsimhash.analysis.explanation import Explanation
+    from pgsimhash.analysis.reports import Report
 
 __all__ = ["explanation_page", "report_page"]
+
+WIDTH: Final = 400
+HEIGHT: Final = 170
+LEFT: Final = 4
+BASE: Final = 130
+_TALLEST: Final = 108
+_FEWEST: Final = 9
+
+_POLICY: Final = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
+
+
+def explanation_page(explanation: Explanation) -> str:
+    """Return an explanation as one HTML page."""
+    result = "near-duplicates" if explanation.matches else "no match"
+    title = f"Two pages: {result}, {explanation.distance} bits apart"
+    return _render("explanation", title, explanation=explanation)
+
+
+def report_page(report: Report) -> str:
+    """Return a report as one HTML page that needs no network and runs no script.
+
+    The arguments of :func:`pgsimhash.analysis.report` bound its size.
+    """
+    return _render(
+        "report",
+        f"Near-duplicates in {report.status.collection}",
+        report=report,
+        status=report.status,
+        bars=bars(report.distances),
+        most=max((host.duplicates for host in report.hosts), default=0) or 1,
+        size=_size,
+    )
+
+
+class Bar(NamedTuple):
+    """A bar of the histogram: its place and size, its number of bits, and its number of pages."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    bits: int
+    pages: int
+    label: str
+
+    @property
+    def middle(self) -> float:
+        """The horizontal centre, for its labels."""
+        return round(self.x + self.width / 2, 1)
+
+
+def bars(distances: Mapping[int, int]) -> list[Bar]:
+    """Return a bar for each number of bits from 0 on, in proportion to the number of pages."""
+    places = max(_FEWEST, max(distances, default=0) + 1)
+    step = (WIDTH - 2 * LEFT) / places
+    highest = max(distances.values(), default=0) or 1
+    histogram = []
+    for bits in range(places):
+        pages = distances.get(bits, 0)
+        height = round(max(_TALLEST * pages / highest, 2.0) if pages else 0.0, 1)
+        x, y = round(LEFT + bits * step + 1, 1), round(BASE - height, 1)
+        label = _short(pages) if pages else ""
+        histogram.append(Bar(x, y, round(step - 2, 1), height, bits, pages, label))
+    return histogram
+
+
+def _short(count: int) -> str:
+    """Return a number in at most four characters."""
+    for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= unit:
+            return f"{count / unit:.{0 if count >= 10 * unit else 1}f}{name}"
+    return str(count)
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes with a unit."""
+    amount = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:,.0f} {unit}" if unit == "bytes" else f"{amount:,.1f} {unit}"
+        amount /= 1000
+    return f"{amount:,.1f} TB"
+
+
+def web_link(url: str | None) -> str | None:
+    """Return ``url`` if it is an http or https URL, which is safe to link to, else None."""
+    try:
+        parts = urlsplit(url or "")
+        return url if parts.scheme in ("http", "https") and parts.hostname else None
+    except ValueError:
+        return None
+
+
+def _render(template: str, title: str, **values: object) -> str:
+    folder = files(__package__).joinpath("templates")
+    style = folder.joinpath("style.css").read_text(encoding="utf-8")
+    policy = _POLICY.format(base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
+    page: str = (
+        _templates(str(folder))
+        .get_template(f"{template}.html")
+        .render(title=title, style=style, policy=policy, link=web_link, **values)
+    )
+    return page
+
+
+@cache
+def _templates(folder: str) -> Any:
+    # Imported here because `--help` of commands with a page needs no templates.
+    from mako.lookup import TemplateLookup
+
+    return TemplateLookup([folder], default_filters=["h"], strict_undefined=True)

@@ -13,7 +13,6 @@ from pgsimhash.analysis.explanation import block_bits, explain_sides, permutatio
 from pgsimhash.analysis.sides import Side, read_side, weighted_features
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import read_article
-from pgsimhash.html.plain import plain_text
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.search.layout import LAYOUTS, Layout, get_layout
@@ -174,13 +173,3 @@ def test_markdown_that_differs_from_the_hashed_page_is_reported() -> None:
     short = weighted_features(cut, CHOSEN)
     assert short is not None
     assert short.bits_off is None
-
-
-def test_markdown_becomes_text_without_markup_urls_and_images() -> None:
-    markdown = (
-        "# A *title*\n\n[a link](https://a.example/x) and ![alt](https://a.example/i.png)\n\n"
-        "- one  \n  two\n\n> `code` \\<b\\>\n\n| a | b |\n| --- | --- |\n| c | d |\n\n"
-        "```\nx = 1\n```"
-    )
-    words = " ".join(plain_text(markdown).split())
-    assert words == "A title a link and one two code <b> a b c d x = 1"

@@ -116,6 +116,7 @@ def test_versions_come_oldest_first_with_what_changed(keeping: Store) -> None:
     found = analysis.versions(keeping, url("tide-pools"))
     assert [version.change for version in found] == [None, "redesign", "rewritten"]
     assert [version.number for version in found] == [1, 2, 3]
+    assert (found[1].structure_distance or 0) > 12
     assert found[2].distance_to_first == (found[0].simhash ^ found[2].simhash).bit_count()
     assert all(version.markdown for version in found)
     assert not any(
@@ -129,7 +130,13 @@ def test_versions_keep_the_order_in_which_they_came(store: Store) -> None:
     newer, older = datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
     store.add(url("x"), 0, fetched_at=newer)
     store.add(url("x"), 255, fetched_at=older)
-    assert [version.fetched_at for version in analysis.versions(store, url("x"))] == [newer, older]
+    store.add(url("x"), 3)
+    first, second, third = analysis.versions(store, url("x"))
+    assert (first.fetched_at, second.fetched_at) == (newer, older)
+    assert (first.distance, first.distance_to_first, first.change) == (None, 0, None)
+    assert (second.distance, second.structure_distance) == (8, None)
+    assert (third.distance, third.distance_to_first) == (6, 2)
+    assert first.as_json()["simhash"] == "0" * 16
 
 
 def test_a_page_that_comes_again_unchanged_was_seen_then(keeping: Store) -> None:

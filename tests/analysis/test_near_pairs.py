@@ -1,4 +1,4 @@
-"""Near pairs among pages without labels."""
+"""Samples of a collection, and near pairs among pages without labels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from pgsimhash import Store, analysis
 from pgsimhash.analysis import near_pairs
 from pgsimhash.analysis.labels import read_labels
-from pgsimhash.analysis.near_pairs import NearSample, near_sample, unlabelled_csv
-from pgsimhash.analysis.sampling import Sample
+from pgsimhash.analysis.near_pairs import NearSample, Sample, near_sample, unlabelled_csv
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import hamming_distance
 from tests.refusals import because
@@ -125,11 +125,9 @@ def test_titles_are_of_the_pages_and_no_formula(tmp_path: Path) -> None:
     path.write_text(unlabelled_csv(near.borderline))
     with pytest.raises(ArgumentError, match="2 rows have no label yet"):
         read_labels(path)
-    cells = {
-        row[f"{side}_title"]
-        for row in csv.DictReader(io.StringIO(path.read_text()))
-        for side in "ab"
-    }
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    assert [int(row["distance"]) for row in rows] == [pair.distance for pair in near.borderline]
+    cells = {row[f"{side}_title"] for row in rows for side in "ab"}
     assert cells == {"'=HYPERLINK(A1)", ('A, "quoted" title' + "x" * 400)[:300], ""}
 
 
@@ -145,19 +143,21 @@ def test_nothing_is_near_in_an_empty_sample() -> None:
     assert near.histogram.sum() == len(near.borderline) == near.pages == 0
 
 
-def test_the_written_file_waits_for_labels(tmp_path: Path) -> None:
-    near = compare(clustered(300), 8, borderline=5)
-    path = tmp_path / "borderline.csv"
-    path.write_text(unlabelled_csv(near.borderline))
-    with pytest.raises(ArgumentError, match="5 rows have no label yet"):
-        read_labels(path)
-    rows = list(csv.DictReader(io.StringIO(path.read_text())))
-    assert [int(row["distance"]) for row in rows] == [pair.distance for pair in near.borderline]
+def test_a_distance_beyond_the_histogram_is_refused() -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        compare(np.zeros(2, dtype=np.uint64), 17)
 
 
-def test_wrong_arguments_are_refused() -> None:
-    simhashes = np.zeros(2, dtype=np.uint64)
-    with pytest.raises(ArgumentError, match="0 to 16"):
-        compare(simhashes, 17)
-    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
-        compare(simhashes.view(np.int64), 8)
+def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: Store) -> None:
+    known = {f"https://a.example/{n}": n << 50 for n in range(200)}
+    list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))
+    first, again, other = (analysis.sample(store, 20, seed) for seed in (1, 1, 2))
+    assert first[0] == again[0]
+    assert first[1].tolist() == again[1].tolist()
+    assert set(first[0]) != set(other[0])
+    whole = analysis.sample(store, 1000)
+    for size, (urls, simhashes, titles) in ((20, first), (20, other), (200, whole)):
+        assert simhashes.dtype == np.uint64
+        assert len(set(urls)) == len(urls) == size
+        assert simhashes.tolist() == [known[url] for url in urls]
+        assert titles == [None] * size

@@ -48,9 +48,3 @@ def test_a_grant_to_others_is_one_line_with_any_number_of_collections(
         found = run("check", "--repair")
         assert (found.code, [line["reason"] for line in found.lines]) == (1, ["foreign_grant"])
         assert "1 found, 0 of them repaired" in found.stderr
-
-
-def test_an_unknown_collection_is_exit_code_2(run: Run) -> None:
-    checked = run("check", "--collection", "missing")
-    assert checked.code == 2
-    assert "does not exist" in checked.stderr

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.cli.harness import Run, without_ids
 
 
@@ -71,25 +69,3 @@ def test_the_canonical_link_counts_with_the_option(run: Run, folder: Path) -> No
     assert run(*command).lines[0]["reason"] == "first_seen"
     (line,) = run(*command, "--canonical-link").lines
     assert (line["reason"], line["duplicate_of"]) == ("canonical_link", "https://a.example/wells")
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "advice"),
-    [
-        ("--max-age", "soon", "90d, 12h"),
-        ("--window-size", "0", "not in the range"),
-        ("--scope", "planet", "is not one of"),
-    ],
-)
-def test_invalid_match_options_are_refused(
-    run: Run, folder: Path, option: str, value: str, advice: str
-) -> None:
-    refused = run("ingest", folder, option, value)
-    assert refused.code == 2
-    assert advice in refused.stderr
-
-
-def test_an_unknown_collection_is_refused(run: Run, folder: Path) -> None:
-    refused = run("decide", folder / "wells.html", "--collection", "nothing")
-    assert refused.code == 2
-    assert "'nothing' does not exist" in refused.stderr

@@ -1,4 +1,4 @@
-"""``pgsimhash analyse evaluate``: labelled pairs, or a sample without labels."""
+"""``pgsimhash analyse evaluate``: labelled pairs, or a sample of files or of a collection."""
 
 from __future__ import annotations
 
@@ -7,26 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from pgsimhash.cli.commands import commands
+from pgsimhash import connect
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.cli.harness import Result, Run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture
-def run() -> Run:
-    """Run ``pgsimhash`` without a database: this command needs none."""
-
-    def run_command(*arguments: str | Path, stdin: str | bytes = b"") -> Result:
-        done = CliRunner().invoke(commands, [str(argument) for argument in arguments], input=stdin)
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return Result(done.exit_code, done.stdout, done.stderr)
-
-    return run_command
 
 
 def pairs_file(folder: Path, *rows: str) -> Path:
@@ -65,20 +51,9 @@ def test_each_distance_gets_a_line(run: Run) -> None:
     last = done.lines[-1]
     assert last["scheme"] == DEFAULT_SCHEME.name
     assert (last["recall"], last["precision"]) == (1, 1)
-    assert (last["found"], last["copies"], last["false_matches"], last["distinct"]) == (
-        15,
-        15,
-        0,
-        28,
-    )
-    assert last["kinds"]["print"] == {
-        "recall": 1,
-        "precision": 1,
-        "found": 1,
-        "copies": 1,
-        "false_matches": 0,
-        "distinct": 0,
-    }
+    figures = ("found", "copies", "false_matches", "distinct")
+    assert [last[name] for name in figures] == [15, 15, 0, 28]
+    assert [last["kinds"]["print"][name] for name in figures] == [1, 1, 0, 0]
     assert last["unverified"]["found"] == 15
     assert 0 < last["unseen"]["mean"] < last["unseen"]["worst"] < 0.5
     assert last["unseen"]["page"] in (EXAMPLES / "pairs.csv").read_text(encoding="utf-8")
@@ -101,17 +76,6 @@ def test_processes_give_the_same_lines(run: Run) -> None:
     assert one.stdout == two.stdout
 
 
-def test_invalid_rows_end_the_command_with_their_lines(run: Run, folder: Path) -> None:
-    pairs = pairs_file(
-        folder, "wells,looms,different", "wells,wells,duplicate", "wells,short,perhaps"
-    )
-    done = run("analyse", "evaluate", pairs)
-    assert done.code == 2
-    assert done.stdout == ""
-    assert "line 3: a and b are the same page" in done.stderr
-    assert "line 4: 'perhaps' is not a label" in done.stderr
-
-
 def test_failed_pages_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
     (folder / "picture.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
     pairs = pairs_file(
@@ -132,38 +96,10 @@ def test_failed_pages_are_reported_and_the_rest_continues(run: Run, folder: Path
 
 
 def test_without_a_precise_distance_the_exit_code_is_1(run: Run, folder: Path) -> None:
-    done = run(
-        "analyse",
-        "evaluate",
-        pairs_file(folder, "wells,wells-copy,different", "wells,looms,duplicate"),
-    )
+    pairs = pairs_file(folder, "wells,wells-copy,different", "wells,looms,duplicate")
+    done = run("analyse", "evaluate", pairs)
     assert done.code == 1
     assert not any(line["recommended"] for line in done.lines)
-
-
-def test_pairs_without_any_label_are_refused(run: Run, folder: Path) -> None:
-    done = run("analyse", "evaluate", pairs_file(folder, "wells,looms,"))
-    assert done.code == 2
-    assert "label some" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--scheme", "unheard-of"], "'unheard-of' is not one of"),
-        (["--borderline", "pairs.csv"], "--borderline needs --sample"),
-        (["another.csv"], "one file of pairs, or --sample N"),
-        (["--sample", "5", "--pages", str(EXAMPLES)], "--pages needs a file of pairs"),
-        (["--sample", "5", "--borderline", "/nowhere/x.csv"], "folder /nowhere does not exist"),
-    ],
-)
-def test_invalid_options_are_explained(
-    run: Run, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = run("analyse", "evaluate", EXAMPLES / "pairs.csv", *arguments)
-    assert done.code == 2
-    assert said in " ".join(done.stderr.split())
 
 
 def test_a_sample_counts_near_pairs_and_writes_a_file_for_labels(run: Run, tmp_path: Path) -> None:
@@ -177,30 +113,17 @@ def test_a_sample_counts_near_pairs_and_writes_a_file_for_labels(run: Run, tmp_p
     assert "pairs up to here" in done.stderr
     assert_shows_low_weight_blocks(done)
 
-    with borderline.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert rows
-    assert {row["label"] for row in rows} == {""}
-    for row in rows:
-        assert row["a_title"]
-        assert row["b_title"]
-        row["label"] = "duplicate"
-    with borderline.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    rows = label(borderline, "duplicate")
+    assert all(row["a_title"] and row["b_title"] for row in rows)
     again = run("analyse", "evaluate", borderline)
     assert again.code == 0
     assert again.lines[4]["found"] == again.lines[4]["copies"] == len(rows)
 
 
-def test_a_sample_has_the_requested_size_and_depends_on_the_seed(run: Run) -> None:
-    def sampled(seed: str) -> Result:
-        return run("analyse", "evaluate", "--sample", "12", EXAMPLES / "pages", "--seed", seed)
-
-    assert all(line["pages"] in (11, 12) for line in sampled("1").lines)
-    assert sampled("1").stdout == sampled("1").stdout
-    assert len({sampled(seed).stdout for seed in "12345"}) > 1
+def test_a_sample_has_the_requested_size_and_is_the_same_again(run: Run) -> None:
+    first, again = (run("analyse", "evaluate", "--sample", "12", EXAMPLES / "pages") for _ in "12")
+    assert {line["pages"] for line in first.lines} <= {11, 12}
+    assert first.stdout == again.stdout
 
 
 def test_a_sample_of_json_lines_from_stdin(run: Run, folder: Path) -> None:
@@ -224,12 +147,114 @@ def test_labelled_urls_are_found_in_archives(run: Run, folder: Path) -> None:
             for name, url in urls.items()
         )
     )
-    done = run(
-        "analyse",
-        "evaluate",
-        pairs_file(folder, ",".join([*urls.values(), "near-dup"])),
-        "--pages",
-        crawl,
-    )
+    pairs = pairs_file(folder, ",".join([*urls.values(), "near-dup"]))
+    done = run("analyse", "evaluate", pairs, "--pages", crawl)
     assert done.code == 0
     assert done.lines[3]["recall"] == 1
+
+
+def test_a_sample_of_a_collection_needs_no_pages(run: Run, tmp_path: Path) -> None:
+    run("ingest", EXAMPLES / "pages")
+    pairs = tmp_path / "pairs.csv"
+    done = run(
+        "analyse", "evaluate", "--sample", "100", "--collection", "default", "--borderline", pairs
+    )
+    assert done.code == 0
+    (line,) = [line for line in done.lines if line["distance"] == 0]
+    assert line["pairs"] > 5
+    assert pairs.read_text().startswith("a,b,label,kind,distance,a_title,b_title\n")
+
+
+def label(path: Path, word: str) -> list[dict[str, str]]:
+    """Fill in the empty column ``label``, and return the rows."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        assert row["label"] == ""
+        row["label"] = word
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def test_the_labelled_sample_of_a_collection_is_measured_without_pages(
+    run: Run, dsn: str, tmp_path: Path
+) -> None:
+    with connect(dsn, collection="news") as store:
+        for number in range(30):
+            store.add(f"https://a.example/{number}", number << 40, distance=0)
+            store.add(f"https://b.example/{number}", number << 40 | 0x7F, distance=0)
+    pairs = tmp_path / "borderline.csv"
+    there = ["--collection", "news"]
+    done = run("analyse", "evaluate", "--sample", "60", *there, "--borderline", pairs)
+    assert done.code == 0
+    rows = label(pairs, "duplicate")
+    assert len(rows) > 30
+    again = run("analyse", "evaluate", pairs, *there, "--summary")
+    assert (again.code, [line["distance"] for line in again.lines]) == (0, list(range(17)))
+    for line in again.lines:
+        within = sum(int(row["distance"]) <= line["distance"] for row in rows)
+        assert (line["found"], line["copies"], line["left_out"]) == (within, len(rows), 0)
+    assert again.lines[0]["scheme"] == "pgsimhash-article-1"
+    assert "Distance 10: recall 1.0000" in again.stderr
+
+
+def test_pairs_with_a_missing_page_are_reported_and_left_out(
+    run: Run, dsn: str, tmp_path: Path
+) -> None:
+    with connect(dsn, collection="news") as store:
+        for number in range(3):
+            store.add(f"https://a.example/{number}", number, distance=0)
+    with connect(dsn) as other:
+        other.add("https://b.example/", 1)
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(
+        "a,b,label\nhttps://a.example/0,https://a.example/1,duplicate\n"
+        "https://a.example/0,https://a.example/2,duplicate\n"
+        "https://a.example/0,https://b.example/,different\npage,https://a.example/1,different\n"
+    )
+    done = run("analyse", "evaluate", pairs, "--collection", "news")
+    assert done.code == 1
+    assert "failed: https://b.example/: collection 'news' has no page with this URL" in done.stderr
+    assert "failed: page: " in done.stderr
+    assert (done.lines[-1]["found"], done.lines[-1]["left_out"]) == (2, 2)
+    assert run("delete", "--collection", "news", "--url", "https://a.example/2").code == 0
+    done = run("analyse", "evaluate", pairs, "--collection", "news")
+    assert "failed: https://a.example/2: " in done.stderr
+    assert (done.lines[-1]["found"], done.lines[-1]["left_out"]) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "give a file of pairs"),
+        (["{pairs}", "--scheme", "unheard-of"], "'unheard-of' is not one of"),
+        (["{pairs}", "--borderline", "pairs.csv"], "--borderline needs --sample"),
+        (["{pairs}", "another.csv"], "one file of pairs, or --sample N"),
+        (["{pairs}", "--sample", "5", "--pages", "."], "--pages needs a file of pairs"),
+        (["{pairs}", "--sample", "5", "--borderline", "/nowhere/x"], "/nowhere does not exist"),
+        (["{wrong}"], "line 2: 'perhaps' is not a label"),
+        (["--collection", "typo", "--sample", "9"], "collection 'typo' does not exist"),
+        (["{pairs}", "--collection", "typo"], "collection 'typo' does not exist"),
+        (["{wrong}", "--collection", "default"], "'perhaps' is not a label"),
+        (["{waiting}", "--collection", "default"], "label some"),
+        (["{pairs}", "{pairs}", "--collection", "default"], "one file of pairs"),
+        (["--collection", "default"], "give a file of pairs"),
+        (["--collection", "default", "--sample", "9", "{pairs}"], "not both"),
+        (["{pairs}", "--collection", "default", "--pages", "{pairs}"], "give --pages or"),
+        (["missing.csv", "--collection", "default"], "missing.csv does not exist"),
+    ],
+)
+def test_invalid_options_are_reported(
+    run: Run, dsn: str, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    connect(dsn).close()
+    files = {"pairs": "x,y,duplicate", "wrong": "x,y,perhaps", "waiting": "x,y,"}
+    paths = {name: tmp_path / f"{name}.csv" for name in files}
+    for name, row in files.items():
+        paths[name].write_text(f"a,b,label\n{row}\n")
+    done = run("analyse", "evaluate", *(argument.format(**paths) for argument in arguments))
+    assert (done.code, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.split())

@@ -61,15 +61,6 @@ def test_an_unknown_url_and_a_page_without_text_exit_with_1(run: Run, folder: Pa
     assert run("analyse", "explain", folder / "short.html", "0").code == 1
 
 
-def test_an_argument_that_is_neither_page_nor_simhash_is_refused(run: Run) -> None:
-    done = run("analyse", "explain", "wells", "0")
-    assert done.code == 2
-    assert "'wells' is neither a file, nor a URL, nor a simhash" in done.stderr
-    assert run("analyse", "explain", "1", "0", "-o", "/nowhere/x.html").code == 2
-    assert "stdin can be read only once" in run("analyse", "explain", "-", "-").stderr
-    assert run("analyse", "explain", "1", "0", "--distance", "13").code == 2
-
-
 def test_the_summary_shows_bits_features_and_texts(run: Run, folder: Path) -> None:
     shown = run(
         "analyse", "explain", folder / "wells.html", folder / "wells-copy.html", "--summary"
@@ -110,20 +101,3 @@ def test_low_weight_blocks_are_shown(run: Run, tmp_path: Path) -> None:
         assert beginning in shown
         assert f"<li><bdi>{beginning}</bdi></li>" in html
     assert (page_b["unseen"], page_b["unseen_blocks"]) == (None, [])
-
-
-def test_control_characters_of_a_page_do_not_reach_the_terminal(run: Run, folder: Path) -> None:
-    words = " ".join(f"word{n}" for n in range(40))
-    page = f"<title>\x1b[31mred\u202eder</title><p>{words} [bold]x[/bold] \u202e\x1b]0;t\x07</p>"
-    (folder / "bad.html").write_text(page)
-    shown = run(
-        "analyse", "explain", folder / "bad.html", folder / "wells.html", "--summary"
-    ).stderr
-    assert "\x1b" not in shown
-    assert "\u202e" not in shown
-
-
-def test_the_explanation_is_one_html_page(run: Run, folder: Path) -> None:
-    target = folder / "why.html"
-    assert run("analyse", "explain", folder / "wells.html", "0", "-o", target).code == 0
-    assert target.read_text().startswith("<!doctype html>")

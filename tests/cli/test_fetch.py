@@ -26,7 +26,6 @@ def test_known_pages_are_fetched_again_after_a_time(run: Run) -> None:
     run("policy", "set", "a.example", "--refetch-after", "2d")
     assert run("should-fetch", url).lines == [{"url": url, "fetch": True}]
     assert run("should-fetch", url, "--older-than", "9999d").code == 1
-    assert run("should-fetch", url, "--older-than", "soon").code == 2
 
 
 def test_invalid_urls_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
@@ -46,4 +45,3 @@ def test_the_exit_code_is_1_if_no_page_needs_fetching(run: Run, folder: Path) ->
     run("ingest", folder)
     assert run("should-fetch", (folder / "wells.html").as_uri()).code == 1
     assert run("should-fetch").code == 2
-    assert run("should-fetch", "https://a.example/", "--collection", "none").code == 2

@@ -10,18 +10,8 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from pgsimhash.cli.commands import Entry, LazyGroup, commands
-
-
-def test_texts_name_the_defaults_of_all_schemes_and_what_is_optional() -> None:
-    texts = {
-        name: " ".join(CliRunner().invoke(commands, [*name.split(), "--help"]).stdout.split())
-        for name in ("collection create", "migrate")
-    }
-    assert "the scheme's (8; short 6; blog, interop 3)" in texts["collection create"]
-    assert "--roles [PREFIX]" in texts["migrate"]
 
 
 def entries(group: LazyGroup) -> Iterator[tuple[str, Entry, click.Command]]:
@@ -42,25 +32,13 @@ def test_the_list_has_the_summary_of_each_command(
     assert " ".join(str(command.help).split()).startswith(entry.help)
 
 
-@pytest.mark.parametrize("name", ["rebuild", "explain", "report"])
-def test_a_command_of_a_group_is_not_at_the_top(name: str) -> None:
-    assert commands.get_command(click.Context(commands), name) is None
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_shell_can_complete_commands(shell: str) -> None:
-    environment = {**os.environ, "_PGSIMHASH_COMPLETE": f"{shell}_source"}
-    pgsimhash = Path(sys.executable).with_name("pgsimhash")
-    script = subprocess.run(
-        [pgsimhash], env=environment, capture_output=True, text=True, check=True
-    )
-    assert "_PGSIMHASH_COMPLETE" in script.stdout
-    asked = {
-        "COMP_WORDS": "pgsimhash col",
-        "COMP_CWORD": "1",
-        "_PGSIMHASH_COMPLETE": "bash_complete",
-    }
+def test_the_shell_can_complete_commands() -> None:
+    words = {"COMP_WORDS": "pgsimhash col", "COMP_CWORD": "1"}
     done = subprocess.run(
-        [pgsimhash], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+        [Path(sys.executable).with_name("pgsimhash")],
+        env={**os.environ, **words, "_PGSIMHASH_COMPLETE": "bash_complete"},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.split() == ["plain,collection"]

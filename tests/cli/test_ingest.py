@@ -120,12 +120,6 @@ def test_the_time_limit_of_a_page(run: Run, folder: Path, tmp_path: Path) -> Non
     assert again.lines[0]["verdict"] == "unchanged"
 
 
-def test_an_invalid_time_limit_is_refused(run: Run, folder: Path) -> None:
-    for none in ("0", "-1", "nan", "soon"):
-        done = run("ingest", folder, "--page-seconds", none)
-        assert (done.code, done.lines) == (2, [])
-
-
 def test_verdicts_go_into_a_parquet_file_too(run: Run, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "verdicts.parquet"
     nowhere = run("ingest", folder, "--parquet", tmp_path / "none" / "verdicts.parquet")
@@ -167,12 +161,8 @@ def test_the_closing_tables_on_request(run: Run, folder: Path) -> None:
         for line in done.stderr.splitlines()
         if len(cells := [cell.strip() for cell in line.strip("│┃ ").split("│")]) == 2
     }
-    assert figures["pages"] == "4"
-    assert figures["new"] == "2"
-    assert figures["duplicate"] == "1"
-    assert figures["near"] == "0"
-    assert figures["too short"] == "1"
-    assert figures["failed"] == "0"
+    counts = {"pages": "4", "new": "2", "duplicate": "1", "near": "0", "too short": "1"}
+    assert figures.items() >= {**counts, "failed": "0"}.items()
     assert figures["bytes saved"].endswith(("kB", "bytes"))
     assert float(figures["pages a second"].replace(",", "")) > 0
 
@@ -219,62 +209,10 @@ def test_bad_files_are_reported_and_the_rest_continues(run: Run, folder: Path) -
     assert all(line["detail"] for line in done.lines if line["verdict"] == "failed")
 
 
-def test_an_invalid_url_is_reported(run: Run, folder: Path) -> None:
-    html = (folder / "wells.html").read_text()
-    urls = ["no url", "http://", "https://a.example/" + "x" * 3000, "https://a.example/"]
-    lines = [json.dumps({"url": url, "html": html}) for url in urls]
-    done = run("ingest", "-", stdin="\n".join(lines))
-    assert done.code == 1
-    assert [line["reason"] for line in done.lines] == [*["invalid_url"] * 3, "first_seen"]
-
-
-def test_a_truncated_warc_gives_its_pages_and_reports_its_end(
-    run: Run, folder: Path, tmp_path: Path
-) -> None:
-    whole = tmp_path / "crawl.warc.gz"
-    records = [
-        record((folder / name).read_bytes(), url=f"https://a.example/{name}")
-        for name in ("wells.html", "looms.html")
-    ]
-    whole.write_bytes(b"".join(records))
-    cut = tmp_path / "cut.warc.gz"
-    cut.write_bytes(b"".join(records)[:-200])
-    done = run("ingest", whole)
-    assert [line["verdict"] for line in done.lines] == ["new", "new"]
-    assert done.code == 0
-    done = run("ingest", cut, "--create", "--collection", "cut")
-    assert done.lines[0]["verdict"] == "new"
-    assert done.lines[-1]["verdict"] == "failed"
-    assert done.code == 1
-
-
 def test_processes_give_the_same_lines(run: Run, folder: Path) -> None:
     one = run("ingest", folder, "--jobs", "1", "--create", "--collection", "one")
     two = run("ingest", folder, "--jobs", "2", "--create", "--collection", "two")
     assert without_ids(one.lines) == without_ids(two.lines)
-
-
-def test_the_distance_decides(run: Run, folder: Path) -> None:
-    html = (folder / "wells.html").read_text()
-    edited = html.replace(
-        "</article>",
-        "<p>Somebody remarked, in a letter of many pages, that this is old news.</p></article>",
-    )
-    (folder / "wells-edited.html").write_text(edited)
-    loose = run("ingest", folder, "--create", "--collection", "loose")
-    strict = run("ingest", folder, "--create", "--collection", "strict", "--distance", "0")
-    distance = next(
-        line["distance"] for line in loose.lines if name(line["url"]) == "wells-edited.html"
-    )
-    assert 0 < distance <= 8
-    verdicts = {name(line["url"]): line["verdict"] for line in strict.lines}
-    assert verdicts["wells-edited.html"] == "new"
-
-
-def test_a_distance_beyond_the_search_is_a_usage_error(run: Run, folder: Path) -> None:
-    done = run("ingest", folder, "--distance", "13")
-    assert done.code == 2
-    assert "0<=x<=12" in done.stderr
 
 
 def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> None:

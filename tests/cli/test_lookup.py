@@ -25,12 +25,6 @@ def test_find_a_page_by_file_stdin_or_simhash(run: Run, folder: Path) -> None:
     assert run("find", str(int(simhash, 16))).stdout == by_file.stdout
 
 
-def test_find_exits_with_1_without_a_match(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    done = run("find", "0x1234", "--distance", "0")
-    assert (done.code, done.stdout) == (1, "")
-
-
 def test_find_pages_near_a_url(run: Run, folder: Path) -> None:
     run("ingest", folder)
     wells, copy, looms = (
@@ -46,8 +40,6 @@ def test_find_pages_near_a_url(run: Run, folder: Path) -> None:
     assert f"does not know {wells}?print=1: URLs are compared as" in unknown.stderr
     wide = run("find", wells, "--distance", "12", "--no-verify").lines
     assert [line["url"] for line in wide] == [copy]
-    assert run("find", wells, "--distance", "13").code == 2
-    assert run("find", wells, "--collection", "typo").code == 2
 
 
 def test_find_all_pages_of_each_match(run: Run, dsn: str, folder: Path) -> None:
@@ -73,7 +65,6 @@ def test_find_all_pages_of_each_match(run: Run, dsn: str, folder: Path) -> None:
             whole = run("find", what, *more).lines
             assert len(whole) >= 2
             assert run("find", what, *more, "--limit", "2").lines == whole[:2]
-    assert run("find", wells, "--limit", "0").code == 2
     assert run("find", "0x1234", "--pages").code == 1
 
 
@@ -86,19 +77,6 @@ def test_an_argument_with_a_scheme_is_a_url_unless_a_file_exists(
     monkeypatch.chdir(folder)
     assert run("find", "x://wells.html").stdout == run("find", "wells.html").stdout
     assert "does not know x://looms.html" in run("find", "x://looms.html").stderr
-
-
-def test_find_refuses_an_argument_that_is_neither_a_file_nor_a_simhash(run: Run) -> None:
-    done = run("find", "no-such-file.html")
-    assert done.code == 2
-    assert "'no-such-file.html' is neither a file nor a simhash: write 16 hex digits" in done.stderr
-
-
-def test_find_in_an_unknown_collection_names_the_known_ones(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    done = run("find", "1", "--collection", "typo")
-    assert done.code == 2
-    assert "there are: default" in done.stderr
 
 
 def test_fingerprint_prints_the_simhash_in_every_form(run: Run, folder: Path) -> None:
@@ -147,15 +125,3 @@ def test_simhashes_in_base32_and_distances_by_name_are_accepted(run: Run) -> Non
     assert run("find", to_base32(2**64 - 1 - 0b11), "--distance", "close").code == 1
     assert run("find-many", "-", stdin=b"7777777777776\n").code == 1  # a decimal as well
     assert run("find-many", "-", stdin=b"7777777777776===\n").lines[0]["distance"] == 0
-    ambiguous = run("find", "7777777777776")
-    assert ambiguous.code == 2
-    assert "can be a decimal or base32" in ambiguous.stderr
-    unknown = run("find", "1", "--distance", "near")
-    assert unknown.code == 2
-    assert "'near' is not a valid bits|close|loose" in unknown.stderr
-
-
-def test_a_page_that_is_too_short_cannot_be_compared(run: Run, folder: Path) -> None:
-    done = run("analyse", "explain", folder / "wells.html", folder / "short.html")
-    assert done.code == 1
-    assert done.stderr.startswith("Error: ")

@@ -48,15 +48,6 @@ def test_an_argument_that_is_not_utf8_is_one_clear_line(run: Run, command: tuple
 
 
 @pytest.mark.parametrize(
-    "command", [("ingest", ".", "--create", "--collection", ""), ("collection", "create", "")]
-)
-def test_an_empty_name_of_a_collection_is_refused(run: Run, command: tuple[str, ...]) -> None:
-    done = run(*command)
-    assert done.code == 2
-    assert "is empty; give one" in done.stderr
-
-
-@pytest.mark.parametrize(
     "command",
     [
         "ingest -",
@@ -128,14 +119,6 @@ def test_a_closed_stdout_ends_silently_with_its_own_code(
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_the_embedded_server_gets_its_schema_from_any_command(
-    run: Run, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PGSIMHASH_DSN")
-    monkeypatch.setattr("pgsimhash.embedded.server.start", lambda: empty_dsn)
-    assert run("status").code == 0
-
-
 @pytest.mark.parametrize(
     ("module", "command"),
     [
@@ -176,3 +159,61 @@ def test_a_deletion_needs_confirmation(run: Run, folder: Path) -> None:
         {"collection": "default", "pages": 3}
     ]
     assert run("collection", "list").lines == []
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("ingest . --max-age soon", "90d, 12h"),
+        ("ingest . --window-size 0", "not in the range"),
+        ("ingest . --scope planet", "is not one of"),
+        ("ingest . --distance 13", "0<=x<=12"),
+        ("ingest . --page-seconds 0", "0"),
+        ("ingest . --page-seconds nan", "nan"),
+        ("ingest . --create --collection ''", "is empty; give one"),
+        ("collection create ''", "is empty; give one"),
+        ("collection create news --layout 32+32 --distance 8", "from 0 to 7"),
+        ("collection set default", "give at least one of"),
+        ("expire --older-than 90", "90"),
+        ("expire --older-than -1d", "90"),
+        ("expire --older-than 0d", "an age must be above 0, such as 90 days"),
+        ("should-fetch https://a.example/ --older-than soon", "90d"),
+        ("find no-such-file.html", "'no-such-file.html' is neither a file nor a simhash: write 16"),
+        ("find 1 --distance 13", "0<=x<=12"),
+        ("find 1 --distance near", "'near' is not a valid bits|close|loose"),
+        ("find 7777777777776", "can be a decimal or base32"),
+        ("find 1 --limit 0", "x>=1"),
+        ("analyse report --hosts -1", "x>=0"),
+        ("analyse report --distance 13", "0<=x<=12"),
+        ("analyse report -o /nowhere/report.html", "create it"),
+        ("analyse explain wells 0", "'wells' is neither a file, nor a URL, nor a simhash"),
+        ("analyse explain 1 0 -o /nowhere/x.html", "create it"),
+        ("analyse explain - -", "stdin can be read only once"),
+        ("analyse explain 1 0 --distance 13", "0<=x<=12"),
+        ("analyse clusters --parquet x --save", "not both"),
+        ("policy set * --scope planet", "is not one of"),
+        *(
+            (f"{command} --collection typo", "'typo' does not exist (there are: default)")
+            for command in (
+                *(
+                    "decide wells.html",
+                    "find 1",
+                    "status",
+                    "check",
+                    "should-fetch https://a.example/",
+                ),
+                *("analyse report", "analyse pairs", "delete --host a.example", "mark"),
+            )
+        ),
+        ("collection delete typo --yes", "(there are: default); check the name"),
+        ("collection set typo --distance 5", "'typo' does not exist"),
+    ],
+)
+def test_mistakes_are_explained(
+    run: Run, folder: Path, command: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    run("collection", "create", "default")
+    refused = run(*shlex.split(command))
+    assert (refused.code, refused.stdout) == (2, "")
+    assert advice in " ".join(refused.stderr.split())

@@ -51,4 +51,3 @@ def test_a_contradiction_names_the_fix(run: Run) -> None:
     assert "from 0 to 7" in refused.stderr
     assert run("policy", "set", "*").code == 2
     assert run("policy", "set", "https://a.example/", "--distance", "1").code == 2
-    assert run("policy", "set", "*", "--scope", "planet").code == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import logging
 import os
@@ -22,7 +21,6 @@ from pgsimhash.cli import printing
 from pgsimhash.cli.commands import commands
 from pgsimhash.pages.policies import PolicySettings
 from tests.cli.harness import names_of
-from tests.conftest import ROOT
 
 # Sets a title, resets (also as C1), deletes, forges a line, reverses text.
 EVIL = (
@@ -35,7 +33,6 @@ STEERING += list("\u2066\u2067\u2068\u2069")
 URL = f"https://a.example/{EVIL}"
 PERCENT = "https://a.example/%1b%5d0;OWNED%07%0aFORGED%c2%9d"
 OTHER = "https://b.example/other"
-SCHEME = "pgsimhash-blog-words-1"
 # Rich's own output to a terminal: colours, and the moves of a redrawn bar.
 OWN = re.compile(r"\r?\x1b\[[0-9;]*m|\r?\x1b\[\?25[lh]|\r?\x1b\[[0-9]*[AK]|\r(?=\x1b|$)")
 
@@ -80,144 +77,99 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
     return dsn
 
 
-COMMANDS: dict[str, list[list[str]]] = {
+CASES = {
     "ingest": [
-        ["ingest", ".", "--summary", "--collection", EVIL],
-        ["ingest", f"{EVIL}.jsonl", "--summary"],
-        ["ingest", ".", "--parquet", f"{EVIL}/{EVIL}.parquet"],
-        ["ingest", f"missing{EVIL}", "--summary"],
-        ["ingest", "x", f"--{EVIL}"],
+        "ingest . --summary -c", "ingest EVIL.jsonl --summary",
+        "ingest . --parquet EVIL/EVIL.parquet", "ingest missingEVIL --summary", "ingest x --EVIL",
     ],
-    "should-fetch": [["should-fetch", URL, OTHER, "--collection", EVIL]],
-    "decide": [["decide", f"{EVIL}.html", "--url", URL, "--collection", EVIL]],
+    "should-fetch": ["should-fetch URL OTHER -c"],
+    "decide": ["decide EVIL.html --url URL -c"],
     "find": [
-        ["find", "0" * 16, "--collection", EVIL],
-        ["find", EVIL, "--collection", EVIL],
-        ["find", f"{EVIL}.html", "--collection", EVIL],
-        ["find", "0" * 16, "--pages", "--collection", EVIL],
-        ["find", URL, "--collection", EVIL],
-        ["find", f"{URL}unknown", "--collection", EVIL],
+        "find 0000000000000000 -c", "find EVIL -c", "find EVIL.html -c",
+        "find 0000000000000000 --pages -c", "find URL -c", "find URLunknown -c",
     ],
-    "find-many": [
-        ["find-many", "queries.jsonl", "--collection", EVIL],
-        ["find-many", f"missing{EVIL}", "--collection", EVIL],
-    ],
-    "analyse pairs": [
-        ["analyse", "pairs", "--collection", EVIL],
-        ["analyse", "pairs", "--collection", EVIL, "--urls"],
-    ],
+    "find-many": ["find-many queries.jsonl -c", "find-many missingEVIL -c"],
+    "analyse pairs": ["analyse pairs -c", "analyse pairs -c --urls"],
     "analyse clusters": [
-        ["analyse", "clusters", "--collection", EVIL],
-        ["analyse", "clusters", "--collection", EVIL, "--save"],
-        ["analyse", "clusters", "--collection", EVIL, "--parquet", f"{EVIL}.parquet"],
+        "analyse clusters -c", "analyse clusters -c --save",
+        "analyse clusters -c --parquet EVIL.parquet",
     ],
     "fingerprint": [
-        ["fingerprint", f"{EVIL}.html", f"{EVIL}short.html", f"missing{EVIL}"],
-        ["fingerprint", "--markdown", f"{EVIL}.html"],
+        "fingerprint EVIL.html EVILshort.html missingEVIL", "fingerprint --markdown EVIL.html",
     ],
     "analyse explain": [
-        ["analyse", "explain", URL, PERCENT, "--collection", EVIL, "--summary",
-         "-o", f"{EVIL}out.html"],
-        ["analyse", "explain", f"{EVIL}.html", f"{EVIL}copy.html", "--summary"],
-        ["analyse", "explain", f"{URL}unknown", URL, "--collection", EVIL],
-        ["analyse", "explain", EVIL, "0", "-o", f"{EVIL}/{EVIL}"],
+        "analyse explain URL PERCENT --summary -c -o EVILout.html",
+        "analyse explain EVIL.html EVILcopy.html --summary", "analyse explain URLunknown URL -c",
+        "analyse explain EVIL 0 -o EVIL/EVIL",
     ],
     "analyse history": [
-        ["analyse", "history", URL, "--collection", EVIL, "--summary"],
-        ["analyse", "history", f"{URL}unknown", "--collection", EVIL],
-        ["analyse", "history", URL, "--collection", EVIL, "--seen-at", EVIL],
+        "analyse history URL --summary -c", "analyse history URLunknown -c",
+        "analyse history URL -c --seen-at EVIL",
     ],
-    "analyse report": [
-        ["analyse", "report", "--collection", EVIL, "--summary", "-o", f"{EVIL}out.html"],
-    ],
+    "analyse report": ["analyse report --summary -c -o EVILout.html"],
     "analyse evaluate": [
-        ["analyse", "evaluate", "pairs.csv", "--summary"],
-        ["analyse", "evaluate", "bad.csv", "--summary"],
-        ["analyse", "evaluate", f"missing{EVIL}.csv"],
-        ["analyse", "evaluate", "--sample", "9", ".", "--summary",
-         "--borderline", f"{EVIL}out.csv"],
-        ["analyse", "evaluate", "--sample", "9", "--collection", EVIL, "--summary"],
-        ["analyse", "evaluate", "known.csv", "--collection", EVIL, "--summary"],
+        "analyse evaluate pairs.csv --summary", "analyse evaluate bad.csv --summary",
+        "analyse evaluate missingEVIL.csv",
+        "analyse evaluate --sample 9 . --summary --borderline EVILout.csv",
+        "analyse evaluate --sample 9 --summary -c", "analyse evaluate known.csv --summary -c",
     ],
-    "status": [["status"], ["status", "--collection", f"{EVIL}2"]],
+    "status": ["status", "status --collection EVIL2"],
     "migrate": [
-        ["migrate"],
-        ["migrate", "--sql"],
-        ["migrate", "--dsn", f"postgresql://{EVIL}"],
-        ["migrate", "--downgrade", EVIL],
-        ["migrate", "--downgrade", EVIL, "--yes"],
-        ["migrate", "--layout", EVIL],
+        "migrate", "migrate --sql", "migrate --dsn postgresql://EVIL", "migrate --downgrade EVIL",
+        "migrate --downgrade EVIL --yes", "migrate --layout EVIL",
     ],
-    "check": [["check"], ["check", "--repair"], ["check", "--collection", f"{EVIL}2"]],
-    "collection create": [
-        ["collection", "create", f"{EVIL}2"],
-        ["collection", "create", f"{EVIL}3", "--scheme", EVIL],
-    ],
+    "check": ["check", "check --repair", "check --collection EVIL2"],
+    "collection create": ["collection create EVIL2", "collection create EVIL3 --scheme EVIL"],
     "policy set": [
-        ["policy", "set", f"d.example/{EVIL}", "--distance", "2", "--collection", EVIL],
-        ["policy", "set", EVIL, "--distance", "2", "--collection", EVIL],
-        ["policy", "set", "d.example", "--max-age", EVIL],
-        ["policy", EVIL],
+        "policy set d.example/EVIL --distance 2 -c", "policy set EVIL --distance 2 -c",
+        "policy set d.example --max-age EVIL", "policy EVIL",
     ],
     "policy list": [
-        ["policy", "set", f"d.example/{EVIL}", "--distance", "2", "--collection", EVIL],
-        ["policy", "list", "--collection", EVIL],
-        ["policy", "list", URL, "--collection", EVIL],
+        "policy set d.example/EVIL --distance 2 -c", "policy list -c", "policy list URL -c",
     ],
-    "policy remove": [["policy", "remove", f"d.example/{EVIL}", "--collection", EVIL]],
-    "collection list": [["collection", "list"]],
+    "policy remove": ["policy remove d.example/EVIL -c"],
+    "collection list": ["collection list"],
     "collection delete": [
-        ["collection", "delete", EVIL],
-        ["collection", "delete", f"{EVIL}2", "--yes"],
-        ["collection", "delete", EVIL, "--yes"],
+        "collection delete EVIL", "collection delete EVIL2 --yes", "collection delete EVIL --yes",
     ],
     "collection rebuild": [
-        ["collection", "rebuild", EVIL, "--layout", EVIL],
-        ["collection", "rebuild", f"{EVIL}2"],
-        ["collection", "rebuild", EVIL, "--into", f"{EVIL}3", "--scheme", SCHEME, "--verdicts"],
-        ["collection", "rebuild", EVIL, "--into", f"{EVIL}4", "--verdicts"],
-        ["collection", "rebuild", EVIL, "--into", f"{EVIL}3"],
+        "collection rebuild EVIL --layout EVIL", "collection rebuild EVIL2",
+        "collection rebuild EVIL --into EVIL3 --scheme pgsimhash-blog-words-1 --verdicts",
+        "collection rebuild EVIL --into EVIL4 --verdicts", "collection rebuild EVIL --into EVIL3",
     ],
     "collection set": [
-        ["collection", "set", EVIL, "--distance", "3"],
-        ["collection", "set", f"missing{EVIL}", "--distance", "3"],
+        "collection set EVIL --distance 3", "collection set missingEVIL --distance 3",
     ],
-    "collection rename": [
-        ["collection", "rename", EVIL, f"{EVIL}2"],
-        ["collection", "rename", f"{EVIL}4", EVIL],
-    ],
-    "run list": [["run", "list", "--collection", EVIL]],
-    "run undo": [
-        ["run", "undo", "--collection", EVIL],
-        ["run", "undo", "--collection", f"{EVIL}2"],
-        ["run", "undo", "77", "--collection", EVIL],
-    ],
-    "delete": [
-        ["delete", "--url", URL, "--collection", EVIL],
-        ["delete", "--host", EVIL, "--collection", EVIL],
-    ],
-    "expire": [
-        ["expire", "--older-than", "1s", "--collection", EVIL],
-        ["expire", "--older-than", EVIL],
-    ],
+    "collection rename": ["collection rename EVIL EVIL2", "collection rename EVIL4 EVIL"],
+    "run list": ["run list -c"],
+    "run undo": ["run undo -c", "run undo --collection EVIL2", "run undo 77 -c"],
+    "delete": ["delete --url URL -c", "delete --host EVIL -c"],
+    "expire": ["expire --older-than 1s -c", "expire --older-than EVIL"],
     "mark": [
-        ["mark", URL, PERCENT, "--same", "--collection", EVIL],
-        ["mark", f"{URL}unknown", URL, "--same", "--collection", EVIL],
-        ["mark", "--collection", EVIL],
-        ["mark", URL, PERCENT, "--remove", "--collection", EVIL],
+        "mark URL PERCENT --same -c", "mark URLunknown URL --same -c", "mark -c",
+        "mark URL PERCENT --remove -c",
     ],
 }  # fmt: skip
+"""Commands with the names of hostile texts; ``-c`` is the hostile collection."""
 
 QUOTES_NOTHING = {"delete", "expire"}
 """Commands whose output in these cases contains no name."""
 
 
+def words(case: str) -> list[str]:
+    """The arguments of a case, with the hostile names."""
+    names = {"EVIL": EVIL, "URL": URL, "PERCENT": PERCENT, "OTHER": OTHER}
+    pattern = re.compile("|".join(names))
+    case = re.sub(r" -c\b", " --collection EVIL", case)
+    return [pattern.sub(lambda match: names[match[0]], word) for word in case.split()]
+
+
 def test_every_command_is_tried() -> None:
-    assert set(COMMANDS) == set(names_of(commands))
+    assert set(CASES) == set(names_of(commands))
 
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["piped", "on a terminal"])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", CASES)
 def test_no_command_prints_control_characters(
     dsn_with_evil: str, command: str, terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,7 +177,8 @@ def test_no_command_prints_control_characters(
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("TERM", "xterm-256color")
     told = ""
-    for arguments in COMMANDS[command]:
+    for case in CASES[command]:
+        arguments = words(case)
         done = CliRunner().invoke(commands, arguments)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
@@ -282,18 +235,6 @@ def test_log_records_of_libraries_and_uncaught_errors_are_escaped() -> None:
     assert [sign for sign in STEERING if sign in told] == []
     assert "said \\x1b]0;OWNED" in told
     assert logging.lastResort is not None
-
-
-def test_only_one_module_prints() -> None:
-    """So other modules cannot print deleted names at all."""
-    for path in sorted((ROOT / "pgsimhash" / "cli").glob("*.py")):
-        if path.name in ("printing.py", "__init__.py"):  # the latter prints one line itself
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-            assert called not in {"print", "click.echo", "click.secho", "Console"}, path
-            used = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
-            assert used not in {"sys.stderr", "sys.stdout.write", "sys.stdout.buffer"}, path
 
 
 def _printed(work: Callable[[], None]) -> str:

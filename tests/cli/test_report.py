@@ -28,12 +28,3 @@ def test_the_limits_of_a_report_are_options(run: Run, folder: Path) -> None:
     figures = done.lines[0]["report"]
     assert (figures["clusters"], figures["all_clusters"], figures["distance"]) == ([], 1, 3)
     assert "bytes saved" in done.stderr
-
-
-def test_mistakes_are_reported_before_the_work(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    assert run("analyse", "report", "--hosts", "-1").code == 2
-    assert run("analyse", "report", "-o", "/nowhere/report.html").code == 2
-    unknown = run("analyse", "report", "--collection", "none")
-    assert unknown.code == 2
-    assert "'none' does not exist" in unknown.stderr

@@ -14,9 +14,7 @@ from lxml import etree, html
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.explanation import explain_sides
 from pgsimhash.analysis.sides import Side
-from pgsimhash.html_reports import explanation_page, report_page
-from pgsimhash.html_reports.pages import BASE, WIDTH, bars
-from pgsimhash.html_reports.render import web_link
+from pgsimhash.html_reports import BASE, WIDTH, bars, explanation_page, report_page, web_link
 from tests.html_reports import hostile
 
 

@@ -138,7 +138,7 @@ def test_only_a_use_of_the_version_loads_the_metadata() -> None:
 
 LAZY = [
     "pgsimhash",
-    *("pgsimhash." + name for name in ("analysis", "html_reports", "maintenance", "schemes")),
+    *("pgsimhash." + name for name in ("analysis", "maintenance", "schemes")),
     *("pgsimhash." + name for name in ("store", "cli.database", "cli.drawn")),
 ]
 
