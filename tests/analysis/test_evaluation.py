@@ -70,36 +70,34 @@ def test_the_recommended_distance_is_the_one_that_ingest_can_use() -> None:
     assert evaluate(pairs, bare).best is None
 
 
-def test_the_largest_recall_that_is_precise_enough_is_recommended_and_the_smaller_distance() -> (
-    None
-):
-    pairs: list[tuple[Label, int]] = [("copy", 2), ("copy", 5), ("distinct", 9), ("copy", 12)]
-    strict, loose = evaluated(pairs), evaluated(pairs, precision=0.7)
-    assert strict.best is strict.curve[5]
-    assert loose.best is loose.curve[12]
+RISING: list[tuple[Label, int]] = [("copy", 2), ("copy", 5), ("distinct", 9), ("copy", 12)]
 
 
-def test_precision_may_recover_at_a_larger_distance() -> None:
-    best = evaluated([("distinct", 0), *[("copy", 3)] * 9], precision=0.9).best  # type: ignore[list-item]
-    assert best is not None
-    assert best.distance == 3
+@pytest.mark.parametrize(
+    ("pairs", "precision", "best"),
+    [
+        (RISING, 0.999, 5),
+        (RISING, 0.7, 12),
+        ([("distinct", 0), *[("copy", 3)] * 9], 0.9, 3),  # precision may recover
+        ([("distinct", 0), ("copy", 0)], 0.999, None),
+        ([("distinct", 40)], 0.999, None),
+    ],
+)
+def test_the_smallest_distance_of_the_largest_precise_recall_is_recommended(
+    pairs: list[tuple[Label, int]], precision: float, best: int | None
+) -> None:
+    found = evaluated(pairs, precision).best
+    assert (found and found.distance) == best
 
 
-def test_nothing_is_recommended_if_nothing_is_precise_enough() -> None:
-    assert evaluated([("distinct", 0), ("copy", 0)]).best is None
-    assert evaluated([("distinct", 40)]).best is None
-
-
-def test_a_page_without_a_fingerprint_matches_nothing_and_counts() -> None:
-    pairs = [LabelledPair("1", "2", "copy"), LabelledPair("1", "3", "distinct")]
-    assert evaluate(pairs, {"1": Print(7), "2": None, "3": None}).curve[-1].counts == (0, 1, 0, 1)
-
-
-def test_pairs_of_unread_pages_and_graded_ones_do_not_count() -> None:
-    pairs = [LabelledPair("1", "2", "copy"), LabelledPair("1", "3", "graded")]
-    evaluation = evaluate(pairs, {"1": Print(7)})
-    assert (evaluation.left_out, evaluation.graded) == (1, 1)
-    assert evaluation.curve[-1].counts.recall is None
+def test_pages_without_a_fingerprint_count_and_unread_ones_do_not() -> None:
+    copy, other = LabelledPair("1", "2", "copy"), LabelledPair("1", "3", "distinct")
+    graded = LabelledPair("1", "3", "graded")
+    unread = evaluate([copy, graded], {"1": Print(7)})
+    assert (unread.left_out, unread.graded) == (1, 1)
+    assert unread.curve[-1].counts.recall is None
+    short = evaluate([copy, other], {"1": Print(7), "2": None, "3": None})
+    assert short.curve[-1].counts == (0, 1, 0, 1)
 
 
 def test_too_few_matches_for_the_precision_are_reported() -> None:

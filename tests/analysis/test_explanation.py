@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import random
@@ -11,7 +12,7 @@ import pytest
 
 from pgsimhash.analysis.explanation import block_bits, explain_sides, permutation_views
 from pgsimhash.analysis.sides import Side, read_side, weighted_features
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import PageError
 from pgsimhash.html import read_article
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
@@ -95,11 +96,6 @@ def test_the_reason_and_the_distance_of_a_match() -> None:
     assert reason(0, 8, (0, 2**29 - 1)) == ("signatures_differ", None)
 
 
-def test_a_distance_that_the_layout_does_not_support_is_an_error() -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_distance")):
-        explain_sides(Side(0), Side(0), layout=get_layout("32+32"), distance=8)
-
-
 def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
     with pytest.raises(PageError, check=because("too_large")):
         read_side(b"x" * 10_000_001, DEFAULT_SCHEME)
@@ -143,24 +139,16 @@ def test_low_weight_blocks_are_listed_the_largest_first() -> None:
     assert read_side(html, CHOSEN).unseen is None  # the scheme does not weigh blocks
 
 
-@pytest.mark.parametrize("path", sorted(PAGES.glob("*.html")), ids=lambda path: str(path.stem))
-def test_the_features_of_kept_markdown_are_those_that_were_hashed(path: object) -> None:
-    try:
-        page = side(str(getattr(path, "stem", "")), CHOSEN)
-    except PageError:
-        return
-    told, known = weighted_features(from_markdown(page), CHOSEN), page.article
-    assert told is not None
-    assert known is not None
-    assert told.bits_off == 0
-    assert told.weights == weighted_features(page, CHOSEN)[0]  # type: ignore[index]
-
-
-def test_markdown_has_no_weights_and_so_is_near_what_was_hashed() -> None:
-    told = weighted_features(from_markdown(side("tide-pools")), DEFAULT_SCHEME)
-    assert told is not None
-    assert told.bits_off is not None
-    assert 0 < told.bits_off <= 12
+def test_the_features_of_kept_markdown_are_those_that_were_hashed() -> None:
+    read = 0
+    for path in sorted(PAGES.glob("*.html")):
+        with contextlib.suppress(PageError):
+            page = side(path.stem, CHOSEN)
+            told, known = (weighted_features(one, CHOSEN) for one in (from_markdown(page), page))
+            assert told is not None
+            assert (told, told.bits_off) == (known, 0)
+            read += 1
+    assert read > 20
 
 
 def test_markdown_that_differs_from_the_hashed_page_is_reported() -> None:

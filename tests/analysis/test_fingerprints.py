@@ -38,18 +38,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_knows_files_with_and_without_their_suffix(folder: Path) -> None:
-    assert found(["one", "one.html", "two", "pages/two.htm"], folder) == {
-        "one": "<p>one",
-        "one.html": "<p>one",
-        "two": "<p>two",
-        "pages/two.htm": "<p>two",
-    }
-
-
-def test_file_urls_and_absolute_paths_need_no_place(folder: Path) -> None:
+def test_folders_paths_and_archives_know_pages(folder: Path) -> None:
+    names = ["one", "one.html", "two", "pages/two.htm"]
+    assert [*found(names, folder).items()] == list(
+        zip(names, ["<p>one", "<p>one", "<p>two", "<p>two"], strict=True)
+    )
+    assert len(list(find_pages(["one", "one"], [folder]))) == 1
     path = folder / "one.html"
     assert found([path.as_uri(), str(path)]) == {path.as_uri(): "<p>one", str(path): "<p>one"}
+    archive = folder / "crawl.jsonl"
+    pages = [{"url": f"https://a.example/{n}", "html": f"<p>{n}"} for n in (1, 2, 2, 3)]
+    archive.write_text("\n".join(map(json.dumps, pages)))
+    urls = ["https://a.example/2", "https://a.example/3"]
+    assert found(urls, archive) == dict(zip(urls, ["<p>2", "<p>3"], strict=True))
 
 
 def test_a_csv_maps_ids_to_files(folder: Path) -> None:
@@ -63,25 +64,11 @@ def test_a_csv_maps_ids_to_files(folder: Path) -> None:
         found(["two"], table)
 
 
-def test_archives_know_pages_by_their_url(folder: Path) -> None:
-    archive = folder / "crawl.jsonl"
-    pages = [{"url": f"https://a.example/{n}", "html": f"<p>{n}"} for n in (1, 2, 2, 3)]
-    archive.write_text("\n".join(map(json.dumps, pages)))
-    assert found(["https://a.example/2", "https://a.example/3"], archive) == {
-        "https://a.example/2": "<p>2",
-        "https://a.example/3": "<p>3",
-    }
-
-
 def test_a_missing_page_is_a_failure_that_names_the_fix(folder: Path) -> None:
     names = ["nowhere", "x" * 5000, "nul\0", "https://a.example/"]
     told = found(names, folder)
     assert list(told) == names
     assert all("--pages" in why for why in told.values())
-
-
-def test_a_page_is_yielded_once_however_many_pairs_name_it(folder: Path) -> None:
-    assert len(list(find_pages(["one", "one"], [folder]))) == 1
 
 
 def test_a_page_has_a_fingerprint_or_none_or_could_not_be_read() -> None:

@@ -66,14 +66,6 @@ def test_the_sentence_names_a_mark_that_decides(store: Store) -> None:
     assert "marked" not in sentence("b", "c")
 
 
-def test_different_pages_are_explained_too(keeping: Store) -> None:
-    found = analysis.explain(keeping, url("tide-pools"), url("night-train"), distance=12, top=2)
-    assert not found.matches
-    assert found.reason == "beyond_distance"
-    assert found.features is not None
-    assert len(found.features.only_a.top) == 2
-
-
 def test_without_markdown_the_bits_are_explained_alone(store: Store) -> None:
     for name in NAMES[:2]:
         store.ingest(url(name), page(name))
@@ -91,13 +83,10 @@ def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store) -> Non
     assert analysis.explain(keeping, url("tide-pools"), Side(0)).features is None
 
 
-def test_the_present_version_counts(store: Store) -> None:
+def test_the_present_version_counts_and_an_unknown_url_is_an_error(store: Store) -> None:
     store.add(url("x"), 0)
     store.add(url("x"), 7)
     assert analysis.explain(store, url("x"), Side(7)).distance == 0
-
-
-def test_an_unknown_url_is_an_error_with_a_fix(store: Store) -> None:
     with pytest.raises(NotFoundError, match=r"does not know https://a\.example/none: .*ingest"):
         analysis.explain(store, url("none"), Side(0))
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from typing import Any
 
-import psycopg
 import pytest
 
 from pgsimhash import Store, analysis, connect
@@ -108,21 +107,6 @@ def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
     assert report_page(nothing)
 
 
-def test_figures_alone_are_those_of_the_whole_report(sampled: Store) -> None:
-    for name in ("tide-pools", "night-train"):
-        html = (ROOT / "examples" / "pages" / f"{name}.html").read_bytes()
-        sampled.ingest("https://a.example/changing", html)
-    whole, alone = (
-        analysis.report(sampled),
-        analysis.report(sampled, members=0, texts=0),
-    )
-    assert [page["versions"] for page in alone.as_json()["report"]["changed"]] == [2]
-    assert alone.status == whole.status
-    alone = replace(alone, made_at=whole.made_at, status=whole.status)
-    assert alone.as_json() == whole.as_json()
-    assert [member for cluster in alone.clusters for member in cluster.members] == []
-
-
 def test_a_report_does_not_grow_with_the_collection(store: Store, dsn: str) -> None:
     fill(store, clusters=5, pages=8)
     with connect(dsn, collection="larger") as larger:
@@ -137,20 +121,16 @@ def test_an_empty_collection_has_a_report(store: Store) -> None:
     assert "There are no duplicates." in report_page(report)
 
 
-def test_invalid_arguments_of_a_report_are_refused(store: Store) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_distance")):
-        analysis.report(store, 13)
-    with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        analysis.report(store, canonical="best")
-    with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        analysis.report(store, linkage="chain")  # type: ignore[arg-type]
-
-
-def test_reports_can_be_made_in_the_callers_transaction(dsn: str) -> None:
-    with psycopg.connect(dsn) as connection:
-        store = connect(connection)
-        store.add("https://a.example/1", 0)
-        before = analysis.report(store)
-        store.add("https://a.example/2", 1)
-        assert (before.all_clusters, analysis.report(store).all_clusters) == (0, 1)
-        connection.rollback()
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"distance": 13}, "invalid_distance"),
+        ({"canonical": "best"}, "invalid_argument"),
+        ({"linkage": "chain"}, "invalid_argument"),
+    ],
+)
+def test_invalid_arguments_of_a_report_are_refused(
+    store: Store, options: dict[str, Any], code: str
+) -> None:
+    with pytest.raises(ArgumentError, check=because(code)):
+        analysis.report(store, **options)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import Store, analysis, connect
+from pgsimhash import analysis, connect
 from pgsimhash.html_reports import explanation_page, report_page
-from tests.conftest import ROOT
 from tests.html_reports import hostile
 
 browser = pytest.importorskip("tests.html_reports.browser", reason="selenium is not installed")
@@ -101,13 +100,3 @@ def test_the_test_detects_a_bad_page(driver: object, tmp_path: Path) -> None:
     assert seen.hacked == 1
     assert seen.console
     assert len(seen.requests) == 2
-
-
-def test_the_report_on_the_sample_pages(driver: object, store: Store, tmp_path: Path) -> None:
-    for page in sorted((ROOT / "examples" / "pages").glob("*.html")):
-        store.ingest(f"https://a.example/{page.stem}", page.read_bytes())
-    target = tmp_path / "report.html"
-    target.write_text(report_page(analysis.report(store)), encoding="utf-8")
-    seen = browser.look(driver, target, SIZES["phone"], "light", True)
-    assert seen.title == "Near-duplicates in default"
-    assert seen.width <= seen.window
