@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,28 +43,18 @@ def test_a_page_comes_before_the_pages_named_after_it(tmp_path: Path) -> None:
     assert names(tmp_path) == ["page/a.html", "page.de.html", "page.html", "page-print.html"]
 
 
-def test_a_page_is_bytes_under_its_file_uri(folder: Path) -> None:
-    page = next(read_pages([folder]))
-    assert page == SourcePage(f"file://{folder}/a.HTM", b"a.HTM", charset=None, fetched_at=None)
-
-
-def test_the_uri_is_absolute_and_escaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a é.html").write_text("<p>x")
-    monkeypatch.chdir(tmp_path)
-    (page,) = read_pages(["a é.html"])
-    assert page.url == f"file://{tmp_path}/a%20%C3%A9.html"
-
-
-def test_the_uri_has_no_parents_and_keeps_links(
+def test_the_uri_is_absolute_and_escaped_and_keeps_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The parent of a link is that of its target, as for every program that opens the path."""
     (tmp_path / "crawls" / "may").mkdir(parents=True)
-    (tmp_path / "crawls" / "a.html").write_text("<p>x")
+    for name in ("a.html", "a é.html"):
+        (tmp_path / "crawls" / name).write_text("<p>x")
     (tmp_path / "latest").symlink_to("crawls")
     (tmp_path / "newest").symlink_to("crawls/may")
     monkeypatch.chdir(tmp_path / "crawls" / "may")
     for path, url in {
+        "../a é.html": "crawls/a%20%C3%A9.html",
         "../a.html": "crawls/a.html",
         "../../latest/a.html": "latest/a.html",
         "../../latest/../latest/./a.html": "latest/a.html",
@@ -120,36 +111,25 @@ def test_a_pipe_does_not_stop_the_walk(folder: Path) -> None:
     assert failed(item)[1:] == ("unreadable", "a device or pipe, not a file")
 
 
-def test_a_page_that_may_not_be_read_is_a_failure(
+def test_pages_and_folders_that_may_not_be_read_are_failures(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Permissions do not bind root, who runs the tests in containers.
-    opened = Path.open
+    def refusing(call: Callable[..., object]) -> Callable[..., object]:
+        def refuse(path: Path, *rest: str) -> object:
+            if path.name in ("b.html", "c"):
+                raise PermissionError(13, "Permission denied")
+            return call(path, *rest)
 
-    def refuse(path: Path, mode: str) -> object:
-        if path.name == "b.html":
-            raise PermissionError(13, "Permission denied")
-        return opened(path, mode)
+        return refuse
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "open", refusing(Path.open))
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir))
     items = list(read_pages([folder]))
-    assert failed(items[2]) == (f"file://{folder}/b.html", "unreadable", "Permission denied")
-    assert [type(item) for item in items].count(SourcePage) == 4
-
-
-def test_a_folder_that_may_not_be_listed_is_a_failure(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listed = os.scandir
-
-    def refuse(path: Path) -> object:
-        if path.name == "c":
-            raise PermissionError(13, "Permission denied")
-        return listed(path)
-
-    monkeypatch.setattr(os, "scandir", refuse)
-    items = list(read_pages([folder]))
-    assert failed(items[3]) == (str(folder / "c"), "unreadable", "Permission denied")
+    assert [failed(item) for item in items[2:]] == [
+        (f"file://{folder}/b.html", "unreadable", "Permission denied"),
+        (str(folder / "c"), "unreadable", "Permission denied"),
+    ]
     assert len(items) == count_pages([folder]) == 4
 
 
@@ -169,10 +149,7 @@ def test_a_page_over_the_limit_is_not_opened(
         file.truncate(10**12)
     (tmp_path / "b.html").write_bytes(b"x" * 100)
     large, fits = read_pages([tmp_path], max_bytes=100)
-    assert failed(large)[1:] == (
-        "too_large",
-        "the file is larger than 100 bytes (max_bytes)",
-    )
+    assert failed(large)[1:] == ("too_large", "the file is larger than 100 bytes (max_bytes)")
     assert isinstance(fits, SourcePage)
 
 

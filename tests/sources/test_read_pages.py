@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -19,34 +18,42 @@ def write_lines(path: Path, *urls: str) -> Path:
     return path
 
 
-def test_inputs_are_read_in_the_order_they_are_given(tmp_path: Path) -> None:
-    lines = write_lines(tmp_path / "b.jsonl", "https://example.com/1", "https://example.com/2")
-    page = tmp_path / "a.html"
-    page.write_text("<p>a")
-    urls = [item.url for item in read_pages([lines, str(page)])]
-    assert urls == ["https://example.com/1", "https://example.com/2", page.as_uri()]
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    path = tmp_path / "a.html"
+    path.write_text("<p>a")
+    return path
 
 
-def test_a_path_given_twice_is_read_twice(tmp_path: Path) -> None:
-    page = tmp_path / "a.html"
-    page.write_text("<p>a")
-    assert len(list(read_pages([page, page]))) == 2
+def test_inputs_are_read_in_the_order_they_are_given(page: Path) -> None:
+    lines = write_lines(page.with_name("b.jsonl"), "https://a.example/1", "https://a.example/2")
+    urls = [item.url for item in read_pages([page, lines, str(page)])]
+    assert urls == [page.as_uri(), "https://a.example/1", "https://a.example/2", page.as_uri()]
 
 
-def test_a_missing_path_fails_alone(tmp_path: Path) -> None:
-    page = tmp_path / "a.html"
-    page.write_text("<p>a")
-    missing, found = read_pages([tmp_path / "gone.jsonl", page])
-    assert missing == PageFailure(
-        str(tmp_path / "gone.jsonl"), "unreadable", "No such file or directory"
-    )
+@pytest.mark.parametrize("name", ["gone.jsonl", "gone.warc", "damaged.warc.gz", "a\0b.html"])
+def test_a_path_that_cannot_be_read_fails_alone(page: Path, name: str) -> None:
+    path = page.with_name(name)
+    if name.startswith("damaged"):
+        path.write_bytes(b"\x1f\x8b\x08")
+    broken, found = read_pages([path, page])
+    assert isinstance(broken, PageFailure)
+    assert (broken.url.partition("#")[0], broken.reason) == (str(path), "unreadable")
     assert isinstance(found, SourcePage)
 
 
-def test_a_path_no_file_system_knows_is_a_failure() -> None:
-    (item,) = read_pages(["a\0b.html"])
-    assert isinstance(item, PageFailure)
-    assert item.reason == "unreadable"
+@pytest.mark.parametrize("name", ["a.jsonl", "a.warc.gz"])
+def test_a_file_that_cannot_be_opened_is_a_failure(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).touch()
+
+    def refuse(path: Path, mode: str) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    failure = PageFailure(str(tmp_path / name), "unreadable", "Permission denied")
+    assert list(read_pages([tmp_path / name])) == [failure]
 
 
 def test_an_unknown_suffix_names_what_is_accepted(tmp_path: Path) -> None:
@@ -57,13 +64,6 @@ def test_an_unknown_suffix_names_what_is_accepted(tmp_path: Path) -> None:
     assert (item.url, item.reason) == (str(path), "unreadable")
     for suffix in (".html", ".jsonl", ".ndjson.gz", ".warc.gz"):
         assert suffix in item.detail
-
-
-def test_a_dash_reads_json_lines_from_stdin() -> None:
-    stdin = io.BytesIO(b'{"url": "https://example.com/", "html": "<p>x"}\nbroken\n')
-    page, broken = read_pages(["-"], stdin=stdin)
-    assert page == SourcePage("https://example.com/", "<p>x")
-    assert broken.url == "stdin#2"
 
 
 def test_a_dash_is_the_stdin_of_the_process() -> None:
@@ -87,19 +87,14 @@ def test_the_first_page_comes_before_later_inputs_are_opened(tmp_path: Path) -> 
     assert next(pages).url == "https://example.com/2"
 
 
-def test_paths_may_be_an_endless_stream(tmp_path: Path) -> None:
-    page = tmp_path / "a.html"
-    page.write_text("<p>a")
+def test_paths_may_be_an_endless_stream(page: Path) -> None:
     pages = read_pages(iter(lambda: page, None))
     assert [next(pages).url for _ in range(3)] == [page.as_uri()] * 3
 
 
-def test_one_string_is_not_a_list_of_paths() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match=r"write \['pages'\]"):
         read_pages("pages")
-
-
-def test_the_limit_is_at_least_one_byte() -> None:
     with pytest.raises(ValueError, match="not 0"):
         read_pages([], max_bytes=0)
 
