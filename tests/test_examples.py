@@ -10,6 +10,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pgsimhash import PageError, Store, fingerprint, hamming_distance
 from pgsimhash.sources import read_pages
 from tests.manual import run_commands
@@ -39,6 +41,12 @@ def test_every_copy_is_found_and_nothing_else(store: Store) -> None:
         original = found.get(nearest) or nearest
         found[page] = "too short" if verdict.verdict == "too_short" else original
     assert found == expected
+
+
+def test_pages_in_legacy_charsets_are_not_utf8() -> None:
+    for name in ("seilfaehre-windows-1252", "morning-market-ja-shift-jis"):
+        with pytest.raises(UnicodeDecodeError):
+            (EXAMPLES / "pages" / f"{name}.html").read_text("utf-8")
 
 
 def test_your_own_table(empty_dsn: str, tmp_path: Path) -> None:

@@ -11,18 +11,13 @@ from importlib import metadata
 import psycopg
 
 from tests.conftest import ROOT
-from tests.manual import blocks, commands, environment, text_of
+from tests.manual import blocks, environment, text_of
 
 
 def shown(part: str) -> list[str]:
     """The lines of the plain-text block that contains ``part``."""
     (found,) = [block for block in blocks("README.md", "text") if part in block]
     return found.splitlines()
-
-
-def test_it_is_short() -> None:
-    assert len(text_of("README.md").splitlines()) <= 125
-    assert len(commands("README.md")) == 4
 
 
 def test_the_licence_section_names_each_dependency_under_the_gpl_or_lgpl() -> None:

@@ -146,20 +146,14 @@ def test_a_pipeline_drops_known_pages(site: Site, dsn: str) -> None:
     assert len(crawl.items) == 8 + SHORT + 3
     new = {item["url"] for item in crawl.items} & {*kept}
     assert new == {url for url, original in kept.items() if original is None}
-
-
-def test_a_second_crawl_drops_all_pages_of_the_first(site: Site, dsn: str) -> None:
-    Crawl(site, dsn, PIPELINE)
+    # A second crawl drops all pages of the first.
     crawl = Crawl(site, dsn, PIPELINE)
     assert crawl.counted["unchanged"] == crawl.counted["dropped"] == COUNT - SHORT
     assert crawl.counted["new"] == 0
     assert len(crawl.items) == SHORT + 3
     with connect(dsn) as store:
-        runs = maintenance.runs(store)
-    assert [(run.label, run.unchanged) for run in runs] == [
-        ("scrapy pages", COUNT - SHORT),
-        ("scrapy pages", 0),
-    ]
+        runs = [(run.label, run.unchanged) for run in maintenance.runs(store)]
+    assert runs == [("scrapy pages", COUNT - SHORT), ("scrapy pages", 0)]
 
 
 def test_a_pipeline_tags_all_items(site: Site, dsn: str) -> None:
@@ -176,30 +170,22 @@ def test_a_pipeline_tags_all_items(site: Site, dsn: str) -> None:
     }
 
 
-@pytest.mark.parametrize("spider", [{}, {"LIST": True}])
-def test_a_middleware_drops_the_items_of_known_pages(
-    site: Site, dsn: str, spider: dict[str, Any]
+@pytest.mark.parametrize("setting", [{}, {"LIST": True}, {"PGSIMHASH_ACTION": "tag"}])
+def test_a_middleware_drops_the_items_of_known_pages_or_tags_responses(
+    site: Site, dsn: str, setting: dict[str, Any]
 ) -> None:
-    crawl = Crawl(site, dsn, {**MIDDLEWARE, **spider})
+    crawl = Crawl(site, dsn, {**MIDDLEWARE, **setting})
     assert crawl.log == ""
     assert crawl.counted["new"] == 8
-    assert crawl.counted["dropped"] == COUNT - SHORT - 8
+    known = 0 if "PGSIMHASH_ACTION" in setting else COUNT - SHORT - 8
+    assert crawl.counted["dropped"] == known
     # JSON and missing pages are not pages.
     assert crawl.counted["no_page"] == 2
-    assert len(crawl.items) == 8 + SHORT + 3
+    assert len(crawl.items) == COUNT + 3 - known
     seen = Counter(item.get("seen") for item in crawl.items)
-    if not spider:  # A list was made before the verdict.
-        assert seen == {"new": 8, "too_short": SHORT + 1, None: 2}
+    if "LIST" not in setting:  # A list was made before the verdict.
+        assert (seen["new"], seen["too_short"], seen[None]) == (8, SHORT + 1, 2)
     assert len(stored(dsn)) == COUNT - SHORT
-
-
-def test_a_middleware_tags_responses(site: Site, dsn: str) -> None:
-    crawl = Crawl(site, dsn, {**MIDDLEWARE, "PGSIMHASH_ACTION": "tag"})
-    assert len(crawl.items) == COUNT + 3
-    seen = Counter(item.get("seen") for item in crawl.items)
-    assert seen["new"] == 8
-    assert seen[None] == 2
-    assert seen.total() - 2 == verdicts(crawl)
 
 
 def test_a_known_page_is_not_followed_without_the_setting(site: Site, dsn: str) -> None:
@@ -262,27 +248,21 @@ def test_pages_pass_when_the_database_is_lost(
     assert crawl.all["finish_reason"] == "finished"
 
 
-def test_a_connection_that_is_lost_for_a_moment_costs_no_verdict(
-    site: Site, server_dsn: str, dsn: str
+@pytest.mark.parametrize("retries", [True, False])
+def test_a_connection_that_is_lost_for_a_moment(
+    site: Site, server_dsn: str, dsn: str, retries: bool
 ) -> None:
+    """It costs no verdict, or, without retries, few until the store is opened again."""
+    settings = {} if retries else {**AT_ONCE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.1}
     with closed(server_dsn, dsn) as lose:
-        site.met = lambda number: lose(True) if number % 10 == 5 else None
-        crawl = Crawl(site, dsn, PIPELINE)
-    assert crawl.counted["unanswered"] == 0
-    assert verdicts(crawl) == COUNT + 2
-    with connect(dsn) as store:
-        assert len(maintenance.runs(store)) == 1
-
-
-def test_the_store_is_opened_again(site: Site, server_dsn: str, dsn: str) -> None:
-    with closed(server_dsn, dsn) as lose:
-        site.met = lambda number: lose(True) if number == 5 else None
-        settings = {**PIPELINE, **AT_ONCE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.1}
-        crawl = Crawl(site, dsn, settings)
-    assert 0 < crawl.counted["unanswered"] < COUNT - 10
+        moments = range(5, COUNT, 10) if retries else [5]
+        site.met = lambda number: lose(True) if number in moments else None
+        crawl = Crawl(site, dsn, {**PIPELINE, **settings})
+    assert (crawl.counted["unanswered"] == 0) == retries
+    assert crawl.counted["unanswered"] < COUNT - 10
     assert verdicts(crawl) + crawl.counted["unanswered"] == COUNT + 2
     with connect(dsn) as store:
-        assert len(maintenance.runs(store)) == 2
+        assert len(maintenance.runs(store)) == 1 + (not retries)
 
 
 def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str) -> None:
@@ -300,10 +280,7 @@ def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str
     ("settings", "told"),
     [
         ({"PGSIMHASH_DSN": "host=127.0.0.1 port=1"}, "port 1"),
-        (
-            {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
-            "needs the asyncio reactor",
-        ),
+        ({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, "asyncio reactor"),
     ],
 )
 def test_invalid_settings_end_the_crawl_before_it_begins(

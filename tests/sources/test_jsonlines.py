@@ -74,11 +74,7 @@ def test_empty_lines_a_byte_order_mark_and_a_missing_last_newline_do_no_harm() -
         (b'{"url": 1, "html": ""}', "unreadable", '"url" is not a string'),
         (b'{"url": "https://a.example", "html": null}', "unreadable", '"html" is not a string'),
         (b'{"url": "/page", "html": ""}', "invalid_url", "absolute"),
-        (
-            b'{"url": "https://a.example/\\u0000", "html": ""}',
-            "invalid_url",
-            "invisible characters",
-        ),
+        (b'{"url": "https://a.example/\\u0000", "html": ""}', "invalid_url", "invisible"),
         (b'{"url": "https://a.example/\\ud800", "html": ""}', "invalid_url", "is not a URL"),
         (b'{"url": "https://a.example", "html": "", "charset": 8}', "unreadable", '"charset" is'),
         (b'{"url": "https://a.example", "html": "", "fetched_at": 8}', "unreadable", "string"),
