@@ -41,8 +41,6 @@ except ImportError as error:
         f"pgsimhash.scrapy needs Scrapy 2.14 or later; install it {install_command('scrapy')}",
     ) from error
 
-ACTIONS: Final = ("drop", "tag")
-
 REOPEN_SECONDS: Final = 5.0
 """Seconds after a failure of the store before it is reopened; pages pass without a verdict."""
 
@@ -69,9 +67,8 @@ class _Component:
         self._tag = settings.get("PGSIMHASH_TAG", "pgsimhash")
         self._closes = settings.getbool("PGSIMHASH_CLOSE_ON_ERROR")
         self._closing: asyncio.Task[None] | None = None
-        _check(
-            self._action in ACTIONS, f"PGSIMHASH_ACTION must be drop or tag, not {self._action!r}"
-        )
+        is_action = self._action in ("drop", "tag")
+        _check(is_action, f"PGSIMHASH_ACTION must be drop or tag, not {self._action!r}")
         _check(is_asyncio_available(), "pgsimhash.scrapy needs the asyncio reactor of Scrapy")
         _check(
             crawler not in _served,

@@ -21,13 +21,11 @@ installed.
 
 from __future__ import annotations
 
-from pgsimhash.alembic.own_tables import AddSimhash, DropSimhash, add_simhash, drop_simhash
+from pgsimhash.alembic.own_tables import add_simhash, drop_simhash
 from pgsimhash.alembic.plugin import render_item
 from pgsimhash.alembic.schema import downgrade, include_name, upgrade
 
 __all__ = [
-    "AddSimhash",
-    "DropSimhash",
     "add_simhash",
     "downgrade",
     "drop_simhash",

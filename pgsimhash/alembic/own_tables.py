@@ -80,10 +80,6 @@ class AddSimhash(_SimhashOperation):
         """
         operations.invoke(cls(table, column, layout, schema, concurrently, nullable))
 
-    def reverse(self) -> MigrateOperation:
-        """Return the operation that drops them."""
-        return DropSimhash(self.table, self.column, self.layout, self.schema, self.concurrently)
-
 
 @Operations.register_operation("drop_simhash")
 class DropSimhash(_SimhashOperation):
@@ -110,10 +106,6 @@ class DropSimhash(_SimhashOperation):
                 the table is partitioned, or other indexes have these names.
         """
         operations.invoke(cls(table, column, layout, schema, concurrently))
-
-    def reverse(self) -> MigrateOperation:
-        """Return the operation that adds them."""
-        return AddSimhash(self.table, self.column, self.layout, self.schema, self.concurrently)
 
 
 # For type checkers, which only know Alembic's own operations on ``op``.
@@ -210,10 +202,9 @@ def _concurrent(statement: Any, index: Index) -> Any:
 
 def _outside_transactions(context: MigrationContext) -> AbstractContextManager[None]:
     """Return a block in which each statement commits, unless the revision began a transaction."""
-    if not context.as_sql:
-        assert context.connection is not None
-        if getattr(context.connection.connection.dbapi_connection, "autocommit", False):
-            return nullcontext()
+    connection = None if context.as_sql else context.connection
+    if connection and getattr(connection.connection.dbapi_connection, "autocommit", False):
+        return nullcontext()
     return context.autocommit_block()
 
 

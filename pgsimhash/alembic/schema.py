@@ -138,7 +138,13 @@ def _migrate(
             "fn": steps,
         }
         if outer.as_sql:
-            inner = _script_context(outer, since, options)
+            script_options = {"output_buffer": outer.output_buffer, "starting_rev": since}
+            inner = MigrationContext.configure(
+                dialect_name="postgresql",
+                # Percent signs are not doubled.
+                dialect_opts={"paramstyle": "named"},
+                opts={**options, "as_sql": True, **script_options},
+            )
             search_path_kept: AbstractContextManager[None] = migrate.search_path_kept_by_script(
                 inner.execute
             )
@@ -158,24 +164,6 @@ def _migrate(
                 # Autogenerate ignores an empty schema.
                 table = f'"{wanted_schema}".{migrate.VERSION_TABLE}'
                 inner.execute(f"DROP TABLE {table}")
-
-
-def _script_context(
-    outer: MigrationContext, since: str | None, options: dict[str, Any]
-) -> MigrationContext:
-    """Return a context that writes to the output of ``outer``, without doubled percent signs."""
-    from alembic.migration import MigrationContext
-
-    return MigrationContext.configure(
-        dialect_name="postgresql",
-        dialect_opts={"paramstyle": "named"},
-        opts={
-            **options,
-            "as_sql": True,
-            "output_buffer": outer.output_buffer,
-            "starting_rev": since,
-        },
-    )
 
 
 _MARKED: Final = text("SELECT pg_catalog.set_config('pgsimhash.in_transaction', 'yes', true)")

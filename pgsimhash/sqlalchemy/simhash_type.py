@@ -38,16 +38,8 @@ from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, from_big
 from pgsimhash.search.layout import Layout, get_layout
 from pgsimhash.search.permutation import Permutation
 
-_BY_SIZE: Final = frozenset(
-    {
-        operators.lt,
-        operators.le,
-        operators.gt,
-        operators.ge,
-        operators.between_op,
-        operators.not_between_op,
-    }
-)
+_BY_ORDER: Final = {operators.lt, operators.le, operators.gt, operators.ge}
+_BETWEEN: Final = {operators.between_op, operators.not_between_op}
 
 
 class RefusedValueError(ArgumentError, DontWrapMixin):
@@ -90,7 +82,7 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         Raises:
             ArgumentError: it is ``<``, ``<=``, ``>``, ``>=`` or ``BETWEEN``.
         """
-        if op in _BY_SIZE:
+        if op in _BY_ORDER | _BETWEEN:
             raise ArgumentError(
                 "invalid_argument",
                 "simhashes cannot be ordered, because the server's bigint is signed: use "

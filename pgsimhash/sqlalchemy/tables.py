@@ -4,34 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    CheckConstraint,
-    Column,
-    Computed,
-    DateTime,
-    ForeignKey,
-    FromClause,
-    Identity,
-    Index,
-    Integer,
-    Interval,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    Select,
-    SmallInteger,
-    Table,
-    Text,
-    UniqueConstraint,
-    cast,
-    func,
-    inspect,
-    literal,
-    select,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text, func, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import ARRAY
 
@@ -41,64 +15,61 @@ from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.search.layout import COLLECTION_MAX, DEFAULT_LAYOUT, Layout
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH
 
-metadata = MetaData(schema=SCHEMA)
+metadata = sa.MetaData(schema=SCHEMA)
+
+
+def _needed(name: str, kind: Any, *parts: Any, default: Any = None) -> Column[Any]:
+    return Column(name, kind, *parts, nullable=False, server_default=default)
+
+
+def _time(name: str) -> Column[Any]:
+    return _needed(name, sa.DateTime(timezone=True), default=func.now())
+
+
+def _collection() -> Column[Any]:
+    return _needed("collection_id", Integer, sa.ForeignKey(collections.c.collection_id))
+
 
 layouts = Table(
     "layouts",
     metadata,
     Column("name", Text, primary_key=True),
-    Column("suffix", Text, nullable=False),
-    Column("largest_distance", SmallInteger, nullable=False),
-    Column("prefix_bits", SmallInteger, nullable=False),
-    UniqueConstraint("suffix", name="layouts_suffix_key"),
+    _needed("suffix", Text),
+    _needed("largest_distance", sa.SmallInteger),
+    _needed("prefix_bits", sa.SmallInteger),
+    sa.UniqueConstraint("suffix", name="layouts_suffix_key"),
 )
 
 collections = Table(
     "collections",
     metadata,
-    Column("collection_id", Integer, Identity(always=True), primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("scheme", Text, nullable=False),
-    Column(
-        "layout",
-        Text,
-        ForeignKey(layouts.c.name),
-        nullable=False,
-        server_default=DEFAULT_LAYOUT.name,
-    ),
-    Column(
-        "default_distance",
-        SmallInteger,
-        nullable=False,
-        server_default=str(NEAR_MAX),
-    ),
-    Column("keep_markdown", Boolean, nullable=False, server_default=text("false")),
-    Column("normalize_urls", Boolean, nullable=False, server_default=text("false")),
-    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    UniqueConstraint("name", name="collections_name_key"),
-    CheckConstraint(f"collection_id BETWEEN 1 AND {COLLECTION_MAX}", name="collections_id_fits"),
+    Column("collection_id", Integer, sa.Identity(always=True), primary_key=True),
+    _needed("name", Text),
+    _needed("scheme", Text),
+    _needed("layout", Text, sa.ForeignKey(layouts.c.name), default=DEFAULT_LAYOUT.name),
+    _needed("default_distance", sa.SmallInteger, default=str(NEAR_MAX)),
+    _needed("keep_markdown", Boolean, default=text("false")),
+    _needed("normalize_urls", Boolean, default=text("false")),
+    _time("created_at"),
+    sa.UniqueConstraint("name", name="collections_name_key"),
+    sa.CheckConstraint(f"collection_id BETWEEN 1 AND {COLLECTION_MAX}", name="collections_id_fits"),
 )
 
 
 def _simhashes(layout: Layout) -> Table:
-    columns = [
-        Column(
-            permutation.column,
-            BigInteger,
-            Computed(prefix_expression(permutation), persisted=True),
-            nullable=False,
-        )
-        for permutation in layout.permutations
-    ]
     first, *others = layout.permutations
+    formulas = {each.column: prefix_expression(each) for each in layout.permutations}
     return Table(
         "simhashes",
         metadata,
-        Column("collection_id", Integer, nullable=False),
-        Column("standalone", Boolean, nullable=False, server_default=text("true")),
-        Column("simhash", SIMHASH(), nullable=False),
-        *columns,
-        PrimaryKeyConstraint(first.column, "simhash", name="simhashes_pkey"),
+        _needed("collection_id", Integer),
+        _needed("standalone", Boolean, default=text("true")),
+        _needed("simhash", SIMHASH()),
+        *(
+            _needed(name, BigInteger, sa.Computed(formula, persisted=True))
+            for name, formula in formulas.items()
+        ),
+        sa.PrimaryKeyConstraint(first.column, "simhash", name="simhashes_pkey"),
         *(Index(f"simhashes_{other.column}_idx", other.column, "simhash") for other in others),
     )
 
@@ -108,16 +79,12 @@ simhashes = _simhashes(DEFAULT_LAYOUT)
 pages = Table(
     "pages",
     metadata,
-    Column("page_id", BigInteger, Identity(), nullable=False),
-    Column("collection_id", Integer, nullable=False),
-    Column("url", Text, nullable=False),
-    Column(
-        "host",
-        Text,
-        Computed("pgsimhash.host_of(url)", persisted=True),
-    ),
-    Column("simhash", SIMHASH(), nullable=False),
-    Column("fetched_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    _needed("page_id", BigInteger, sa.Identity()),
+    _needed("collection_id", Integer),
+    _needed("url", Text),
+    Column("host", Text, sa.Computed("pgsimhash.host_of(url)", persisted=True)),
+    _needed("simhash", SIMHASH()),
+    _time("fetched_at"),
     Column("run_id", BigInteger),
     Column("title", Text),
     Column("canonical_url", Text),
@@ -125,23 +92,20 @@ pages = Table(
     Column("features", Integer),
     Column("tokens", Integer),
     Column("html_bytes", Integer),
-    Column("html_digest", LargeBinary),
+    Column("html_digest", sa.LargeBinary),
     Column("text_digest", BigInteger),
     Column("structure", SIMHASH()),
     Column("signature_high", BigInteger),
     Column("signature_low", BigInteger),
     Column("markdown", Text),
     Column("duplicate_of", BigInteger),
-    Column("distance", SmallInteger),
-    PrimaryKeyConstraint("collection_id", "page_id", name="pages_pkey"),
+    Column("distance", sa.SmallInteger),
+    sa.PrimaryKeyConstraint("collection_id", "page_id", name="pages_pkey"),
     Index("pages_url_idx", "collection_id", "url", "page_id"),
     Index("pages_simhash_idx", "collection_id", "simhash", "page_id"),
     Index("pages_host_idx", "collection_id", "host", text("(distance IS NULL)"), "page_id"),
     Index(
-        "pages_original_idx",
-        "collection_id",
-        "page_id",
-        postgresql_where=text("distance IS NULL"),
+        "pages_original_idx", "collection_id", "page_id", postgresql_where=text("distance IS NULL")
     ),
     Index(
         "pages_duplicate_of_idx",
@@ -154,65 +118,60 @@ pages = Table(
 last_seen = Table(
     "last_seen",
     metadata,
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("page_id", BigInteger, nullable=False),
-    Column("seen_at", DateTime(timezone=True), nullable=False),
-    PrimaryKeyConstraint("collection_id", "page_id", name="last_seen_pkey"),
+    _collection(),
+    _needed("page_id", BigInteger),
+    _needed("seen_at", sa.DateTime(timezone=True)),
+    sa.PrimaryKeyConstraint("collection_id", "page_id", name="last_seen_pkey"),
 )
 
 cache_epochs = Table(
     "cache_epochs",
     metadata,
     Column("collection_id", Integer),
-    Column(
-        "epoch",
-        BigInteger,
-        nullable=False,
-        server_default=text("((random() * 1099511627776))::bigint"),
-    ),
+    _needed("epoch", BigInteger, default=text("((random() * 1099511627776))::bigint")),
 )
 
 runs = Table(
     "runs",
     metadata,
-    Column("run_id", BigInteger, Identity(), nullable=False),
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("label", Text, nullable=False),
-    Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column("finished_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    _needed("run_id", BigInteger, sa.Identity()),
+    _collection(),
+    _needed("label", Text),
+    _time("started_at"),
+    _time("finished_at"),
     *(
-        Column(figure, BigInteger, nullable=False, server_default=text("0"))
+        _needed(figure, BigInteger, default=text("0"))
         for figure in ("pages", "new", "duplicates", "updated", "unchanged")
     ),
     Column("first_page", BigInteger),
     Column("last_page", BigInteger),
-    PrimaryKeyConstraint("collection_id", "run_id", name="runs_pkey"),
+    sa.PrimaryKeyConstraint("collection_id", "run_id", name="runs_pkey"),
 )
 
 sources = Table(
     "sources",
     metadata,
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("path", Text, nullable=False),
-    Column("size", BigInteger, nullable=False),
-    Column("modified_ns", BigInteger, nullable=False),
+    _collection(),
+    _needed("path", Text),
+    _needed("size", BigInteger),
+    _needed("modified_ns", BigInteger),
     Column("last_record", BigInteger),
-    Column("failed", ARRAY(BigInteger), nullable=False),
+    _needed("failed", ARRAY(BigInteger)),
     Column("page_id", BigInteger),
-    PrimaryKeyConstraint("collection_id", "path", name="sources_pkey"),
+    sa.PrimaryKeyConstraint("collection_id", "path", name="sources_pkey"),
 )
 
 
 marks = Table(
     "marks",
     metadata,
-    Column("mark_id", BigInteger, Identity(), nullable=False),
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("url_a", Text, nullable=False),
-    Column("url_b", Text, nullable=False),
-    Column("same", Boolean, nullable=False),
-    Column("marked_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    PrimaryKeyConstraint("collection_id", "mark_id", name="marks_pkey"),
+    _needed("mark_id", BigInteger, sa.Identity()),
+    _collection(),
+    _needed("url_a", Text),
+    _needed("url_b", Text),
+    _needed("same", Boolean),
+    _time("marked_at"),
+    sa.PrimaryKeyConstraint("collection_id", "mark_id", name="marks_pkey"),
     Index("marks_url_a_idx", "collection_id", "url_a"),
     Index("marks_url_b_idx", "collection_id", "url_b"),
 )
@@ -220,33 +179,33 @@ marks = Table(
 clusters = Table(
     "clusters",
     metadata,
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("page_id", BigInteger, nullable=False),
-    Column("cluster", BigInteger, nullable=False),
-    Column("is_canonical", Boolean, nullable=False),
-    PrimaryKeyConstraint("collection_id", "page_id", name="clusters_pkey"),
+    _collection(),
+    _needed("page_id", BigInteger),
+    _needed("cluster", BigInteger),
+    _needed("is_canonical", Boolean),
+    sa.PrimaryKeyConstraint("collection_id", "page_id", name="clusters_pkey"),
 )
 
 policies = Table(
     "policies",
     metadata,
-    Column("policy_id", BigInteger, Identity(always=True), nullable=False),
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("host", Text, nullable=False),
-    Column("path", Text, nullable=False, server_default="*"),
-    Column("distance", SmallInteger),
+    _needed("policy_id", BigInteger, sa.Identity(always=True)),
+    _collection(),
+    _needed("host", Text),
+    _needed("path", Text, default="*"),
+    Column("distance", sa.SmallInteger),
     Column("verify", Boolean),
     Column("scope", Text),
     Column("window_size", Integer),
-    Column("max_age", Interval),
+    Column("max_age", sa.Interval),
     Column("canonical_link", Boolean),
     Column("max_copies", Integer),
     Column("min_tokens", Integer),
-    Column("expire_after", Interval),
-    Column("refetch_after", Interval),
-    Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    PrimaryKeyConstraint("collection_id", "policy_id", name="policies_pkey"),
-    UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
+    Column("expire_after", sa.Interval),
+    Column("refetch_after", sa.Interval),
+    _time("set_at"),
+    sa.PrimaryKeyConstraint("collection_id", "policy_id", name="policies_pkey"),
+    sa.UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
 )
 
 
@@ -258,14 +217,14 @@ for (_table, _column), _comment in schema_comments().items():
         _described.comment = _comment
 
 
-def metadata_in(schema: str) -> MetaData:
+def metadata_in(schema: str) -> sa.MetaData:
     """Return the metadata of the same tables in another schema."""
     if schema == SCHEMA:
         return metadata
-    moved = MetaData(schema=schema)
+    moved = sa.MetaData(schema=schema)
     for table in metadata.tables.values():
         for column in table.to_metadata(moved, schema=schema).columns:
-            if isinstance(column.computed, Computed):
+            if isinstance(column.computed, sa.Computed):
                 column.computed.sqltext = text(in_schema(str(column.computed.sqltext), schema))
     return moved
 
@@ -274,7 +233,7 @@ _PG_CLASS: Final = 1259
 """The first key of the lock, the oid of pg_class; the second is the oid of the table."""
 
 
-def simhash_lock(table: type[Any] | FromClause) -> Select[tuple[Any]]:
+def simhash_lock(table: type[Any] | sa.FromClause) -> sa.Select[tuple[Any]]:
     """Return a statement that waits for other transactions that executed it for the same table.
 
     Execute it before you look for near rows and insert. Otherwise two transactions that do so at
@@ -284,8 +243,8 @@ def simhash_lock(table: type[Any] | FromClause) -> Select[tuple[Any]]:
     Args:
         table: an ORM class or a table of SQLAlchemy Core.
     """
-    mapped_table: Any = inspect(table).local_table if isinstance(table, type) else table
+    mapped_table: Any = sa.inspect(table).local_table if isinstance(table, type) else table
     parts = [part for part in (mapped_table.schema, mapped_table.name) if part is not None]
     name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
-    number = cast(cast(literal(name, Text), postgresql.REGCLASS), Integer)
-    return select(func.pg_catalog.pg_advisory_xact_lock(literal(_PG_CLASS, Integer), number))
+    number = sa.cast(sa.cast(sa.literal(name, Text), postgresql.REGCLASS), Integer)
+    return sa.select(func.pg_catalog.pg_advisory_xact_lock(sa.literal(_PG_CLASS, Integer), number))
