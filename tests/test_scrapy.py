@@ -253,9 +253,9 @@ def test_a_connection_that_is_lost_for_a_moment(
     site: Site, server_dsn: str, dsn: str, retries: bool
 ) -> None:
     """It costs no verdict, or, without retries, few until the store is opened again."""
-    settings = {} if retries else {**AT_ONCE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.1}
+    settings = {} if retries else {**AT_ONCE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.12}
     with closed(server_dsn, dsn) as lose:
-        moments = range(5, COUNT, 10) if retries else [5]
+        moments = range(5, COUNT, 10) if retries else [10]
         site.met = lambda number: lose(True) if number in moments else None
         crawl = Crawl(site, dsn, {**PIPELINE, **settings})
     assert (crawl.counted["unanswered"] == 0) == retries

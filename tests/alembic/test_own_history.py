@@ -311,7 +311,7 @@ def test_a_missing_right_names_the_fix(project: Project, owned: bool) -> None:
             project.alembic("upgrade", "0001")
             advice = "connect as a user who may create a schema"
             if owned:
-                advice = "If that role is to own the schema, deploy as that role"
+                advice = "is to own the schema, deploy as that role"
                 create = "CREATE SCHEMA pgsimhash AUTHORIZATION {}; GRANT ALL ON SCHEMA public, "
                 create += "pgsimhash TO {}; GRANT ALL ON alembic_version TO {}"
                 connection.execute(sql.SQL(create).format(owner, user, user))
