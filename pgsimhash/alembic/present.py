@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def has_columns(context: MigrationContext, table: Table, column: str, layout: str) -> bool:
-    """Return whether the columns exist, from an attempt that failed later.
-
-    Raises:
-        StoreError: other columns have the names.
-    """
+    """Return whether the columns exist, from an attempt that failed later."""
     assert context.connection is not None
     present = {
         each["name"]: (each["computed"]["sqltext"] if "computed" in each else "", each["nullable"])
@@ -73,11 +69,7 @@ _PRESENT: Final = text(
 
 
 def present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]:
-    """Return the existing indexes of a table by name, and whether each is usable.
-
-    Raises:
-        StoreError: another object has the name of an index.
-    """
+    """Return the existing indexes of a table by name, and whether each is usable."""
     assert context.connection is not None
     preparer, schema = _preparer(), table.schema
     indexes = {}
@@ -105,11 +97,7 @@ def _preparer() -> Any:
 
 
 def check_not_partitioned(context: MigrationContext, table: Table) -> None:
-    """Refuse operations that PostgreSQL does not support on a partitioned table.
-
-    Raises:
-        StoreError: the table is partitioned.
-    """
+    """Refuse operations that PostgreSQL does not support on a partitioned table."""
     assert context.connection is not None
     named = {"table": _preparer().format_table(table)}
     if context.connection.scalar(_PARTITIONED, named):

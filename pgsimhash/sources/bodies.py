@@ -26,12 +26,7 @@ def looks_like_html(body: bytes) -> bool:
 
 
 def decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> bytes:
-    """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` of the HTTP headers.
-
-    Raises:
-        PageError: the page has more than ``max_bytes`` bytes, the data is damaged, or its encoding
-            is unknown.
-    """
+    """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` of the HTTP headers."""
     if "chunked" in transfer.lower():
         body = _unchunked(body)
     named = encodings.lower().split(",", _ENCODINGS_MAX)

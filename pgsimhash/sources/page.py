@@ -64,10 +64,6 @@ def plain_path(path: Path) -> Path:
 
 
 def parse_time(text: str) -> datetime:
-    """Return an ISO-8601 time with its zone, by default UTC.
-
-    Raises:
-        ValueError: the text is not such a time.
-    """
+    """Return an ISO-8601 time with its zone, by default UTC."""
     time = datetime.fromisoformat(text.strip())
     return time if time.tzinfo else time.replace(tzinfo=UTC)

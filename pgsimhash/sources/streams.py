@@ -219,10 +219,6 @@ class Stream:
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[Stream]:
-    """Open a file, through gzip if its first bytes require it: names are often wrong.
-
-    Raises:
-        OSError: the file cannot be opened.
-    """
+    """Open a file, through gzip if its first bytes require it: names are often wrong."""
     with path.open("rb") as file:
         yield Stream(file, is_gzip=file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC))

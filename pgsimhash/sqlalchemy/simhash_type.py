@@ -135,11 +135,7 @@ class SIMHASH(TypeDecorator[int]):
 
 
 def as_simhash(value: object) -> ColumnElement[int]:
-    """Return an ``int`` or an expression as an expression of simhashes.
-
-    Raises:
-        ArgumentError: it is neither.
-    """
+    """Return an ``int`` or an expression as an expression of simhashes."""
     if hasattr(value, "__clause_element__"):
         value = value.__clause_element__()
     if isinstance(value, ColumnElement):
