@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,44 +176,39 @@ def _evaluated(
     scheme: str, pairs: Iterable[LabelledPair], prints: Fingerprints, precision: float
 ) -> Evaluation:
     graded = left_out = 0
-    kinds: defaultdict[str, _Kind] = defaultdict(_Kind)
+    # The numbers of pairs by kind and label, and of those at each distance, confirmed or not.
+    sizes: Counter[tuple[str, bool]] = Counter()
+    places: Counter[tuple[str, bool, int, bool]] = Counter()
     for pair in pairs:
         if pair.label == "graded":
             graded += 1
         elif pair.a not in prints.prints or pair.b not in prints.prints:
             left_out += 1
         else:
-            kinds[pair.kind].add(pair.label == "copy", prints.prints[pair.a], prints.prints[pair.b])
+            kind = pair.kind, pair.label == "copy"
+            sizes[kind] += 1
+            a, b = prints.prints[pair.a], prints.prints[pair.b]
+            if a is not None and b is not None:
+                bits = hamming_distance(a.simhash, b.simhash)
+                places[(*kind, bits, verified(bits, a.signature, b.signature))] += 1
+
+    def within(distance: int, kind: str, *, verify: bool) -> Counts:
+        matches = {True: 0, False: 0}
+        for (one, is_copy, bits, agrees), count in places.items():
+            if one == kind and bits <= distance and (agrees or not verify):
+                matches[is_copy] += count
+        return Counts(matches[True], sizes[kind, True], matches[False], sizes[kind, False])
+
+    kinds = sorted({kind for kind, _ in sizes})
     curve = []
     for distance in range(LARGEST + 1):
-        confirmed = {kind: kinds[kind].within(distance, verify=True) for kind in sorted(kinds)}
-        everything = [kind.within(distance, verify=False) for kind in kinds.values()]
+        confirmed = {kind: within(distance, kind, verify=True) for kind in kinds}
+        everything = [within(distance, kind, verify=False) for kind in kinds]
         curve.append(AtDistance(distance, _sum(confirmed.values()), _sum(everything), confirmed))
     precise = [at for at in curve if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)
     unread = prints.too_short, prints.failures, prints.unseen
     return Evaluation(scheme, curve, best, precision, graded, left_out, *unread)
-
-
-class _Kind:
-    """The numbers of pairs of one kind: copies or not, by distance, confirmed or not."""
-
-    def __init__(self) -> None:
-        self._pairs = {True: 0, False: 0}
-        self._places: Counter[tuple[bool, int, bool]] = Counter()
-
-    def add(self, is_copy: bool, a: Print | None, b: Print | None) -> None:
-        self._pairs[is_copy] += 1
-        if a is not None and b is not None:
-            bits = hamming_distance(a.simhash, b.simhash)
-            self._places[is_copy, bits, verified(bits, a.signature, b.signature)] += 1
-
-    def within(self, distance: int, *, verify: bool) -> Counts:
-        matches = {True: 0, False: 0}
-        for (is_copy, bits, agrees), pairs in self._places.items():
-            if bits <= distance and (agrees or not verify):
-                matches[is_copy] += pairs
-        return Counts(matches[True], self._pairs[True], matches[False], self._pairs[False])
 
 
 def _sum(counts: Iterable[Counts]) -> Counts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,8 +11,9 @@ from urllib.request import url2pathname
 
 from psycopg.rows import tuple_row
 
+from pgsimhash.analysis.labels import file_rows
 from pgsimhash.db.statements import query
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
 from pgsimhash.html import Article
@@ -64,14 +64,10 @@ class Unseen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """The fingerprints and failures of pages.
+    """The fingerprints and failures of pages, by name.
 
-    Attributes:
-        prints: by name; None if the page has no fingerprint, no entry if it is missing or could
-            not be read.
-        too_short: the names of pages with too little text for a fingerprint.
-        failures: all other pages without a fingerprint, by name.
-        unseen: the share of words in low-weight blocks; None if the scheme does not weigh blocks.
+    ``prints`` has None for a page without a fingerprint, and no entry for one that is missing or
+    could not be read. ``failures`` are those without a fingerprint that are not ``too_short``.
     """
 
     prints: dict[str, Print | None] = field(default_factory=dict)
@@ -179,8 +175,9 @@ def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
     for place in places:
         if place.suffix.lower() == ".csv":
             folders.append(place.parent)
-            for name, file in _mapping(place):
-                by_id.setdefault(name, file)
+            for _, row in file_rows(place, ("id",)):
+                if row["id"] and row.get("file"):
+                    by_id.setdefault(row["id"], place.parent / row["file"])
         elif place.is_dir():
             folders.append(place)
         else:
@@ -220,22 +217,3 @@ def _file(name: str, folders: Sequence[Path]) -> Path | None:
                     return None
     path = Path(name)
     return path if path.is_absolute() else None
-
-
-def _mapping(table: Path) -> Iterator[tuple[str, Path]]:
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            columns = reader.fieldnames or []
-            if "id" not in columns:
-                raise ArgumentError(
-                    "invalid_file", f"{table}: line 1: the column id is missing; write id,file"
-                )
-            if "file" in columns:
-                for row in reader:
-                    if row["id"] and row["file"]:
-                        yield row["id"].strip(), table.parent / row["file"].strip()
-    except OSError as error:
-        raise ArgumentError("invalid_file", f"{table} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ArgumentError("invalid_file", f"{table} is not CSV in UTF-8: {error}") from error

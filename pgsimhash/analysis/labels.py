@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -20,6 +20,7 @@ _LABELS: Final[dict[str, Label]] = {
     "different": "distinct",
     "graded": "graded",
 }
+_COLUMNS: Final = ("a", "b", "label")
 _DELIMITERS: Final = (",", ";", "\t")
 _SHOWN: Final = 10
 
@@ -58,7 +59,7 @@ def read_labels(source: object) -> list[LabelledPair]:
     """
     is_file = isinstance(source, str | Path)
     name = str(source) if is_file else "the data frame"
-    rows = _file_rows(Path(source)) if isinstance(source, str | Path) else _frame_rows(source)
+    rows = file_rows(Path(source)) if isinstance(source, str | Path) else _frame_rows(source)
     pairs: dict[frozenset[str], tuple[int, LabelledPair]] = {}
     unlabelled = 0
     problems: list[str] = []
@@ -126,22 +127,24 @@ def _text(value: object) -> str:
     return "" if value is None or value != value else str(value).strip()
 
 
-def _check_columns(name: object, names: list[str]) -> None:
-    for column in ("a", "b", "label"):
+def _check_columns(name: object, names: list[str], required: Sequence[str] = _COLUMNS) -> None:
+    for column in required:
         if column not in names:
             raise _invalid(
                 name,
-                f"the column {column} is missing; name the columns a, b, label and optionally "
-                "kind in the first line",
+                f"the column {column} is missing; name the columns {', '.join(required)} in the "
+                "first line",
             )
 
 
-def _file_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def file_rows(
+    path: Path, required: Sequence[str] = _COLUMNS
+) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the number of the last line and the stripped values of each row that is not empty."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ArgumentError("invalid_file", f"{path} cannot be read: {error.strerror}") from error
+        raise _invalid(path, f"the file cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise _invalid(path, f"line {line}: not UTF-8; save the file as UTF-8") from None
@@ -151,7 +154,7 @@ def _file_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     )
     try:
         names = [name.strip().lower() for name in next(reader, [])]
-        _check_columns(path, names)
+        _check_columns(path, names, required)
         for cells in reader:
             if not any(cells):
                 continue

@@ -35,21 +35,15 @@ class LazyGroup(click.Group):
     def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, Entry]], **more: Any):
         super().__init__(*arguments, **more)
         self._sections = sections
-        self._entries = {
-            name: entry for table in sections.values() for name, entry in table.items()
-        }
-
-    def entry(self, name: str) -> Entry:
-        """Return the entry of a command."""
-        return self._entries[name]
+        self.entries = {name: entry for table in sections.values() for name, entry in table.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the headings."""
-        return list(self._entries)
+        return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command with this name, or None."""
-        entry = self._entries.get(cmd_name)
+        entry = self.entries.get(cmd_name)
         if entry is None:
             return None
         module, function = entry.where.split(":")
@@ -58,7 +52,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the summary of each command."""
-        width = max(map(len, self._entries))
+        width = max(map(len, self.entries))
         for title, table in self._sections.items():
             with formatter.section(title):
                 formatter.write_dl(

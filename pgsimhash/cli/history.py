@@ -24,12 +24,7 @@ _SHOWN = 50
 @summary_option
 @collection_option
 @dsn_option
-def history(
-    url: str,
-    summary: bool | None,
-    collection: str,
-    dsn: str | None,
-) -> None:
+def history(url: str, summary: bool | None, collection: str, dsn: str | None) -> None:
     """Show how a page changed over time.
 
     Prints a JSON line for each version, in order of arrival. Exits with 1 if the page is unknown.
@@ -93,10 +88,11 @@ def should_fetch(
     with connect(dsn, collection=collection, create=False) as store:
         for url in _each(urls):
             try:
-                checked = check_url(_decoded(url))
-            except PageError as error:
+                checked = check_url(url.decode() if isinstance(url, bytes) else url)
+            except (PageError, UnicodeDecodeError) as error:
                 failed += 1
-                tell(str(error))
+                is_text = isinstance(error, PageError)
+                tell(str(error) if is_text else f"{url!r:.80} is not in UTF-8")
                 continue
             fetch = store.should_fetch(checked, older_than=older_than)
             fetched += fetch
@@ -106,16 +102,7 @@ def should_fetch(
 
 def _each(urls: Iterable[str]) -> Iterator[str | bytes]:
     for url in urls:
-        if url != "-":
+        if url == "-":
+            yield from filter(None, map(bytes.strip, stdin_bytes()))
+        else:
             yield url
-            continue
-        for line in stdin_bytes():
-            if line.strip():
-                yield line.strip()
-
-
-def _decoded(url: str | bytes) -> str:
-    try:
-        return url if isinstance(url, str) else url.decode()
-    except UnicodeDecodeError:
-        raise PageError("invalid_url", f"{url!r:.80} is not in UTF-8") from None

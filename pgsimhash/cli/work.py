@@ -80,27 +80,19 @@ def with_progress(
     total: int | None,
     console: drawn.Console,
     name: str,
-    left_out: Counter[str] | None = None,
+    left_out: Counter[str],
 ) -> Iterator[Item]:
-    """Yield ``items`` with a progress bar, if stderr is a terminal and stdout is not.
-
-    Skipped files, counted in ``left_out``, count as done.
-    """
-    if not _shows_bar(console):
-        yield from items
-        return
-    skipped = Counter[str]() if left_out is None else left_out
-    with _bar(console, name) as progress:
-        task = progress.add_task(name, total=total)
+    """Yield ``items`` with a progress bar; files that are ``left_out`` count as done."""
+    with progress_bar(console, name) as progress:
         for number, item in enumerate(items, 1):
             yield item
-            progress.update(task, completed=number + skipped[FILES_BEFORE])
+            progress(number + left_out[FILES_BEFORE], total)
 
 
 @contextmanager
 def progress_bar(
     console: drawn.Console, name: str, *, pages: bool = True, prints: bool = True
-) -> Iterator[Callable[[int, int], None]]:
+) -> Iterator[Callable[[int, int | None], None]]:
     """Lend a function that receives the number of finished items and the total, for a bar.
 
     Items other than ``pages`` are shown in per cent. ``prints`` says whether the command prints
@@ -109,7 +101,11 @@ def progress_bar(
     if not _shows_bar(console, prints=prints):
         yield lambda done, total: None
         return
-    with _bar(console, name, pages=pages) as progress:
+    counted: tuple[drawn.ProgressColumn, ...] = (drawn.TaskProgressColumn(),)
+    if pages:
+        counted = (drawn.MofNCompleteColumn(), drawn.TextColumn("pages"))
+    columns = (drawn.TextColumn(name), drawn.BarColumn(), *counted, drawn.TimeRemainingColumn())
+    with _progress(console, *columns) as progress:
         task = progress.add_task(name, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -139,17 +135,6 @@ def progress_bars(console: drawn.Console) -> Iterator[Callable[[str, int, int], 
 def _shows_bar(console: drawn.Console, *, prints: bool = True) -> bool:
     # If the terminal also shows the data, its lines are the progress.
     return console.is_terminal and not (prints and sys.stdout.isatty())
-
-
-def _bar(console: drawn.Console, name: str, *, pages: bool = True) -> drawn.Progress:
-    counted: tuple[drawn.ProgressColumn, ...] = (
-        drawn.MofNCompleteColumn(),
-        drawn.TextColumn("pages"),
-    )
-    if not pages:
-        counted = (drawn.TaskProgressColumn(),)
-    columns = (drawn.TextColumn(name), drawn.BarColumn(), *counted, drawn.TimeRemainingColumn())
-    return _progress(console, *columns)
 
 
 def _progress(console: drawn.Console, *columns: drawn.ProgressColumn) -> drawn.Progress:

@@ -19,7 +19,7 @@ def entries(group: LazyGroup) -> Iterator[tuple[str, Entry, click.Command]]:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        yield name, group.entry(name), command
+        yield name, group.entries[name], command
         if isinstance(command, LazyGroup):
             yield from entries(command)
 
