@@ -34,15 +34,6 @@ def test_decide_reads_stdin_where_it_has_a_url(run: Run, folder: Path) -> None:
     assert "needs --url" in refused.stderr
 
 
-def test_a_missing_file_is_an_invalid_argument(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    url = ("--url", "https://a.example/")
-    missing, nested = run("decide", folder / "none.html", *url), run("decide", folder, *url)
-    assert (missing.code, nested.code) == (2, 2)
-    assert "does not exist" in missing.stderr
-    assert "is a folder" in nested.stderr
-
-
 def test_options_limit_the_eligible_originals(run: Run, folder: Path) -> None:
     run("ingest", folder / "wells.html")
     copy = folder / "wells-copy.html"

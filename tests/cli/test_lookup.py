@@ -104,13 +104,6 @@ def test_fingerprint_reports_a_bad_file_and_continues(run: Run, folder: Path) ->
     assert "short.html" in done.stderr
 
 
-def test_fingerprint_of_a_missing_file_does_nothing(run: Run, folder: Path) -> None:
-    missing = run("fingerprint", folder / "wells.html", folder / "gone.html")
-    assert (missing.code, missing.stdout) == (2, "")
-    assert "gone.html" in missing.stderr
-    assert run("fingerprint", folder).code == 2
-
-
 def test_fingerprint_can_show_the_main_content(run: Run, folder: Path) -> None:
     done = run("fingerprint", "--markdown", folder / "wells-copy.html")
     assert "Well number 1 was dug" in done.stdout

@@ -192,6 +192,15 @@ def test_a_deletion_needs_confirmation(run: Run, folder: Path) -> None:
         ("analyse explain 1 0 --distance 13", "0<=x<=12"),
         ("analyse clusters --parquet x --save", "not both"),
         ("policy set * --scope planet", "is not one of"),
+        ("ingest . --parquet none/x.parquet", "cannot be written"),
+        ("analyse clusters --parquet none/x.parquet", "cannot be written"),
+        ("policy set *", "setting"),
+        ("policy set https://a.example/ --distance 1", "pattern"),
+        ("policy set * --distance 8 --collection two", "from 0 to 7"),
+        ("fingerprint wells.html gone.html", "gone.html does not exist"),
+        ("fingerprint .", "is a folder"),
+        ("decide none.html --url https://a.example/", "does not exist"),
+        ("decide . --url https://a.example/", "is a folder"),
         *(
             (f"{command} --collection typo", "'typo' does not exist (there are: default)")
             for command in (
@@ -214,6 +223,8 @@ def test_mistakes_are_explained(
 ) -> None:
     monkeypatch.chdir(folder)
     run("collection", "create", "default")
+    if "two" in command:
+        run("collection", "create", "two", "--layout", "32+32")
     refused = run(*shlex.split(command))
     assert (refused.code, refused.stdout) == (2, "")
     assert advice in " ".join(refused.stderr.split())

@@ -42,12 +42,3 @@ def test_min_tokens_of_a_policy_apply(run: Run, folder: Path) -> None:
     lines = run("ingest", folder, "--min-tokens", "5000").lines
     assert {line["verdict"] for line in lines} == {"too_short"}
     assert {line["reason"] for line in lines} == {"policy", "too_short"}
-
-
-def test_a_contradiction_names_the_fix(run: Run) -> None:
-    run("collection", "create", "two", "--layout", "32+32")
-    refused = run("policy", "set", "*", "--distance", "8", "--collection", "two")
-    assert refused.code == 2
-    assert "from 0 to 7" in refused.stderr
-    assert run("policy", "set", "*").code == 2
-    assert run("policy", "set", "https://a.example/", "--distance", "1").code == 2
