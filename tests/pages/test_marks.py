@@ -36,36 +36,29 @@ def parts(found: list[list[ClusterPage]]) -> list[str]:
 CHAIN = pages(a=0b0, b=0b1, c=0b11, d=0b111, e=0b1111)
 
 
-def test_a_cluster_without_marks_stays() -> None:
-    assert parts(split_marked(CHAIN, different("ax", "xy"))) == ["abcde"]
-    assert parts(split_marked(CHAIN, same("ae"))) == ["abcde"]
-
-
-def test_a_chain_is_cut_between_pages_that_differ() -> None:
-    """Each other page follows the nearer end; c is equally far from both and follows the first."""
-    assert parts(split_marked(CHAIN, different("ae"))) == ["abc", "de"]
-
-
-def test_neighbours_in_a_chain_can_differ() -> None:
-    assert parts(split_marked(CHAIN, different("bc"))) == ["ab", "cde"]
+@pytest.mark.parametrize(
+    ("marks", "expected"),
+    [
+        # Without marks of pages within it, or with must-links alone, a cluster stays.
+        (different("ax", "xy"), "abcde"),
+        (same("ae"), "abcde"),
+        # Each other page follows the nearer end; c is equally far from both and follows the first.
+        (different("ae"), "abc de"),
+        (different("bc"), "ab cde"),
+        (different("ac", "ce", "ae"), "ab cd e"),
+        # e differs from a, so it is with b, at any distance.
+        (different("ab", "ae"), "a bcde"),
+        # Pages that are the same stay together.
+        ([*different("ae"), *same("bd", "de")], "a bcde"),
+        ([*different("ae"), *same("cd")], "abcd e"),
+    ],
+)
+def test_marks_split_a_chain(marks: list[Mark], expected: str) -> None:
+    assert parts(split_marked(CHAIN, marks)) == expected.split()
 
 
 def test_copies_can_differ() -> None:
     assert parts(split_marked(pages(a=7, b=7, c=7), different("ab"))) == ["ac", "b"]
-
-
-def test_three_that_all_differ_are_three_parts() -> None:
-    assert parts(split_marked(CHAIN, different("ac", "ce", "ae"))) == ["ab", "cd", "e"]
-
-
-def test_a_marked_page_goes_to_the_nearest_part_it_may_be_in() -> None:
-    """e differs from a, so it is with b, at any distance."""
-    assert parts(split_marked(CHAIN, different("ab", "ae"))) == ["a", "bcde"]
-
-
-def test_pages_that_are_the_same_stay_together() -> None:
-    assert parts(split_marked(CHAIN, [*different("ae"), *same("bd", "de")])) == ["a", "bcde"]
-    assert parts(split_marked(CHAIN, [*different("ae"), *same("cd")])) == ["abcd", "e"]
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))

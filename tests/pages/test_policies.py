@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.policies import Policy, PolicySettings, Rules
-from tests.refusals import because
 
 
 def test_options_override_policies_and_policies_the_collection() -> None:
@@ -19,19 +19,20 @@ def test_options_override_policies_and_policies_the_collection() -> None:
     assert rules.plain == MatchSettings(8, max_copies=7)
 
 
-def test_invalid_options_are_refused_at_once() -> None:
-    with pytest.raises(ArgumentError, match="a scope is one of"):
-        Rules({"scope": "planet"}, 8)  # type: ignore[typeddict-item]
-    with pytest.raises(ArgumentError, match="max_copies is a number, 1 or more, not 0"):
-        Rules({"max_copies": 0}, 8)
-    with pytest.raises(ArgumentError, match="window_size is a number, 1 or more, not '5'"):
-        Rules({"window_size": "5"}, 8)  # type: ignore[typeddict-item]
-    with pytest.raises(ArgumentError, match="window_size is at most 2,147,483,647, not"):
-        Rules({"window_size": 2**31}, 8)
-    with pytest.raises(ArgumentError, match="min_tokens"):
-        Rules({"min_tokens": -1}, 8)
-    with pytest.raises(ArgumentError, check=because("invalid_time")):
-        Rules({"max_age": timedelta(0)}, 8)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scope": "planet"}, "a scope is one of"),
+        ({"max_copies": 0}, "max_copies is a number, 1 or more, not 0"),
+        ({"window_size": "5"}, "window_size is a number, 1 or more, not '5'"),
+        ({"window_size": 2**31}, "window_size is at most 2,147,483,647, not"),
+        ({"min_tokens": -1}, "min_tokens"),
+        ({"max_age": timedelta(0)}, "an age must be above 0"),
+    ],
+)
+def test_invalid_options_are_refused_at_once(options: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Rules(options, 8)
 
 
 def test_a_misspelt_option_is_refused_with_the_known_ones() -> None:
