@@ -65,10 +65,7 @@ def rebuild(
         if verdicts:
             print_json(verdict.as_json())
 
-    with (
-        connect(dsn, collection=name, create=False) as store,
-        progress_bars(people()) as progress,
-    ):
+    with connect(dsn, collection=name, create=False) as store, progress_bars(people()) as progress:
         rebuilt = maintenance.rebuild(
             store,
             into,

@@ -172,8 +172,4 @@ def marks(store: Store) -> list[Mark]:
 
 
 def _two(collection: Collection, a: str, b: str) -> dict[str, str]:
-    return {
-        "collection": collection.name,
-        "a": collection.page_url(a),
-        "b": collection.page_url(b),
-    }
+    return {"collection": collection.name, "a": collection.page_url(a), "b": collection.page_url(b)}

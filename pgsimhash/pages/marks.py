@@ -49,9 +49,7 @@ class Mark:
 
 
 def join_marked(
-    simhashes: NDArray[np.uint64],
-    roots: NDArray[np.uint64],
-    joined: Iterable[tuple[int, int]],
+    simhashes: NDArray[np.uint64], roots: NDArray[np.uint64], joined: Iterable[tuple[int, int]]
 ) -> NDArray[np.uint64]:
     """Return the smallest simhash of each simhash's cluster, after joining the clusters of pairs.
 

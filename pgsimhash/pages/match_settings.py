@@ -88,15 +88,10 @@ class MatchSettings:
             )
         for name in ("window_size", "max_copies", "min_tokens"):
             number = getattr(self, name)
-            if number is None:
+            if number is None or (isinstance(number, int) and 1 <= number <= NUMBER_MAX):
                 continue
-            if not isinstance(number, int) or number < 1:
-                raise ArgumentError(
-                    "invalid_argument", f"{name} is a number, 1 or more, not {number!r}"
-                )
-            if number > NUMBER_MAX:
-                raise ArgumentError(
-                    "invalid_argument", f"{name} is at most {NUMBER_MAX:,}, not {number:,}"
-                )
+            raise ArgumentError(
+                "invalid_argument", f"{name} is a number from 1 to {NUMBER_MAX:,}, not {number!r}"
+            )
         if self.max_age is not None:
             check_age(self.max_age)

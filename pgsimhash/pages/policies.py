@@ -15,9 +15,6 @@ from typing import Any, Final
 
 from pgsimhash.pages.match_settings import MatchOptions, MatchSettings, Scope, check_options
 
-EVERYWHERE: Final = "*"
-"""The host or path of a pattern that matches all."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySettings:
@@ -67,13 +64,13 @@ class Policy(PolicySettings):
     """The settings for one pattern, and when they were last set."""
 
     host: str
-    path: str = EVERYWHERE
+    path: str = "*"
     set_at: datetime | None = field(default=None, compare=False)
 
     @property
     def pattern(self) -> str:
         """The pattern as one text, such as ``example.com/shop/*``."""
-        return self.host if self.path == EVERYWHERE else self.host + self.path
+        return self.host if self.path == "*" else self.host + self.path
 
     def as_json(self) -> dict[str, Any]:
         """Return the pattern and the settings as JSON values, ages in seconds."""

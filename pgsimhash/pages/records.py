@@ -303,14 +303,6 @@ class RunRecord:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, times in ISO 8601."""
-        return {
-            "run": self.run_id,
-            "label": self.label,
-            "started_at": self.started_at.isoformat(),
-            "finished_at": self.finished_at.isoformat(),
-            "pages": self.pages,
-            "new": self.new,
-            "duplicates": self.duplicates,
-            "updated": self.updated,
-            "unchanged": self.unchanged,
-        }
+        fields = asdict(self)
+        fields |= {name: fields[name].isoformat() for name in ("started_at", "finished_at")}
+        return {"run": fields.pop("run_id"), **fields}

@@ -37,8 +37,7 @@ def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
     """
     if page_seconds is not None and not page_seconds > 0:
         raise ArgumentError(
-            "invalid_argument",
-            f"page_seconds is in seconds, more than 0, not {page_seconds}",
+            "invalid_argument", f"page_seconds is in seconds, more than 0, not {page_seconds}"
         )
     if page_memory is not None and page_memory < 1:
         raise ArgumentError(
@@ -108,7 +107,7 @@ class Worker(Generic[_Message, _Answer]):
         finally:
             self._count_down(math.inf)
             if self._is_late or not answered:
-                self._end()
+                self.release()
         return answer
 
     def pass_time(self, seconds: float) -> None:
@@ -125,10 +124,6 @@ class Worker(Generic[_Message, _Answer]):
             self._is_closed = True
             if self._running is not None:
                 self._running.process.kill()
-
-    def release(self) -> None:
-        """Free the resources of the process, after :meth:`close` and the last :meth:`ask`."""
-        self._end()
 
     def _count_down(self, seconds: float) -> None:
         with self._lock:
@@ -165,7 +160,8 @@ class Worker(Generic[_Message, _Answer]):
         process.join(_STEP_MAX)
         return "no_memory" if process.exitcode == _NO_MEMORY else "crashed"
 
-    def _end(self) -> None:
+    def release(self) -> None:
+        """End the process and free its resources; the next :meth:`ask` starts another one."""
         with self._lock:
             running, self._running = self._running, None
         if running is not None:

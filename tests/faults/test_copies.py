@@ -45,10 +45,7 @@ def pair() -> Iterator[tuple[Cluster, Cluster]]:
 
 
 def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
-    pair: tuple[Cluster, Cluster],
-    tmp_path: Path,
-    chance: random.Random,
-    told: Callable[..., None],
+    pair: tuple[Cluster, Cluster], tmp_path: Path, chance: random.Random, told: Callable[..., None]
 ) -> None:
     primary, standby = pair
     primary.database("crawl")

@@ -23,11 +23,7 @@ def between(cluster: Cluster) -> Iterator[Proxy]:
 
 
 def test_cut_connections_lose_no_page(
-    between: Proxy,
-    where: str,
-    tmp_path: Path,
-    chance: random.Random,
-    told: Callable[..., None],
+    between: Proxy, where: str, tmp_path: Path, chance: random.Random, told: Callable[..., None]
 ) -> None:
     writers = Writers(between.dsn(where), tmp_path)
     for outcome in survive(writers, between.cut, moments(chance, writers, 2)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +23,15 @@ from tests.store.test_store import FAR
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
+
+
+def after_a_wait(dsn: str, holder: psycopg.Connection, work: Callable[[Store], Any]) -> Any:
+    """Return what another store's work returns that waits until ``holder`` commits."""
+    with connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        late = pool.submit(work, other)
+        wait_for_a_lock(dsn)
+        holder.commit()
+        return late.result(timeout=60)
 
 
 def urls(store: Store) -> list[str]:
@@ -75,8 +86,8 @@ class TestRuns:
     def test_single_pages_are_no_run(self, dsn: str) -> None:
         page = f"<p>{'word ' * 50}"
         with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
-            store.add("https://a.example/1", 0)
-            store.add("https://a.example/1", 0)
+            for _ in range(2):
+                store.add("https://a.example/1", 0)
             assert store.ingest("https://a.example/2", page).verdict == "new"
             assert store.should_store("https://a.example/3", page) is False
             hand.execute("SELECT pgsimhash.add_page('https://a.example/4', 7)")
@@ -100,15 +111,6 @@ class TestRuns:
                 ("add_many", 1),
                 ("SQL", 2),
             ]
-
-    def test_pages_after_a_start_are_one_run(self, dsn: str) -> None:
-        with connect(dsn) as store:
-            store.add("https://a.example/1", 0)
-            number = store.start_run("mine")
-            store.add("https://a.example/2", 1)
-            list(store.add_many([("https://a.example/3", 5)]))
-            store.add("https://a.example/4", 9)
-            assert [(run.run_id, run.pages) for run in maintenance.runs(store)] == [(number, 3)]
 
     @pytest.mark.parametrize("way", ["delete", "delete_host", "expire", "sql"])
     def test_a_run_is_deleted_with_its_last_page(self, dsn: str, way: str) -> None:
@@ -136,10 +138,12 @@ class TestRuns:
             other.start_run("two")
             for n in range(6):
                 store.add(f"https://a.example/{n}", n << 10)
-                other.add(f"https://b.example/{n}", FAR - (n << 10))
+                other.add(f"https://b.example/{n}", FAR ^ (1 << n))
             for n in (0, 1, 5):
                 store.delete(f"https://a.example/{n}")
             assert maintenance.delete_run(store, number).versions == 3
+            assert sorted(urls(store)) == [f"https://b.example/{n}" for n in range(6)]
+            assert [run.label for run in maintenance.runs(store)] == ["two"]
             assert maintenance.undo(store)[1].versions == 6
             assert maintenance.runs(store) == []
 
@@ -160,12 +164,12 @@ class TestRuns:
             store.expire()
             assert maintenance.runs(store) == []
 
-    def test_a_run_counts_its_verdicts(self, dsn: str) -> None:
-        with connect(dsn) as store:
-            number = store.start_run("monday")
-            list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
-            store.add("https://a.example/2", 1)
-            (run,) = maintenance.runs(store)
+    def test_pages_after_a_start_are_one_run_that_counts_verdicts(self, store: Store) -> None:
+        store.add("https://a.example/0", FAR)
+        number = store.start_run("monday")
+        list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
+        store.add("https://a.example/2", 1)
+        (run,) = maintenance.runs(store)
         assert (run.run_id, run.label) == (number, "monday")
         assert (run.pages, run.new, run.duplicates, run.unchanged) == (3, 1, 1, 1)
         assert run.started_at < run.finished_at
@@ -200,16 +204,6 @@ class TestRuns:
         maintenance.undo(store)
         with pytest.raises(NotFoundError, match="no run to undo"):
             maintenance.undo(store)
-
-    def test_a_run_can_be_deleted_from_among_others(self, dsn: str) -> None:
-        with connect(dsn) as one, connect(dsn) as two:
-            first, second = one.start_run("one"), two.start_run("two")
-            for number in range(3):
-                one.add(f"https://a.example/{number}", 1 << number)
-                two.add(f"https://b.example/{number}", FAR - (1 << number))
-            assert maintenance.delete_run(one, second).versions == 3
-            assert sorted(urls(one)) == [f"https://a.example/{number}" for number in range(3)]
-            assert [run.run_id for run in maintenance.runs(one)] == [first]
 
     def test_pages_added_while_a_run_is_deleted_stay_in_it(
         self, dsn: str, monkeypatch: pytest.MonkeyPatch
@@ -277,25 +271,22 @@ class TestBySql:
     @pytest.mark.parametrize(
         ("plain", "reasons"),
         [
+            ("DELETE FROM pgsimhash.pages WHERE page_id = 1", "simhash_unused original_missing"),
             (
-                "DELETE FROM pgsimhash.pages WHERE url = 'https://a.example/1'",
-                {"simhash_unused", "original_missing"},
+                "UPDATE pgsimhash.pages SET simhash = 1::bigint << 40 WHERE page_id = 1",
+                "simhash_unused simhash_missing distance_wrong",
             ),
-            (
-                "UPDATE pgsimhash.pages SET simhash = 1::bigint << 40 WHERE url = 'https://a.example/1'",
-                {"simhash_unused", "simhash_missing", "distance_wrong"},
-            ),
-            ("TRUNCATE pgsimhash.pages", {"simhash_unused", "seen_orphaned"}),
+            ("TRUNCATE pgsimhash.pages", "simhash_unused seen_orphaned"),
         ],
     )
     def test_check_repairs_rows_left_by_plain_statements(
-        self, store: Store, plain: str, reasons: set[str]
+        self, store: Store, plain: str, reasons: str
     ) -> None:
         list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
         store.add("https://a.example/2", 1)
         with store.session.read() as connection:
             connection.execute(plain)
-        assert {one.reason for one in maintenance.check(store, repair=True)} == reasons
+        assert {one.reason for one in maintenance.check(store, repair=True)} == {*reasons.split()}
         assert list(maintenance.check(store)) == []
         assert store.add("https://b.example/", 0 if "DELETE" in plain else 1 << 20, distance=0).keep
         known = [match.url for match in store.find(1 << 40, 0)]
@@ -419,11 +410,7 @@ class TestBareSimhashes:
             adding = connect(holder)
             holder.commit()
             assert adding.add_simhashes(self.FIVE) == 0
-            with multiprocessing.get_context("spawn").Pool(1) as pool:
-                deleting = pool.apply_async(delete, [(dsn, self.URL)])
-                wait_for_a_lock(dsn)
-                holder.commit()
-                assert deleting.get(timeout=60) == 1
+            assert after_a_wait(dsn, holder, lambda other: other.delete(self.URL)).versions == 1
         assert analysis.simhashes(store).tolist() == [5]
 
     def test_a_simhash_deleted_while_it_is_added_comes_back(self, store: Store, dsn: str) -> None:
@@ -432,11 +419,7 @@ class TestBareSimhashes:
             deleting = connect(holder)
             holder.commit()
             assert deleting.delete(self.URL).versions == 1
-            with multiprocessing.get_context("spawn").Pool(1) as pool:
-                adding = pool.apply_async(add_standalone, [(dsn, 5)])
-                wait_for_a_lock(dsn)
-                holder.commit()
-                assert adding.get(timeout=60) == 1
+            assert after_a_wait(dsn, holder, lambda other: other.add_simhashes(self.FIVE)) == 1
         assert analysis.simhashes(store).tolist() == [5]
 
     @pytest.mark.one_server("it reads a plan")
@@ -477,11 +460,7 @@ def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
         deleting = connect(holder)
         holder.commit()
         assert deleting.delete("https://a.example/1").versions == 1
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            adding = pool.apply_async(add_near, [(dsn, 3)])
-            wait_for_a_lock(dsn)
-            holder.commit()
-            adding.get(timeout=60)
+        after_a_wait(dsn, holder, lambda other: other.add("https://b.example/1", 3, distance=3))
     known = store.get("https://b.example/1")
     assert known is not None
     assert (known.duplicate_of, known.distance) == (None, None)
@@ -490,24 +469,6 @@ def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
     of_none = store.get("https://b.example/2")
     assert of_none is not None
     assert (of_none.duplicate_of, of_none.distance) == (None, 1)
-
-
-def delete(job: tuple[str, str]) -> int:
-    dsn, url = job
-    with connect(dsn) as store:
-        return store.delete(url).versions
-
-
-def add_standalone(job: tuple[str, int]) -> int:
-    dsn, simhash = job
-    with connect(dsn) as store:
-        return store.add_simhashes(np.array([simhash], dtype=np.uint64))
-
-
-def add_near(job: tuple[str, int]) -> None:
-    dsn, simhash = job
-    with connect(dsn) as store:
-        store.add("https://b.example/1", simhash, distance=3)
 
 
 def write(job: tuple[str, int]) -> int:

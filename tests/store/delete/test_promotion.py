@@ -49,17 +49,6 @@ def originals(store: Store) -> list[tuple[str, str | None, int | None]]:
     return [(page.url, page.duplicate_of, page.distance) for page in known if page]
 
 
-def test_one_of_fifteen_copies_is_promoted(store: Store) -> None:
-    store.add("https://a.example/", 0)
-    for number in range(15):
-        store.add(f"https://a.example/{number}", 1 << number)
-    store.delete("https://a.example/")
-    first, *others = originals(store)
-    assert first == ("https://a.example/0", None, None)
-    assert others == [(f"https://a.example/{n}", "https://a.example/0", 2) for n in range(1, 15)]
-    assert list(maintenance.check(store)) == []
-
-
 @pytest.mark.parametrize("way", ["delete_host", "expire", "undo", "url", "host", "age"])
 def test_every_way_to_delete_promotes(store: Store, dsn: str, way: str) -> None:
     store.start_run("first")
@@ -102,15 +91,6 @@ def test_it_is_part_of_the_deleting_transaction(dsn: str) -> None:
         assert originals(store)[0] == ("https://a.example/1", None, None)
         connection.rollback()
         assert originals(store) == before
-
-
-def test_a_copy_of_a_deleted_copy_points_to_the_original(store: Store) -> None:
-    store.add("https://a.example/0", 0)
-    store.add("https://a.example/1", 0xF)
-    store.add("https://a.example/2", 0x1F)
-    assert originals(store)[2][1:] == ("https://a.example/1", 1)
-    store.delete("https://a.example/1")
-    assert originals(store)[1] == ("https://a.example/2", "https://a.example/0", 5)
 
 
 def test_copies_that_the_policies_do_not_join_become_originals(store: Store) -> None:

@@ -51,7 +51,7 @@ PLANTS = {
         "(SELECT max(page_id) FROM pgsimhash.pages WHERE duplicate_of IS NOT NULL)",
     ],
     "seen_orphaned": [
-        "INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at) VALUES (1, 0, now())",
+        "INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at) VALUES (1, 0, now())"
     ],
 }
 CASES = [(reason, plant) for reason, plants in PLANTS.items() for plant in plants]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -157,30 +154,6 @@ def test_a_writer_that_waits_for_the_end_writes_to_the_new_collection(
     assert len(content(dsn, "default")) == len(content(dsn, "default-2")) + 1
 
 
-def _rebuild_until_killed(dsn: str) -> None:
-    def kill(step: str, done: int, total: int) -> None:
-        if done:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with connect(dsn) as store:
-        maintenance.rebuild(store, layout="16+16+16+16", progress=kill)
-
-
-def test_a_killed_rebuild_leaves_nothing(dsn: str, full: Store) -> None:
-    before = content(dsn, "default", numbered=True)
-    child = get_context("spawn").Process(target=_rebuild_until_killed, args=[dsn])
-    child.start()
-    child.join()
-    assert child.exitcode == -signal.SIGKILL
-    assert [one.collection for one in full.status()] == ["default"]
-    assert content(dsn, "default", numbered=True) == before
-    assert full.find(1, 0)
-    assert full.add(url(1 << 41), 1 << 41).page_id is not None
-    maintenance.rebuild(full, layout="16+16+16+16")
-    assert content(dsn, "default", numbered=True) == content(dsn, "default-2", numbered=True)
-    assert len(content(dsn, "default")) == len(before) + 1
-
-
 def test_an_error_or_a_lost_connection_leaves_nothing(dsn: str, full: Store) -> None:
     def cut() -> None:
         with psycopg.connect(dsn, autocommit=True) as hand:
@@ -222,8 +195,9 @@ def test_impossible_requests_name_the_fix(dsn: str, full: Store) -> None:
     for into in ("default", "taken"):
         with pytest.raises(CollectionError, match=r"exists already.*--into"):
             maintenance.rebuild(full, into)
-    with pytest.raises(ArgumentError):
-        maintenance.rebuild(full, layout="7 choose 8")
+    for wrong in ({"layout": "7 choose 8"}, {"scope": "planet"}, {"distance": 13}):
+        with pytest.raises(ArgumentError):
+            maintenance.rebuild(full, **wrong)
     assert [one.collection for one in full.status()] == ["default", "taken"]
 
 

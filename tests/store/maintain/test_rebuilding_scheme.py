@@ -78,10 +78,7 @@ def crawl(store: Store, pages: int) -> None:
 
 @pytest.mark.parametrize(
     ("source", "scheme"),
-    [
-        (DEFAULT_SCHEME.name, WORDS),
-        ("pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1"),
-    ],
+    [(DEFAULT_SCHEME.name, WORDS), ("pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1")],
 )
 def test_it_equals_ingesting_the_pages_with_that_scheme(dsn: str, source: str, scheme: str) -> None:
     with connect(dsn, collection="kept", scheme=source, keep_markdown=True) as kept:
@@ -144,12 +141,14 @@ def test_a_function_that_needs_the_html_is_refused(dsn: str, kept: Store) -> Non
     assert content(dsn, "kept", numbered=True) == before
 
 
-def test_versions_times_and_marks_are_copied(dsn: str, kept: Store) -> None:
+def test_what_is_copied_to_another_scheme(dsn: str, kept: Store) -> None:
     crawl(kept, 30)
     a, b, c = (f"https://a.example/{n}" for n in (3, 4, 7))
     maintenance.mark(kept, a, b, same=False)
     maintenance.mark(kept, b, c, same=True)
+    kept.add_simhashes(np.array([5], dtype=np.uint64))
     refingerprint(kept, "again", WORDS)
+    assert not any(standalone for _, standalone in simhash_rows(dsn, "again"))
     with connect(dsn, collection="again", create=False) as again:
         assert [(m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(again)] == [
             (m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(kept)
@@ -192,22 +191,9 @@ def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
                 use()
 
 
-def test_standalone_simhashes_are_not_copied_to_another_scheme(dsn: str, kept: Store) -> None:
-    crawl(kept, 3)
-    kept.add_simhashes(np.array([5], dtype=np.uint64))
-    refingerprint(kept, "again", WORDS)
-    assert not any(standalone for _, standalone in simhash_rows(dsn, "again"))
-
-
 def test_pages_without_markdown_or_too_short_are_reported(kept: Store) -> None:
-    patient = register_scheme(
-        Scheme(
-            "patient-1",
-            get_scheme("pgsimhash-article-1").extract,
-            ShingleWeights((1, 2)),
-            min_tokens=150,
-        )
-    )
+    read = get_scheme("pgsimhash-article-1").extract
+    patient = register_scheme(Scheme("patient-1", read, ShingleWeights((1, 2)), min_tokens=150))
     kept.ingest("https://a.example/1", page(*ARTICLE))
     kept.add("https://a.example/2", FAR)
     kept.ingest("https://a.example/3", page(paragraph(3)))
@@ -246,19 +232,6 @@ def test_policies_are_copied_and_apply(dsn: str, kept: Store) -> None:
         refingerprint(kept, "small", WORDS, layout="32+32")
 
 
-def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Store) -> None:
-    kept.ingest("https://a.example/1", page(*ARTICLE))
-    for scheme in (
-        "pgsimhash-interop-1",
-        "pgsimhash-text-1",
-        "pgsimhash-blog-words-1",
-    ):
-        with pytest.raises(ArgumentError, match="it reads pages differently; ingest the pages"):
-            refingerprint(kept, "again", scheme)
-        with pytest.raises(pgsimhash.CollectionError, match="'again' does not exist"):
-            connect(dsn, collection="again", create=False)
-
-
 def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
     text = "# 1 * 2 * 3 is no heading\n    nor is this code " + paragraph(1)
     with connect(dsn, collection="texts", scheme="pgsimhash-text-1", keep_markdown=True) as store:
@@ -270,12 +243,16 @@ def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
 
 def test_impossible_requests_name_the_fix(dsn: str, store: Store, kept: Store) -> None:
     crawl(kept, 3)
+    for scheme in ("pgsimhash-interop-1", "pgsimhash-text-1", "pgsimhash-blog-words-1"):
+        with pytest.raises(ArgumentError, match="it reads pages differently; ingest the pages"):
+            refingerprint(kept, "again", scheme)
     with pytest.raises(pgsimhash.CollectionError, match=r"stores no Markdown.*ingest --collection"):
         refingerprint(store, "again", WORDS)
     with pytest.raises(ArgumentError, match="there is no scheme 'none'"):
         refingerprint(kept, "again", "none")
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         refingerprint(kept, "again", WORDS, distance=9, layout="32+32")
+    assert {one.collection for one in kept.status()} == {"default", "kept"}
 
 
 def test_the_new_collection_has_the_requested_settings(dsn: str, kept: Store) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsimhash import Store, Verdict, analysis, connect, maintenance
-from pgsimhash.errors import ArgumentError
+from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.maintenance import rebuilding
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.policies import PolicySettings
@@ -20,7 +19,6 @@ from pgsimhash.pages.records import PageRecord
 from pgsimhash.store.collection import find_collection
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
-from tests.refusals import because
 from tests.store.content import content, rebuild_apart
 from tests.store.test_store import FAR
 
@@ -122,15 +120,10 @@ def options(settings: MatchSettings) -> dict[str, Any]:
 
 # A window moves with each batch, so the batches must be the same there. Otherwise the result does
 # not depend on them.
-@pytest.mark.parametrize(
-    ("settings", "batch"),
-    [
-        (settings, batch)
-        for settings in EVERY_TERMS
-        for batch in ([1] if settings.window_size else [7, 150])
-    ],
-    ids=str,
-)
+BATCHES = [(one, batch) for one in EVERY_TERMS for batch in ([1] if one.window_size else [7, 150])]
+
+
+@pytest.mark.parametrize(("settings", "batch"), BATCHES, ids=str)
 def test_with_the_same_settings_it_gives_the_same_verdicts(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings, batch: int
 ) -> None:
@@ -237,27 +230,3 @@ def test_later_marks_and_versions_that_became_neighbours(dsn: str, store: Store)
     found = store.get(C)
     assert found is not None
     assert (found.duplicate_of, found.distance) == (None, None)
-
-
-def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
-    ingest(dsn, "default", crawl(7), MatchSettings(8), 20)
-    before = analysis.report(store)
-    duplicates = ("duplicate", "near")
-    loose = [v for v in reevaluated(store, distance=1) if v.verdict in duplicates]
-    assert analysis.report(store).distances == before.distances
-    reevaluated(store, distance=1, save=True)
-    after = analysis.report(store)
-    assert sum(after.distances.values()) == len(loose) < sum(before.distances.values())
-    assert set(after.distances) == {0, 1}
-    assert sum(host.duplicates for host in after.hosts) == len(loose)
-    assert after.status.duplicates == len(loose)
-    # Clusters use the simhashes.
-    assert after.all_clusters == before.all_clusters
-
-
-def test_invalid_settings_are_refused_before_any_work(store: Store) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_distance")):
-        reevaluated(store, distance=13)
-    with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        reevaluated(store, scope="planet")
-    assert [one.collection for one in store.status()] == ["default"]

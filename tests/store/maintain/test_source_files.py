@@ -128,16 +128,21 @@ def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path
     assert ingested(store, folder, file)[0] == ["new"] * 5
 
 
+def two_files(folder: Path) -> list[Path]:
+    """Two files of 20 pages each."""
+    files = [folder / "a.jsonl", folder / "b.jsonl"]
+    for part, file in enumerate(files):
+        file.write_text("".join(line(n, html(n)) for n in range(part * 20, part * 20 + 20)))
+    return files
+
+
 @pytest.mark.parametrize("decided", [5, 15, 25])
 def test_an_undo_beside_a_running_ingest_leaves_no_archive_marked_as_stored(
     store: Store, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decided: int
 ) -> None:
     monkeypatch.setattr("pgsimhash.store.store.BATCH_PAGES", 10)
     monkeypatch.setattr(source_files, "_UNWRITTEN_MAX", 10)
-    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    for part, file in enumerate(files):
-        numbers = range(part * 20, part * 20 + 20)
-        file.write_text("".join(line(number, html(number)) for number in numbers))
+    files = two_files(tmp_path)
     verdicts = maintenance.ingest_files(store, files)
     first = [next(verdicts) for _ in range(decided)]
     with connect(dsn) as other:
@@ -155,9 +160,7 @@ def test_a_file_that_begins_during_an_undo_is_not_marked_as_stored(
     monkeypatch.setattr("pgsimhash.store.store.BATCH_PAGES", 10)
     monkeypatch.setattr("pgsimhash.store.deleting.BATCH", 5)
     monkeypatch.setattr(source_files, "_AT_ONCE", 1)
-    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    for part, file in enumerate(files):
-        file.write_text("".join(line(n, html(n)) for n in range(part * 20, part * 20 + 20)))
+    files = two_files(tmp_path)
     verdicts = maintenance.ingest_files(store, files)
     for _ in range(20):
         next(verdicts)
