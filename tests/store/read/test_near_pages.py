@@ -12,13 +12,7 @@ import pytest
 
 from pgsimhash import Store, connect
 from pgsimhash.db import statements
-from pgsimhash.errors import (
-    ArgumentError,
-    CollectionError,
-    NotFoundError,
-    PgsimhashError,
-    StoreError,
-)
+from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import SAME_BITS_MAX, to_bigints, verified
 from pgsimhash.pages.records import NearPage
@@ -210,25 +204,25 @@ def test_a_url_that_is_not_known_is_an_error(store: Store, dsn: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "error", "reason"),
+    ("ask", "reason"),
     [
-        (lambda store: store.near_pages(0, 13), ArgumentError, "invalid_distance"),
-        (lambda store: store.near_pages(URL, -1), ArgumentError, "invalid_distance"),
-        (lambda store: store.near_pages(2**64), ArgumentError, "invalid_simhash"),
-        (lambda store: store.near_pages(-1), ArgumentError, "invalid_simhash"),
-        (lambda store: store.near_pages(True), ArgumentError, "invalid_simhash"),
-        (lambda store: store.near_pages(0, signature=2**128), ArgumentError, "invalid_argument"),
-        (lambda store: store.near_pages(0, limit=0), ArgumentError, "invalid_argument"),
-        (lambda store: store.near_pages(URL, limit=-1), ArgumentError, "invalid_argument"),
-        (lambda store: store.near_pages("https://a.example/\0"), StoreError, "invalid_value"),
-        (lambda store: store.near_pages("https://\ud800/"), StoreError, "invalid_value"),
+        (lambda store: store.near_pages(0, 13), "invalid_distance"),
+        (lambda store: store.near_pages(URL, -1), "invalid_distance"),
+        (lambda store: store.near_pages(2**64), "invalid_simhash"),
+        (lambda store: store.near_pages(-1), "invalid_simhash"),
+        (lambda store: store.near_pages(True), "invalid_simhash"),
+        (lambda store: store.near_pages(0, signature=2**128), "invalid_argument"),
+        (lambda store: store.near_pages(0, limit=0), "invalid_argument"),
+        (lambda store: store.near_pages(URL, limit=-1), "invalid_argument"),
+        (lambda store: store.near_pages("https://a.example/\0"), "invalid_argument"),
+        (lambda store: store.near_pages("https://\ud800/"), "invalid_argument"),
     ],
 )
 def test_invalid_lookups_are_refused(
-    store: Store, ask: Callable[[Store], object], error: type[PgsimhashError], reason: str
+    store: Store, ask: Callable[[Store], object], reason: str
 ) -> None:
     store.add(URL, 0)
-    with pytest.raises(error, check=because(reason)):
+    with pytest.raises(ArgumentError, check=because(reason)):
         ask(store)
     assert len(store.near_pages(0)) == 1
 
