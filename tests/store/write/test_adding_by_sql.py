@@ -172,7 +172,8 @@ def test_times_that_no_page_was_fetched_at_are_refused(
             "both URLs",
         ),
         ("pgsimhash.policy_for('nowhere', 'https://a.example/')", "does not exist"),
-        ("pgsimhash.near_pages('https://nowhere.example/', 99)", "from 0 to"),
+        ("pgsimhash.near_pages('https://nowhere.example/', 8)", "correct the URL"),
+        ("pgsimhash.near_pages(7, 99)", "from 0 to"),
         ("pgsimhash._expire_batch('default', interval '1 day', 0, 0)", "such as 1000"),
     ],
 )
