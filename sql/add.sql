@@ -5,20 +5,12 @@ CREATE FUNCTION pgsimhash.add_page(
     url text, simhash bigint, collection text DEFAULT 'default',
     fetched_at timestamptz DEFAULT NULL
 ) RETURNS pgsimhash.verdict
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    made pgsimhash.verdict;
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    SELECT
-        v.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep, v.page_id,
-        v.original_page_id
-    INTO made
-    FROM pgsimhash.add_pages(
-        ARRAY[url], ARRAY[simhash], collection, ARRAY[fetched_at]
-    ) AS v;
-    RETURN made;
+    RETURN (
+        SELECT v
+        FROM pgsimhash.add_pages(ARRAY[url], ARRAY[simhash], collection, ARRAY[fetched_at]) AS v
+    );
 END
 $$;
 
@@ -29,9 +21,7 @@ CREATE FUNCTION pgsimhash.add_pages(
     urls text[], simhashes bigint[], collection text DEFAULT 'default',
     fetched_at timestamptz[] DEFAULT NULL
 ) RETURNS SETOF pgsimhash.verdict
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     failures constant text[] := ARRAY(
@@ -97,8 +87,6 @@ $$;
 COMMENT ON FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]) IS
     'add_page for several pages in order, as one batch; several pages are a run.';
 
--- Internal functions, which may change with any release.
-
 -- The same checks as check_url in pages/urls.py and check_time in pages/times.py. Clocks of other
 -- machines may be ahead.
 CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS text
@@ -115,15 +103,10 @@ CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS 
             THEN 'invalid_time'
     END;
 
-COMMENT ON FUNCTION pgsimhash._failure_of(text, timestamptz) IS
-    'Why a page cannot be added, NULL if it can.';
-
 -- Adds the simhashes of inserted pages, whoever inserts them, so that lookups find them. Nobody
 -- deletes their collection before the commit.
 CREATE FUNCTION pgsimhash._put_inserted() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own record;
     name text;
@@ -143,7 +126,7 @@ BEGIN
                     USING ERRCODE = 'PS001',
                     HINT = 'Use an id from pgsimhash.collections.';
             END IF;
-            PERFORM pgsimhash._hold_collection(name);
+            PERFORM pgsimhash._lock_collection(name, 1);
             -- Other writers were active when the ids were assigned, so these may be below theirs.
             PERFORM pgsimhash._advance_epoch(own.collection_id);
         END IF;
@@ -152,9 +135,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._put_inserted() IS
-    'Adds the simhashes of inserted pages to the tables that lookups use.';
 
 DO $$
 BEGIN

@@ -2,11 +2,7 @@
 -- functions are not checked here: see docs/maintain.md.
 
 CREATE TYPE pgsimhash.violation AS (
-    reason text,
-    page_id bigint,
-    url text,
-    simhash bigint,
-    repair text
+    reason text, page_id bigint, url text, simhash bigint, repair text
 );
 
 COMMENT ON TYPE pgsimhash.violation IS

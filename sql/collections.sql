@@ -4,9 +4,7 @@
 CREATE FUNCTION pgsimhash.rename_collection(
     old_name text, new_name text, swap boolean DEFAULT false
 ) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     locked integer[];
     present integer[];
@@ -45,9 +43,7 @@ COMMENT ON FUNCTION pgsimhash.rename_collection(text, text, boolean) IS
     'Renames a collection, or swaps the names of two.';
 
 CREATE FUNCTION pgsimhash.count_simhashes(collection text) RETURNS bigint
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     counted bigint;
 BEGIN
@@ -65,9 +61,7 @@ COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
 
 -- The lock of add_page. A transaction that first writes your own rows must call this before.
 CREATE FUNCTION pgsimhash.lock_collection(collection text DEFAULT 'default') RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM pgsimhash._lock_collection(collection);
 END
@@ -76,12 +70,9 @@ $$;
 COMMENT ON FUNCTION pgsimhash.lock_collection(text) IS
     'Locks a collection against other writers until the transaction ends; lookups continue.';
 
--- Internal functions, which may change with any release.
-
+-- The id of a collection; an error if no collection has this name.
 CREATE FUNCTION pgsimhash._id_of(collection text) RETURNS integer
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := (
         SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
@@ -97,28 +88,16 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._id_of(text) IS
-    'The id of a collection; an error if no collection has this name.';
-
--- The timeouts are not part of the query, which Citus runs on another node.
+-- A collection; it also sets the timeouts of the transaction, to save a statement. They are not part
+-- of the query, which Citus runs on another node.
 CREATE FUNCTION pgsimhash._collection_to_write(
-    collection text,
-    lock_timeout text,
-    otherwise text,
-    statement_timeout text,
+    collection text, lock_timeout text, otherwise text, statement_timeout text,
     statement_otherwise text
 ) RETURNS TABLE (
-    collection_id integer,
-    name text,
-    scheme text,
-    layout text,
-    default_distance smallint,
-    keep_markdown boolean,
-    normalize_urls boolean
+    collection_id integer, name text, scheme text, layout text, default_distance smallint,
+    keep_markdown boolean, normalize_urls boolean
 )
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_locks constant text := current_setting('lock_timeout');
     own_statements constant text := current_setting('statement_timeout');
@@ -153,14 +132,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._collection_to_write(text, text, text, text, text) IS
-    'A collection; it also sets the timeouts of the transaction, to save a statement.';
-
--- The functions of the default layout call those of other layouts by these names.
+-- The name of a table or function for the layout of a collection. The functions of the default
+-- layout call those of other layouts by these names.
 CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN format(
         'pgsimhash.%I', _name_for.name || pgsimhash._suffix_of(pgsimhash._id_of(collection))
@@ -168,14 +143,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._name_for(text, text) IS
-    'The name of a table or function for the layout of a collection.';
-
+-- Raises an error if the layout does not support a distance, or a query is NULL.
 CREATE FUNCTION pgsimhash._check_lookup(distance integer, layout text, nulls boolean)
 RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     largest constant integer := (
         SELECT l.largest_distance FROM pgsimhash.layouts AS l WHERE l.name = layout
@@ -195,15 +166,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._check_lookup(integer, text, boolean) IS
-    'Raises an error if the layout does not support a distance, or a query is NULL.';
-
 -- With one snapshot for the whole transaction, rows that another writer committed during a wait for
--- a lock would be invisible, and so would a new layout of the collection.
+-- a lock would be invisible.
 CREATE FUNCTION pgsimhash._check_isolation() RETURNS void
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION
@@ -214,14 +180,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._check_isolation() IS
-    'Raises an error if statements of the transaction do not see what others have committed.';
-
 -- Rows hidden by a policy would count as deleted, and simhashes of hidden pages would be removed.
 CREATE FUNCTION pgsimhash._check_row_security() RETURNS void
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     hidden constant text := (
         SELECT string_agg(c.oid::regclass::text, ', ' ORDER BY c.relname)
@@ -242,9 +203,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._check_row_security() IS
-    'Raises an error if the role may not see all rows of the schema''s tables.';
-
 -- Loaders share a row (FOR KEY SHARE), writers exclude each other (FOR NO KEY UPDATE), and
 -- deletions exclude both (FOR UPDATE). Rows are locked in the order of their ids, so that no two
 -- sessions wait for each other; rows of deleted collections are skipped. Strengths are 1, 2 and 3:
@@ -253,13 +211,11 @@ COMMENT ON FUNCTION pgsimhash._check_row_security() IS
 -- PostgreSQL does not report who locked a row. So a shared advisory lock, which blocks nobody,
 -- records the process, the collection and the strength.
 --
--- It waits in pieces, and a warning between them names the holders: the client receives it at once.
--- A piece is at least as long as the detection of deadlocks takes. Citus forwards a setting to the
--- node of the row if it is SET LOCAL.
+-- lock_timeout limits the whole wait. It is in pieces, at least as long as the detection of deadlocks
+-- takes, and a warning between them names the holders. Citus forwards a setting to the node of the
+-- row if it is SET LOCAL.
 CREATE FUNCTION pgsimhash._lock_rows(collection_ids integer[], strength integer) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     given constant text := current_setting('lock_timeout');
@@ -363,18 +319,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._lock_rows(integer[], integer) IS
-    'Locks the rows of collections until the commit, with warnings during the wait; lock_timeout '
-    'limits the whole wait.';
-
 -- All sessions lock in the order of the ids, so that no two wait for each other. Functions that
 -- remove or move rows exclude loaders too.
 CREATE FUNCTION pgsimhash._lock_collections(
     collection_ids integer[], loaders boolean DEFAULT false
 ) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     wanted constant integer[] := ARRAY(
@@ -401,10 +351,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._lock_collections(integer[], boolean) IS
-    'Locks collections until the commit: nobody else changes their pages or adds standalone '
-    'simhashes.';
-
 -- A row does not show whether this transaction locked it.
 CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
     LANGUAGE sql STABLE
@@ -413,58 +359,34 @@ CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
         format(' %s.%s ', 'pgsimhash.collections'::regclass::oid::integer, own_id)
     ) > 0;
 
-COMMENT ON FUNCTION pgsimhash._is_locked(integer) IS
-    'Whether _lock_collections locked a collection in this transaction.';
-
-CREATE FUNCTION pgsimhash._lock_collection(collection text, loaders boolean DEFAULT false)
+-- Like _lock_collections, by name; returns the id. Strength 1 only prevents renaming, deleting or
+-- rebuilding the collection.
+CREATE FUNCTION pgsimhash._lock_collection(collection text, strength integer DEFAULT 2)
 RETURNS integer
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted integer;
+    own_id integer;
     locked integer;
-BEGIN
-    LOOP
-        wanted := pgsimhash._id_of(collection);
-        -- The name may have been given to another collection during the wait.
-        EXIT WHEN wanted = locked;
-        PERFORM pgsimhash._lock_collections(ARRAY[wanted], loaders);
-        locked := wanted;
-    END LOOP;
-    RETURN wanted;
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash._lock_collection(text, boolean) IS
-    'Locks a collection by its name, like _lock_collections, and returns its id.';
-
-CREATE FUNCTION pgsimhash._hold_collection(collection text) RETURNS integer
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    wanted integer;
-    held integer;
 BEGIN
     PERFORM pgsimhash._check_isolation();
     LOOP
-        wanted := pgsimhash._id_of(collection);
-        EXIT WHEN wanted = held;
-        PERFORM pgsimhash._lock_rows(ARRAY[wanted], 1);
-        held := wanted;
+        own_id := pgsimhash._id_of(collection);
+        -- The name may have been given to another collection during the wait.
+        EXIT WHEN own_id = locked;
+        IF strength = 1 THEN
+            PERFORM pgsimhash._lock_rows(ARRAY[own_id], 1);
+        ELSE
+            PERFORM pgsimhash._lock_collections(ARRAY[own_id], strength = 3);
+        END IF;
+        locked := own_id;
     END LOOP;
-    RETURN wanted;
+    RETURN own_id;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._hold_collection(text) IS
-    'Prevents renaming, deleting or rebuilding a collection until the commit, and returns its id.';
-
+-- The suffix of the table and functions of a collection's layout.
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         SELECT l.suffix
@@ -474,16 +396,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._suffix_of(integer) IS
-    'The suffix of the table and functions of a collection''s layout.';
-
--- One value with eight bytes per simhash: five times as fast as COPY, which sends a message per
--- row.
+-- Slice 0, 1, ... as one value with eight bytes per simhash, big-endian: five times as fast as COPY.
 CREATE FUNCTION pgsimhash._simhash_slice(collection text, number integer, slices integer)
 RETURNS bytea
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     slice bytea;
 BEGIN
@@ -502,13 +418,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._simhash_slice(text, integer, integer) IS
-    'Slice number 0, 1, ... of a collection''s simhashes: eight bytes each, big-endian.';
-
+-- The bytes on disk of all tables of the schema, with their indexes.
 CREATE FUNCTION pgsimhash._schema_bytes() RETURNS bigint
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tables constant oid[] := ARRAY(
         SELECT t.oid
@@ -524,14 +436,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._schema_bytes() IS
-    'The bytes on disk of all tables of the schema, with their indexes.';
-
 -- The rows of a collection in a table, by the planner's statistics; NULL without any.
 CREATE FUNCTION pgsimhash._estimated_rows(relation regclass, own_id integer) RETURNS bigint
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         SELECT
@@ -547,9 +454,6 @@ BEGIN
     );
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._estimated_rows(regclass, integer) IS
-    'About how many rows a collection has in a table; NULL if that is unknown.';
 
 -- Up to 100,000 rows are counted. Of more, the planner's statistics say how many there are, and
 -- 10,000 pages from 500 places say which share of them are duplicates and which present versions.
@@ -638,14 +542,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._count_collection(integer) IS
-    'The counts of a collection, estimated if it is large.';
-
--- Pages of a collection that this transaction rebuilds are in the new one too.
+-- The scope global. Pages of a collection that this transaction rebuilds are in the new one too.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rebuilt constant integer := nullif(current_setting('simhashes.rebuilt', true), '');
 BEGIN
@@ -658,16 +557,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._siblings(integer) IS
-    'All collections of the scheme of a collection, including itself: the scope global.';
-
--- The advisory lock tells writers that wait for the row what they wait for.
+-- Refuses writers until the transaction ends. The advisory lock tells those that wait for the row why.
 CREATE FUNCTION pgsimhash._begin_rebuild(collection text, old_name text) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    own_id constant integer := pgsimhash._lock_collection(collection, true);
+    own_id constant integer := pgsimhash._lock_collection(collection, 3);
 BEGIN
     PERFORM
         pg_advisory_xact_lock_shared('pgsimhash.collections'::regclass::oid::integer, 4 * own_id),
@@ -676,13 +570,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._begin_rebuild(text, text) IS
-    'Refuses writers of a collection until the transaction ends, and gives it another name.';
-
+-- An error if the new layout does not support the distance of a policy.
 CREATE FUNCTION pgsimhash._copy_rows(own_id integer, into_id integer, tables text[]) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     one text;
 BEGIN
@@ -706,7 +596,3 @@ BEGIN
     WHERE p.collection_id = into_id;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._copy_rows(integer, integer, text[]) IS
-    'Copies the rows of tables from one collection to another; an error if its layout does not '
-    'support the distance of a policy.';

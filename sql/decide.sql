@@ -1,7 +1,5 @@
 -- The rule for originals, and the function that decides and stores by it.
 
--- Internal functions, which may change with any release.
-
 -- The rule; tests/store/decide/test_rule.py has it as plain Python. A page near another one is an
 -- eligible original if it is
 --   1. in the compared collections (checked by the callers),
@@ -40,11 +38,6 @@ CREATE FUNCTION pgsimhash._counts(
         )
         AND pgsimhash._verified(distance, signature_high, signature_low, own_high, own_low);
 
-COMMENT ON FUNCTION pgsimhash._counts(
-    integer, bigint, text, text, timestamptz, bigint, bigint, bigint, boolean, text, text, text,
-    timestamptz, bigint, text[], bigint, bigint, integer, bigint, bigint
-) IS 'Whether a page is an eligible original of another one at this distance.';
-
 -- The stored simhashes near those of a batch, each with its own distance; the compared collections,
 -- and the newest page of each at that moment.
 CREATE FUNCTION pgsimhash._near_pairs(
@@ -52,9 +45,7 @@ CREATE FUNCTION pgsimhash._near_pairs(
     OUT compared integer[], OUT near_to bigint[], OUT near_simhashes bigint[],
     OUT newest_pages bigint[]
 )
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     asked record;
     more record;
@@ -81,13 +72,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._near_pairs(integer, bigint[], integer[], text[]) IS
-    'The stored simhashes near those of a batch, and the newest page of each collection.';
-
+-- The newest page of each collection, 0 if it has none.
 CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         SELECT array_agg(
@@ -105,9 +92,6 @@ BEGIN
     );
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._newest_pages(integer[]) IS
-    'The newest page of each collection, 0 if it has none.';
 
 -- Page ids are assigned under the lock, so ids above the newest one are later. From here on nobody
 -- else adds pages to the compared collections. The order requires the primary key, because a generic
@@ -146,17 +130,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._lock_compared(text, integer, integer[], bigint[]) IS
-    'Locks the compared collections; returns the newest pages, and the simhashes of pages that '
-    'arrived since the given newest ones.';
-
+-- The oldest original in the window of a host, or of all hosts if it is NULL; 0 if there are fewer.
 -- Copies do not count: a hundred copies of one story displace no other.
 CREATE FUNCTION pgsimhash._window(
     compared_ids integer[], of_host text, window_size integer, before_page bigint
 ) RETURNS bigint
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         SELECT coalesce(
@@ -200,15 +179,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
-    'The oldest original in the window of a host, or of all hosts if it is NULL; 0 if there are '
-    'fewer originals.';
-
+-- The newest version of a URL before a page, and the id of the first version.
 CREATE FUNCTION pgsimhash._version_before(own_id integer, of_url text, before_page bigint)
 RETURNS TABLE (page_id bigint, simhash bigint, text_digest bigint, first_page bigint)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -227,9 +201,6 @@ BEGIN
     LIMIT 1;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._version_before(integer, text, bigint) IS
-    'The newest version of a URL before a page, and the id of the first version.';
 
 -- Decides about a batch in order and stores it. Each page is compared with the pages stored before
 -- the batch, and with those before it in the batch.
@@ -276,7 +247,6 @@ DECLARE
     batch_size constant integer := cardinality(urls);
     drawn constant regclass := pg_get_serial_sequence('pgsimhash.pages', 'page_id');
     is_given constant boolean := page_ids IS NOT NULL;
-    is_asked constant boolean := near_to IS NULL;
     started constant timestamptz := clock_timestamp();
     looked_up timestamptz;
     arrived bigint[] := '{}';
@@ -311,7 +281,7 @@ BEGIN
     THEN
         RETURN;
     END IF;
-    IF is_asked THEN
+    IF near_to IS NULL THEN
         SELECT n.compared, n.near_to, n.near_simhashes, n.newest_pages
         INTO compared, near_to, near_simhashes, newest_pages
         FROM pgsimhash._near_pairs(own_id, simhashes, distances, scopes) AS n;
@@ -783,10 +753,3 @@ BEGIN
     ORDER BY b.number;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._add_batch(
-    text, integer, boolean, boolean, bigint[], text, bigint[], text[], bigint[], timestamptz[],
-    bigint[], bigint[], bigint[], bytea[], text[], integer[], boolean[], text[], integer[],
-    timestamptz[], integer[], integer[], bigint[], bigint[], bigint[], bigint[], bigint[], text[],
-    text[], text[], integer[], integer[], integer[], bigint[], text[]
-) IS 'Decides about pages in their order, stores them, and returns a verdict for each.';

@@ -21,11 +21,9 @@ COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
 
 -- The pages are searched under the lock, to include those added during the wait.
 CREATE FUNCTION pgsimhash.delete_url(collection text, url text) RETURNS bigint
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, true);
+    wanted constant integer := pgsimhash._lock_collection(collection, 3);
 BEGIN
     RETURN (pgsimhash._delete_pages(collection, ARRAY(
         SELECT p.page_id
@@ -39,11 +37,9 @@ COMMENT ON FUNCTION pgsimhash.delete_url(text, text) IS
     'Deletes all versions of a page and their simhashes; returns the number of versions.';
 
 CREATE FUNCTION pgsimhash.delete_host(collection text, host text) RETURNS bigint
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, true);
+    wanted constant integer := pgsimhash._lock_collection(collection, 3);
 BEGIN
     RETURN (pgsimhash._delete_pages(collection, ARRAY(
         SELECT p.page_id
@@ -57,26 +53,21 @@ COMMENT ON FUNCTION pgsimhash.delete_host(text, text) IS
     'Deletes all pages of a host like delete_url; returns the number of versions.';
 
 CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) RETURNS bigint
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, true);
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN pgsimhash._drop_simhashes(wanted, simhashes, true);
+    RETURN pgsimhash._drop_simhashes(
+        pgsimhash._lock_collection(collection, 3), simhashes, true
+    );
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.delete_simhashes(text, bigint[]) IS
     'Deletes those of the simhashes that no page of the collection has; returns how many.';
 
--- Internal functions, which may change with any release.
-
+-- Deletes those of the simhashes that no page of the collection has; standalone ones on request.
 CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     suffix constant text := pgsimhash._suffix_of(own_id);
     dropped bigint;
@@ -97,13 +88,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
-    'Deletes those of the simhashes that no page of the collection has, optionally standalone ones '
-    'too; returns how many.';
-
 -- Pages are deleted under the collection's lock, so a writer decides before or after, not in
 -- between. Loaders are locked out too: pages that they inserted may have these simhashes, and are
--- not visible yet. With seen_befores, one for each page, pages seen since then stay.
+-- not visible yet. With seen_befores, one for each page, pages seen since then stay. URLs are gone, or
+-- reverted to an earlier version.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
@@ -118,8 +106,8 @@ CREATE FUNCTION pgsimhash._delete_pages(
     SET jit = off
     AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, true);
-    deleted constant bigint[] := ARRAY(
+    wanted constant integer := pgsimhash._lock_collection(collection, 3);
+    deleted bigint[] := ARRAY(
         SELECT p.page_id
         FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)
         JOIN pgsimhash.pages AS p ON p.collection_id = wanted AND p.page_id = d.page_id
@@ -132,28 +120,41 @@ DECLARE
             )
     );
     urls text[];
-    newest bigint[];
+    simhashes bigint[];
+    runs bigint[];
+    copy record;
 BEGIN
-    SELECT array_agg(t.url), array_agg(t.newest) INTO urls, newest
-    FROM (
-        SELECT p.url, max(p.page_id) AS newest
-        FROM unnest(deleted) AS d (page_id)
-        CROSS JOIN LATERAL (
-            SELECT o.url, o.page_id
-            FROM pgsimhash.pages AS o
-            WHERE o.collection_id = wanted AND o.page_id BETWEEN d.page_id AND d.page_id
-            ORDER BY o.page_id
-            LIMIT 1
-        ) AS p
-        GROUP BY p.url
-    ) AS t;
-    promoted := pgsimhash._drop_pages(wanted, deleted);
-    pages := cardinality(deleted);
+    SELECT c.copy_ids, c.heads, c.originals INTO copy
+    FROM pgsimhash._copies_of(wanted, deleted) AS c;
+    WITH removed AS (
+        DELETE FROM pgsimhash.pages AS p
+        USING unnest(deleted) AS d (page_id)
+        WHERE p.collection_id = wanted AND p.page_id = d.page_id
+        RETURNING p.page_id, p.url, p.simhash, p.run_id
+    )
+    SELECT
+        array_agg(r.page_id), array_agg(r.url), array_agg(DISTINCT r.simhash),
+        array_agg(DISTINCT r.run_id)
+    INTO deleted, urls, simhashes, runs
+    FROM removed AS r;
+    DELETE FROM pgsimhash.last_seen AS s
+    WHERE s.collection_id = wanted AND s.page_id = ANY (deleted);
+    DELETE FROM pgsimhash.clusters AS c
+    WHERE c.collection_id = wanted AND c.page_id = ANY (deleted);
+    PERFORM
+        pgsimhash._shrink_runs(wanted, runs, deleted),
+        pgsimhash._drop_simhashes(wanted, simhashes, false);
+    promoted := pgsimhash._promote_copies(wanted, copy.copy_ids, copy.heads, copy.originals);
+    pages := coalesce(cardinality(deleted), 0);
     SELECT
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id < t.newest), '{}')
     INTO gone, reverted
-    FROM unnest(urls, newest) AS t (url, newest)
+    FROM (
+        SELECT u.url, max(u.page_id) AS newest
+        FROM unnest(urls, deleted) AS u (url, page_id)
+        GROUP BY u.url
+    ) AS t
     LEFT JOIN LATERAL (
         SELECT p.page_id
         FROM pgsimhash.pages AS p
@@ -164,47 +165,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]) IS
-    'Deletes pages and their simhashes, and promotes copies of them to originals; returns the '
-    'number of pages, the deleted URLs, and those that reverted to an earlier version or were '
-    'promoted.';
-
-CREATE FUNCTION pgsimhash._drop_pages(own_id integer, page_ids bigint[]) RETURNS text[]
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    dropped bigint[];
-    runs bigint[];
-    copy record;
-BEGIN
-    SELECT c.copy_ids, c.heads, c.originals INTO copy
-    FROM pgsimhash._copies_of(own_id, page_ids) AS c;
-    WITH deleted AS (
-        DELETE FROM pgsimhash.pages AS p
-        USING unnest(page_ids) AS d (page_id)
-        WHERE p.collection_id = own_id AND p.page_id = d.page_id
-        RETURNING p.simhash, p.run_id
-    )
-    SELECT array_agg(DISTINCT d.simhash), array_agg(DISTINCT d.run_id) INTO dropped, runs
-    FROM deleted AS d;
-    DELETE FROM pgsimhash.last_seen AS s
-    WHERE s.collection_id = own_id AND s.page_id = ANY (page_ids);
-    DELETE FROM pgsimhash.clusters AS c
-    WHERE c.collection_id = own_id AND c.page_id = ANY (page_ids);
-    PERFORM
-        pgsimhash._shrink_runs(own_id, runs, page_ids),
-        pgsimhash._drop_simhashes(own_id, dropped, false);
-    RETURN pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals);
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash._drop_pages(integer, bigint[]) IS
-    'Deletes pages by their ids, with the times when they were seen, their simhashes, and runs '
-    'without pages; promotes a copy of each, and returns the URLs of these copies.';
-
--- A page may be a copy of a copy. The head of a copy is the last deleted page on the way to its
--- original.
+-- The remaining copies of deleted pages, and copies of these. The head of a copy is the last deleted
+-- page on the way to its original, which is the head's original.
 CREATE FUNCTION pgsimhash._copies_of(
     own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
     OUT originals bigint[]
@@ -245,9 +207,6 @@ BEGIN
     WHERE NOT c.goes;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._copies_of(integer, bigint[]) IS
-    'The remaining copies of deleted pages; the head of each, and the original of the head.';
 
 -- The copies of a head are decided again, by the rule and the policies of the collection. First
 -- they are compared with its original, if that remains, and then with the earliest remaining copy,
@@ -357,10 +316,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._promote_copies(integer, bigint[], bigint[], bigint[]) IS
-    'Makes the earliest copy of deleted pages an original, and lets the others point to it; returns '
-    'the URLs of the new originals.';
-
 -- Runs without pages are deleted. The bounds of the others move to remaining pages, where the next
 -- search begins.
 CREATE FUNCTION pgsimhash._shrink_runs(own_id integer, run_ids bigint[], page_ids bigint[])
@@ -397,12 +352,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._shrink_runs(integer, bigint[], bigint[]) IS
-    'Removes deleted pages from runs, and deletes runs without pages.';
-
 -- The pages are searched without a lock and locked one batch at a time. They are read in the order
 -- of their ids; otherwise the planner would sort the rest of the table for each batch. Without an
--- age, policies define the age of each page, if any does.
+-- age, policies define the age of each page, if any does. last_page is NULL at the end.
 CREATE FUNCTION pgsimhash._expire_batch(
     collection text, older_than interval, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
@@ -418,15 +370,12 @@ CREATE FUNCTION pgsimhash._expire_batch(
     SET jit = off
     AS $$
 DECLARE
-    wanted constant integer := (
-        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
-    );
+    wanted constant integer := pgsimhash._id_of(collection);
     next_pages bigint[];
     urls text[];
     old bigint[];
     seen_befores timestamptz[];
 BEGIN
-    PERFORM pgsimhash._name_for(collection, 'simhashes');
     IF batch < 1 THEN
         RAISE EXCEPTION 'a batch must have at least one page, not %', batch
             USING ERRCODE = 'PS010', HINT = 'Give a number such as 1000.';
@@ -499,6 +448,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
-    'Deletes the next expired pages; last_page is where to continue, NULL at the end.';

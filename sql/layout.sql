@@ -186,9 +186,6 @@ RETURNS bigint[]
 % endfor
     END;
 
-COMMENT ON FUNCTION pgsimhash._flips${layout.suffix}(integer, integer) IS
-    'The masks of at most radius bits in the prefix of a permutation.';
-
 CREATE FUNCTION pgsimhash.probes${layout.suffix}(
     simhash bigint, permutation integer, radius integer, collection_id integer
 ) RETURNS bigint[]

@@ -1,9 +1,7 @@
 -- Marks of two pages, which override their simhashes.
 
 CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     wanted constant integer := pgsimhash._lock_collection(collection);
     unknown text;
@@ -34,9 +32,7 @@ COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
     'Marks the pages at two URLs as the same or different, at any distance, and decides again.';
 
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := pgsimhash._lock_collection(unmark.collection);
     was_there boolean;
@@ -56,16 +52,11 @@ $$;
 COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
     'Removes the mark of two URLs, and decides again; returns whether there was one.';
 
--- Internal functions, which may change with any release.
-
+-- Writes a mark, or replaces it, unless it contradicts other marks.
 CREATE FUNCTION pgsimhash._put_mark(collection text, a text, b text, same boolean) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := (
-        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
-    );
+    wanted constant integer := pgsimhash._id_of(collection);
     against record;
 BEGIN
     DELETE FROM pgsimhash.marks AS m
@@ -99,18 +90,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean) IS
-    'Writes a mark, or replaces it, unless it contradicts other marks.';
-
 -- By the rule and the policies, as if the versions arrived now: after "same" those of the URL that
 -- was stored later, after "different" those that duplicate the other page or a duplicate of it, and
 -- without a mark also originals. Copies of these versions still point to them.
 CREATE FUNCTION pgsimhash._decide_again(
     collection text, own_id integer, a text, b text, same boolean
 ) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     later constant text := (
         SELECT p.url
@@ -161,13 +147,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._decide_again(text, integer, text, text, boolean) IS
-    'Decides the versions of two URLs again whose original a new or removed mark can change.';
-
+-- A URL, and all URLs that marks join to it, directly or indirectly.
 CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -184,14 +166,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._marked_same(text, text) IS
-    'A URL, and all URLs that marks join to it, directly or indirectly.';
-
+-- The marks of a URL, with the other URLs.
 CREATE FUNCTION pgsimhash._marks_of(own_id integer, about text)
 RETURNS TABLE (mark_id bigint, url text, same boolean)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -204,6 +182,3 @@ BEGIN
     WHERE m.collection_id = own_id AND m.url_b = about;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
-    'The marks of a URL, with the other URLs.';

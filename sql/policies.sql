@@ -8,14 +8,12 @@ CREATE FUNCTION pgsimhash.set_policy(
     min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL,
     refetch_after interval DEFAULT NULL
 ) RETURNS pgsimhash.policies
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     made pgsimhash.policies;
 BEGIN
-    PERFORM pgsimhash._hold_collection(set_policy.collection);
+    PERFORM pgsimhash._lock_collection(collection, 1);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
         max_copies, min_tokens, expire_after, refetch_after
@@ -52,11 +50,9 @@ COMMENT ON FUNCTION pgsimhash.set_policy(
 ) IS 'Sets the policy of the pages that match a pattern; omitted settings keep their values.';
 
 CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._hold_collection(remove_policy.collection);
+    wanted constant integer := pgsimhash._lock_collection(collection, 1);
 BEGIN
     DELETE FROM pgsimhash.policies AS p
     USING pgsimhash._pattern_parts(remove_policy.pattern) AS parts
@@ -73,9 +69,7 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval,
     refetch_after interval
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -94,9 +88,7 @@ COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
 CREATE FUNCTION pgsimhash.should_fetch(
     url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     last_seen constant timestamptz := (
@@ -122,8 +114,6 @@ $$;
 COMMENT ON FUNCTION pgsimhash.should_fetch(text, interval, text) IS
     'Whether a page is unknown, or was last seen longer ago than older_than, by default the '
     'refetch_after of its policy.';
-
--- Internal functions, which may change with any release.
 
 -- A policy matches a URL if its host is the URL's host, a parent domain of it or *, and its path,
 -- in which * matches anything, matches the rest of the URL from the first slash on. The first
@@ -209,14 +199,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._settings_for(integer, text[]) IS
-    'The settings that policies define for URLs, by the indexes of the URLs.';
-
 -- The host and the path of a pattern such as example.com/shop/*.
 CREATE FUNCTION pgsimhash._pattern_parts(pattern text, OUT host text, OUT path text)
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     host := lower(split_part(pattern, '/', 1) COLLATE "C");
     path := coalesce(nullif(substring(pattern FROM length(host) + 1), ''), '*');
@@ -230,14 +215,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._pattern_parts(text) IS
-    'The host and the path of a pattern.';
-
 -- The distance of a policy, checked against the layouts of its collection.
 CREATE FUNCTION pgsimhash._policy_distance(own_id integer, distance integer) RETURNS integer
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     small record;
 BEGIN
@@ -256,6 +236,3 @@ BEGIN
     RETURN distance;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._policy_distance(integer, integer) IS
-    'The distance of a policy; an error if the layout does not support it.';

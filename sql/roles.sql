@@ -1,9 +1,7 @@
 -- Roles with minimal rights.
 
 CREATE FUNCTION pgsimhash.create_roles(prefix text DEFAULT NULL) RETURNS text[]
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     here constant oid := (
         SELECT relnamespace FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass

@@ -123,9 +123,7 @@ BEGIN
         RAISE EXCEPTION 'collection "%" has no page at %', collection, coalesce(asked, 'NULL')
             USING ERRCODE = 'PS020', HINT = 'Ingest the page first, or correct the URL.';
     END IF;
-    RETURN QUERY
-    SELECT *
-    FROM pgsimhash._near_pages(
+    RETURN QUERY SELECT * FROM pgsimhash._near_pages(
         collection, present.simhash, present.signature_high, present.signature_low,
         near_pages.distance, asked, NULL
     );
@@ -139,13 +137,9 @@ COMMENT ON FUNCTION pgsimhash.near_pages(text, integer, text) IS
 CREATE FUNCTION pgsimhash.near_pages(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY
-    SELECT *
-    FROM pgsimhash._near_pages(
+    RETURN QUERY SELECT * FROM pgsimhash._near_pages(
         collection, near_pages.simhash, NULL, NULL, near_pages.distance, NULL, NULL
     );
 END
@@ -154,8 +148,6 @@ $$;
 COMMENT ON FUNCTION pgsimhash.near_pages(bigint, integer, text) IS
     'Every page within a distance of a simhash, by default the collection''s; present versions, '
     'nearest first.';
-
--- Internal functions, which may change with any release.
 
 -- Only the first pages of each simhash are read, so that a limit is cheap even if ten thousand
 -- pages share a simhash. BETWEEN requires an order that only one index has.
@@ -203,7 +195,3 @@ BEGIN
     LIMIT most;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._near_pages(
-    text, bigint, bigint, bigint, integer, text, bigint
-) IS 'The pages nearest to a simhash, verified by signatures, without one URL.';

@@ -48,9 +48,7 @@ COMMENT ON FUNCTION pgsimhash.to_base32(bigint) IS
     'The eight bytes of a simhash as 13 digits of base32.';
 
 CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
-    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF digits !~ '^[a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246](===)?$' THEN
         RAISE EXCEPTION '"%" is not base32 of eight bytes', digits
@@ -90,11 +88,7 @@ COMMENT ON FUNCTION pgsimhash.signature_distance(bigint, bigint, bigint, bigint)
 CREATE FUNCTION pgsimhash.simhash(
     features bigint[], weights double precision[] DEFAULT NULL
 ) RETURNS bigint
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    made bigint;
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF weights IS NOT NULL AND cardinality(weights) <> cardinality(features)
         OR EXISTS (
@@ -115,26 +109,25 @@ BEGIN
             USING ERRCODE = 'PS010',
             HINT = 'Give the 64-bit hashes of the features as an array.';
     END IF;
-    SELECT bit_or(CASE WHEN v.vote > 0 THEN 1::bigint << v.bit ELSE 0 END) INTO made
-    FROM (
-        SELECT
-            b.bit,
-            sum(
-                CASE WHEN weights IS NULL THEN 1 ELSE round(f.weight * 65536)::bigint END
-                * (2 * (f.feature >> b.bit & 1) - 1)
-            ) AS vote
-        FROM unnest(features, weights) AS f (feature, weight)
-        CROSS JOIN generate_series(0, 63) AS b (bit)
-        GROUP BY b.bit
-    ) AS v;
-    RETURN made;
+    RETURN (
+        SELECT bit_or(CASE WHEN v.vote > 0 THEN 1::bigint << v.bit ELSE 0 END)
+        FROM (
+            SELECT
+                b.bit,
+                sum(
+                    CASE WHEN weights IS NULL THEN 1 ELSE round(f.weight * 65536)::bigint END
+                    * (2 * (f.feature >> b.bit & 1) - 1)
+                ) AS vote
+            FROM unnest(features, weights) AS f (feature, weight)
+            CROSS JOIN generate_series(0, 63) AS b (bit)
+            GROUP BY b.bit
+        ) AS v
+    );
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.simhash(bigint[], double precision[]) IS
     'The simhash of the 64-bit hashes of features and their weights, by default 1 each.';
-
--- Internal functions, which may change with any release.
 
 -- The same as verified in pgsimhash/hashing/signature.py, with the same numbers. Not STRICT, so
 -- that PostgreSQL inlines it; a page without a signature confirms every match.
@@ -145,10 +138,7 @@ CREATE FUNCTION pgsimhash._verified(
     RETURN pgsimhash.signature_distance(a_high, a_low, b_high, b_low)
         > CASE WHEN distance <= 5 THEN 28 ELSE 22 END IS NOT TRUE;
 
-COMMENT ON FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint) IS
-    'Whether the signatures of both pages confirm a match at this distance.';
-
--- Lookups of small radii use masks that layouts keep as constants.
+-- Every mask of the lowest width bits with at most radius bits; layouts keep small ones as constants.
 CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     BEGIN ATOMIC
@@ -161,6 +151,3 @@ CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
         )
         SELECT coalesce(array_agg(mask), '{}') FROM masks WHERE radius >= 0;
     END;
-
-COMMENT ON FUNCTION pgsimhash._masks(integer, integer) IS
-    'Every mask of the lowest width bits with at most radius bits set.';

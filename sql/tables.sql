@@ -255,44 +255,27 @@ CREATE TABLE pgsimhash.cache_epochs (
 -- Logical replication, with which Citus moves a schema, needs this for tables without a key.
 ALTER TABLE pgsimhash.cache_epochs REPLICA IDENTITY FULL;
 
-CREATE TYPE pgsimhash.match AS (
-    simhash bigint,
-    distance integer
-);
+CREATE TYPE pgsimhash.match AS (simhash bigint, distance integer);
 
 COMMENT ON TYPE pgsimhash.match IS
     'A stored simhash and its distance from the query, in bits.';
 
-CREATE TYPE pgsimhash.numbered_match AS (
-    query_number bigint,
-    simhash bigint,
-    distance integer
-);
+CREATE TYPE pgsimhash.numbered_match AS (query_number bigint, simhash bigint, distance integer);
 
 COMMENT ON TYPE pgsimhash.numbered_match IS
     'A match of one of many queries: query_number counts the queries from 1.';
 
 CREATE TYPE pgsimhash.near_page AS (
-    url text,
-    distance integer,
-    simhash bigint,
-    title text,
-    fetched_at timestamptz,
-    page_id bigint
+    url text, distance integer, simhash bigint, title text, fetched_at timestamptz, page_id
+    bigint
 );
 
 COMMENT ON TYPE pgsimhash.near_page IS
     'The present version of a page and its distance from the query, in bits.';
 
 CREATE TYPE pgsimhash.verdict AS (
-    url text,
-    verdict text,
-    reason text,
-    distance integer,
-    duplicate_of text,
-    keep boolean,
-    page_id bigint,
-    original_page_id bigint
+    url text, verdict text, reason text, distance integer, duplicate_of text, keep boolean,
+    page_id bigint, original_page_id bigint
 );
 
 COMMENT ON TYPE pgsimhash.verdict IS

@@ -1,11 +1,9 @@
 -- Writes to the tables of simhashes, and the times when pages were seen.
 
 CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RETURNS bigint
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._hold_collection(collection);
+    wanted constant integer := pgsimhash._lock_collection(collection, 1);
     added bigint;
 BEGIN
     IF EXISTS (SELECT FROM unnest(simhashes) AS u WHERE u IS NULL) THEN
@@ -21,13 +19,9 @@ $$;
 COMMENT ON FUNCTION pgsimhash.add_simhashes(text, bigint[]) IS
     'Adds standalone simhashes to a collection and returns how many were new.';
 
--- Internal functions, which may change with any release.
-
--- Caches depend on this; see the table.
+-- Tells caches that simhashes were added, to any collection if it is NULL; see the table.
 CREATE FUNCTION pgsimhash._advance_epoch(own_id integer) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     INSERT INTO pgsimhash.cache_epochs (collection_id) VALUES (own_id);
     -- Merges the rows now and then. Under an older snapshot this would fail after changes of
@@ -44,28 +38,19 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._advance_epoch(integer) IS
-    'Tells caches that simhashes were added, to any collection if it is NULL.';
-
+-- Advances the epoch after an INSERT of simhashes, unless the surrounding function does.
 CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM pgsimhash._advance_epoch(NULL);
     RETURN NULL;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._note_inserted() IS
-    'Advances the epoch after an INSERT of simhashes, unless the surrounding function does.';
-
 -- Citus runs triggers on the node of the shard, which does not know this session's settings. So the
 -- tables of a schema that Citus keeps have no triggers, and only these functions insert into them.
 CREATE FUNCTION pgsimhash._is_distributed() RETURNS boolean
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     answer boolean := false;
 BEGIN
@@ -80,19 +65,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._is_distributed() IS
-    'Whether Citus keeps the tables on one of its nodes.';
-
 -- Each simhash once, because a row can be updated only once, and in the order of the first index,
 -- so that two sessions that add the same ones do not wait for each other. xmax identifies new rows.
 CREATE FUNCTION pgsimhash._put_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_table constant text := 'simhashes' || pgsimhash._suffix_of(own_id);
-    statement text;
     added bigint;
 BEGIN
     PERFORM set_config('simhashes.noted', 'yes', true);
@@ -103,43 +82,30 @@ BEGIN
         FROM (SELECT u FROM unnest(simhashes) AS u GROUP BY u ORDER BY u < 0, u) AS s (simhash)
         ON CONFLICT ON CONSTRAINT simhashes_pkey DO NOTHING;
         GET DIAGNOSTICS added = ROW_COUNT;
-        PERFORM set_config('simhashes.noted', 'no', true);
-        RETURN added;
-    END IF;
-    statement := format(
-        'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, standalone) '
-        'SELECT $1, s.simhash, $3 FROM ('
-        'SELECT u FROM unnest($2) AS u GROUP BY u ORDER BY u < 0, u'
-        ') AS s (simhash) '
-        'ON CONFLICT ON CONSTRAINT %2$I ',
-        own_table, own_table || '_pkey'
-    );
-    IF standalone THEN
+    ELSE
         EXECUTE format(
             'WITH added AS ('
-            '%s DO UPDATE SET standalone = true WHERE NOT o.standalone RETURNING o.xmax = 0 AS is_new'
+            'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, standalone) '
+            'SELECT $1, s.simhash, $3 FROM ('
+            'SELECT u FROM unnest($2) AS u GROUP BY u ORDER BY u < 0, u'
+            ') AS s (simhash) '
+            'ON CONFLICT ON CONSTRAINT %2$I DO %3$s RETURNING o.xmax = 0 AS is_new'
             ') SELECT count(*) FROM added WHERE is_new',
-            statement
+            own_table, own_table || '_pkey',
+            CASE WHEN standalone THEN 'UPDATE SET standalone = true WHERE NOT o.standalone'
+                ELSE 'NOTHING' END
         ) INTO added USING own_id, simhashes, standalone;
-    ELSE
-        EXECUTE statement || 'DO NOTHING' USING own_id, simhashes, standalone;
-        GET DIAGNOSTICS added = ROW_COUNT;
     END IF;
     PERFORM set_config('simhashes.noted', 'no', true);
     RETURN added;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean) IS
-    'Adds simhashes to a collection, standalone or with pages, and returns how many were new.';
-
 -- No index has a column that changes, so only the first time writes to indexes.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], seen_at timestamptz[]
 ) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
@@ -151,6 +117,3 @@ BEGIN
     WHERE s.seen_at < excluded.seen_at;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
-    'Records when stored versions were seen again; NULL is now, and the latest time is kept.';

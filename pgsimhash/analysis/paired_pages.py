@@ -88,13 +88,13 @@ def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Gener
 
 def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Iterator[PagePair]:
     """Yield the pairs of the first page of each simhash and its other pages."""
-    scope = {"collection_id": collection.collection_id}
+    scope = {"collection_id": collection.collection_id, "simhashes": [], "clusters": []}
     with connection.cursor(name="pgsimhash_pairs", row_factory=tuple_row, binary=True) as rows:
         rows.itersize = _ROWS
-        rows.execute(query("sharing_pages", connection), scope)
+        rows.execute(query("clusters", connection), scope)
         for simhash, members in groupby(rows, key=itemgetter(0)):
             value = from_bigint(simhash)
-            pages = (PairedPage(url, title, value) for _, url, title in members)
+            pages = (PairedPage(url, title, value) for _, _, url, _, _, title, _ in members)
             first = next(pages)
             for other in pages:
                 yield PagePair(first, other, 0)

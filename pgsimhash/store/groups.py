@@ -108,8 +108,8 @@ def _joined(
     must_links = [mark for mark in marks if mark.same]
     urls = [url for mark in must_links for url in (mark.a, mark.b)]
     scope = {"collection_id": collection.collection_id, "urls": urls}
-    rows = fetch(connection, "present_simhashes", scope)
-    present = {url: from_bigint(simhash) for url, simhash in rows}
+    rows = fetch(connection, "known_fingerprints", scope)
+    present = {url: from_bigint(simhash) for url, simhash, *_ in rows}
     ends = [
         (present[mark.a], present[mark.b])
         for mark in must_links

@@ -20,19 +20,16 @@ SELECT pg_catalog.set_config('statement_timeout', %(statement_timeout)s::text, t
 SELECT pg_catalog.set_config(
     'lock_timeout',
     coalesce(
-        %(lock_timeout)s::text,
-        CASE pg_catalog.current_setting('lock_timeout')
-            WHEN '0' THEN %(otherwise)s::text
-            ELSE pg_catalog.current_setting('lock_timeout')
-        END
+        %(lock_timeout)s::text, nullif(pg_catalog.current_setting('lock_timeout'), '0'),
+        %(otherwise)s::text
     ),
     true
 ), pg_catalog.set_config(
     'idle_in_transaction_session_timeout',
-    CASE pg_catalog.current_setting('idle_in_transaction_session_timeout')
-        WHEN '0' THEN %(otherwise)s::text
-        ELSE pg_catalog.current_setting('idle_in_transaction_session_timeout')
-    END,
+    coalesce(
+        nullif(pg_catalog.current_setting('idle_in_transaction_session_timeout'), '0'),
+        %(otherwise)s::text
+    ),
     true
 )
 
@@ -67,19 +64,8 @@ SELECT pgsimhash.rename_collection(%(old)s::text, %(new)s::text, %(swap)s::boole
 
 -- status --
 SELECT
-    c.name AS collection,
-    c.scheme,
-    c.layout,
-    c.default_distance,
-    c.normalize_urls,
-    p.pages,
-    p.urls,
-    p.duplicates,
-    p.duplicate_bytes,
-    p.simhashes,
-    p.estimated,
-    b.schema_bytes,
-    w.last_write,
+    c.name AS collection, c.scheme, c.layout, c.default_distance, c.normalize_urls, p.pages, p.urls,
+    p.duplicates, p.duplicate_bytes, p.simhashes, p.estimated, b.schema_bytes, w.last_write,
     -- least() and greatest() ignore NULL.
     CASE
         WHEN w.last_write IS NOT NULL THEN greatest(pg_catalog.now() - w.last_write, interval '0')

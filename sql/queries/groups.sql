@@ -23,25 +23,6 @@ FROM (
 WHERE member.pages > 1
 ORDER BY member.cluster, member.page_id
 
--- sharing_pages --
--- The present versions of all pages that share a simhash with another page.
-SELECT member.simhash, member.url, member.title
-FROM (
-    SELECT
-        p.simhash, p.page_id, p.url, p.title,
-        pg_catalog.count(*) OVER (PARTITION BY p.simhash) AS pages
-    FROM pgsimhash.pages AS p
-    WHERE p.collection_id = %(collection_id)s
-        AND NOT EXISTS (
-            SELECT FROM pgsimhash.pages AS newer
-            WHERE newer.collection_id = p.collection_id
-                AND newer.url = p.url
-                AND newer.page_id > p.page_id
-        )
-) AS member
-WHERE member.pages > 1
-ORDER BY member.simhash, member.page_id
-
 -- first_pages --
 -- The first of the present versions with each simhash. BETWEEN requires an order that only one
 -- index has.
@@ -74,15 +55,3 @@ FROM ROWS FROM (
     pg_catalog.unnest(%(canonical)s::boolean[])
 ) AS c (page_id, cluster, is_canonical)
 JOIN pgsimhash.pages AS p ON p.collection_id = %(collection_id)s AND p.page_id = c.page_id
-
--- present_simhashes --
--- The simhash of the present version of each known URL.
-SELECT u.url, p.simhash
-FROM pg_catalog.unnest(%(urls)s::text[]) AS u (url)
-CROSS JOIN LATERAL (
-    SELECT n.simhash
-    FROM pgsimhash.pages AS n
-    WHERE n.collection_id = %(collection_id)s AND n.url = u.url
-    ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
-    LIMIT 1
-) AS p
