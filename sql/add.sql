@@ -90,8 +90,7 @@ COMMENT ON FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]) I
 -- The same checks as check_url in pages/urls.py and check_time in pages/times.py. Clocks of other
 -- machines may be ahead.
 CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS text
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     RETURN CASE
         WHEN octet_length(url) NOT BETWEEN 1 AND 2048
             OR url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'

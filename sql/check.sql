@@ -14,14 +14,9 @@ COMMENT ON TYPE pgsimhash.violation IS
 CREATE FUNCTION pgsimhash.check_collection(
     collection text, repair boolean DEFAULT false, slice integer DEFAULT 0, slices integer DEFAULT 1
 ) RETURNS SETOF pgsimhash.violation
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET enable_hashjoin = off
-    SET enable_mergejoin = off
-    SET enable_sort = off
-    SET jit = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+    SET enable_sort = off SET jit = off
     AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);

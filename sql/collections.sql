@@ -462,9 +462,7 @@ CREATE FUNCTION pgsimhash._count_collection(
     OUT duplicate_bytes bigint, OUT simhashes bigint, OUT last_fetched timestamptz,
     OUT estimated boolean
 )
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    SET jit = off
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off
     AS $$
 DECLARE
     few constant integer := 100000;

@@ -100,12 +100,8 @@ CREATE FUNCTION pgsimhash._lock_compared(
     collection text, own_id integer, compared integer[], INOUT newest_pages bigint[],
     OUT arrived bigint[]
 )
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET enable_sort = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
     AS $$
 BEGIN
     PERFORM pgsimhash._lock_collections(compared);
@@ -233,14 +229,9 @@ CREATE FUNCTION pgsimhash._add_batch(
     verdict text, reason text, distance integer, duplicate_of text, original_page_id bigint,
     keep boolean, page_id bigint, run_pages bigint, lookup_seconds double precision
 )
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET jit = off
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0
-    SET enable_nestloop = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0 SET enable_nestloop = off
     AS $$
 #variable_conflict use_column
 DECLARE

@@ -96,14 +96,9 @@ CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
 )
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET enable_hashjoin = off
-    SET enable_mergejoin = off
-    SET enable_sort = off
-    SET jit = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+    SET enable_sort = off SET jit = off
     AS $$
 DECLARE
     wanted constant integer := pgsimhash._lock_collection(collection, 3);
@@ -171,15 +166,9 @@ CREATE FUNCTION pgsimhash._copies_of(
     own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
     OUT originals bigint[]
 )
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET enable_hashjoin = on
-    SET enable_mergejoin = off
-    SET enable_sort = on
-    SET jit = off
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+    SET enable_hashjoin = on SET enable_mergejoin = off SET enable_sort = on SET jit = off
     AS $$
 #variable_conflict use_column
 BEGIN
@@ -215,15 +204,9 @@ $$;
 CREATE FUNCTION pgsimhash._promote_copies(
     own_id integer, copy_ids bigint[], heads bigint[], originals bigint[]
 ) RETURNS text[]
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET enable_hashjoin = on
-    SET enable_mergejoin = off
-    SET enable_sort = on
-    SET jit = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = on
+    SET enable_mergejoin = off SET enable_sort = on SET jit = off
     AS $$
 DECLARE
     default_distance constant integer := (
@@ -320,12 +303,8 @@ $$;
 -- search begins.
 CREATE FUNCTION pgsimhash._shrink_runs(own_id integer, run_ids bigint[], page_ids bigint[])
 RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET jit = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
     AS $$
 BEGIN
     UPDATE pgsimhash.runs AS r
@@ -360,14 +339,9 @@ CREATE FUNCTION pgsimhash._expire_batch(
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
     OUT promoted text[]
 )
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET enable_hashjoin = off
-    SET enable_mergejoin = off
-    SET enable_sort = off
-    SET jit = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+    SET enable_sort = off SET jit = off
     AS $$
 DECLARE
     wanted constant integer := pgsimhash._id_of(collection);

@@ -52,13 +52,9 @@ VALUES (
 
 <%doc>Lookups, and the parts of their bodies.</%doc>
 <%def name="settings()">
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET jit = off
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0\
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+    SET enable_bitmapscan = off SET max_parallel_workers_per_gather = 0\
 </%def>
 <%doc>The result of the function probes without a call, which would take a third of a lookup.</%doc>
 <%def name="probes(permutation, into)">\

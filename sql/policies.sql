@@ -125,13 +125,9 @@ CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TAB
     max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
     expire_after interval, refetch_after interval
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET jit = off
-    SET enable_nestloop = off
-    SET enable_hashjoin = on
-    SET enable_sort = on
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_nestloop = off
+    SET enable_hashjoin = on SET enable_sort = on
     AS $$
 #variable_conflict use_column
 BEGIN

@@ -10,13 +10,9 @@
 CREATE FUNCTION pgsimhash.near_duplicates(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.match
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET jit = off
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+    SET enable_bitmapscan = off SET max_parallel_workers_per_gather = 0
     ROWS 4
     AS $$
 #variable_conflict use_column
@@ -101,11 +97,8 @@ COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint, integer, text) IS
 CREATE FUNCTION pgsimhash.near_pages(
     url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
     SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
@@ -155,14 +148,9 @@ CREATE FUNCTION pgsimhash._near_pages(
     collection text, simhash bigint, signature_high bigint, signature_low bigint, distance integer,
     own_url text, most bigint
 ) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET jit = off
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET enable_hashjoin = off
-    SET enable_mergejoin = off
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
     SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column

@@ -19,7 +19,7 @@ from pgsimhash.store import ingest
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.policies import Said, said_about
 from tests.conftest import database_examples
-from tests.refusals import because, sqlstate
+from tests.refusals import sqlstate
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 HTML = page(*ARTICLE)
@@ -316,13 +316,9 @@ class TestExpiry:
         assert {verdict.verdict for verdict in store.ingest_many(pages, scope="host")} == {"new"}
 
     def test_each_host_has_its_own_age(self, store: Store, dsn: str) -> None:
-        maintenance.set_policy(
-            store, "news.example", PolicySettings(expire_after=timedelta(days=30))
-        )
-        maintenance.set_policy(
-            store, "text.example", PolicySettings(expire_after=timedelta(days=30))
-        )
-        maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=90)))
+        for host, days in (("news.example", 30), ("text.example", 30), ("a.example", 90)):
+            age = timedelta(days=days)
+            maintenance.set_policy(store, host, PolicySettings(expire_after=age))
         self.fill(store)
         told: list[int] = []
         assert store.expire(progress=told.append).versions == 2
@@ -334,12 +330,16 @@ class TestExpiry:
             connection.execute("CALL pgsimhash.expire('default')")
         assert store.get("https://a.example/1") is None
 
-    def test_the_procedure_names_an_unknown_collection(self, store: Store, dsn: str) -> None:
+    @pytest.mark.parametrize(
+        "call",
+        ["CALL pgsimhash.expire('nope')", "SELECT pgsimhash._expire_batch('nope', NULL, 0, 9)"],
+    )
+    def test_an_unknown_collection_is_named(self, store: Store, dsn: str, call: str) -> None:
         with (
             psycopg.connect(dsn, autocommit=True) as connection,
-            pytest.raises(psycopg.Error, check=sqlstate("PS001"), match='"nowhere" does not exist'),
+            pytest.raises(psycopg.Error, check=sqlstate("PS001"), match='"nope" does not exist'),
         ):
-            connection.execute("CALL pgsimhash.expire('nowhere')")
+            connection.execute(call.encode())
 
     def test_versions_seen_again_stay(self, store: Store) -> None:
         maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(days=30)))
@@ -354,10 +354,6 @@ class TestExpiry:
         with pytest.raises(ArgumentError, match="policy set"):
             store.expire()
 
-    def test_an_unknown_collection_is_named(self, connection: psycopg.Connection) -> None:
-        with pytest.raises(psycopg.Error, check=sqlstate("PS001"), match='"nope" does not exist'):
-            connection.execute("SELECT * FROM pgsimhash._expire_batch('nope', NULL, 0, 10)")
-
 
 class TestRefusals:
     """Policies that contradict the layout, the scheme or themselves; the error names the fix."""
@@ -370,14 +366,14 @@ class TestRefusals:
             maintenance.set_policy(store, pattern, PolicySettings(distance=3))
 
     def test_settings(self, store: Store) -> None:
-        with pytest.raises(ArgumentError, match="needs a setting"):
-            maintenance.set_policy(store, "*", PolicySettings())
-        with pytest.raises(ArgumentError, match="fewer than 12 words"):
-            maintenance.set_policy(store, "*", PolicySettings(min_tokens=5))
-        with pytest.raises(ArgumentError, match="max_copies"):
-            maintenance.set_policy(store, "*", PolicySettings(max_copies=0))
-        with pytest.raises(ArgumentError, check=because("invalid_time")):
-            maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(0)))
+        for settings, match in (
+            (PolicySettings(), "needs a setting"),
+            (PolicySettings(min_tokens=5), "fewer than 12 words"),
+            (PolicySettings(max_copies=0), "max_copies"),
+            (PolicySettings(expire_after=timedelta(0)), "expire_after"),
+        ):
+            with pytest.raises(ArgumentError, match=match):
+                maintenance.set_policy(store, "*", settings)
         assert maintenance.policies(store) == []
 
     @pytest.mark.parametrize("age", ["0", "-1 day", "1001 years", "5000000 years"])

@@ -532,7 +532,9 @@ class TestForeignSchemas:
         with psycopg.connect(empty_dsn, autocommit=True) as connection:
             database = sql.Identifier(connection.info.dbname)
             connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, role))
-            connection.execute(sql.SQL("CREATE SCHEMA pgsimhash AUTHORIZATION {}").format(role))
+            for schema in map(sql.Identifier, ("pgsimhash", "crawl")):
+                created = sql.SQL("CREATE SCHEMA {} AUTHORIZATION {}").format(schema, role)
+                connection.execute(created)
             yield empty_dsn
             connection.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
 
@@ -542,10 +544,10 @@ class TestForeignSchemas:
     def test_a_foreign_schema_is_refused_with_its_owner_and_the_fix(
         self, foreign_dsn: str, second_role: str
     ) -> None:
-        with pytest.raises(
-            pgsimhash.SchemaError, match=f'schema pgsimhash belongs to role "{second_role}".*role='
-        ):
-            migrate.upgrade(foreign_dsn)
+        for schema in ("pgsimhash", "crawl"):
+            refused = f'schema {schema} belongs to role "{second_role}".*role='
+            with pytest.raises(pgsimhash.SchemaError, match=refused):
+                migrate.upgrade(foreign_dsn, schema=schema)
         with (
             psycopg.connect(foreign_dsn) as connection,
             pytest.raises(psycopg.Error, check=sqlstate("PS040"), match=second_role),

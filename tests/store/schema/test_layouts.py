@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import numpy as np
 import psycopg
 import pytest
 
-import pgsimhash
-import pgsimhash.db.migrate
 from pgsimhash import analysis, connect, hamming_distance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.search.layout import DEFAULT_LAYOUT, LAYOUTS, Layout, get_layout
-from tests.store.schema.test_sql import EDGES, sample
+from tests.store.schema.test_sql import EDGES, explained, sample
 
-OTHERS = [layout for layout in LAYOUTS.values() if layout is not DEFAULT_LAYOUT]
-OTHERS.append(get_layout("7 choose 4"))
-every_other_layout = pytest.mark.parametrize(
-    "layout", OTHERS, ids=lambda layout: layout.name.replace(" ", "-")
+ALL = [*LAYOUTS.values(), get_layout("7 choose 4")]
+every_layout = pytest.mark.parametrize(
+    "layout", ALL, ids=lambda layout: layout.name.replace(" ", "-")
 )
 
 
@@ -32,15 +30,11 @@ def add(connection: psycopg.Connection, collection: str, simhashes: list[int]) -
     return int(row[0])
 
 
-def new_collection(connection: psycopg.Connection, layout: Layout) -> None:
-    connect(connection, layout=layout.name)
-
-
-@every_other_layout
+@every_layout
 def test_the_server_fills_the_same_columns_and_probes_as_python(
     connection: psycopg.Connection, layout: Layout
 ) -> None:
-    new_collection(connection, layout)
+    connect(connection, layout=layout.name)
     simhashes = sample(300)
     assert add(connection, "default", simhashes) == len(simhashes)
     assert add(connection, "default", simhashes[:9]) == 0
@@ -52,24 +46,27 @@ def test_the_server_fills_the_same_columns_and_probes_as_python(
     stored = {from_bigint(simhash): prefixes for _, simhash, *prefixes in rows}
     assert stored == dict(zip(simhashes, expected.tolist(), strict=True))
     for permutation in layout.permutations[:: len(layout.permutations) // 2]:
-        for radius in (-1, 0, 1, 2, 3):
+        for radius, simhash in product((-1, 0, 1, 2, 3), EDGES[::3]):
             row = connection.execute(
                 f"SELECT pgsimhash.probes{layout.suffix}(%s::bigint, %s, %s, 5)",
-                [to_bigint(EDGES[-3]), permutation.number, radius],
+                [to_bigint(simhash), permutation.number, radius],
             ).fetchone()
             assert row is not None
             assert len(row[0]) == permutation.probes(radius)
+            prefix = permutation.prefix(simhash)
             assert set(row[0]) == {
-                (5 << 40) + (permutation.prefix(EDGES[-3]) ^ flip)
-                for flip in permutation.flips(radius)
+                (5 << 40) + (prefix ^ flip) for flip in permutation.flips(radius)
             }
+    for distance in layout.distances:
+        radii = f"SELECT pgsimhash.radii{layout.suffix}(%s)"
+        assert connection.execute(radii, [distance]).fetchone() == (list(layout.radii(distance)),)
 
 
-@every_other_layout
+@every_layout
 def test_lookups_return_what_a_full_scan_returns(
     connection: psycopg.Connection, layout: Layout
 ) -> None:
-    new_collection(connection, layout)
+    connect(connection, layout=layout.name)
     rng = random.Random(layout.name)
     centres = [rng.getrandbits(64) for _ in range(6)] + EDGES[:3]
     known = list(
@@ -80,7 +77,9 @@ def test_lookups_return_what_a_full_scan_returns(
         )
     )
     add(connection, "default", known)
-    for distance in layout.distances[:9]:
+    connect(connection, collection="other", layout=layout.name)
+    add(connection, "other", [simhash ^ 1 for simhash in known])
+    for distance in layout.distances if layout is DEFAULT_LAYOUT else layout.distances[:9]:
         expected = [
             (number, simhash, hamming_distance(simhash, query))
             for number, query in enumerate(centres, start=1)
@@ -108,29 +107,39 @@ def test_lookups_return_what_a_full_scan_returns(
             assert row == (any(number == found for found, _, _ in expected),)
 
 
-@every_other_layout
+@every_layout
 @pytest.mark.one_server("it reads a plan")
 def test_lookups_read_only_the_indexes(dsn: str, layout: Layout) -> None:
     """Every branch is an index-only scan, before and after ANALYZE."""
     rng = random.Random(1)
     with psycopg.connect(dsn, autocommit=True) as connection:
-        new_collection(connection, layout)
+        connect(connection, layout=layout.name)
         add(connection, "default", [rng.getrandbits(64) for _ in range(5_000)])
-        connection.execute("LOAD 'auto_explain'")
-        connection.execute("SET auto_explain.log_min_duration = 0")
-        connection.execute("SET auto_explain.log_nested_statements = on")
-        connection.execute("SET client_min_messages = log")
-        plans: list[str] = []
-        connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+        plans = explained(connection)
+        # Starting a parallel worker takes longer than the lookup, for any size of the table.
+        for setting in ("setup_cost", "tuple_cost"):
+            connection.execute(f"SET parallel_{setting} = 0")
+        connection.execute("SET min_parallel_index_scan_size = 0")
+        count = len(layout.permutations)
         for prepare in ("SELECT 1", f"VACUUM ANALYZE pgsimhash.{layout.table}"):
             connection.execute(prepare)
-            for distance in (0, 3, layout.distances[-1]):
+            for distance, call in product(
+                {0, 3, layout.distances[-1]},
+                ("near_duplicates(7, %s)", "near_duplicates(ARRAY[7, 8], %s)"),
+            ):
                 plans.clear()
-                connection.execute("SELECT * FROM pgsimhash.near_duplicates(7, %s)", [distance])
+                connection.execute(f"SELECT * FROM pgsimhash.{call}", [distance])
                 plan = next(text for text in plans if "Append" in text)
-                scans = plan.count(f"Index Only Scan using {layout.table}_")
-                assert scans == len(layout.permutations), plan
-                assert "Seq Scan" not in plan
+                assert plan.count(f"Index Only Scan using {layout.table}_") == count, plan
+                assert "Seq Scan on pages" not in plan
+                assert "Gather" not in plan
+                plans.clear()
+                connection.execute("SELECT pgsimhash.has_near_duplicate(7, %s)", [distance])
+                lookups = [text for text in plans if f"{layout.table}_" in text]
+                assert len(lookups) == count
+                for text in lookups:
+                    assert f"Index Only Scan using {layout.table}_" in text
+                    assert "Gather" not in text
 
 
 def test_a_store_works_the_same_with_another_layout(dsn: str) -> None:
@@ -175,16 +184,3 @@ def test_the_layout_of_new_collections_can_be_chosen_for_the_database(dsn: str) 
         )
         rows = connection.execute("SELECT DISTINCT layout FROM pgsimhash.collections").fetchall()
         assert rows == [("5 choose 2",)]
-
-
-def test_downgrade_takes_the_other_layouts_along(dsn: str) -> None:
-    for layout in OTHERS:
-        connect(dsn, collection=layout.name, layout=layout.name).close()
-    pgsimhash.db.migrate.downgrade(dsn)
-    with psycopg.connect(dsn) as connection:
-        rows = connection.execute(
-            "SELECT relname FROM pg_class WHERE relnamespace = 'pgsimhash'::regnamespace "
-            "AND relkind = 'r' UNION ALL "
-            "SELECT proname FROM pg_proc WHERE pronamespace = 'pgsimhash'::regnamespace"
-        ).fetchall()
-        assert rows == [("alembic_version",)]

@@ -67,6 +67,7 @@ def filled(empty_dsn: str) -> str:
         store.ingest(DOTTED, (EXAMPLES / "tide-pools.html").read_bytes())
         maintenance.mark(store, DOTTED, (EXAMPLES / "town-swifts.html").as_uri(), same=True)
         maintenance.set_policy(store, "example.com", PolicySettings(distance=3))
+        assert store.save_clusters()
     with connect(empty_dsn, collection="apart", layout="40+24") as store:
         list(store.add_many([("https://example.com/1", 7), ("https://example.com/2", 5)]))
         store.add_simhashes(np.array([2**63], np.uint64))
@@ -78,7 +79,8 @@ def everything(dsn: str) -> list[object]:
     for collection in ("default", "apart"):
         parts += [content(dsn, collection, numbered=True), simhash_rows(dsn, collection)]
     with psycopg.connect(dsn) as connection:
-        for table in ("runs", "marks", "policies", "collections", "last_seen", "layouts"):
+        pages = ("clusters", "last_seen", "marks")
+        for table in (*pages, "collections", "layouts", "policies", "runs"):
             rows = connection.execute(f"SELECT t::text FROM pgsimhash.{table} AS t ORDER BY 1")
             parts.append(rows.fetchall())
     return parts

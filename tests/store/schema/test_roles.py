@@ -197,9 +197,14 @@ class TestWhatTheyMay:
             with connect(roles["writer"]) as store:
                 store.add(A, 7)
                 maintenance.rebuild(store, layout="16+16+16+16")
+                # Only the owner deletes the old collection.
+                with pytest.raises(StoreError, match="or owner, which alone can delete"):
+                    maintenance.rebuild(store, into="old", replace=True)
             with connect(roles["reader"]) as store:
                 assert store.layout == "16+16+16+16"
                 assert store.exists(7)
+            with psycopg.connect(roles["owner"]) as connection:
+                assert maintenance.delete_collection(connection, "old") == 1
 
     def test_roles_are_made_once_and_again_after_an_upgrade(
         self, roles: dict[str, str], dsn: str

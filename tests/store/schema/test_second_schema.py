@@ -152,10 +152,7 @@ def test_downgrade_drops_one_schema_and_leaves_the_other(both_dsn: str) -> None:
 
 def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> None:
     """Their first collections have the same id."""
-    with (
-        psycopg.connect(both_dsn) as held,
-        psycopg.connect(both_dsn, autocommit=True) as other,
-    ):
+    with psycopg.connect(both_dsn) as held, psycopg.connect(both_dsn, autocommit=True) as other:
         store = connect(held)
         held.commit()
         store.add_simhashes(np.array([1], dtype=np.uint64))
@@ -382,21 +379,6 @@ class TestAlembic:
         assert self.code != 0
         assert "'Crawl' cannot be the schema's name" in told
         assert "Traceback" not in told
-
-
-def test_another_role_cannot_own_the_schema(empty_dsn: str) -> None:
-    role = f"pgsimhash_test_{os.getpid()}_owner"
-    with psycopg.connect(empty_dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))
-        try:
-            owned = sql.SQL("CREATE SCHEMA crawl AUTHORIZATION {}").format(sql.Identifier(role))
-            connection.execute(owned)
-            with pytest.raises(SchemaError, match=f'schema crawl belongs to role "{role}"'):
-                migrate.upgrade(empty_dsn, schema=CRAWL)
-            migrate.upgrade(empty_dsn)
-        finally:
-            connection.execute(sql.SQL("DROP OWNED BY {}").format(sql.Identifier(role)))
-            connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
 def test_sqlalchemys_tables_follow_a_schema_translate_map(both_dsn: str) -> None:
