@@ -114,22 +114,6 @@ def test_each_verdict_has_its_reason(store: Store, together: bool) -> None:
     ]
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_of_equally_near_pages_the_earliest_is_the_original(store: Store, together: bool) -> None:
-    simhash = 0x0F0F_0F0F_0F0F_0F0F
-    # The page that comes first has the larger simhash; the other one is found first by the index.
-    pages = [
-        ("https://a.example/1", simhash | 1 << 60),
-        ("https://a.example/2", simhash ^ 1),
-        ("https://a.example/3", simhash),
-    ]
-    if together:
-        *_, verdict = store.add_many(pages, distance=1)
-    else:
-        *_, verdict = [store.add(*page, distance=1) for page in pages]
-    assert (verdict.distance, verdict.duplicate_of) == (1, "https://a.example/1")
-
-
 class TestScope:
     """The pages that a page is compared with."""
 
@@ -139,11 +123,6 @@ class TestScope:
         found = store.add("https://B.EXAMPLE:8080/2", 3, scope="host")
         assert found.duplicate_of == "https://b.example/1"
         assert store.add("https://b.example/3", 0).duplicate_of == "https://a.example/1"
-
-    def test_the_host_scope_applies_within_a_batch(self, store: Store) -> None:
-        pages = [("https://a.example/1", 0), ("https://b.example/1", 0), ("https://a.example/2", 1)]
-        verdicts = store.add_many(pages, scope="host")
-        assert [verdict.duplicate_of for verdict in verdicts] == [None, None, "https://a.example/1"]
 
     def test_a_standalone_simhash_is_on_no_host(self, store: Store) -> None:
         store.add_simhashes(np.array([0], dtype=np.uint64))
@@ -212,13 +191,6 @@ class TestWindow:
             "https://a.example/1"
         )
 
-    def test_a_later_copy_stands_in_for_an_older_one(self, store: Store) -> None:
-        store.add("https://a.example/old", 0)
-        store.add("https://a.example/other", FAR)
-        store.add("https://a.example/young", 0)
-        found = store.add("https://b.example/", 0, window_size=1)
-        assert found.duplicate_of == "https://a.example/young"
-
     def test_a_hundred_copies_of_one_story_displace_no_other(self, store: Store) -> None:
         last_two = MatchOptions(scope="host", window_size=2)
         store.add("https://a.example/old", 0xFFFF << 16)
@@ -231,44 +203,12 @@ class TestWindow:
         assert store.add("https://a.example/2", 2, **last_two).verdict == "duplicate"
         assert store.add("https://a.example/3", 0xFFFF << 16, **last_two).verdict == "new"
 
-    def test_a_copy_worth_keeping_does_not_count_in_the_window(self, store: Store) -> None:
-        store.add("https://a.example/story", 0)
-        store.add("https://a.example/other", FAR)
-        assert store.add("https://a.example/copy", FAR, max_copies=2).keep
-        assert store.add("https://b.example/", 1, window_size=2).verdict == "duplicate"
-
     def test_a_copy_whose_original_was_deleted_is_an_original(self, store: Store) -> None:
         store.add("https://a.example/story", 0)
         store.add("https://a.example/other", FAR)
         store.add("https://a.example/copy", FAR)
         store.delete("https://a.example/other")
         assert store.add("https://b.example/", 1, window_size=1).verdict == "new"
-
-    def test_within_a_batch_the_window_does_not_move(self, store: Store) -> None:
-        store.add("https://a.example/story", 0)
-        pages = [(f"https://b.example/{n}", 0xFFFF << 12 * n) for n in range(1, 5)]
-        made = list(store.add_many([*pages, ("https://b.example/5", 1)], window_size=1))
-        assert made[-1].duplicate_of == "https://a.example/story"
-        assert (
-            store.add("https://b.example/6", 2, window_size=1).duplicate_of == "https://b.example/5"
-        )
-        assert store.add("https://b.example/7", FAR, window_size=1).verdict == "new"
-        assert store.add("https://b.example/8", 2, window_size=1).verdict == "new"
-
-    def test_a_window_of_a_host_is_of_its_pages(self, store: Store) -> None:
-        store.add("https://a.example/1", 0)
-        for number in range(5):
-            store.add(f"https://b.example/{number}", FAR)
-        found = store.add("https://a.example/2", 1, scope="host", window_size=1)
-        assert found.duplicate_of == "https://a.example/1"
-
-    def test_a_window_over_all_collections_is_of_all_their_pages(self, dsn: str) -> None:
-        with connect(dsn, collection="one") as one, connect(dsn, collection="two") as two:
-            one.add("https://a.example/1", 0)
-            two.add("https://b.example/1", FAR)
-            assert two.add("https://b.example/2", 1, scope="global", window_size=1).verdict == "new"
-            found = two.add("https://b.example/3", 2, scope="global", window_size=3)
-            assert found.duplicate_of == "https://a.example/1"
 
 
 class TestAge:
@@ -285,15 +225,6 @@ class TestAge:
         assert store.add("https://b.example/3", 0, max_age=2 * month).duplicate_of == (
             "https://a.example/1"
         )
-
-    def test_the_age_is_measured_at_the_time_of_the_page(self, store: Store) -> None:
-        then = datetime(2024, 2, 29, 12, tzinfo=UTC)
-        store.add("https://a.example/1", 0, fetched_at=then)
-        day = timedelta(days=1)
-        near = store.add("https://b.example/1", 1, fetched_at=then + day, max_age=day)
-        assert near.duplicate_of == "https://a.example/1"
-        later = store.add("https://b.example/2", 4, fetched_at=then + 3 * day, max_age=day)
-        assert later.verdict == "new"
 
 
 TITLED = f"<title>Wells</title>{HTML}"

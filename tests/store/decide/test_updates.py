@@ -104,16 +104,6 @@ def test_the_next_version_of_a_page_does_not_duplicate_its_copies(store: Store) 
     assert store.add(B, 0b111).duplicate_of == A
 
 
-def test_older_or_different_pages_are_eligible(store: Store) -> None:
-    far, farther = 0xFFFF << 40, 0xFFFF << 20
-    store.add(D, far)
-    store.add(A, 0)
-    store.add(C, farther)
-    later = store.add(A, far)
-    assert (later.verdict, later.duplicate_of, later.keep) == ("duplicate", D, False)
-    assert store.add(A, farther).duplicate_of == C  # later than A's first version, and no copy
-
-
 def test_an_updated_copy_stays_a_copy_until_its_text_differs(store: Store) -> None:
     store.add(A, 0)
     store.add(B, 1)
@@ -129,20 +119,6 @@ def test_one_url_in_two_collections_is_two_pages_until_it_is_known_in_its_own(
         first = other.add(A, 1, scope="global")
         assert (first.verdict, first.duplicate_of) == ("duplicate", A)
         assert short(other.add(A, 3, scope="global")) == UPDATED
-
-
-def test_within_a_batch_it_is_as_one_by_one(store: Store) -> None:
-    pages = [(A, 0), (B, 1), (A, 3), (C, 3), (A, 3), (B, 7)]
-    batch = list(store.add_many(pages))
-    assert [(verdict.verdict, verdict.duplicate_of) for verdict in batch] == [
-        ("new", None),
-        ("duplicate", A),
-        ("updated", None),
-        ("duplicate", A),
-        ("unchanged", None),
-        ("duplicate", A),
-    ]
-    assert [verdict.page_id for verdict in batch][4] == batch[2].page_id
 
 
 def test_a_run_counts_its_updates(store: Store, dsn: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from pgsimhash import Store, connect
+from pgsimhash import Store
 from pgsimhash.hashing.signature import SAME_BITS_MAX
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
@@ -44,22 +44,6 @@ def test_a_distant_page_with_another_signature_is_new(store: Store, dsn: str) ->
         "https://a.example/like",
         "https://a.example/like",
     ]
-
-
-def test_verification_skips_nearer_pages_that_do_not_agree(dsn: str) -> None:
-    connect(dsn).close()
-    write(dsn, page("other", 1, 2**128 - 1), verify=False)
-    write(
-        dsn, PageRecord("https://a.example/same", KNOWN ^ (0b11 << 40), signature=0), verify=False
-    )
-    far = PageRecord("https://a.example/far", KNOWN ^ ((1 << 10) - 1), signature=0)
-    assert write(dsn, far)[0].duplicate_of == "https://a.example/same"
-    assert write(dsn, far)[0].reason == "unchanged"
-
-
-def test_without_verification_the_simhash_decides(store: Store, dsn: str) -> None:
-    write(dsn, page("known", 0, 0))
-    assert write(dsn, page("unlike", 9, UNLIKE), verify=False)[0].distance == 9
 
 
 def test_find_takes_the_signature_that_belongs_to_the_simhash(store: Store, dsn: str) -> None:

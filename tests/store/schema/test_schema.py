@@ -115,19 +115,6 @@ def test_the_three_routes_give_the_same_dump(
     assert dump(empty_dsn) == by_library
 
 
-def test_alembic_without_a_database_says_so() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "alembic", "upgrade", "head"],
-        cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode != 0
-    assert "FAILED: no database is named: give -x dsn=" in done.stdout + done.stderr
-    assert "cannot migrate" not in done.stdout + done.stderr
-
-
 @pytest.mark.one_server("it compares dumps with a schema that was deployed without Citus")
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read"])
 def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
