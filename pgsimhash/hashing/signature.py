@@ -133,25 +133,17 @@ def bits_max(distance: int) -> int:
     return CLOSE_BITS_MAX if distance <= CLOSE_DISTANCE else SAME_BITS_MAX
 
 
-def to_bigints(value: SupportsIndex) -> tuple[int, int]:
+def to_halves(signature: SupportsIndex | None) -> tuple[int | None, int | None]:
     """Return the two numbers PostgreSQL stores for a signature, the high half first."""
-    high, low = divmod(_checked(value), 1 << BITS)
+    if signature is None:
+        return None, None
+    high, low = divmod(_checked(signature), 1 << BITS)
     return to_bigint(high), to_bigint(low)
-
-
-def from_bigints(high: int, low: int) -> int:
-    """Return the signature of two PostgreSQL ``bigint``."""
-    return from_bigint(high) << BITS | from_bigint(low)
-
-
-def to_halves(signature: int | None) -> tuple[int | None, int | None]:
-    """Return the two numbers for PostgreSQL, None without a signature."""
-    return (None, None) if signature is None else to_bigints(signature)
 
 
 def from_halves(high: int | None, low: int | None) -> int | None:
     """Return the signature of two numbers from PostgreSQL, None for NULL."""
-    return None if high is None or low is None else from_bigints(high, low)
+    return None if high is None or low is None else from_bigint(high) << BITS | from_bigint(low)
 
 
 def _checked(value: SupportsIndex) -> int:

@@ -91,7 +91,9 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
     """
     if isinstance(html, str):
         return _clean(html.encode("utf-8", "surrogatepass"))
-    body, marked = _without_mark(bytes(html))
+    body = bytes(html)
+    marked, mark = read_bom(body)
+    body = body[len(mark or b"") :]
     codec = marked or _unmarked_utf16(body, charset)
     if codec is not None:
         return _clean(body.decode(codec, "replace").encode("utf-8", "surrogatepass"))
@@ -183,12 +185,6 @@ def _to_utf8(body: bytes, charset: str | None) -> bytes:
         with suppress(UnicodeDecodeError):
             return body.decode(name).encode("utf-8", "surrogatepass")
     return _decode_broken(body, names).encode("utf-8", "surrogatepass")
-
-
-def _without_mark(html: bytes) -> tuple[bytes, str | None]:
-    """Return a page without its byte-order mark, and the codec of the mark."""
-    codec, mark = read_bom(html)
-    return html[len(mark or b"") :], codec
 
 
 def _decode_broken(body: bytes, names: list[str]) -> str:

@@ -54,18 +54,14 @@ class Content:
         """Return the Markdown of the shown blocks, with the images between them."""
         if self._body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
             return unmarked(self._lines())
-        return _marked_up(self._body, self._shown, self._base)
+        restore_images(self._body)
+        left_out = _left_out(self._body, self._shown)
+        return clean_text(render([self._body], self._base, left_out))
 
 
 def unmarked(lines: Iterable[str]) -> str:
     """Return lines of text as Markdown, a paragraph each."""
     return "\n\n".join([escape_start(escape(line)) for line in lines if line])
-
-
-def _marked_up(body: HtmlElement, shown: Collection[int], base: str | None) -> str:
-    """Return the Markdown of the ``shown`` block numbers, with the images between them."""
-    restore_images(body)
-    return clean_text(render([body], base, _left_out(body, shown)))
 
 
 def _blocks_in(body: HtmlElement, elements: Iterable[HtmlElement]) -> list[int]:

@@ -30,7 +30,8 @@ class Fingerprint:
             :mod:`pgsimhash.hashing.signature`.
         structure: the simhash of the page's structure; pages of one template usually differ by at
             most 12 bits.
-        text_digest: 64 bits, equal for pages whose main content has the same words and numbers.
+        text_digest: 64 bits, equal for pages whose main content has the same words and numbers;
+            counters and dates of the visit do not count.
         unseen: the share of the page's words in blocks with less than a tenth of the mean weight;
             None if the scheme does not weigh blocks.
     """

@@ -31,19 +31,7 @@ Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
 
 
 class Vote(NamedTuple):
-    """The result of a scheme for an article.
-
-    Attributes:
-        simhash: 64 bits.
-        signature: 128 bits.
-        features: the number of distinct features.
-        tokens: the number of tokens.
-        text_digest: a 64-bit hash of the words and numbers of the main content in order, which
-            shows whether a text changed. Counters and dates of the visit are left out; see
-            :mod:`pgsimhash.html.numbers`.
-        unseen: the share of the page's words in low-weight blocks; None if the scheme does not
-            weigh blocks. See :attr:`pgsimhash.html.WeightedWords.unseen`.
-    """
+    """The result of a scheme for an article; ``Fingerprint`` describes the fields."""
 
     simhash: int
     signature: int

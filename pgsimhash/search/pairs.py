@@ -82,8 +82,8 @@ def _found(simhashes: NDArray[np.uint64], distance: int, progress: Compared) -> 
     layout = layout_for(distance, len(simhashes))
     done, total = 0, len(simhashes) * len(layout.permutations)
     for permutation in layout.permutations:
-        compared = partial(_report, progress, done, total)
-        yield from pairs_by(permutation, layout, simhashes, distance, compared)
+        report = partial(lambda before, here: progress(before + here, total), done)
+        yield from pairs_by(permutation, layout, simhashes, distance, report)
         done += len(simhashes)
     progress(total, total)
 
@@ -100,10 +100,6 @@ def in_blocks(parts: Iterable[Found]) -> Iterator[Pairs]:
             chunk, size = [], 0
     if size:
         yield _as_pairs(chunk)
-
-
-def _report(progress: Compared, before: int, total: int, here: int) -> None:
-    progress(before + here, total)
 
 
 def _as_pairs(sides: Sequence[Found]) -> Pairs:

@@ -6,6 +6,7 @@ Near-Duplicates for Web Crawling", WWW 2007, section 3).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -76,31 +77,18 @@ class Permutation:
 
     def permute(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the permuted simhashes, with the prefix in the highest bits."""
-        import numpy as np
-
-        permuted = np.zeros_like(simhashes)
-        position = BITS
-        for block in _joined((*self.leading, *self.trailing)):
-            position -= block.width
-            moved = simhashes >> np.uint64(block.shift)
-            moved &= np.uint64(block.mask)
-            moved <<= np.uint64(position)
-            permuted |= moved
-        return permuted
+        return _moved(simhashes, [(block, block.shift, to) for block, to in self._order()])
 
     def restore(self, permuted: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the simhashes that :meth:`permute` turns into ``permuted``."""
-        import numpy as np
+        return _moved(permuted, [(block, at, block.shift) for block, at in self._order()])
 
-        simhashes = np.zeros_like(permuted)
+    def _order(self) -> Iterator[tuple[Block, int]]:
+        """Yield the blocks in order, and the permuted position of each."""
         position = BITS
         for block in _joined((*self.leading, *self.trailing)):
             position -= block.width
-            moved = permuted >> np.uint64(position)
-            moved &= np.uint64(block.mask)
-            moved <<= np.uint64(block.shift)
-            simhashes |= moved
-        return simhashes
+            yield block, position
 
     def flips(self, radius: int) -> list[int]:
         """Return every mask of ``width`` bits with at most ``radius`` bits set, ascending."""
@@ -113,6 +101,18 @@ class Permutation:
     def probes(self, radius: int) -> int:
         """Return how many prefixes are within ``radius`` bits of a prefix."""
         return sum(comb(self.width, count) for count in range(radius + 1))
+
+
+def _moved(numbers: NDArray[np.uint64], moves: list[tuple[Block, int, int]]) -> NDArray[np.uint64]:
+    import numpy as np
+
+    result = np.zeros_like(numbers)
+    for block, start, end in moves:
+        bits = numbers >> np.uint64(start)
+        bits &= np.uint64(block.mask)
+        bits <<= np.uint64(end)
+        result |= bits
+    return result
 
 
 def _joined(blocks: tuple[Block, ...]) -> list[Block]:

@@ -13,11 +13,11 @@ from pgsimhash.hashing.hashes import murmur3_64
 from pgsimhash.hashing.signature import (
     SAME_BITS_MAX,
     SIGNATURE_BITS,
-    from_bigints,
+    from_halves,
     resemblance,
     signature,
     signature_hashes,
-    to_bigints,
+    to_halves,
 )
 from tests.refusals import because
 
@@ -104,9 +104,9 @@ def test_resemblance_is_never_negative() -> None:
 
 def test_two_bigints_hold_a_signature() -> None:
     for value in (0, 1, 2**63, 2**64, 2**127, 2**128 - 1, signature(words(0, 50))):
-        high, low = to_bigints(value)
-        assert all(-(2**63) <= half < 2**63 for half in (high, low))
-        assert from_bigints(high, low) == value
+        high, low = to_halves(value)
+        assert all(half is not None and -(2**63) <= half < 2**63 for half in (high, low))
+        assert from_halves(high, low) == value
 
 
 def test_an_invalid_signature_is_refused() -> None:
@@ -114,9 +114,9 @@ def test_an_invalid_signature_is_refused() -> None:
         with pytest.raises(ArgumentError, match="not a signature"):
             resemblance(0, wrong)
         with pytest.raises(ArgumentError, match="not a signature"):
-            to_bigints(wrong)
+            to_halves(wrong)
     with pytest.raises(ArgumentError, match="bigint"):
-        from_bigints(2**63, 0)
+        from_halves(2**63, 0)
     with pytest.raises(PageError, check=because("too_short")):
         signature([])
     with pytest.raises(PageError, check=because("too_short")):

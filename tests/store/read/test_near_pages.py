@@ -14,7 +14,7 @@ from pgsimhash import Store, connect
 from pgsimhash.db import statements
 from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError
 from pgsimhash.hashing.bits import to_bigint
-from pgsimhash.hashing.signature import SAME_BITS_MAX, to_bigints, verified
+from pgsimhash.hashing.signature import SAME_BITS_MAX, to_halves, verified
 from pgsimhash.pages.records import NearPage
 from pgsimhash.search.layout import DISTANCE_MAX
 from tests.refusals import because, sqlstate
@@ -42,7 +42,7 @@ def insert(dsn: str, rows: list[Row], collection: str = "default") -> None:
                 (
                     row.url,
                     to_bigint(row.simhash),
-                    *((None, None) if row.signature is None else to_bigints(row.signature)),
+                    *to_halves(row.signature),
                     row.url,
                     collection,
                 )
@@ -252,8 +252,8 @@ def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:
         for a in signatures
         for b in signatures
     ]
-    halves = [(None, None) if a is None else to_bigints(a) for _, a, _ in cases]
-    others = [(None, None) if b is None else to_bigints(b) for _, _, b in cases]
+    halves = [to_halves(a) for _, a, _ in cases]
+    others = [to_halves(b) for _, _, b in cases]
     with psycopg.connect(dsn) as connection:
         answers = connection.execute(
             "SELECT pgsimhash._verified(q.d, q.ah, q.al, q.bh, q.bl) "
