@@ -67,13 +67,9 @@ class PageError(PgsimhashError, ValueError):
         "policy": "it has fewer words than `min_tokens`",
         "too_large": "it is larger than `max_bytes`, or has too many elements",
         "not_html": "the bytes are an image, an archive, a PDF or another binary format",
-        "unreadable": "a missing file, a broken record, a bad JSON line",
+        "unreadable": "a missing file, a broken record, or a value that cannot be stored",
         "invalid_url": "its URL is not absolute, or is too long",
-        "invalid_time": "its time has no time zone, is in the future or before 1970",
-        "invalid_simhash": "its simhash is not a 64-bit number",
-        "no_markdown": "its Markdown was not stored, and the new scheme needs it",
-        "unexpected": "an unexpected exception; the detail names it",
-        "crashed": "the process that read it crashed",
+        "crashed": "its process crashed, or an unexpected exception, which the detail names",
         "too_slow": "it took longer to read than `page_seconds`",
         "no_memory": "reading it needs too much memory",
     }
@@ -93,11 +89,7 @@ class ArgumentError(PgsimhashError, ValueError):
 
     reasons: ClassVar[_Codes] = {
         "invalid_argument": "an argument is invalid; the message says what to pass",
-        "invalid_simhash": "a value is not a 64-bit simhash",
-        "invalid_distance": "the layout does not support the distance, or no level has this name",
-        "invalid_time": "a time or an age is not in the accepted range, or has no time zone",
         "invalid_file": "a file of pairs or a Parquet file has errors; the message names them",
-        "invalid_policy": "a policy is invalid, or contradicts the layout or scheme",
         "contrary_mark": "the mark contradicts other marks",
         "unknown_scheme": "no scheme with this name is registered in this process",
     }
@@ -115,17 +107,14 @@ class StoreError(PgsimhashError):
     reasons: ClassVar[_Codes] = {
         "closed": "the connection, the pool or the store is closed",
         "pool_exhausted": "all connections of the pool are in use",
-        "failed_transaction": "the connection's transaction has failed: roll it back",
-        "wrong_transaction": "the call needs a transaction, or cannot be in one or another call",
-        "unsuitable": "a version, driver, pooler or setting of the database rules it out",
+        "wrong_transaction": "it failed: roll it back; or the call needs one, or cannot be in one",
+        "unsuitable": "a version, driver, pooler, setting or table of the database rules it out",
         "read_only": "the database is read-only",
         "not_permitted": "the user lacks a permission",
         "locked": "a lock was not available within `lock_timeout`",
         "gave_up": "a timeout, a cancelled query or a full disk; committed work stays",
         "moved": "the collection was replaced or deleted during the call: try again",
-        "refused": "the server refuses a statement, as a trigger of yours may; it is quoted",
-        "invalid_value": "the database cannot store a value",
-        "other_table": "a table, column or index with this name exists or cannot be used",
+        "refused": "the server refuses a statement or value, as a trigger of yours may",
     }
 
 
@@ -135,8 +124,7 @@ class NoServerError(StoreError):
     reasons: ClassVar[_Codes] = {
         "invalid_dsn": "the DSN is invalid, or names another database system",
         "no_server": "no server answers",
-        "login_refused": "the server refuses the user or password",
-        "no_database": "the server has no such database or user",
+        "login_refused": "the server refuses the user or password, or has no such database",
         "connection_lost": "the connection was lost; committed work stays",
         "embedded": "the embedded server is not installed, cannot use its folder or does not start",
     }
@@ -159,8 +147,7 @@ class CollectionError(StoreError):
 
     reasons: ClassVar[_Codes] = {
         "unknown": "no collection has this name, or not any more",
-        "other_scheme": "it has simhashes of another scheme",
-        "other_settings": "its layout or settings differ from the requested ones, or rule them out",
+        "other_settings": "its scheme, layout or settings differ from the requested ones",
         "being_rebuilt": "a rebuild replaces it; try again when it has ended",
         "taken": "the name is empty or taken or, for a swap, does not exist",
     }

@@ -99,7 +99,7 @@ CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS 
                 '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
             THEN 'invalid_url'
         WHEN fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day'
-            THEN 'invalid_time'
+            THEN 'unreadable'
     END;
 
 -- Adds the simhashes of inserted pages, whoever inserts them, so that lookups find them. Nobody

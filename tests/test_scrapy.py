@@ -384,7 +384,7 @@ def test_a_page_that_takes_too_long_passes(dsn: str, monkeypatch: pytest.MonkeyP
     [
         ({"PGSIMHASH_ACTION": "delete"}, "must be drop or tag, not 'delete'", "invalid_argument"),
         ({"PGSIMHASH_MATCH": {"distanse": 3}}, "no option 'distanse'", "invalid_argument"),
-        ({"PGSIMHASH_MATCH": {"distance": 40}}, "from 0 to 12", "invalid_distance"),
+        ({"PGSIMHASH_MATCH": {"distance": 40}}, "from 0 to 12", "invalid_argument"),
         ({"PGSIMHASH_SCHEMA": "nowhere"}, "nowhere", "missing"),
         ({"PGSIMHASH_SCHEME": "mine-1"}, "mine-1", "unknown_scheme"),
         ({"PGSIMHASH_PAGE_SECONDS": 0}, "more than 0, not 0", "invalid_argument"),

@@ -26,14 +26,14 @@ def has_columns(context: MigrationContext, table: Table, column: str, layout: st
         wanted_text = str(each.computed.sqltext) if isinstance(each.computed, Computed) else ""
         if each.name not in present or _plain(present[each.name][0]) != _plain(wanted_text):
             raise StoreError(
-                "other_table",
+                "unsuitable",
                 f"the table {table.fullname} has columns with the names of {column} and its "
                 f"prefixes, but not those of layout {layout!r}; drop them, or give "
                 "the column another name",
             )
         if each.name == column and present[each.name][1] and not each.nullable:
             raise StoreError(
-                "other_table",
+                "unsuitable",
                 f"the column {column} of the table {table.fullname} exists already and is "
                 "nullable; omit nullable=False, and call op.alter_column(..., nullable=False) once "
                 "every row has a simhash",
@@ -83,7 +83,7 @@ def present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]:
         for other, valid, alike, columns in context.connection.execute(_PRESENT, named):
             if not alike or columns != [each.name for each in index.columns]:
                 raise StoreError(
-                    "other_table",
+                    "unsuitable",
                     f"{other} is not the index of this name on the simhashes of {table.fullname}; "
                     "rename it, give the column another name, or pass the table's schema=",
                 )
@@ -102,7 +102,7 @@ def check_not_partitioned(context: MigrationContext, table: Table) -> None:
     named = {"table": _preparer().format_table(table)}
     if context.connection.scalar(_PARTITIONED, named):
         raise StoreError(
-            "other_table",
+            "unsuitable",
             f"the table {table.fullname} is partitioned, and PostgreSQL cannot build or drop "
             "indexes of such tables concurrently; omit concurrently=True",
         )

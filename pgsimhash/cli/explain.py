@@ -94,7 +94,7 @@ def _side(word: str, scheme: schemes.Scheme) -> analysis.Side:
             return analysis.Side(parse_simhash(word))
         except ArgumentError as error:
             raise ArgumentError(
-                "invalid_simhash",
+                "invalid_argument",
                 f"{word!r} is neither a file, nor a URL, nor a simhash (16 hex digits, 0x..., a "
                 "decimal or base32)",
             ) from error

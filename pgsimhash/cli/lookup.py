@@ -60,9 +60,9 @@ def _parse(line: str) -> Query:
     fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
     value = fields.get("simhash")
     if value is None:
-        raise ArgumentError("invalid_simhash", 'the object has no "simhash"')
+        raise ArgumentError("invalid_argument", 'the object has no "simhash"')
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ArgumentError("invalid_simhash", f"{value!r} is not a simhash")
+        raise ArgumentError("invalid_argument", f"{value!r} is not a simhash")
     if isinstance(value, str) or value < 0:
         simhash = parse_simhash(str(value))
     else:

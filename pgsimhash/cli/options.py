@@ -245,7 +245,7 @@ def as_simhash(word: str) -> int | None:
     except ArgumentError as error:
         detail = str(error).removeprefix(f"{word!r} is not a simhash: ")
         raise ArgumentError(
-            "invalid_simhash", f"{word!r} is neither a file nor a simhash: {detail}"
+            "invalid_argument", f"{word!r} is neither a file nor a simhash: {detail}"
         ) from error
 
 

@@ -163,7 +163,7 @@ def _refusal(error: DBAPIError) -> PgsimhashError:
         return own
     if state == _IN_FAILED_TRANSACTION:
         return StoreError(
-            "failed_transaction",
+            "wrong_transaction",
             "the connection's transaction has failed; roll it back before migrating",
         )
     if state == _READ_ONLY:

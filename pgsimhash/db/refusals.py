@@ -34,9 +34,9 @@ RAISED: Final[dict[str, tuple[type[PgsimhashError], str]]] = {
     "PS003": (MovedCollectionError, "moved"),
     "PS004": (CollectionError, "taken"),
     "PS010": (ArgumentError, "invalid_argument"),
-    "PS011": (ArgumentError, "invalid_distance"),
-    "PS012": (ArgumentError, "invalid_simhash"),
-    "PS013": (ArgumentError, "invalid_policy"),
+    "PS011": (ArgumentError, "invalid_argument"),
+    "PS012": (ArgumentError, "invalid_argument"),
+    "PS013": (ArgumentError, "invalid_argument"),
     "PS014": (ArgumentError, "invalid_argument"),
     "PS015": (ArgumentError, "contrary_mark"),
     "PS020": (NotFoundError, "unknown_page"),
@@ -75,7 +75,7 @@ _UNSUPPORTED: Final = _Refusal(
     "if the connection is in a pipeline() block, leave that first",
 )
 _INVALID: Final = _Refusal(
-    "invalid_value",
+    "refused",
     "the database cannot store a value",
     "use text in valid UTF-8 without NUL, and smaller numbers",
 )
@@ -104,7 +104,7 @@ _REFUSALS: Final = {
         "{schema}: reader, writer, or owner, which alone can delete collections and create layouts",
     ),
     "25P02": _Refusal(
-        "failed_transaction",
+        "wrong_transaction",
         "the connection's transaction has failed",
         "end it first: connection.rollback(), or leave its transaction() block",
     ),
@@ -216,7 +216,7 @@ def no_connection(error: BaseException) -> NoServerError:
         )
     if "does not exist" in problem:
         return NoServerError(
-            "no_database", f"{problem}; create it, or name another in --dsn or PGSIMHASH_DSN"
+            "login_refused", f"{problem}; create it, or name another in --dsn or PGSIMHASH_DSN"
         )
     return NoServerError(
         "no_server",
@@ -244,7 +244,7 @@ def refusals_of_alchemy() -> Iterator[None]:
         raise pool_exhausted(error) from error
     except exc.PendingRollbackError as error:
         raise StoreError(
-            "failed_transaction",
+            "wrong_transaction",
             "the session's transaction has failed; end it first: session.rollback()",
         ) from error
     except exc.OperationalError as error:

@@ -42,15 +42,15 @@ def check_simhash(value: SupportsIndex) -> int:
         number = operator.index(value)
     except TypeError:
         raise ArgumentError(
-            "invalid_simhash",
+            "invalid_argument",
             f"a simhash is an integer, not {type(value).__name__}; "
             "parse text with pgsimhash.parse_simhash()",
         ) from None
     if isinstance(value, bool):
-        raise ArgumentError("invalid_simhash", "a simhash is an integer, not bool")
+        raise ArgumentError("invalid_argument", "a simhash is an integer, not bool")
     if not 0 <= number < _TOP:
         raise ArgumentError(
-            "invalid_simhash",
+            "invalid_argument",
             f"{number} is outside 0..2**64-1; convert a bigint with "
             "pgsimhash.hashing.bits.from_bigint()",
         )
@@ -96,7 +96,7 @@ def _row_simhash(row: int, value: SupportsIndex) -> int:
         number = _TOP
     if isinstance(value, bool) or not -_SIGN <= number < _TOP:
         raise ArgumentError(
-            "invalid_simhash",
+            "invalid_argument",
             f"row {row} of the simhashes is {value!r}; a simhash is a 64-bit integer: leave out "
             "rows without one, and store simhashes as 64-bit integers, not as floats",
         )
@@ -105,7 +105,7 @@ def _row_simhash(row: int, value: SupportsIndex) -> int:
 
 def _no_column(name: str) -> ArgumentError:
     return ArgumentError(
-        "invalid_simhash",
+        "invalid_argument",
         f"simhashes cannot be the {name}; give a numpy array, a column of a data frame or a list "
         "of integers",
     )
@@ -139,12 +139,12 @@ def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:
         number = operator.index(distance)
     except TypeError:
         raise ArgumentError(
-            "invalid_distance",
+            "invalid_argument",
             f"a distance is an integer from 0 to {largest}, not {type(distance).__name__}",
         ) from None
     if isinstance(distance, bool) or not 0 <= number <= largest:
         raise ArgumentError(
-            "invalid_distance", f"a distance is an integer from 0 to {largest}, not {distance}"
+            "invalid_argument", f"a distance is an integer from 0 to {largest}, not {distance}"
         )
     return number
 
@@ -159,7 +159,7 @@ def from_bigint(value: int) -> int:
     """Return the simhash of a PostgreSQL ``bigint``."""
     if not -_SIGN <= value < _SIGN:
         raise ArgumentError(
-            "invalid_simhash", f"{value} is not a bigint: it needs more than 64 bits"
+            "invalid_argument", f"{value} is not a bigint: it needs more than 64 bits"
         )
     return value % _TOP
 
@@ -179,7 +179,7 @@ def parse_simhash(text: str) -> int:
     if base32:
         if word.isdigit():
             raise ArgumentError(
-                "invalid_simhash",
+                "invalid_argument",
                 f"{text!r} can be a decimal or base32: write it in hex (0x...), or end base32 "
                 "with ===",
             )
@@ -190,7 +190,7 @@ def parse_simhash(text: str) -> int:
         number = int(word, 16 if is_hex else 10)
     except ValueError:
         raise ArgumentError(
-            "invalid_simhash",
+            "invalid_argument",
             f"{text!r} is not a simhash: write 16 hex digits, 0x..., a decimal or base32",
         ) from None
     return from_bigint(number) if number < 0 else check_simhash(number)
@@ -219,7 +219,7 @@ def from_base32(text: str) -> int:
     match = _BASE32.fullmatch(text.strip())
     if match is None:
         raise ArgumentError(
-            "invalid_simhash",
+            "invalid_argument",
             f"{text!r} is not base32 of eight bytes: 13 digits of a-z and 2-7, the last one of "
             "acegikmoqsuwy246",
         )
@@ -261,7 +261,7 @@ def level_distance(name: Level) -> int:
     """Return the largest distance at a level: 1 for close, 6 for loose."""
     if name not in LEVELS:
         raise ArgumentError(
-            "invalid_distance", f"a level is one of {', '.join(LEVELS)}, not {name!r}"
+            "invalid_argument", f"a level is one of {', '.join(LEVELS)}, not {name!r}"
         )
     return max(distance for distance in range(BITS) if 1.0 - distance / BITS >= LEVELS[name])
 

@@ -67,7 +67,7 @@ def rebuild(
         layout: the layout; by default the present one.
         scheme: the scheme. It fingerprints the stored Markdown, so it must read pages like the
             present scheme, and only use what Markdown has. Versions without Markdown fail
-            (``no_markdown``). They are omitted, as are versions that are too short for the
+            (``unreadable``). They are omitted, as are versions that are too short for the
             scheme, standalone simhashes, and the list of ingested files.
         keep_markdown: whether to store Markdown; by default like the present one.
         replace: whether to delete the old collection afterwards.

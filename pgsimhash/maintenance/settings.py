@@ -123,7 +123,7 @@ def policy_for(store: Store, url: str) -> PolicySettings:
 def _check(store: Store, settings: PolicySettings) -> None:
     if not settings.given():
         raise ArgumentError(
-            "invalid_policy", f"a policy needs a setting, one of {', '.join(SETTINGS)}"
+            "invalid_argument", f"a policy needs a setting, one of {', '.join(SETTINGS)}"
         )
     for age in (settings.expire_after, settings.refetch_after):
         if age is not None:
@@ -131,7 +131,7 @@ def _check(store: Store, settings: PolicySettings) -> None:
     scheme = get_scheme(store.opened.scheme)
     if settings.min_tokens is not None and settings.min_tokens < scheme.min_tokens:
         raise ArgumentError(
-            "invalid_policy",
+            "invalid_argument",
             f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
             f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number",
         )

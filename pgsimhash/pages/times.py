@@ -27,12 +27,12 @@ def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
     moment = check_zone(time)
     if moment > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
         raise ArgumentError(
-            "invalid_time",
+            "invalid_argument",
             f"the time {time.isoformat()} is in the future; correct it, or leave it out for now",
         )
     if moment < EARLIEST:
         raise ArgumentError(
-            "invalid_time",
+            "invalid_argument",
             f"the time {time.isoformat()} is before 1970; correct it, or leave it out for now",
         )
     return moment
@@ -49,19 +49,20 @@ def check_zone(time: datetime) -> datetime:
     """
     if not isinstance(time, datetime):
         raise ArgumentError(
-            "invalid_time",
+            "invalid_argument",
             f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}",
         )
     if time.utcoffset() is None:
         raise ArgumentError(
-            "invalid_time",
+            "invalid_argument",
             f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC",
         )
     try:
         return time.astimezone(UTC)
     except OverflowError:
         raise ArgumentError(
-            "invalid_time", f"the time {time.isoformat()} is in no year from 1 to 9999; correct it"
+            "invalid_argument",
+            f"the time {time.isoformat()} is in no year from 1 to 9999; correct it",
         ) from None
 
 
@@ -78,13 +79,15 @@ def check_age(age: timedelta) -> timedelta:
     """
     if not isinstance(age, timedelta):
         raise ArgumentError(
-            "invalid_time", f"an age is a timedelta, such as timedelta(days=90), not {age!r}"
+            "invalid_argument", f"an age is a timedelta, such as timedelta(days=90), not {age!r}"
         )
     if age <= timedelta(0):
-        raise ArgumentError("invalid_time", f"an age must be above 0, such as 90 days, not {age}")
+        raise ArgumentError(
+            "invalid_argument", f"an age must be above 0, such as 90 days, not {age}"
+        )
     if age >= datetime.now(UTC) - datetime.min.replace(tzinfo=UTC):
         raise ArgumentError(
-            "invalid_time",
+            "invalid_argument",
             f"an age of {age.days:,} days reaches back before the year 1; give a shorter one, such "
             "as 90 days",
         )
@@ -104,5 +107,6 @@ def parse_age(text: str) -> timedelta:
     except OverflowError:
         pass
     raise ArgumentError(
-        "invalid_time", f"{text!r} is not an age; write a number and a unit: 90d, 12h, 30m, 45s, 2w"
+        "invalid_argument",
+        f"{text!r} is not an age; write a number and a unit: 90d, 12h, 30m, 45s, 2w",
     )

@@ -45,7 +45,7 @@ def reread(record: PageRecord, scheme: Scheme) -> PageRecord | PageFailure:
     if record.markdown is None:
         return PageFailure(
             record.url,
-            "no_markdown",
+            "unreadable",
             "no Markdown was kept of this version; ingest the page into the new collection",
         )
 
@@ -73,7 +73,7 @@ def reread(record: PageRecord, scheme: Scheme) -> PageRecord | PageFailure:
     except PageError as error:
         return PageFailure(record.url, error.reason, str(error))
     except Exception as error:  # one page must never end the others
-        return PageFailure(record.url, "unexpected", f"{type(error).__name__}: {error}")
+        return PageFailure(record.url, "crashed", f"{type(error).__name__}: {error}")
     return dataclasses.replace(
         record,
         simhash=vote.simhash,

@@ -80,7 +80,7 @@ def extract(
     except MemoryError:
         return PageFailure(page.url, "no_memory", _NO_MEMORY)
     except Exception as error:  # one page must never end the others
-        return PageFailure(page.url, "unexpected", f"{type(error).__name__}: {error}")
+        return PageFailure(page.url, "crashed", f"{type(error).__name__}: {error}")
     return PageRecord(
         url=page.url,
         simhash=page_fingerprint.simhash,
@@ -271,7 +271,7 @@ def read_by(
         reason = error.reason
     except Exception as error:  # invalid pages may be impossible to send
         if len(pages) == 1:
-            return [PageFailure(pages[0].url, "unexpected", f"{type(error).__name__}: {error}")]
+            return [PageFailure(pages[0].url, "crashed", f"{type(error).__name__}: {error}")]
         reason = "crashed"
     if len(pages) == 1 and (last or reason != "crashed"):
         return [_ended(pages[0].url, reason, page_seconds)]

@@ -13,7 +13,7 @@ from pgsimhash.sources.page import SourcePage
 
 _Page = SourcePage | PageFailure
 
-PAUSE: Final = PageFailure("", "unexpected", "no page comes at the moment")
+PAUSE: Final = PageFailure("", "crashed", "no page comes at the moment")
 """A source may yield this instead of a page while none arrives; it gets no verdict."""
 
 _SECONDS: Final = 0.5

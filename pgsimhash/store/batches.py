@@ -68,7 +68,7 @@ def as_record(page: tuple[str, int]) -> Item:
     try:
         return PageRecord(check_url(url), check_simhash(simhash))
     except (PageError, ArgumentError) as error:
-        return PageFailure(str(url), error.reason, str(error))
+        return _refused(url, error)
 
 
 def _pair(page: object, second: str) -> tuple[Any, Any]:
@@ -160,8 +160,12 @@ def checked(item: Item) -> Item:
         moment = item.fetched_at
         return item if moment is None else replace(item, fetched_at=check_time(moment))
     except (PageError, ArgumentError) as error:
-        reason = error.reason if error.reason in PageError.reasons else "unreadable"
-        return PageFailure(str(item.url), reason, str(error))
+        return _refused(item.url, error)
+
+
+def _refused(url: object, error: PageError | ArgumentError) -> PageFailure:
+    reason = error.reason if isinstance(error, PageError) else "unreadable"
+    return PageFailure(str(url), reason, str(error))
 
 
 def size_of(item: Item) -> int:

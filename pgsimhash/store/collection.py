@@ -183,7 +183,7 @@ def follow(
         )
     if collection.scheme != opened.scheme:
         raise CollectionError(
-            "other_scheme",
+            "other_settings",
             f"collection {opened.name!r} has simhashes of scheme {collection.scheme!r} now, not "
             f"{opened.scheme!r}; open it again",
         )
@@ -252,7 +252,7 @@ def _check(
     name = collection.name
     if scheme is not None and collection.scheme != scheme.name:
         raise CollectionError(
-            "other_scheme",
+            "other_settings",
             f"collection {name!r} has simhashes of scheme {collection.scheme!r}, "
             f"which cannot be compared with {scheme.name!r}; open another collection, "
             f"such as {name}-2",

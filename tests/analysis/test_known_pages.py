@@ -94,7 +94,7 @@ def test_the_present_version_counts_and_an_unknown_url_is_an_error(store: Store)
 def test_a_distance_that_the_layout_does_not_support_is_refused(dsn: str) -> None:
     with connect(dsn, collection="two", layout="32+32") as store:
         assert analysis.explain(store, Side(0), Side(1)).max_distance == 7
-        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             analysis.explain(store, Side(0), Side(1), distance=8)
 
 

@@ -144,7 +144,7 @@ def test_nothing_is_near_in_an_empty_sample() -> None:
 
 
 def test_a_distance_beyond_the_histogram_is_refused() -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         compare(np.zeros(2, dtype=np.uint64), 17)
 
 

@@ -116,6 +116,6 @@ def test_a_loop_that_stops_early_leaves_the_store_usable(store: Store) -> None:
 
 def test_invalid_arguments_of_pairs_are_refused_at_once(store: Store) -> None:
     for distance in (13, -1):
-        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             analysis.page_pairs(store, distance)
     assert list(analysis.page_pairs(store)) == []

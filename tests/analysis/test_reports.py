@@ -124,7 +124,7 @@ def test_an_empty_collection_has_a_report(store: Store) -> None:
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ({"distance": 13}, "invalid_distance"),
+        ({"distance": 13}, "invalid_argument"),
         ({"canonical": "best"}, "invalid_argument"),
         ({"linkage": "chain"}, "invalid_argument"),
     ],

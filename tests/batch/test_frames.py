@@ -252,7 +252,7 @@ def test_an_invalid_frame_of_texts_is_refused(
 
 @pytest.mark.parametrize(
     ("options", "code"),
-    [({"distance": 13}, "invalid_distance"), ({"scheme": "mine-1"}, "unknown_scheme")],
+    [({"distance": 13}, "invalid_argument"), ({"scheme": "mine-1"}, "unknown_scheme")],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], code: str) -> None:
     with pytest.raises(ArgumentError, check=because(code)):

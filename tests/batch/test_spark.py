@@ -183,7 +183,7 @@ def test_an_invalid_frame_of_simhashes_is_refused(session: Any) -> None:
     ):
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             call()
-    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         spark.pairs(frame, 13)
     with pytest.raises(ArgumentError, check=because("unknown_scheme")):
         spark.fingerprint(frame, "text", scheme="nobody-1")

@@ -66,12 +66,12 @@ def test_an_age_is_a_number_and_a_unit(text: str, age: timedelta) -> None:
 
 @pytest.mark.parametrize("text", ["", "90", "d", "-1d", "0d", "1y", "9999999d", "9" * 400 + "d"])
 def test_an_invalid_age_is_refused(text: str) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_time")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         parse_age(text)
 
 
 def test_an_age_is_a_positive_timedelta() -> None:
     age: Any
     for age in (timedelta(0), 30):
-        with pytest.raises(ArgumentError, check=because("invalid_time")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             check_age(age)

@@ -99,7 +99,7 @@ def test_a_page_that_kills_its_process_fails_alone() -> None:
 def test_an_invalid_page_that_cannot_be_pickled_fails(jobs: int) -> None:
     pages = [page(number, (lambda: 0) if number == 2 else None) for number in range(6)]
     made = list(extract_many(pages, jobs))
-    assert [outcome(item) for item in made] == [*["record"] * 2, "unexpected", *["record"] * 3]
+    assert [outcome(item) for item in made] == [*["record"] * 2, "crashed", *["record"] * 3]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -229,7 +229,7 @@ def test_pending_pages_are_yielded_when_the_pages_end(jobs: int) -> None:
 def test_an_unexpected_error_is_a_failure_of_the_page() -> None:
     made = extract(page(1, html=7))
     assert isinstance(made, PageFailure)
-    assert made.reason == "unexpected"
+    assert made.reason == "crashed"
     assert "ArgumentError: " in made.detail
 
 

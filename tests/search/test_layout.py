@@ -235,7 +235,7 @@ def test_the_radii_are_the_smallest_that_suffice(distance: int) -> None:
 
 
 def test_a_distance_beyond_the_layout_is_refused() -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         DEFAULT_LAYOUT.radii(13)
 
 

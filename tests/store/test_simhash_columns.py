@@ -99,7 +99,7 @@ def test_a_row_that_is_no_simhash_is_named_before_any_write(
         lambda column: parquet.write_archive(path, column),
         find_pairs,
     ):
-        with pytest.raises(ArgumentError, match=row, check=because("invalid_simhash")):
+        with pytest.raises(ArgumentError, match=row, check=because("invalid_argument")):
             use(WRONG[name])
     assert len(analysis.simhashes(store)) == 0
     assert not path.exists()
@@ -108,5 +108,5 @@ def test_a_row_that_is_no_simhash_is_named_before_any_write(
 @pytest.mark.parametrize("values", ["12", b"12", 7, None, {1: 2}, np.array([[1]], dtype=np.uint64)])
 def test_anything_else_is_refused(store: Store, values: Any) -> None:
     for use in (store.find_many, store.add_simhashes, find_pairs):
-        with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             use(values)

@@ -251,7 +251,7 @@ def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
         assert store.should_fetch(url) is fetch
         assert not store.should_fetch(url, older_than=21 * day)
     for invalid in (timedelta(0), -day, 30):
-        with pytest.raises(ArgumentError, check=because("invalid_time")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             store.should_fetch(url, older_than=cast("timedelta", invalid))
 
 
@@ -395,9 +395,9 @@ class TestTheCallersOwnConnection:
         with psycopg.connect(dsn) as connection:
             store = connect(connection)
             store.add("https://a.example/1", 1)
-            with pytest.raises(ArgumentError, check=because("invalid_distance")):
+            with pytest.raises(ArgumentError, check=because("invalid_argument")):
                 store.find(1, distance=13)
-            with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+            with pytest.raises(ArgumentError, check=because("invalid_argument")):
                 store.add("https://a.example/2", -1)
             assert len(store.find(1)) == 1
 

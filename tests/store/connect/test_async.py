@@ -616,7 +616,7 @@ def test_errors_are_the_same(dsn: str) -> None:
     async def use(own: AsyncStore) -> None:
         with pytest.raises(NotFoundError, check=because("unknown_page")):
             await own.near_pages(A)
-        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             await own.find(0, 64)
         with pytest.raises(PageError, check=because("not_html")):
             await own.should_store(A, b"%PDF-1.7")
@@ -719,12 +719,12 @@ class TestWhatFailed:
                 session.add(Page(url=A))
                 with pytest.raises(ArgumentError, check=because("invalid_argument")):
                     await session.flush()
-                with pytest.raises(StoreError, check=because("failed_transaction")):
+                with pytest.raises(StoreError, check=because("wrong_transaction")):
                     await store.find(0)
                 await session.rollback()
                 with pytest.raises(sqlalchemy.exc.ProgrammingError):
                     await session.execute(sqlalchemy.text("SELECT nothing"))
-                with pytest.raises(StoreError, check=because("failed_transaction")):
+                with pytest.raises(StoreError, check=because("wrong_transaction")):
                     await store.add(A, 0)
                 await session.rollback()
                 await store.add(A, 0)
@@ -778,7 +778,7 @@ class TestWhatFailed:
             ):
                 with pytest.raises(ArgumentError, match="batch_size"):
                     await anext(made)
-            with pytest.raises(ArgumentError, check=because("invalid_distance")):
+            with pytest.raises(ArgumentError, check=because("invalid_argument")):
                 await anext(store.add_many([], distance=64))
 
         run(over_dsn(dsn, use))

@@ -182,7 +182,7 @@ class TestSession:
             session.commit()
             with pytest.raises(sqlalchemy.exc.ProgrammingError):
                 session.execute(sqlalchemy.text("SELECT nothing"))
-            with pytest.raises(StoreError, match="rollback", check=because("failed_transaction")):
+            with pytest.raises(StoreError, match="rollback", check=because("wrong_transaction")):
                 store.add(A, 0)
             session.rollback()
             store.add(A, 0)
@@ -308,7 +308,7 @@ class TestWhatSqlalchemySays:
             end_others(dsn)
             with pytest.raises(NoServerError, check=because("connection_lost")):
                 store.add(B, FAR)
-            with pytest.raises(StoreError, check=because("failed_transaction")):
+            with pytest.raises(StoreError, check=because("wrong_transaction")):
                 store.find(0)
             lender.rollback()
             store.add(B, FAR)
@@ -324,7 +324,7 @@ def test_nothing_is_printed_about_a_transaction_that_failed(
     with suppress(psycopg.Error):
         connection.execute("SELECT nothing")
     for use in (lambda: store.find(0), lambda: store.add(A, 0)):
-        with pytest.raises(StoreError, check=because("failed_transaction")):
+        with pytest.raises(StoreError, check=because("wrong_transaction")):
             use()
     assert caplog.messages == []
 

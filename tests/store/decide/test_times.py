@@ -48,7 +48,7 @@ def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
     verdicts = list(store.ingest_many(pages(*times)))
     assert [verdict.reason for verdict in verdicts] == [
         "first_seen",
-        *["invalid_time"] * 6,
+        *["unreadable"] * 6,
         "first_seen",
         "first_seen",
     ]
@@ -69,9 +69,9 @@ def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
 )
 def test_the_invalid_time_of_a_single_page_is_an_error(store: Store, time: Any) -> None:
     for add in (store.ingest, store.should_store, store.decide):
-        with pytest.raises(ArgumentError, check=because("invalid_time")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             add("https://a.example/", page(paragraph(1)), fetched_at=time)
-    with pytest.raises(ArgumentError, check=because("invalid_time")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         store.add("https://a.example/", 5, fetched_at=time)
     assert store.add("https://a.example/", 5, fetched_at=MOMENT.astimezone(EAST))
     assert fetched_at(store, "https://a.example/") == MOMENT
@@ -96,5 +96,5 @@ def test_files_may_name_any_zone(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl.gz"
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     verdicts = list(store.ingest_many(read_pages([path])))
-    assert [verdict.reason for verdict in verdicts] == ["first_seen", "invalid_time", "first_seen"]
+    assert [verdict.reason for verdict in verdicts] == ["first_seen", "unreadable", "first_seen"]
     assert fetched_at(store, verdicts[0].url) == MOMENT

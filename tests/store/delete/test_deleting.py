@@ -341,7 +341,7 @@ class TestExpiry:
             assert store.status()[0].pages == 1
 
     def test_an_age_of_zero_is_refused(self, store: Store) -> None:
-        with pytest.raises(ArgumentError, check=because("invalid_time")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             store.expire(timedelta(0))
 
     def test_two_writers_continue_meanwhile(self, store: Store, dsn: str) -> None:

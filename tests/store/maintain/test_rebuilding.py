@@ -186,7 +186,7 @@ def test_it_can_be_part_of_a_transaction_of_the_caller(dsn: str, full: Store) ->
 
 
 def test_impossible_requests_name_the_fix(dsn: str, full: Store) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         maintenance.rebuild(full, layout="32+32")
     maintenance.set_policy(full, "a.example/x", PolicySettings(distance=8))
     with pytest.raises(ArgumentError, match=r"policy has distance 8.*give a smaller distance"):

@@ -201,7 +201,7 @@ def test_pages_without_markdown_or_too_short_are_reported(kept: Store) -> None:
     verdicts = refingerprint(kept, "again", patient)
     assert [(v.verdict, v.reason) for v in verdicts] == [
         ("new", "first_seen"),
-        ("failed", "no_markdown"),
+        ("failed", "unreadable"),
         ("too_short", "too_short"),
         ("duplicate", "same_bytes"),
     ]
@@ -250,7 +250,7 @@ def test_impossible_requests_name_the_fix(dsn: str, store: Store, kept: Store) -
         refingerprint(store, "again", WORDS)
     with pytest.raises(ArgumentError, match="there is no scheme 'none'"):
         refingerprint(kept, "again", "none")
-    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
         refingerprint(kept, "again", WORDS, distance=9, layout="32+32")
     assert {one.collection for one in kept.status()} == {"default", "kept"}
 

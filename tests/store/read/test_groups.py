@@ -125,8 +125,8 @@ def test_the_canonical_page_of_a_cluster(store: Store) -> None:
 @pytest.mark.parametrize(
     ("ask", "reason"),
     [
-        (lambda store: store.pairs(13), "invalid_distance"),
-        (lambda store: store.clusters(-1), "invalid_distance"),
+        (lambda store: store.pairs(13), "invalid_argument"),
+        (lambda store: store.clusters(-1), "invalid_argument"),
         (lambda store: store.clusters(3, linkage="average"), "invalid_argument"),
         (lambda store: store.clusters(3, canonical="best"), "invalid_argument"),
         (lambda store: store.save_clusters(canonical="best"), "invalid_argument"),

@@ -176,7 +176,7 @@ def test_without_a_distance_the_collections_applies(dsn: str) -> None:
                 "SELECT * FROM pgsimhash.near_pages(0::bigint, collection => 'narrow')"
             ).fetchall()
         assert len(found) == 8
-        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             store.near_pages(0, 8)
 
 
@@ -206,11 +206,11 @@ def test_a_url_that_is_not_known_is_an_error(store: Store, dsn: str) -> None:
 @pytest.mark.parametrize(
     ("ask", "reason"),
     [
-        (lambda store: store.near_pages(0, 13), "invalid_distance"),
-        (lambda store: store.near_pages(URL, -1), "invalid_distance"),
-        (lambda store: store.near_pages(2**64), "invalid_simhash"),
-        (lambda store: store.near_pages(-1), "invalid_simhash"),
-        (lambda store: store.near_pages(True), "invalid_simhash"),
+        (lambda store: store.near_pages(0, 13), "invalid_argument"),
+        (lambda store: store.near_pages(URL, -1), "invalid_argument"),
+        (lambda store: store.near_pages(2**64), "invalid_argument"),
+        (lambda store: store.near_pages(-1), "invalid_argument"),
+        (lambda store: store.near_pages(True), "invalid_argument"),
         (lambda store: store.near_pages(0, signature=2**128), "invalid_argument"),
         (lambda store: store.near_pages(0, limit=0), "invalid_argument"),
         (lambda store: store.near_pages(URL, limit=-1), "invalid_argument"),

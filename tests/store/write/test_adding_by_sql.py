@@ -145,7 +145,7 @@ def test_times_that_no_page_was_fetched_at_are_refused(
 ) -> None:
     statement: LiteralString = "pgsimhash.add_page(%s, 7, fetched_at => %s)"
     (made,) = by_sql(connection, f"SELECT verdict, reason FROM {statement}", A, time)
-    assert made == ("failed", "invalid_time")
+    assert made == ("failed", "unreadable")
     assert by_sql(connection, "SELECT FROM pgsimhash.pages") == []
     if time != "9000-01-01":
         with pytest.raises(psycopg.errors.CheckViolation, match="pages_fetched_at_fits"):

@@ -72,7 +72,7 @@ def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: s
 
 def test_a_distance_that_the_layout_does_not_support_is_refused(dsn: str) -> None:
     with connect(dsn, layout="32+32") as store:
-        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             maintenance.change_settings(store, distance=9)
         assert store.opened.default_distance <= 8
 

@@ -116,12 +116,12 @@ class TestArrays:
         self, dsn: str, store: Store
     ) -> None:
         before = indexes(dsn)
-        with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             store.add_simhashes([MANY, np.array([0.5])])
         assert indexes(dsn) == before
         assert len(analysis.simhashes(store)) == 0
         store.add("https://a.example/", 1)
-        with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             store.add_simhashes([MANY, np.array([0.5])])
         assert_holds(store, np.append(MANY, np.uint64(1)))
 

@@ -88,7 +88,7 @@ def test_a_pair_that_cannot_be_stored_fails_alone(store: Store) -> None:
     *failed, last = list(store.add_many([*pairs, (f"{A}last", FAR)]))[1:]
     assert {verdict.verdict for verdict in failed} == {"failed"}
     reasons = [verdict.reason for verdict in failed]
-    assert reasons == ["invalid_url"] * 3 + ["invalid_simhash"] * 4
+    assert reasons == ["invalid_url"] * 3 + ["unreadable"] * 4
     assert last.verdict == "new"
 
 
