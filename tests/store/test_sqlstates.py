@@ -45,7 +45,7 @@ def test_an_error_of_a_users_trigger_is_quoted(store: Store, dsn: str, state: st
             write()
         assert type(raised.value) is StoreError
         assert raised.value.reason in {"refused", "gave_up"}
-    if raised.value.reason == "refused" and not sqlstate.startswith("22"):
+    if raised.value.reason == "refused" and not state.startswith("22"):
         assert re.search(rf"SQLSTATE {state}, PL/pgSQL function .*guard\(\)", str(raised.value))
 
 
