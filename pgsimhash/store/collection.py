@@ -160,14 +160,6 @@ def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
     return [name for (name,) in fetch(connection, "collection_names")]
 
 
-def sibling_collections(
-    connection: psycopg.Connection[Any], collection: Collection
-) -> list[Collection]:
-    """Return the collections that a collection is compared with, including itself, by id."""
-    scope = {"collection_id": collection.collection_id}
-    return fetch(connection, "siblings", scope, class_row(Collection))
-
-
 def follow(
     connection: psycopg.Connection[Any],
     opened: Collection,

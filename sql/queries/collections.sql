@@ -48,14 +48,6 @@ ON CONFLICT DO NOTHING
 -- collection_names --
 SELECT name FROM pgsimhash.collections ORDER BY name
 
--- siblings --
-SELECT
-    c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
-    c.normalize_urls
-FROM pgsimhash.collections AS c
-WHERE c.collection_id = ANY (pgsimhash._siblings(%(collection_id)s::integer))
-ORDER BY c.collection_id
-
 -- lock_collections --
 SELECT pgsimhash._lock_collections(%(collection_ids)s::integer[], %(loaders)s::boolean)
 
