@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pgsimhash import ArgumentError, NotFoundError, connect, connect_async, maintenance
+from pgsimhash import NotFoundError, connect, connect_async, maintenance
 from pgsimhash.store import Event
 
 
@@ -107,5 +107,5 @@ def test_an_exception_of_the_function_is_logged(dsn: str, caplog: pytest.LogCapt
 
 
 def test_a_value_that_is_not_callable_is_refused(dsn: str) -> None:
-    with pytest.raises(ArgumentError, match="on_event"):
+    with pytest.raises(TypeError, match="receives events"):
         connect(dsn, on_event="print")  # type: ignore[arg-type]

@@ -205,7 +205,7 @@ def test_in_a_transaction_that_failed_every_method_says_to_roll_back(
         connection.execute("BEGIN") if autocommit else None
         with pytest.raises(psycopg.errors.DivisionByZero):
             connection.execute("SELECT 1 / 0")
-        with pytest.raises(StoreError, match=r"failed; end it first: connection\.rollback\(\)"):
+        with pytest.raises(StoreError, match=r"has failed: .* end it first: connection\.rollback"):
             connect(connection)
         for name, use in USES.items():
             with pytest.raises(StoreError, match=r"connection\.rollback\(\)") as raised:
