@@ -581,7 +581,7 @@ BEGIN
             one, (
                 SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
                 FROM pg_attribute AS a
-                WHERE a.attrelid = ('pgsimhash.' || quote_ident(one))::regclass
+                WHERE a.attrelid = format('pgsimhash.%I', one)::regclass
                     AND a.attnum > 0
                     AND NOT a.attisdropped
                     AND a.attidentity <> 'a'
