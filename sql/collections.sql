@@ -422,17 +422,24 @@ $$;
 CREATE FUNCTION pgsimhash._schema_bytes() RETURNS bigint
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    tables constant oid[] := ARRAY(
-        SELECT t.oid
-        FROM pg_class AS t
-        JOIN pg_class AS p USING (relnamespace)
-        WHERE p.oid = 'pgsimhash.pages'::regclass AND t.relkind = 'r'
+    home constant oid := (
+        SELECT t.relnamespace FROM pg_class AS t WHERE t.oid = 'pgsimhash.pages'::regclass
     );
 BEGIN
     IF pgsimhash._is_distributed() THEN
-        RETURN (SELECT sum(citus_total_relation_size(t::regclass)) FROM unnest(tables) AS t);
+        -- On the node that keeps them, pg_class has the shards too.
+        RETURN (
+            SELECT sum(citus_total_relation_size(d.logicalrelid))
+            FROM pg_dist_partition AS d
+            JOIN pg_class AS t ON t.oid = d.logicalrelid
+            WHERE t.relnamespace = home
+        );
     END IF;
-    RETURN (SELECT sum(pg_total_relation_size(t)) FROM unnest(tables) AS t);
+    RETURN (
+        SELECT sum(pg_total_relation_size(t.oid))
+        FROM pg_class AS t
+        WHERE t.relnamespace = home AND t.relkind = 'r'
+    );
 END
 $$;
 
