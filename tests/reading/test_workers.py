@@ -230,7 +230,7 @@ def test_an_unexpected_error_is_a_failure_of_the_page() -> None:
     made = extract(page(1, html=7))
     assert isinstance(made, PageFailure)
     assert made.reason == "crashed"
-    assert "ArgumentError: " in made.detail
+    assert "TypeError: " in made.detail
 
 
 def test_the_metadata_of_a_page_is_bounded() -> None:

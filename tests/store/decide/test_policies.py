@@ -359,7 +359,7 @@ class TestRefusals:
         ):
             with pytest.raises(ArgumentError, match=match):
                 maintenance.set_policy(store, "*", settings)
-        with pytest.raises(ArgumentError, check=because("invalid_time")):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
             maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(0)))
         assert maintenance.policies(store) == []
 

@@ -71,7 +71,7 @@ INTERNAL = {"internal", "cstring", '"any"', "record", "trigger"}
 
 # Syntax that looks like a call; and unnest of several arrays, which PostgreSQL's grammar resolves
 # and which cannot be qualified.
-NO_CALLS = {"coalesce", "greatest", "least"}
+NO_CALLS = {"coalesce", "greatest", "least", "nullif"}
 SEVERAL = {"add_pages", "ask"}
 
 
