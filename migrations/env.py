@@ -1,8 +1,9 @@
 """Alembic's environment for `alembic upgrade head` and `pgsimhash migrate`.
 
 The database is that of the caller's connection, else `-x dsn=...`, else the sqlalchemy.url of the
-ini, else PGSIMHASH_DSN; the DSN `embedded` is the embedded server. The version table is in the
-schema: the caller's, else that of `-x schema=...`, else of PGSIMHASH_SCHEMA, else pgsimhash.
+ini, else PGSIMHASH_DSN, DATABASE_URL or libpq's variables; the DSN `embedded` is the embedded
+server. The version table is in the schema: the caller's, else that of `-x schema=...`, else of
+PGSIMHASH_SCHEMA, else pgsimhash.
 With `-x citus=true`, Citus keeps a new schema on one of its nodes.
 """
 

@@ -123,8 +123,9 @@ def _as_list(column: Any) -> Iterable[object]:
 
 
 def _text(value: object) -> str:
-    # Missing values are None, or NaN in pandas.
-    return "" if value is None or value != value else str(value).strip()
+    # Missing values are None, NaN, or pandas' NA, which has no truth value.
+    missing = value is None or type(value).__name__ == "NAType" or value != value
+    return "" if missing else str(value).strip()
 
 
 def _check_columns(name: object, names: list[str], required: Sequence[str] = _COLUMNS) -> None:

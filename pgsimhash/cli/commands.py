@@ -248,8 +248,8 @@ def _show_version(context: click.Context, _option: click.Parameter, asked: bool)
 def commands() -> None:
     """Find near-duplicate web pages, exactly, with simhashes kept in PostgreSQL.
 
-    Without --dsn and PGSIMHASH_DSN, the embedded PostgreSQL is used. Data goes to stdout as JSON
-    lines, everything else to stderr.
+    Without --dsn, PGSIMHASH_DSN, DATABASE_URL and libpq's variables (PGHOST ...), the embedded
+    PostgreSQL is used. Data goes to stdout as JSON lines, everything else to stderr.
 
     Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 an invalid option, or an
     unknown file or collection; 3 the database cannot be used, or a disk is full; 130 stopped with

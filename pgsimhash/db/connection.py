@@ -94,15 +94,24 @@ def resolve_dsn(dsn: str | None = None) -> str:
     """
     given = configured_dsn(dsn)
     if not dsn and not os.environ.get(DSN_VARIABLE) and given != "":
-        # Without the user and the password.
-        place = (given or "").partition("?")[0].rpartition("@")[2].rpartition("//")[2]
-        _tell_server(f"the server of {URL_VARIABLE}, {place}" if given else "the embedded server")
+        url = f"the server of {URL_VARIABLE}, {_place(given)}" if given else None
+        _tell_server(url or "the embedded server")
     if given not in (None, EMBEDDED):
         return given
     # It needs Unix, so only those who use it load it.
     from pgsimhash.embedded import server
 
     return server.start()
+
+
+def _place(dsn: str) -> str:
+    """Return host, port and database of a DSN, without the user and the password."""
+    try:
+        known = conninfo.conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        return "which is invalid"
+    port = f":{known['port']}" if "port" in known else ""
+    return f"{known.get('host', '')}{port}/{known.get('dbname', '')}"
 
 
 @cache

@@ -42,6 +42,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def _is_replaceable(path: Path) -> bool:
     # A pipe or a device cannot be replaced: others have it open, such as /dev/stdout.
-    if path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc"):
+    place = path.absolute()
+    in_memory = place.is_relative_to("/dev/shm")  # noqa: S108
+    if not in_memory and (place.is_relative_to("/dev") or place.is_relative_to("/proc")):
         return False
     return os.access(path.resolve().parent, os.W_OK) and (path.is_file() or not path.exists())

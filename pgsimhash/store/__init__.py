@@ -62,8 +62,9 @@ def connect(
     Args:
         where: a DSN in any form of libpq; a URL of SQLAlchemy, whose driver is ignored; a
             connection or pool of psycopg 3; or an Engine, Connection or Session (scoped or not) of
-            SQLAlchemy with psycopg 3. None means PGSIMHASH_DSN, else "embedded": the embedded
-            server, whose schema is created and upgraded automatically.
+            SQLAlchemy with psycopg 3. None means PGSIMHASH_DSN, else DATABASE_URL, else libpq's
+            variables such as PGHOST, else "embedded": the embedded server, whose schema is created
+            and upgraded automatically.
         collection: the name of the set of pages to compare with.
         create: whether to create the collection if it does not exist.
         scheme: the scheme of a new collection, by default "pgsimhash-article-1"; the expected

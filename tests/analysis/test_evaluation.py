@@ -109,14 +109,18 @@ def test_too_few_matches_for_the_precision_are_reported() -> None:
     )
 
 
-@pytest.mark.parametrize("frame", ["dict", "pandas", "polars"])
+@pytest.mark.parametrize("frame", ["dict", "pandas", "nullable", "polars"])
 def test_texts_of_a_data_frame_are_evaluated(frame: str) -> None:
     columns = {
-        "a": [STORY, STORY, "Two words"],
-        "b": [STORY.replace("calm", "quiet"), OTHER, OTHER],
-        "label": ["duplicate", "different", "different"],
+        "a": [STORY, STORY, "Two words", STORY],
+        "b": [STORY.replace("calm", "quiet"), OTHER, OTHER, STORY],
+        "label": ["duplicate", "different", "different", None],
     }
-    source: Any = columns if frame == "dict" else pytest.importorskip(frame).DataFrame(columns)
+    source: Any = columns
+    if frame == "nullable":
+        source = pytest.importorskip("pandas").DataFrame(columns).convert_dtypes()
+    elif frame != "dict":
+        source = pytest.importorskip(frame).DataFrame(columns)
     evaluation = evaluate(source)
     assert evaluation.scheme == "pgsimhash-text-1"
     assert evaluation.too_short == ["Two words"]

@@ -57,13 +57,14 @@ def test_libpqs_variables_name_the_server_as_for_psql(
 def test_database_url_is_used_and_named_without_its_password(
     dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    url = "postgresql+asyncpg://ann:secret@db.example:5433/crawl?sslmode=require"
+    url = "postgresql+asyncpg://ann:se?cret@db.example:5433/crawl?sslmode=require"
     monkeypatch.setenv("DATABASE_URL", url)
     monkeypatch.setenv("PGHOST", "elsewhere")
     for _ in range(2):
         assert connections.resolve_dsn() == url.replace("+asyncpg", "")
     (record,) = caplog.records
     assert "DATABASE_URL, db.example:5433/crawl;" in record.getMessage()
+    assert "ann" not in record.getMessage()
     monkeypatch.setenv(connections.DSN_VARIABLE, dsn)
     assert connections.resolve_dsn() == dsn
 
