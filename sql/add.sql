@@ -125,7 +125,11 @@ BEGIN
                     USING ERRCODE = 'PS001',
                     HINT = 'Use an id from pgsimhash.collections.';
             END IF;
-            PERFORM pgsimhash._lock_collection(name, 1);
+            -- A rebuild gives the name to another collection; these rows would be lost with the old.
+            IF pgsimhash._lock_collection(name, 1) <> own.collection_id THEN
+                RAISE EXCEPTION 'collection "%" was replaced during the call', name
+                    USING ERRCODE = 'PS003', HINT = 'Try again.';
+            END IF;
             -- Other writers were active when the ids were assigned, so these may be below theirs.
             PERFORM pgsimhash._advance_epoch(own.collection_id);
         END IF;

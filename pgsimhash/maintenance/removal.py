@@ -17,7 +17,7 @@ from pgsimhash.pages.records import Deletion, RunRecord
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.store import Store, deleting
-from pgsimhash.store.collection import follow, lock_collections, open_collection
+from pgsimhash.store.collection import follow, lock_collections, lock_to_write, open_collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.session import LOCK_TIMEOUT
 
@@ -59,7 +59,7 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
 
 def _in_collection(store: Store, *statements: str, **parameters: Any) -> None:
     with store.session.writing() as (connection, collection):
-        lock_collections(connection, [collection])
+        lock_to_write(connection, collection)
         parameters["collection_id"] = collection.collection_id
         for statement in statements:
             connection.execute(query(statement, connection), parameters)

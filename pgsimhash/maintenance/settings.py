@@ -14,11 +14,13 @@ from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
 from pgsimhash.pages.times import check_age
 from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store
-from pgsimhash.store.collection import Collection, checked_distance, follow
+from pgsimhash.store.collection import Collection, checked_distance, follow, lock_to_write
 from pgsimhash.store.groups import all_marks
 from pgsimhash.store.policies import read_policies, said_about
+from pgsimhash.store.retries import retried
 
 
+@retried
 def change_settings(
     store: Store, *, distance: int | None = None, keep_markdown: bool | None = None
 ) -> None:
@@ -36,6 +38,7 @@ def change_settings(
         ArgumentError: the layout does not support ``distance``.
     """
     with store.session.writing() as (connection, collection):
+        lock_to_write(connection, collection)
         if distance is not None:
             checked_distance(collection, distance)
         values = {

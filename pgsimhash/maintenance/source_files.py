@@ -28,7 +28,7 @@ from pgsimhash.sources import (
 from pgsimhash.sources.folders import is_html_name
 from pgsimhash.sources.page import plain_path, shown
 from pgsimhash.store import Store
-from pgsimhash.store.collection import lock_collections
+from pgsimhash.store.collection import lock_to_write
 from pgsimhash.store.retries import retried
 
 _AT_ONCE: Final = 1000
@@ -247,6 +247,7 @@ def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
         store.session.writing() as (connection, collection),
         connection.cursor(row_factory=dict_row) as cursor,
     ):
+        lock_to_write(connection, collection)
         scope = {"collection_id": collection.collection_id}
         new = {**scope, "rows": Jsonb([file.as_row() for file in files])}
         connection.execute(query("begin_sources", connection), new)
@@ -263,14 +264,13 @@ def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
             if row["page_id"] is not None:
                 seen.append(row["page_id"])
         if seen:
-            lock_collections(connection, [collection])
             connection.execute(query("see_pages", connection), {**scope, "page_ids": seen})
 
 
 @retried
 def _write(store: Store, files: Sequence[_Progress]) -> None:
     with store.session.writing() as (connection, collection):
-        lock_collections(connection, [collection])
+        lock_to_write(connection, collection)
         rows = Jsonb([file.as_row() for file in files])
         scope = {"collection_id": collection.collection_id, "rows": rows}
         connection.execute(query("put_sources", connection), scope)

@@ -216,6 +216,15 @@ def check_there(connection: psycopg.Connection[Any], collection: Collection) -> 
         raise _moved(collection)
 
 
+def lock_to_write(connection: psycopg.Connection[Any], collection: Collection) -> None:
+    """Lock a collection against other writers, and check that it has the same name then.
+
+    A rebuild that ended during the wait gave the name to another collection.
+    """
+    lock_collections(connection, [collection])
+    check_writable(connection, collection)
+
+
 def check_writable(connection: psycopg.Connection[Any], collection: Collection) -> None:
     """Check, under the lock, that a collection has the same name."""
     if follow(connection, collection).collection_id != collection.collection_id:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -27,7 +27,7 @@ from pgsimhash.search.clusters import (
 )
 from pgsimhash.search.pairs import Compared, stream_pairs
 from pgsimhash.store.arrays import bigint_array
-from pgsimhash.store.collection import Collection, lock_collections
+from pgsimhash.store.collection import Collection, lock_to_write
 from pgsimhash.store.lookups import all_simhashes
 
 _ROWS: Final = 2_000
@@ -72,7 +72,10 @@ def clusters(
 
 
 def save_clusters(
-    connection: psycopg.Connection[Any], collection: Collection, found: Iterable[Cluster]
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    found: Iterable[Cluster],
+    bound_waits: Callable[[psycopg.Connection[Any]], None],
 ) -> int:
     """Replace the rows of the table of clusters, and return the number of clusters.
 
@@ -84,7 +87,9 @@ def save_clusters(
             page_ids.append(page.page_id)
             ids.append(cluster.cluster_id)
             canonical.append(page is cluster.canonical)
-    lock_collections(connection, [collection])
+    # Not before: computing takes longer than a transaction may idle.
+    bound_waits(connection)
+    lock_to_write(connection, collection)
     scope = {"collection_id": collection.collection_id}
     connection.execute(query("clear_clusters", connection), scope)
     for start in range(0, len(page_ids), _SAVED):

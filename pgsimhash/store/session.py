@@ -146,8 +146,12 @@ class Session:
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
         """Run a block in a transaction, inside the caller's if there is one."""
         with self._begun() as connection:
-            connection.execute(query("bound_waits", connection), self._bounds)
+            self.bound_waits(connection)
             yield connection
+
+    def bound_waits(self, connection: psycopg.Connection[Any]) -> None:
+        """Limit how long the transaction waits for locks, and how long it may idle."""
+        connection.execute(query("bound_waits", connection), self._bounds)
 
     @contextmanager
     def _begun(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:

@@ -596,7 +596,7 @@ class Store:
         with self.session.reading(together=True) as (connection, collection):
             bits = checked_distance(collection, distance, DISTANCE_MAX)
             found = groups.clusters(connection, collection, bits, linkage, score, progress)
-            return groups.save_clusters(connection, collection, found)
+            return groups.save_clusters(connection, collection, found, self.session.bound_waits)
 
     @retried
     def status(self) -> list[CollectionStatus]:

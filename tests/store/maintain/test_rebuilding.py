@@ -16,13 +16,15 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.errors import ArgumentError, CollectionError, NoServerError
+from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.store import lookups
 from pgsimhash.store.memory import Memory
-from tests.conftest import wait_for_a_lock
+from tests.conftest import ROOT, wait_for_a_lock
 from tests.refusals import because
 from tests.store.content import content, simhash_rows
+
+PAGE = ROOT / "examples" / "pages" / "tide-pools.html"
 
 
 def url(simhash: int) -> str:
@@ -141,17 +143,57 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
         write(other)
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store: store.add(url(1 << 40), 1 << 40),
+        lambda store: [
+            *maintenance.ingest_files(store, [ROOT / "examples" / "pages" / "tide-pools.html"])
+        ],
+        lambda store: maintenance.change_settings(store, distance=3),
+    ],
+)
 def test_a_writer_that_waits_for_the_end_writes_to_the_new_collection(
-    dsn: str, full: Store
+    dsn: str, full: Store, write: Callable[[Store], object]
 ) -> None:
     with psycopg.connect(dsn) as ending, connect(dsn) as other, ThreadPoolExecutor(1) as pool:
         maintenance.rebuild(connect(ending), layout="16+16+16+16")
-        told = pool.submit(other.add, url(1 << 40), 1 << 40)
+        old = content(dsn, "default")
+        settings = other.status()[0].default_distance
+        told = pool.submit(write, other)
         wait_for_a_lock(dsn)
         ending.commit()
-        assert told.result(timeout=60).page_id is not None
-    assert full.get(url(1 << 40)) is not None
-    assert len(content(dsn, "default")) == len(content(dsn, "default-2")) + 1
+        told.result(timeout=60)
+    assert content(dsn, "default-2") == old
+    kept = {one.collection: one.default_distance for one in full.status()}
+    assert kept["default-2"] == settings
+    changed = (len(content(dsn, "default")), kept["default"]) != (len(old), settings)
+    assert changed
+
+
+@pytest.mark.one_server("the trigger of the test")
+@pytest.mark.parametrize("write", ["rows", "clusters"])
+def test_a_writer_that_began_with_the_old_collection_is_refused(
+    dsn: str, full: Store, write: str
+) -> None:
+    def insert() -> None:
+        with psycopg.connect(dsn) as own:
+            own.execute(
+                "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+                "SELECT collection_id, 'https://b.example/', 7 FROM pgsimhash.collections"
+            )
+
+    def save() -> None:
+        with connect(dsn) as other:
+            other.save_clusters()
+
+    with psycopg.connect(dsn) as ending, ThreadPoolExecutor(1) as pool:
+        maintenance.rebuild(connect(ending))
+        told = pool.submit(insert if write == "rows" else save)
+        wait_for_a_lock(dsn)
+        ending.commit()
+        with pytest.raises((psycopg.Error, StoreError), match="was replaced"):
+            told.result(timeout=60)
 
 
 def test_an_error_or_a_lost_connection_leaves_nothing(dsn: str, full: Store) -> None:
