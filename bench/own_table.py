@@ -19,13 +19,13 @@ from typing import Any
 import click
 import numpy as np
 import psycopg
+from pgsimhash.db.copy import copy_binary
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import Engine, bindparam, create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from pgsimhash import Store, connect
-from pgsimhash.db.copy import copy_binary
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.sqlalchemy import SIMHASH, SimhashMixin
 

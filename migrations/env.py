@@ -4,7 +4,7 @@ The database is that of the caller's connection, else `-x dsn=...`, else the sql
 ini, else PGSIMHASH_DSN, DATABASE_URL or libpq's variables; the DSN `embedded` is the embedded
 server. The version table is in the schema: the caller's, else that of `-x schema=...`, else of
 PGSIMHASH_SCHEMA, else pgsimhash.
-With `-x citus=true`, Citus keeps a new schema on one of its nodes.
+With `-x citus=true`, Citus keeps a new schema on one of its nodes; `-x layout=...` is its layout.
 """
 
 from __future__ import annotations
@@ -37,14 +37,11 @@ from pgsimhash.db.migrate import (
 )
 from pgsimhash.db.schema_names import configured_schema
 from pgsimhash.errors import PgsimhashError
-from pgsimhash.sqlalchemy.tables import metadata_in, simhashes
+from pgsimhash.sqlalchemy.tables import metadata_in
 
 
 def _run(connection: Connection | None, schema: str) -> None:
     def include_name(name: str | None, kind: str, _parents: object) -> bool:
-        if kind == "table":
-            # The tables of other layouts depend on the collections.
-            return not (name or "").startswith(f"{simhashes.name}_")
         return kind != "schema" or name == schema
 
     kept: AbstractContextManager[None] = nullcontext()
@@ -76,7 +73,7 @@ def _run(connection: Connection | None, schema: str) -> None:
     with context.begin_transaction(), kept:
         if connection is not None:
             wait_for_others(connection)
-        run_revisions(context.get_context(), schema, citus=_citus())
+        run_revisions(context.get_context(), schema, citus=_citus(), layout=_layout())
 
 
 def _dsn() -> str:
@@ -106,6 +103,11 @@ def _schema() -> str:
 def _citus() -> bool:
     given = context.get_x_argument(as_dictionary=True).get("citus")
     return bool(context.config.attributes.get("citus")) or given in ("true", "yes")
+
+
+def _layout() -> str | None:
+    given = context.get_x_argument(as_dictionary=True).get("layout")
+    return context.config.attributes.get("layout") or given
 
 
 def _run_here(schema: str) -> None:

@@ -8,9 +8,8 @@ CREATE TYPE pgsimhash.violation AS (
 COMMENT ON TYPE pgsimhash.violation IS
     'A row that contradicts the others, and how a repair changes it.';
 
--- One slice of the pages by their ids and of the simhashes by their prefixes, in one snapshot.
--- Index lookups are forced, so that a slice takes a bounded time. Only a repair takes the
--- collection's lock.
+-- One slice of the pages by their ids, in one snapshot. Index lookups are forced, so that a slice
+-- takes a bounded time. Only a repair takes the collection's lock.
 CREATE FUNCTION pgsimhash.check_collection(
     collection text, repair boolean DEFAULT false, slice integer DEFAULT 0, slices integer DEFAULT 1
 ) RETURNS SETOF pgsimhash.violation
@@ -20,7 +19,6 @@ CREATE FUNCTION pgsimhash.check_collection(
     AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
-    suffix constant text := pgsimhash._suffix_of(own_id);
     first_page bigint;
     last_page bigint;
     violations pgsimhash.violation[];
@@ -52,44 +50,37 @@ BEGIN
             WHERE s.collection_id = own_id
         ) AS s
     ) AS o;
-    EXECUTE format(
-        $query$
-        SELECT array_agg(v::pgsimhash.violation ORDER BY v.reason, v.page_id, v.simhash)
+    violations := ARRAY(
+        SELECT v::pgsimhash.violation
         FROM (
             -- A lookup misses the page.
             SELECT 'simhash_missing' AS reason, p.page_id, p.url, p.simhash,
-                'its simhash is added to %1$s' AS repair
+                'the page is indexed' AS repair
             FROM (
                 SELECT p.page_id, p.url, p.simhash
                 FROM pgsimhash.pages AS p
-                WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+                WHERE p.collection_id = own_id AND p.page_id BETWEEN first_page AND last_page
+                    AND NOT p.indexed
                 ORDER BY p.collection_id, p.page_id
                 OFFSET 0
             ) AS p
-            WHERE NOT EXISTS (
-                    SELECT FROM pgsimhash.%1$I AS s
-                    WHERE s.prefix_1 = pgsimhash.%2$I(p.simhash, 1, $1) AND s.simhash = p.simhash
-                )
-            UNION ALL
-            -- A lookup returns a simhash of no page.
-            SELECT 'simhash_unused', NULL, NULL, s.simhash, 'the simhash is removed from %1$s'
-            FROM pgsimhash.layouts AS l
-            JOIN pgsimhash.%1$I AS s
-                ON s.prefix_1 >= ($1::bigint << 40) + (($4::bigint << l.prefix_bits) / $5)
-                AND s.prefix_1 < ($1::bigint << 40) + ((($4 + 1)::bigint << l.prefix_bits) / $5)
-            WHERE l.suffix = $6 AND NOT s.standalone
-                AND NOT EXISTS (
-                    SELECT FROM pgsimhash.pages AS p
-                    WHERE p.collection_id = $1 AND p.simhash = s.simhash
-                )
+            WHERE (
+                SELECT true
+                FROM pgsimhash.pages AS f
+                WHERE f.collection_id = own_id
+                    AND f.simhash BETWEEN p.simhash AND p.simhash
+                    AND f.indexed
+                ORDER BY f.simhash
+                LIMIT 1
+            ) IS NULL
             UNION ALL
             SELECT 'original_missing', p.page_id, p.url, p.simhash, 'the page becomes an original'
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+            WHERE p.collection_id = own_id AND p.page_id BETWEEN first_page AND last_page
                 AND p.duplicate_of IS NOT NULL
                 AND NOT EXISTS (
                     SELECT FROM pgsimhash.pages AS o
-                    WHERE o.collection_id = $1
+                    WHERE o.collection_id = own_id
                         AND o.page_id = p.duplicate_of
                         AND o.page_id < p.page_id
                 )
@@ -98,32 +89,25 @@ BEGIN
             FROM pgsimhash.pages AS p
             JOIN pgsimhash.pages AS o
                 ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
-            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+            WHERE p.collection_id = own_id AND p.page_id BETWEEN first_page AND last_page
                 AND o.page_id < p.page_id
                 AND p.distance::integer
                     IS DISTINCT FROM pgsimhash.hamming_distance(p.simhash, o.simhash)
             UNION ALL
             SELECT 'seen_orphaned', s.page_id, NULL, NULL, 'the row of last_seen is removed'
             FROM pgsimhash.last_seen AS s
-            WHERE s.collection_id = $1 AND s.page_id BETWEEN $2 AND $3
+            WHERE s.collection_id = own_id AND s.page_id BETWEEN first_page AND last_page
                 AND NOT EXISTS (
                     SELECT FROM pgsimhash.pages AS p
-                    WHERE p.collection_id = $1 AND p.page_id = s.page_id
+                    WHERE p.collection_id = own_id AND p.page_id = s.page_id
                 )
         ) AS v
-        $query$,
-        'simhashes' || suffix, 'prefix' || suffix
-    ) INTO violations USING own_id, first_page, last_page, slice, slices, suffix;
-    IF repair AND violations IS NOT NULL THEN
-        PERFORM
-            pgsimhash._put_simhashes(
-                own_id, array_agg(v.simhash) FILTER (WHERE v.reason = 'simhash_missing'), false
-            ),
-            pgsimhash._drop_simhashes(
-                own_id, array_agg(v.simhash) FILTER (WHERE v.reason = 'simhash_unused'), false
-            ),
-            pgsimhash._advance_epoch(own_id)
-        FROM unnest(violations) AS v;
+        ORDER BY v.reason, v.page_id
+    );
+    IF repair AND cardinality(violations) > 0 THEN
+        PERFORM pgsimhash._index_simhashes(own_id, array_agg(DISTINCT v.simhash))
+        FROM unnest(violations) AS v
+        WHERE v.reason = 'simhash_missing';
         UPDATE pgsimhash.pages AS p
         SET (duplicate_of, distance) = (
             SELECT o.page_id, pgsimhash.hamming_distance(p.simhash, o.simhash)

@@ -42,23 +42,6 @@ $$;
 COMMENT ON FUNCTION pgsimhash.rename_collection(text, text, boolean) IS
     'Renames a collection, or swaps the names of two.';
 
-CREATE FUNCTION pgsimhash.count_simhashes(collection text) RETURNS bigint
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    counted bigint;
-BEGIN
-    EXECUTE format(
-        'SELECT count(*) FROM pgsimhash.collections AS c JOIN %s AS s USING (collection_id) '
-        'WHERE c.name = $1',
-        pgsimhash._name_for(collection, 'simhashes')
-    ) INTO counted USING collection;
-    RETURN counted;
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
-    'The number of distinct simhashes of a collection.';
-
 -- The lock of add_page. A transaction that first writes your own rows must call this before.
 CREATE FUNCTION pgsimhash.lock_collection(collection text DEFAULT 'default') RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -125,44 +108,10 @@ BEGIN
         );
     RETURN QUERY
     SELECT
-        c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
+        c.collection_id, c.name, c.scheme, pgsimhash.layout(), c.default_distance, c.keep_markdown,
         c.normalize_urls
     FROM pgsimhash.collections AS c
     WHERE c.name = collection;
-END
-$$;
-
--- The name of a table or function for the layout of a collection. The functions of the default
--- layout call those of other layouts by these names.
-CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN format(
-        'pgsimhash.%I', _name_for.name || pgsimhash._suffix_of(pgsimhash._id_of(collection))
-    );
-END
-$$;
-
--- Raises an error if the layout does not support a distance, or a query is NULL.
-CREATE FUNCTION pgsimhash._check_lookup(distance integer, layout text, nulls boolean)
-RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    largest constant integer := (
-        SELECT l.largest_distance FROM pgsimhash.layouts AS l WHERE l.name = layout
-    );
-BEGIN
-    IF distance IS NULL OR distance NOT BETWEEN 0 AND largest THEN
-        RAISE EXCEPTION USING
-            ERRCODE = 'PS011',
-            MESSAGE = 'layout ' || layout || ' does not support distance '
-                || coalesce(distance::text, 'NULL'),
-            HINT = 'Give a distance from 0 to ' || largest || '.';
-    END IF;
-    IF nulls THEN
-        RAISE EXCEPTION 'a query simhash is NULL'
-            USING ERRCODE = 'PS012', HINT = 'Omit it from the lookup.';
-    END IF;
 END
 $$;
 
@@ -326,7 +275,6 @@ CREATE FUNCTION pgsimhash._lock_collections(
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     wanted constant integer[] := ARRAY(
         SELECT DISTINCT u FROM unnest(collection_ids) AS u WHERE u IS NOT NULL ORDER BY u
     );
@@ -336,28 +284,8 @@ BEGIN
         PERFORM pgsimhash._check_row_security();
     END IF;
     PERFORM pgsimhash._lock_rows(wanted, CASE WHEN loaders THEN 3 ELSE 2 END);
-    PERFORM set_config(
-        'simhashes.locked',
-        concat(
-            current_setting('simhashes.locked', true),
-            (
-                SELECT string_agg(format(' %s.%s ', own, u), '')
-                FROM unnest(wanted) AS u
-                WHERE NOT pgsimhash._is_locked(u)
-            )
-        ),
-        true
-    );
 END
 $$;
-
--- A row does not show whether this transaction locked it.
-CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
-    LANGUAGE sql STABLE
-    RETURN strpos(
-        coalesce(current_setting('simhashes.locked', true), ''),
-        format(' %s.%s ', 'pgsimhash.collections'::regclass::oid::integer, own_id)
-    ) > 0;
 
 -- Like _lock_collections, by name; returns the id. Strength 1 only prevents renaming, deleting or
 -- rebuilding the collection.
@@ -384,37 +312,25 @@ BEGIN
 END
 $$;
 
--- The suffix of the table and functions of a collection's layout.
-CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+-- The distinct simhashes of slice 0, 1, ... of their whole range, as one value with eight bytes per
+-- simhash, big-endian: five times as fast as COPY.
+CREATE FUNCTION pgsimhash._simhash_slice(own_id integer, number integer, slices integer)
+RETURNS bytea
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+    SET enable_bitmapscan = off SET enable_hashagg = off SET enable_sort = off AS $$
+DECLARE
+    width constant numeric := 2 ^ 64::numeric / slices;
+    first constant bigint := ceil(width * number) - 2 ^ 63::numeric;
+    last constant bigint := ceil(width * (number + 1)) - 2 ^ 63::numeric - 1;
 BEGIN
     RETURN (
-        SELECT l.suffix
-        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
-        WHERE c.collection_id = own_id
+        SELECT string_agg(int8send(s.simhash), ''::bytea)
+        FROM (
+            SELECT DISTINCT p.simhash
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id AND p.simhash BETWEEN first AND last
+        ) AS s
     );
-END
-$$;
-
--- Slice 0, 1, ... as one value with eight bytes per simhash, big-endian: five times as fast as COPY.
-CREATE FUNCTION pgsimhash._simhash_slice(collection text, number integer, slices integer)
-RETURNS bytea
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    slice bytea;
-BEGIN
-    EXECUTE format(
-        'SELECT string_agg(int8send(s.simhash), ''''::bytea) '
-        'FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout '
-        'JOIN %s AS s '
-        'ON s.prefix_1 >= (c.collection_id::bigint << 40)'
-        ' + (($2::bigint << l.prefix_bits) / $3) '
-        'AND s.prefix_1 < (c.collection_id::bigint << 40)'
-        ' + ((($2 + 1)::bigint << l.prefix_bits) / $3) '
-        'WHERE c.name = $1',
-        pgsimhash._name_for(collection, 'simhashes')
-    ) INTO slice USING collection, number, slices;
-    RETURN slice;
 END
 $$;
 
@@ -425,21 +341,22 @@ DECLARE
     home constant oid := (
         SELECT t.relnamespace FROM pg_class AS t WHERE t.oid = 'pgsimhash.pages'::regclass
     );
+    bytes bigint;
 BEGIN
-    IF pgsimhash._is_distributed() THEN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
         -- On the node that keeps them, pg_class has the shards too.
-        RETURN (
+        bytes := (
             SELECT sum(citus_total_relation_size(d.logicalrelid))
             FROM pg_dist_partition AS d
             JOIN pg_class AS t ON t.oid = d.logicalrelid
             WHERE t.relnamespace = home
         );
     END IF;
-    RETURN (
+    RETURN coalesce(bytes, (
         SELECT sum(pg_total_relation_size(t.oid))
         FROM pg_class AS t
         WHERE t.relnamespace = home AND t.relkind = 'r'
-    );
+    ));
 END
 $$;
 
@@ -463,37 +380,20 @@ END
 $$;
 
 -- Up to 100,000 rows are counted. Of more, the planner's statistics say how many there are, and
--- 10,000 pages from 500 places say which share of them are duplicates and which present versions.
+-- 10,000 pages from 500 places say which share of them are duplicates, present versions and so on.
 CREATE FUNCTION pgsimhash._count_collection(
     own_id integer, OUT pages bigint, OUT urls bigint, OUT duplicates bigint,
     OUT duplicate_bytes bigint, OUT simhashes bigint, OUT last_fetched timestamptz,
-    OUT estimated boolean
+    OUT last_seen timestamptz, OUT estimated boolean
 )
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off
     AS $$
 DECLARE
     few constant integer := 100000;
-    own_table constant text := 'pgsimhash.simhashes' || pgsimhash._suffix_of(own_id);
     first_page bigint;
     last_page bigint;
 BEGIN
-    EXECUTE format(
-        'SELECT count(*) FROM (SELECT FROM %s AS s '
-        'WHERE s.prefix_1 >= $1::bigint << 40 AND s.prefix_1 < ($1 + 1)::bigint << 40 LIMIT $2) AS s',
-        own_table
-    ) INTO simhashes USING own_id, few + 1;
     estimated := false;
-    IF simhashes > few THEN
-        simhashes := pgsimhash._estimated_rows(own_table::regclass, own_id);
-        estimated := simhashes IS NOT NULL;
-        IF NOT estimated THEN
-            simhashes := (
-                SELECT pgsimhash.count_simhashes(c.name)
-                FROM pgsimhash.collections AS c
-                WHERE c.collection_id = own_id
-            );
-        END IF;
-    END IF;
     pages := (
         SELECT count(*)
         FROM (SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = own_id LIMIT few + 1) AS p
@@ -509,11 +409,12 @@ BEGIN
         SELECT
             pages * avg(s.is_present::integer),
             pages * avg((s.distance IS NOT NULL)::integer),
-            pages * avg(CASE WHEN s.distance IS NULL THEN 0 ELSE coalesce(s.html_bytes, 0) END)
-        INTO urls, duplicates, duplicate_bytes
+            pages * avg(CASE WHEN s.distance IS NULL THEN 0 ELSE coalesce(s.html_bytes, 0) END),
+            pages * avg(s.indexed::integer)
+        INTO urls, duplicates, duplicate_bytes, simhashes
         FROM generate_series(0, 499) AS place
         CROSS JOIN LATERAL (
-            SELECT p.distance, p.html_bytes, NOT EXISTS (
+            SELECT p.distance, p.html_bytes, p.indexed, NOT EXISTS (
                 SELECT FROM pgsimhash.pages AS newer
                 WHERE newer.collection_id = own_id
                     AND newer.url = p.url
@@ -535,14 +436,29 @@ BEGIN
                 LIMIT 1000
             ) AS n
         );
+        last_seen := (
+            SELECT max(s.seen_at)
+            FROM generate_series(0, 499) AS place
+            CROSS JOIN LATERAL (
+                SELECT s.seen_at
+                FROM pgsimhash.last_seen AS s
+                WHERE s.collection_id = own_id
+                    AND s.page_id >= first_page + (last_page - first_page) / 500 * place
+                ORDER BY s.collection_id, s.page_id
+                LIMIT 20
+            ) AS s
+        );
     ELSE
         SELECT
             count(*), count(DISTINCT p.url), count(p.distance),
             coalesce(sum(p.html_bytes) FILTER (WHERE p.distance IS NOT NULL), 0),
-            max(p.fetched_at)
-        INTO pages, urls, duplicates, duplicate_bytes, last_fetched
+            count(DISTINCT p.simhash), max(p.fetched_at)
+        INTO pages, urls, duplicates, duplicate_bytes, simhashes, last_fetched
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id;
+        last_seen := (
+            SELECT max(s.seen_at) FROM pgsimhash.last_seen AS s WHERE s.collection_id = own_id
+        );
     END IF;
 END
 $$;
@@ -575,7 +491,6 @@ BEGIN
 END
 $$;
 
--- An error if the new layout does not support the distance of a policy.
 CREATE FUNCTION pgsimhash._copy_rows(own_id integer, into_id integer, tables text[]) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -596,8 +511,5 @@ BEGIN
             )
         ) USING into_id, own_id;
     END LOOP;
-    PERFORM pgsimhash._policy_distance(into_id, max(p.distance))
-    FROM pgsimhash.policies AS p
-    WHERE p.collection_id = into_id;
 END
 $$;

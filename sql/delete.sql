@@ -1,4 +1,4 @@
--- Deletion of pages, and of simhashes without pages.
+-- Deletion of pages.
 
 -- A procedure that commits cannot set search_path, so all names and operators in it are qualified.
 CREATE PROCEDURE pgsimhash.expire(
@@ -34,7 +34,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.delete_url(text, text) IS
-    'Deletes all versions of a page and their simhashes; returns the number of versions.';
+    'Deletes all versions of a page; returns the number of versions.';
 
 CREATE FUNCTION pgsimhash.delete_host(collection text, host text) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -52,45 +52,8 @@ $$;
 COMMENT ON FUNCTION pgsimhash.delete_host(text, text) IS
     'Deletes all pages of a host like delete_url; returns the number of versions.';
 
-CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN pgsimhash._drop_simhashes(
-        pgsimhash._lock_collection(collection, 3), simhashes, true
-    );
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash.delete_simhashes(text, bigint[]) IS
-    'Deletes those of the simhashes that no page of the collection has; returns how many.';
-
--- Deletes those of the simhashes that no page of the collection has; standalone ones on request.
-CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], standalone boolean)
-RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    suffix constant text := pgsimhash._suffix_of(own_id);
-    dropped bigint;
-BEGIN
-    -- With CASE, because the planner might scan the table for the few that are not standalone.
-    EXECUTE format(
-        'DELETE FROM pgsimhash.%I AS s '
-        'USING unnest($2) AS o (simhash) '
-        'WHERE s.prefix_1 = pgsimhash.%I(o.simhash, 1, $1) AND s.simhash = o.simhash '
-        'AND CASE WHEN s.standalone THEN $3 ELSE true END '
-        'AND (SELECT true FROM pgsimhash.pages AS p '
-        'WHERE p.collection_id = $1 AND p.simhash BETWEEN o.simhash AND o.simhash '
-        'ORDER BY p.simhash LIMIT 1) IS NULL',
-        'simhashes' || suffix, 'prefix' || suffix
-    ) USING own_id, simhashes, standalone;
-    GET DIAGNOSTICS dropped = ROW_COUNT;
-    RETURN dropped;
-END
-$$;
-
 -- Pages are deleted under the collection's lock, so a writer decides before or after, not in
--- between. Loaders are locked out too: pages that they inserted may have these simhashes, and are
--- not visible yet. With seen_befores, one for each page, pages seen since then stay. URLs are gone, or
+-- between. With seen_befores, one for each page, pages seen since then stay. URLs are gone, or
 -- reverted to an earlier version.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
@@ -125,10 +88,11 @@ BEGIN
         DELETE FROM pgsimhash.pages AS p
         USING unnest(deleted) AS d (page_id)
         WHERE p.collection_id = wanted AND p.page_id = d.page_id
-        RETURNING p.page_id, p.url, p.simhash, p.run_id
+        RETURNING p.page_id, p.url, p.simhash, p.run_id, p.indexed
     )
     SELECT
-        array_agg(r.page_id), array_agg(r.url), array_agg(DISTINCT r.simhash),
+        array_agg(r.page_id), array_agg(r.url),
+        array_agg(DISTINCT r.simhash) FILTER (WHERE r.indexed),
         array_agg(DISTINCT r.run_id)
     INTO deleted, urls, simhashes, runs
     FROM removed AS r;
@@ -137,8 +101,7 @@ BEGIN
     DELETE FROM pgsimhash.clusters AS c
     WHERE c.collection_id = wanted AND c.page_id = ANY (deleted);
     PERFORM
-        pgsimhash._shrink_runs(wanted, runs, deleted),
-        pgsimhash._drop_simhashes(wanted, simhashes, false);
+        pgsimhash._shrink_runs(wanted, runs, deleted), pgsimhash._index_simhashes(wanted, simhashes);
     promoted := pgsimhash._promote_copies(wanted, copy.copy_ids, copy.heads, copy.originals);
     pages := coalesce(cardinality(deleted), 0);
     SELECT
@@ -157,6 +120,27 @@ BEGIN
         ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
         LIMIT 1
     ) AS r ON true;
+END
+$$;
+
+-- Indexes the first of the pages that have one of the simhashes.
+CREATE FUNCTION pgsimhash._index_simhashes(own_id integer, simhashes bigint[]) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET enable_sort = off SET jit = off
+    AS $$
+BEGIN
+    UPDATE pgsimhash.pages AS p
+    SET indexed = true
+    FROM unnest(simhashes) AS s (simhash)
+    CROSS JOIN LATERAL (
+        SELECT f.page_id
+        FROM pgsimhash.pages AS f
+        WHERE f.collection_id = own_id AND f.simhash BETWEEN s.simhash AND s.simhash
+        ORDER BY f.simhash, f.page_id
+        LIMIT 1
+    ) AS first
+    WHERE p.collection_id = own_id AND p.page_id = first.page_id AND NOT p.indexed;
 END
 $$;
 

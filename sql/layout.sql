@@ -1,293 +1,350 @@
-## Rendered for each block layout that is deployed, by pgsimhash.statements; tables.sql has the table
-## of the default layout as this renders it. Each part is a separate def.
-<%doc>The prefix of a simhash: the leading blocks of a permutation, moved together.</%doc>
-<%def name="prefix(permutation, simhash)" filter="trim">
-% for block, position in permutation.places:
-${"" if loop.first else " | "}${"(" if position else ""}((${simhash} >> ${block.shift}) & ${block.mask})${f" << {position})" if position else ""}\
-% endfor
-</%def>
-<%doc>The value of a prefix column: the prefix, with the collection's id above it.</%doc>
-<%def name="scoped_prefix(permutation)" filter="trim">
-(collection_id::bigint << ${collection_shift}) | ${prefix(permutation, "simhash")}
-</%def>
+-- Lookups of simhashes. The parts from "Permutation 1:" to "All permutations." are those of the
+-- layout 22+21+21, like those in tables.sql; the deployment of another layout replaces them.
 
-<%doc>The table. A row for each distinct simhash; see tables.sql.</%doc>
-<%def name="table()">
-CREATE TABLE pgsimhash.${layout.table} (
-    -- The distinct simhashes of collections with layout ${layout.name}.
-    collection_id integer NOT NULL,            -- The collection of the simhash.
-    standalone boolean NOT NULL DEFAULT true,  -- Whether it stays when its last page is deleted.
-    simhash bigint NOT NULL,                   -- The 64 bits, as a signed number.
-% for permutation in layout.permutations:
-    ${permutation.column} bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then ${" and ".join(f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading)}.
-        ${scoped_prefix(permutation)}
-    ) STORED,
-% endfor
-    CONSTRAINT ${layout.table}_pkey PRIMARY KEY (${layout.permutations[0].column}, simhash)
-        WITH (fillfactor = 97)
-) WITH (
-    autovacuum_vacuum_insert_scale_factor = 0.05,
-    autovacuum_vacuum_scale_factor = 0.05,
-    autovacuum_analyze_scale_factor = 0.05
-);
+CREATE FUNCTION pgsimhash.layout() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '22+21+21';
 
-</%def>
+COMMENT ON FUNCTION pgsimhash.layout() IS 'The layout of the prefix columns.';
 
-<%doc>The indexes of all permutations but the first, whose prefix and simhash are the primary key.</%doc>
-<%def name="indexes()">
-% for permutation in layout.permutations[1:]:
-CREATE INDEX ${layout.table}_${permutation.column}_idx
-    ON pgsimhash.${layout.table} (${permutation.column}, simhash) WITH (fillfactor = 97);
-
-% endfor
-</%def>
-
-<%doc>The row of the layout in the table layouts.</%doc>
-<%def name="row()">
-INSERT INTO pgsimhash.layouts (name, suffix, largest_distance, prefix_bits)
-VALUES (
-    '${layout.name}', '${layout.suffix}', ${layout.distances[-1]}, ${layout.permutations[0].width}
-);
-</%def>
-
-<%doc>Lookups, and the parts of their bodies.</%doc>
-<%def name="settings()">
+-- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in
+-- few bits of at least one bit block. So for each permutation the lookup visits all prefixes that
+-- differ from the query's in at most radii[n] bits, and compares the simhashes that it finds there.
+-- The settings keep one generic plan of index scans: the planner cannot estimate arrays of probes,
+-- and a new plan takes longer than the lookup. ROWS keeps the plans of surrounding statements
+-- generic too.
+CREATE FUNCTION pgsimhash.near_duplicates(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.match
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET max_parallel_workers_per_gather = 0\
-</%def>
-<%doc>The result of the function probes without a call, which would take a third of a lookup.</%doc>
-<%def name="probes(permutation, into)">\
-    own_prefix := pgsimhash.prefix${layout.suffix}(query, ${permutation.number}, own_id);
-    IF radii[${permutation.number}] = 0 THEN
-        ${into} := ARRAY[own_prefix];
-    ELSE
-        ${into} := ARRAY(
-            SELECT own_prefix # flip
-            FROM unnest(pgsimhash._flips${layout.suffix}(${permutation.number}, radii[${permutation.number}])) AS flip
-        );
-    END IF;
-</%def>
-<%def name="declarations(function)">
-    given_distance constant integer := ${function}${layout.suffix}.distance;
-    own_id integer;
-    own_layout text;
-    max_distance integer;
-    radii integer[];\
-</%def>
-<%def name="collection_and(function, parameter, nulls)">
-    SELECT c.collection_id, c.layout, coalesce(given_distance, c.default_distance)
-    INTO own_id, own_layout, max_distance
-    FROM pgsimhash.collections AS c WHERE c.name = collection;
-    IF own_layout IS DISTINCT FROM '${layout.name}' THEN
-% if function.startswith("has"):
-        EXECUTE 'SELECT ' || pgsimhash._name_for(collection, '${function}') || '($1, $2, $3)'
-            INTO answer USING ${parameter}, given_distance, collection;
-        RETURN answer;
-% else:
-        RETURN QUERY EXECUTE
-            'SELECT * FROM ' || pgsimhash._name_for(collection, '${function}') || '($1, $2, $3)'
-            USING ${parameter}, given_distance, collection;
-        RETURN;
-% endif
-    END IF;
-    radii := pgsimhash.radii${layout.suffix}(max_distance);
-    IF radii IS NULL OR ${nulls} THEN
-        PERFORM pgsimhash._check_lookup(max_distance, '${layout.name}', ${nulls});
-    END IF;\
-</%def>
-<%doc>The lookup of one simhash; search.sql has the one of the default layout.</%doc>
-<%def name="lookup()">
-CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
-    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS SETOF pgsimhash.match${settings()}
+    SET enable_bitmapscan = off SET max_parallel_workers_per_gather = 0
     ROWS 4
     AS $$
 #variable_conflict use_column
-DECLARE${declarations("near_duplicates")}
-    query constant bigint := near_duplicates${layout.suffix}.simhash;
-    own_prefix bigint;
-% for permutation in layout.permutations:
-    probes_${permutation.number} bigint[];
-% endfor
-BEGIN${collection_and("near_duplicates", "query", "query IS NULL")}
-% for permutation in layout.permutations:
-${probes(permutation, f"probes_{permutation.number}")}\
-% endfor
+DECLARE
+    query constant bigint := near_duplicates.simhash;
+    own_id integer;
+    max_distance integer;
+    radii integer[];
+BEGIN
+    SELECT c.collection_id, coalesce(near_duplicates.distance, c.default_distance)
+    INTO own_id, max_distance
+    FROM pgsimhash.collections AS c WHERE c.name = collection;
+    radii := pgsimhash.radii(max_distance);
+    IF own_id IS NULL OR radii IS NULL OR query IS NULL THEN
+        PERFORM pgsimhash._check_lookup(collection, max_distance, query IS NULL);
+    END IF;
     RETURN QUERY
-% for permutation in layout.permutations:
-%     if not loop.first:
+    SELECT DISTINCT m.simhash, pgsimhash.hamming_distance(m.simhash, query)
+    FROM (
+        -- Permutation 1:
+        SELECT p.simhash
+        FROM pgsimhash.pages AS p
+        WHERE p.indexed AND p.prefix_1 = ANY (ARRAY(
+                SELECT (own_id::bigint << 40 | ((query >> 42) & 4194303)) # flip
+                FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
+            ))
+            AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
         UNION ALL
-%     endif
-        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, query)
-        FROM pgsimhash.${layout.table} AS s
-        WHERE s.${permutation.column} = ANY (probes_${permutation.number})
-            AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
-%     for earlier in layout.permutations[:permutation.number - 1]:
-            AND pgsimhash.bit_count((s.simhash # query) & (${earlier.bits})) > radii[${earlier.number}]
-%     endfor
-% endfor
-        ;
+        -- Permutation 2:
+        SELECT p.simhash
+        FROM pgsimhash.pages AS p
+        WHERE p.indexed AND p.prefix_2 = ANY (ARRAY(
+                SELECT (own_id::bigint << 40 | ((query >> 21) & 2097151)) # flip
+                FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
+            ))
+            AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+        UNION ALL
+        -- Permutation 3:
+        SELECT p.simhash
+        FROM pgsimhash.pages AS p
+        WHERE p.indexed AND p.prefix_3 = ANY (ARRAY(
+                SELECT (own_id::bigint << 40 | ((query >> 0) & 2097151)) # flip
+                FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
+            ))
+            AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+        -- All permutations.
+    ) AS m;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint, integer, text) IS
+COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint, integer, text) IS
     'Every simhash of the collection within a distance, by default the collection''s, with its '
     'distance.';
 
-</%def>
-<%def name="functions()">
--- The radius of each permutation for a distance, -1 for a permutation that is not probed. Not
--- STRICT, so that PostgreSQL inlines it.
-CREATE FUNCTION pgsimhash.radii${layout.suffix}(distance integer) RETURNS integer[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE distance
-% for distance in layout.distances:
-        WHEN ${distance} THEN '{${", ".join(str(radius) for radius in layout.radii(distance))}}'::integer[]
-% endfor
-    END;
-
-COMMENT ON FUNCTION pgsimhash.radii${layout.suffix}(integer) IS
-    'How many prefix bits a probe of each permutation may flip, for layout ${layout.name}.';
-
--- A prefix as in the column prefix_<permutation>. Not STRICT, so that PostgreSQL inlines it.
-CREATE FUNCTION pgsimhash.prefix${layout.suffix}(
-    simhash bigint, permutation integer, collection_id integer
-) RETURNS bigint
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE permutation
-% for permutation in layout.permutations:
-        WHEN ${permutation.number} THEN ${scoped_prefix(permutation)}
-% endfor
-    END;
-
-COMMENT ON FUNCTION pgsimhash.prefix${layout.suffix}(bigint, integer, integer) IS
-    'The value of the column prefix_<permutation> for a simhash of the collection.';
-
--- All changes of at most radius bits of a prefix. Not STRICT, so that plans contain constants
--- instead of a call.
-CREATE FUNCTION pgsimhash._flips${layout.suffix}(permutation integer, radius integer)
-RETURNS bigint[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE
-        WHEN radius < 0 THEN '{}'::bigint[]
-        WHEN radius = 0 THEN '{0}'::bigint[]
-% for width, numbers in layout.permutations_by_width.items():
-        WHEN permutation IN (${", ".join(str(number) for number in numbers)}) THEN CASE radius
-%     for radius in (1, 2):
-            WHEN ${radius} THEN '{${",".join(str(flip) for flip in layout.permutations[numbers[0] - 1].flips(radius))}}'::bigint[]
-%     endfor
-            ELSE pgsimhash._masks(${width}, radius)
-        END
-% endfor
-    END;
-
-CREATE FUNCTION pgsimhash.probes${layout.suffix}(
-    simhash bigint, permutation integer, radius integer, collection_id integer
-) RETURNS bigint[]
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN ARRAY(
-        SELECT own.prefix # flip
-        FROM (
-            SELECT pgsimhash.prefix${layout.suffix}(simhash, permutation, collection_id) AS prefix
-            OFFSET 0
-        ) AS own
-        CROSS JOIN unnest(pgsimhash._flips${layout.suffix}(permutation, radius)) AS flip
-    );
-
-COMMENT ON FUNCTION pgsimhash.probes${layout.suffix}(bigint, integer, integer, integer) IS
-    'The values of prefix_<permutation> that a lookup of this radius must visit.';
-
 -- Many queries at once: each index is walked in its own order, and OFFSET 0 keeps the planner from
 -- reversing the join.
-CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
+CREATE FUNCTION pgsimhash.near_duplicates(
     simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS SETOF pgsimhash.numbered_match${settings()}
+) RETURNS SETOF pgsimhash.numbered_match
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+    SET enable_bitmapscan = off SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
-DECLARE${declarations("near_duplicates")}
-% for permutation in layout.permutations:
-    flips_${permutation.number} bigint[];
-% endfor
-BEGIN${collection_and("near_duplicates", "simhashes", "array_position(simhashes, NULL) IS NOT NULL")}
-% for permutation in layout.permutations:
-    flips_${permutation.number} :=
-        pgsimhash._flips${layout.suffix}(${permutation.number}, radii[${permutation.number}]);
-% endfor
+DECLARE
+    has_nulls constant boolean := array_position(simhashes, NULL) IS NOT NULL;
+    own_id integer;
+    max_distance integer;
+    radii integer[];
+BEGIN
+    SELECT c.collection_id, coalesce(near_duplicates.distance, c.default_distance)
+    INTO own_id, max_distance
+    FROM pgsimhash.collections AS c WHERE c.name = collection;
+    radii := pgsimhash.radii(max_distance);
+    IF own_id IS NULL OR radii IS NULL OR has_nulls THEN
+        PERFORM pgsimhash._check_lookup(collection, max_distance, has_nulls);
+    END IF;
     RETURN QUERY
-% for permutation in layout.permutations:
-%     if not loop.first:
-        UNION ALL
-%     endif
-        SELECT q.query_number, m.simhash, m.distance
+    SELECT DISTINCT m.query_number, m.simhash, m.distance
+    FROM (
+        -- Permutation 1:
+        SELECT q.query_number, f.simhash, f.distance
         FROM (
             SELECT
-                u.query,
-                u.query_number,
-                (own_id::bigint << ${collection_shift})
-                    | ${prefix(permutation, "u.query")} AS prefix
+                u.query, u.query_number,
+                own_id::bigint << 40 | ((u.query >> 42) & 4194303) AS prefix
             FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
-            WHERE radii[${permutation.number}] >= 0
+            WHERE radii[1] >= 0
             ORDER BY prefix
         ) AS q
         CROSS JOIN LATERAL (
-            SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, q.query) AS distance
-            FROM pgsimhash.${layout.table} AS s
-            WHERE s.${permutation.column} = ANY (ARRAY(
-                    SELECT q.prefix # flip FROM unnest(flips_${permutation.number}) AS flip
+            SELECT p.simhash, pgsimhash.hamming_distance(p.simhash, q.query) AS distance
+            FROM pgsimhash.pages AS p
+            WHERE p.indexed AND p.prefix_1 = ANY (ARRAY(
+                    SELECT q.prefix # flip FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
                 ))
-                AND pgsimhash.hamming_distance(s.simhash, q.query) <= max_distance
-%     for earlier in layout.permutations[:permutation.number - 1]:
-                AND pgsimhash.bit_count((s.simhash # q.query) & (${earlier.bits}))
-                    > radii[${earlier.number}]
-%     endfor
+                AND pgsimhash.hamming_distance(p.simhash, q.query) <= max_distance
             OFFSET 0
-        ) AS m
-% endfor
-    ;
+        ) AS f
+        UNION ALL
+        -- Permutation 2:
+        SELECT q.query_number, f.simhash, f.distance
+        FROM (
+            SELECT
+                u.query, u.query_number,
+                own_id::bigint << 40 | ((u.query >> 21) & 2097151) AS prefix
+            FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
+            WHERE radii[2] >= 0
+            ORDER BY prefix
+        ) AS q
+        CROSS JOIN LATERAL (
+            SELECT p.simhash, pgsimhash.hamming_distance(p.simhash, q.query) AS distance
+            FROM pgsimhash.pages AS p
+            WHERE p.indexed AND p.prefix_2 = ANY (ARRAY(
+                    SELECT q.prefix # flip FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
+                ))
+                AND pgsimhash.hamming_distance(p.simhash, q.query) <= max_distance
+            OFFSET 0
+        ) AS f
+        UNION ALL
+        -- Permutation 3:
+        SELECT q.query_number, f.simhash, f.distance
+        FROM (
+            SELECT
+                u.query, u.query_number,
+                own_id::bigint << 40 | ((u.query >> 0) & 2097151) AS prefix
+            FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
+            WHERE radii[3] >= 0
+            ORDER BY prefix
+        ) AS q
+        CROSS JOIN LATERAL (
+            SELECT p.simhash, pgsimhash.hamming_distance(p.simhash, q.query) AS distance
+            FROM pgsimhash.pages AS p
+            WHERE p.indexed AND p.prefix_3 = ANY (ARRAY(
+                    SELECT q.prefix # flip FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
+                ))
+                AND pgsimhash.hamming_distance(p.simhash, q.query) <= max_distance
+            OFFSET 0
+        ) AS f
+        -- All permutations.
+    ) AS m;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint[], integer, text) IS
+COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint[], integer, text) IS
     'near_duplicates for each simhash of an array; query_number counts from 1.';
 
--- The permutations with the fewest probes come first, and the first match ends the search.
-CREATE FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(
+CREATE FUNCTION pgsimhash.has_near_duplicate(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS boolean${settings()}
+) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+    SET enable_bitmapscan = off SET max_parallel_workers_per_gather = 0
     AS $$
-DECLARE${declarations("has_near_duplicate")}
-    query constant bigint := has_near_duplicate${layout.suffix}.simhash;
-    answer boolean;
-    own_prefix bigint;
-    probes bigint[];
-BEGIN${collection_and("has_near_duplicate", "query", "query IS NULL")}
-% for permutation in reversed(layout.permutations):
-${probes(permutation, "probes")}\
-    PERFORM FROM pgsimhash.${layout.table} AS s
-    WHERE s.${permutation.column} = ANY (probes)
-        AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
+DECLARE
+    query constant bigint := has_near_duplicate.simhash;
+    own_id integer;
+    max_distance integer;
+    radii integer[];
+BEGIN
+    SELECT c.collection_id, coalesce(has_near_duplicate.distance, c.default_distance)
+    INTO own_id, max_distance
+    FROM pgsimhash.collections AS c WHERE c.name = collection;
+    radii := pgsimhash.radii(max_distance);
+    IF own_id IS NULL OR radii IS NULL OR query IS NULL THEN
+        PERFORM pgsimhash._check_lookup(collection, max_distance, query IS NULL);
+    END IF;
+    -- Permutation 1:
+    PERFORM FROM pgsimhash.pages AS p
+    WHERE p.indexed AND p.prefix_1 = ANY (ARRAY(
+            SELECT (own_id::bigint << 40 | ((query >> 42) & 4194303)) # flip
+            FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
+        ))
+        AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
     LIMIT 1;
     IF FOUND THEN
         RETURN true;
     END IF;
-% endfor
+    -- Permutation 2:
+    PERFORM FROM pgsimhash.pages AS p
+    WHERE p.indexed AND p.prefix_2 = ANY (ARRAY(
+            SELECT (own_id::bigint << 40 | ((query >> 21) & 2097151)) # flip
+            FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
+        ))
+        AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    -- Permutation 3:
+    PERFORM FROM pgsimhash.pages AS p
+    WHERE p.indexed AND p.prefix_3 = ANY (ARRAY(
+            SELECT (own_id::bigint << 40 | ((query >> 0) & 2097151)) # flip
+            FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
+        ))
+        AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    -- All permutations.
     RETURN false;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(bigint, integer, text) IS
+COMMENT ON FUNCTION pgsimhash.has_near_duplicate(bigint, integer, text) IS
     'Whether the collection has a simhash within a distance, by default the collection''s.';
 
-DO $$
+-- The radii of all distances, -1 for a permutation that is not probed. Not STRICT, so that
+-- PostgreSQL inlines it.
+CREATE FUNCTION pgsimhash.radii(distance integer) RETURNS integer[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE distance
+        -- Distances:
+        WHEN 0 THEN '{0, -1, -1}'::integer[]
+        WHEN 1 THEN '{0, 0, -1}'::integer[]
+        WHEN 2 THEN '{0, 0, 0}'::integer[]
+        WHEN 3 THEN '{1, 0, 0}'::integer[]
+        WHEN 4 THEN '{1, 1, 0}'::integer[]
+        WHEN 5 THEN '{1, 1, 1}'::integer[]
+        WHEN 6 THEN '{2, 1, 1}'::integer[]
+        WHEN 7 THEN '{2, 2, 1}'::integer[]
+        WHEN 8 THEN '{2, 2, 2}'::integer[]
+        WHEN 9 THEN '{3, 2, 2}'::integer[]
+        WHEN 10 THEN '{3, 3, 2}'::integer[]
+        WHEN 11 THEN '{3, 3, 3}'::integer[]
+        WHEN 12 THEN '{4, 3, 3}'::integer[]
+        -- All distances.
+    END;
+
+COMMENT ON FUNCTION pgsimhash.radii(integer) IS
+    'How many prefix bits a probe of each permutation may flip.';
+
+CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    BEGIN ATOMIC
+        WITH RECURSIVE masks (mask, below, bits) AS (
+            SELECT 0::bigint, width, 0
+            UNION ALL
+            SELECT mask | (1::bigint << bit), bit, bits + 1
+            FROM masks CROSS JOIN LATERAL generate_series(0, below - 1) AS bit
+            WHERE bits < radius
+        )
+        SELECT coalesce(array_agg(mask), '{}') FROM masks WHERE radius >= 0;
+    END;
+
+-- Every mask of the lowest width bits with at most radius bits. The constants are those of up to 22
+-- bits in ascending order, so the masks of a smaller width come first.
+CREATE FUNCTION pgsimhash._flips(width integer, radius integer) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN radius < 0 THEN '{}'::bigint[]
+        WHEN radius = 0 THEN '{0}'::bigint[]
+        WHEN width <= 22 AND radius = 1 THEN ('{
+            0,1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,
+            524288,1048576,2097152
+        }'::bigint[])[1:width + 1]
+        WHEN width <= 22 AND radius = 2 THEN ('{
+            0,1,2,3,4,5,6,8,9,10,12,16,17,18,20,24,32,33,34,36,40,48,64,65,66,68,72,80,96,128,129,
+            130,132,136,144,160,192,256,257,258,260,264,272,288,320,384,512,513,514,516,520,528,544,
+            576,640,768,1024,1025,1026,1028,1032,1040,1056,1088,1152,1280,1536,2048,2049,2050,2052,
+            2056,2064,2080,2112,2176,2304,2560,3072,4096,4097,4098,4100,4104,4112,4128,4160,4224,
+            4352,4608,5120,6144,8192,8193,8194,8196,8200,8208,8224,8256,8320,8448,8704,9216,10240,
+            12288,16384,16385,16386,16388,16392,16400,16416,16448,16512,16640,16896,17408,18432,
+            20480,24576,32768,32769,32770,32772,32776,32784,32800,32832,32896,33024,33280,33792,
+            34816,36864,40960,49152,65536,65537,65538,65540,65544,65552,65568,65600,65664,65792,
+            66048,66560,67584,69632,73728,81920,98304,131072,131073,131074,131076,131080,131088,
+            131104,131136,131200,131328,131584,132096,133120,135168,139264,147456,163840,196608,
+            262144,262145,262146,262148,262152,262160,262176,262208,262272,262400,262656,263168,
+            264192,266240,270336,278528,294912,327680,393216,524288,524289,524290,524292,524296,
+            524304,524320,524352,524416,524544,524800,525312,526336,528384,532480,540672,557056,
+            589824,655360,786432,1048576,1048577,1048578,1048580,1048584,1048592,1048608,1048640,
+            1048704,1048832,1049088,1049600,1050624,1052672,1056768,1064960,1081344,1114112,1179648,
+            1310720,1572864,2097152,2097153,2097154,2097156,2097160,2097168,2097184,2097216,2097280,
+            2097408,2097664,2098176,2099200,2101248,2105344,2113536,2129920,2162688,2228224,2359296,
+            2621440,3145728
+        }'::bigint[])[1:1 + width * (width + 1) / 2]
+        ELSE pgsimhash._masks(width, radius)
+    END;
+
+CREATE FUNCTION pgsimhash.probes(
+    simhash bigint, permutation integer, radius integer, collection_id integer
+) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN CASE permutation
+        -- Permutation 1:
+        WHEN 1 THEN ARRAY(
+            SELECT (collection_id::bigint << 40 | ((simhash >> 42) & 4194303)) # flip
+            FROM unnest(pgsimhash._flips(22, radius)) AS flip
+        )
+        -- Permutation 2:
+        WHEN 2 THEN ARRAY(
+            SELECT (collection_id::bigint << 40 | ((simhash >> 21) & 2097151)) # flip
+            FROM unnest(pgsimhash._flips(21, radius)) AS flip
+        )
+        -- Permutation 3:
+        WHEN 3 THEN ARRAY(
+            SELECT (collection_id::bigint << 40 | ((simhash >> 0) & 2097151)) # flip
+            FROM unnest(pgsimhash._flips(21, radius)) AS flip
+        )
+        -- All permutations.
+    END;
+
+COMMENT ON FUNCTION pgsimhash.probes(bigint, integer, integer, integer) IS
+    'The values of prefix_<permutation> that a lookup of this radius must visit.';
+
+-- Raises an error if there is no such collection, the layout does not support a distance, or a
+-- query is NULL.
+CREATE FUNCTION pgsimhash._check_lookup(collection text, distance integer, nulls boolean)
+RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    own_id constant integer := pgsimhash._id_of(collection);
+    largest integer := 0;
 BEGIN
-    IF NOT pgsimhash._is_distributed() THEN
-        CREATE TRIGGER note_inserted
-            AFTER INSERT ON pgsimhash.${layout.table}
-            FOR EACH STATEMENT
-            WHEN (current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes')
-            EXECUTE FUNCTION pgsimhash._note_inserted();
+    IF nulls THEN
+        RAISE EXCEPTION 'a query simhash is NULL'
+            USING ERRCODE = 'PS012', HINT = 'Omit it from the lookup.';
     END IF;
+    WHILE pgsimhash.radii(largest + 1) IS NOT NULL LOOP
+        largest := largest + 1;
+    END LOOP;
+    RAISE EXCEPTION USING
+        ERRCODE = 'PS011',
+        MESSAGE = 'layout ' || pgsimhash.layout() || ' does not support distance '
+            || coalesce(distance::text, 'NULL'),
+        HINT = 'Give a distance from 0 to ' || largest || '.';
 END
 $$;
-</%def>

@@ -111,7 +111,14 @@ DECLARE
 BEGIN
     FOR page IN
         SELECT
-            p.*, coalesce(s.distance, c.default_distance)::integer AS largest,
+            p.page_id, p.url, p.simhash, p.fetched_at, p.signature_high, p.signature_low,
+            p.text_digest, p.html_digest,
+            -- The package knows sites; SQL knows hosts.
+            CASE
+                WHEN s.canonical_link AND pgsimhash.host_of(p.canonical_url) = p.host
+                THEN p.canonical_url
+            END AS canonical,
+            coalesce(s.distance, c.default_distance) AS max_distance,
             coalesce(s.verify, true) AS verify, coalesce(s.scope, 'collection') AS scope,
             s.window_size, p.fetched_at - s.max_age AS since, coalesce(s.max_copies, 1) AS max_copies
         FROM pgsimhash.pages AS p
@@ -131,13 +138,7 @@ BEGIN
         ORDER BY p.page_id
     LOOP
         SELECT v.verdict, v.original_page_id, v.distance INTO answer
-        FROM pgsimhash._add_batch(
-            collection, own_id, false, true, NULL, NULL, ARRAY[page.page_id], ARRAY[page.url],
-            ARRAY[page.simhash], ARRAY[page.fetched_at], ARRAY[page.signature_high],
-            ARRAY[page.signature_low], ARRAY[page.text_digest], ARRAY[page.html_digest], NULL,
-            ARRAY[page.largest], ARRAY[page.verify], ARRAY[page.scope], ARRAY[page.window_size],
-            ARRAY[page.since], ARRAY[page.max_copies]
-        ) AS v;
+        FROM pgsimhash._add_batch(collection, own_id, json_build_array(page), false, true) AS v;
         UPDATE pgsimhash.pages AS p
         SET duplicate_of = answer.original_page_id,
             distance = CASE WHEN answer.verdict IN ('duplicate', 'near') THEN answer.distance END

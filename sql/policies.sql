@@ -20,7 +20,7 @@ BEGIN
     )
     SELECT
         c.collection_id, parts.host, parts.path,
-        pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
+        pgsimhash._policy_distance(set_policy.distance), set_policy.verify,
         set_policy.scope, set_policy.window_size, set_policy.max_age, set_policy.canonical_link,
         set_policy.max_copies, set_policy.min_tokens, set_policy.expire_after,
         set_policy.refetch_after
@@ -211,23 +211,15 @@ BEGIN
 END
 $$;
 
--- The distance of a policy, checked against the layouts of its collection.
-CREATE FUNCTION pgsimhash._policy_distance(own_id integer, distance integer) RETURNS integer
+-- The distance of a policy; an error if the layout does not support it.
+CREATE FUNCTION pgsimhash._policy_distance(distance integer) RETURNS integer
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    small record;
 BEGIN
-    SELECT l.name, l.largest_distance INTO small
-    FROM pgsimhash.collections AS c
-    JOIN pgsimhash.layouts AS l ON l.name = c.layout
-    WHERE c.collection_id = own_id
-        AND l.largest_distance < distance
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'the policy has distance %, and layout "%" supports up to %',
-            distance, small.name, small.largest_distance
+    IF distance IS NOT NULL AND pgsimhash.radii(distance) IS NULL THEN
+        RAISE EXCEPTION 'the policy has distance %, which layout % does not support',
+            distance, pgsimhash.layout()
             USING ERRCODE = 'PS013',
-            HINT = 'Give a smaller distance, or another layout: collection rebuild --layout.';
+            HINT = 'Give a smaller distance, or another layout: collection rebuild --into-schema.';
     END IF;
     RETURN distance;
 END

@@ -68,16 +68,16 @@ BEGIN
             'GRANT SELECT ON ALL TABLES IN SCHEMA %1$s TO %3$I',
             'GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I',
             'GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$s TO %2$I',
-            -- For the tables of later layouts.
+            -- For the tables of later revisions.
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s GRANT SELECT ON TABLES TO %3$I',
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
                 'GRANT INSERT, UPDATE, DELETE ON TABLES TO %2$I',
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
                 'GRANT USAGE ON SEQUENCES TO %2$I',
             -- Only the owner may do the rest. Revoking a right on a table revokes it on columns too.
-            'REVOKE INSERT, UPDATE, DELETE ON %1$s.layouts, %1$s.alembic_version FROM %2$I',
+            'REVOKE INSERT, UPDATE, DELETE ON %1$s.alembic_version FROM %2$I',
             'REVOKE UPDATE ON %1$s.pages FROM %2$I',
-            'GRANT UPDATE (duplicate_of, distance) ON %1$s.pages TO %2$I',
+            'GRANT UPDATE (duplicate_of, distance, indexed) ON %1$s.pages TO %2$I',
             'REVOKE UPDATE, DELETE ON %1$s.collections FROM %2$I',
             'GRANT UPDATE (name, default_distance, keep_markdown) ON %1$s.collections TO %2$I'
         ]) AS p (privileges)

@@ -137,17 +137,3 @@ CREATE FUNCTION pgsimhash._verified(
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN pgsimhash.signature_distance(a_high, a_low, b_high, b_low)
         > CASE WHEN distance <= 5 THEN 28 ELSE 22 END IS NOT TRUE;
-
--- Every mask of the lowest width bits with at most radius bits; layouts keep small ones as constants.
-CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    BEGIN ATOMIC
-        WITH RECURSIVE masks (mask, below, bits) AS (
-            SELECT 0::bigint, width, 0
-            UNION ALL
-            SELECT mask | (1::bigint << bit), bit, bits + 1
-            FROM masks CROSS JOIN LATERAL generate_series(0, below - 1) AS bit
-            WHERE bits < radius
-        )
-        SELECT coalesce(array_agg(mask), '{}') FROM masks WHERE radius >= 0;
-    END;

@@ -1,5 +1,5 @@
--- All tables: collections, their simhashes with the prefix columns that make lookups fast, their
--- pages, then runs, policies and marks. The first comment in a table describes the table, those
+-- All tables: collections, their pages with the prefix columns that make lookups fast, then runs,
+-- policies and marks. The first comment in a table describes the table, those
 -- behind columns describe the columns; the deployed schema has both as COMMENT ON.
 
 -- Only the letters A to Z become lower case: for other letters, and without "C" for these too, it
@@ -18,63 +18,28 @@ CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
 COMMENT ON FUNCTION pgsimhash.host_of(text) IS
     'The host of an absolute URL, with A to Z in lower case; NULL without a host.';
 
-CREATE TABLE pgsimhash.layouts (
-    -- The deployed layouts. Each has its own table simhashes<suffix> and its own functions.
-    name text PRIMARY KEY,               -- The widths of its bit blocks, such as 22+21+21.
-    suffix text NOT NULL,                -- The suffix of its table and functions; empty by default.
-    largest_distance smallint NOT NULL,  -- The largest distance of its lookups, in bits.
-    prefix_bits smallint NOT NULL,       -- The width of its first prefix, in bits.
-    CONSTRAINT layouts_suffix_key UNIQUE (suffix)
-);
-
 CREATE TABLE pgsimhash.collections (
-    -- A set of pages that are compared with each other: one scheme, one layout.
+    -- A set of pages that are compared with each other, with simhashes of one scheme.
     collection_id integer GENERATED ALWAYS AS IDENTITY,  -- The leading bits of every prefix column.
     name text NOT NULL,                            -- Its present name.
     scheme text NOT NULL,                          -- The scheme that computes its simhashes.
-    layout text NOT NULL DEFAULT '22+21+21',       -- The layout whose table holds its simhashes.
     default_distance smallint NOT NULL DEFAULT 8,  -- The default distance, in bits.
     keep_markdown boolean NOT NULL DEFAULT false,  -- Whether it stores the Markdown of pages.
     normalize_urls boolean NOT NULL DEFAULT false, -- Whether the package normalizes incoming URLs.
     created_at timestamptz NOT NULL DEFAULT now(), -- When it was created.
     CONSTRAINT collections_pkey PRIMARY KEY (collection_id),
     CONSTRAINT collections_name_key UNIQUE (name),
-    CONSTRAINT collections_layout_fkey FOREIGN KEY (layout) REFERENCES pgsimhash.layouts,
     CONSTRAINT collections_id_fits CHECK (collection_id BETWEEN 1 AND 8388607),
     CONSTRAINT collections_name_given CHECK (name <> ''),
     CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND 12)
 );
 
--- The table of the default layout; layout.sql renders its indexes, functions and triggers, and the
--- same for other layouts. Pages that share a simhash share a row. PostgreSQL computes the prefix
--- columns, so plain INSERTs are correct too. A prefix column holds the collection's id (shifted
--- by 40) above the bit block that leads the permutation: 22, 21 and 21 bits. In each index the
--- simhash follows, so the Hamming check reads the index alone. The boolean takes no space there.
-CREATE TABLE pgsimhash.simhashes (
-    -- The distinct simhashes of collections with layout 22+21+21.
-    collection_id integer NOT NULL,            -- The collection of the simhash.
-    standalone boolean NOT NULL DEFAULT true,  -- Whether it stays when its last page is deleted.
-    simhash bigint NOT NULL,                   -- The 64 bits, as a signed number.
-    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 63 to 42.
-        (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
-    ) STORED,
-    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 41 to 21.
-        (collection_id::bigint << 40) | ((simhash >> 21) & 2097151)
-    ) STORED,
-    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 20 to 0.
-        (collection_id::bigint << 40) | ((simhash >> 0) & 2097151)
-    ) STORED,
-    CONSTRAINT simhashes_pkey PRIMARY KEY (prefix_1, simhash)
-        WITH (fillfactor = 97)
-) WITH (
-    autovacuum_vacuum_insert_scale_factor = 0.05,
-    autovacuum_vacuum_scale_factor = 0.05,
-    autovacuum_analyze_scale_factor = 0.05
-);
-
--- The newest row of a URL is its present version. There is no foreign key to simhashes: it would
--- lock the row of a frequent simhash for every page that shares it. The trigger put_simhashes checks
--- the collection instead of a foreign key, once a statement.
+-- The newest row of a URL is its present version. PostgreSQL computes the prefix columns, so plain
+-- INSERT and COPY are correct too. A prefix column holds the collection's id (shifted by 40) above
+-- the bit block that leads the permutation: 22, 21 and 21 bits. In each prefix index the simhash
+-- follows, so the Hamming check reads the index alone. The package stores pages that repeat a
+-- simhash with indexed = false, so that a hundred copies of a page do not slow down lookups. The
+-- foreign key also keeps a loader's collection from being rebuilt before the loader commits.
 CREATE TABLE pgsimhash.pages (
     -- Every version of every page, with its simhash and its original.
     page_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its id; later pages have higher ids.
@@ -98,7 +63,23 @@ CREATE TABLE pgsimhash.pages (
     markdown text,                   -- Its main content, if the collection keeps it.
     duplicate_of bigint,             -- The page_id of its original, which can be a copy itself.
     distance smallint,               -- The distance to its original in bits; NULL for an original.
+    indexed boolean NOT NULL DEFAULT true,  -- False if an indexed page has the same simhash.
+    -- Permutation 1:
+    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 63 to 42.
+        (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
+    ) STORED,
+    -- Permutation 2:
+    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 41 to 21.
+        (collection_id::bigint << 40) | ((simhash >> 21) & 2097151)
+    ) STORED,
+    -- Permutation 3:
+    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 20 to 0.
+        (collection_id::bigint << 40) | ((simhash >> 0) & 2097151)
+    ) STORED,
+    -- All permutations.
     CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id),
+    CONSTRAINT pages_collection_id_fkey
+        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections,
     CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
     CONSTRAINT pages_fetched_at_fits
         CHECK (fetched_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00')
@@ -108,6 +89,16 @@ CREATE TABLE pgsimhash.pages (
     autovacuum_analyze_scale_factor = 0.05
 );
 
+-- Permutation 1:
+CREATE INDEX pages_prefix_1_idx ON pgsimhash.pages (prefix_1, simhash) WHERE indexed;
+
+-- Permutation 2:
+CREATE INDEX pages_prefix_2_idx ON pgsimhash.pages (prefix_2, simhash) WHERE indexed;
+
+-- Permutation 3:
+CREATE INDEX pages_prefix_3_idx ON pgsimhash.pages (prefix_3, simhash) WHERE indexed;
+
+-- All permutations.
 CREATE INDEX pages_url_idx ON pgsimhash.pages (collection_id, url, page_id);
 
 CREATE INDEX pages_simhash_idx ON pgsimhash.pages (collection_id, simhash, page_id);
@@ -243,17 +234,6 @@ CREATE TABLE pgsimhash.clusters (
     CONSTRAINT clusters_collection_id_fkey
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
 );
-
--- Caches find new pages by their ids. All other additions of simhashes insert a row here, so that
--- writers do not wait for each other. The epochs are random, so equal sums mean equal rows.
-CREATE TABLE pgsimhash.cache_epochs (
-    -- Rows whose sum changes when simhashes are added in another way than page by page.
-    collection_id integer,  -- Their collection; NULL if it is unknown.
-    epoch bigint NOT NULL DEFAULT (random() * 1099511627776)::bigint  -- A random number, or a sum.
-);
-
--- Logical replication, with which Citus moves a schema, needs this for tables without a key.
-ALTER TABLE pgsimhash.cache_epochs REPLICA IDENTITY FULL;
 
 CREATE TYPE pgsimhash.match AS (simhash bigint, distance integer);
 

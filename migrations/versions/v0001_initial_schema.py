@@ -1,4 +1,4 @@
-"""Collections, simhashes with their prefix columns, pages and the SQL functions.
+"""Collections, pages with their prefix columns, and the SQL functions.
 
 Revision ID: 0001
 Revises:
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from alembic.operations import Operations
 
 from pgsimhash.db.statements import drop_statements, schema_script, split_statements
+from pgsimhash.search.layout import Layout
 
 revision: str = "0001"
 down_revision: str | None = None
@@ -18,13 +19,13 @@ branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
 
-def upgrade(op: Operations, schema: str) -> None:
+def upgrade(op: Operations, schema: str, layout: Layout) -> None:
     """Create the current schema."""
-    for statement in split_statements(schema_script(schema)):
+    for statement in split_statements(schema_script(schema, layout)):
         op.execute(statement)
 
 
-def downgrade(op: Operations, schema: str) -> None:
+def downgrade(op: Operations, schema: str, layout: Layout) -> None:
     """Drop all objects of the package, with all data."""
     for statement in drop_statements(schema):
         op.execute(statement)

@@ -25,9 +25,9 @@ NAME: Final = "alembic.autogenerate.pgsimhash"
 """The plugin's name: autogenerate uses plugins with this prefix unless they are disabled."""
 
 _DEPLOYED: Final = text(
-    "SELECT n.nspname FROM pg_catalog.pg_namespace AS n WHERE 4 = ("
+    "SELECT n.nspname FROM pg_catalog.pg_namespace AS n WHERE 3 = ("
     "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid "
-    "AND c.relkind = 'r' AND c.relname IN ('layouts', 'collections', 'simhashes', 'last_seen'))"
+    "AND c.relkind = 'r' AND c.relname IN ('collections', 'pages', 'last_seen'))"
 )
 
 

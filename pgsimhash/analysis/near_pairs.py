@@ -21,7 +21,7 @@ from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import stream_pairs
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import simhash_slices
+from pgsimhash.store.lookups import all_simhashes
 
 SPREAD: Final = 2
 """How many bits a borderline pair may be from the requested distance."""
@@ -39,7 +39,7 @@ _ROWS: Final = 128
 def simhashes(store: Store) -> NDArray[np.uint64]:
     """Return all distinct simhashes of the collection: shape (n,), dtype uint64."""
     with store.session.reading() as (connection, collection):
-        return np.concatenate(list(simhash_slices(connection, collection)))
+        return all_simhashes(connection, collection)
 
 
 class Sample(NamedTuple):

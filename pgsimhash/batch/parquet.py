@@ -29,7 +29,7 @@ from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.search.pairs import distinct
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import simhash_slices
+from pgsimhash.store.lookups import SLICES, all_simhashes
 
 ROWS: Final = 1 << 16
 """Rows per row group of text; this bounds the memory."""
@@ -191,22 +191,8 @@ def save_simhashes(store: Store, path: str | Path) -> int:
         StoreError: the database does not answer.
     """
     with store.session.reading() as (connection, collection):
-        # Slices are consecutive ranges of the first block.
-        return write_simhashes(path, map(np.sort, simhash_slices(connection, collection)))
-
-
-def load_simhashes(store: Store, path: str | Path) -> int:
-    """Add the simhashes of a file to a collection, and return how many were new.
-
-    See ``Store.add_simhashes``. Each ``SIMHASH_ROWS`` simhashes form a transaction: after a
-    failure, the earlier ones stay, and the same call adds the rest. An empty table is filled in one
-    transaction.
-
-    Raises:
-        ArgumentError: the file does not exist, or is not a file of simhashes.
-        StoreError: see ``Store.add_simhashes``.
-    """
-    return store.add_simhashes(read_simhashes(path))
+        simhashes = np.sort(all_simhashes(connection, collection))
+        return write_simhashes(path, np.array_split(simhashes, SLICES))
 
 
 def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[Verdict]:

@@ -14,7 +14,6 @@ from pgsimhash.cli.options import LAYOUT, collection_option, confirm, dsn_option
 from pgsimhash.cli.printing import people, print_json, print_text, printable, tell
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.pages.records import CollectionStatus
-from pgsimhash.search.layout import get_layout
 from pgsimhash.store import connect
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--layout",
     type=LAYOUT,
-    help="Also make this the layout of new collections.",
+    help="The layout of a new schema; by default 22+21+21.",
 )
 @click.option(
     "--citus",
@@ -68,8 +67,8 @@ def migrate(
     # Alembic is slow to import, and only this command needs it.
     from pgsimhash.db import migrate as migrations
 
-    if sql and (downgrade or layout or roles is not None):
-        raise click.UsageError("--sql is only for upgrades, without --layout and --roles")
+    if sql and (downgrade or roles is not None):
+        raise click.UsageError("--sql is only for upgrades, without --roles")
     if no_transaction and not sql:
         raise click.UsageError("--no-transaction needs --sql")
     if downgrade and (layout or citus or roles is not None):
@@ -77,7 +76,8 @@ def migrate(
     if yes and not downgrade:
         raise click.UsageError("--yes needs --downgrade")
     if sql:
-        print_text(migrations.upgrade_sql(transaction=not no_transaction, citus=citus))
+        script = migrations.upgrade_sql(transaction=not no_transaction, citus=citus, layout=layout)
+        print_text(script)
         return
     if database.configured_dsn(dsn) is None:
         raise click.UsageError(
@@ -90,16 +90,13 @@ def migrate(
             _confirm_downgrade(where, downgrade)
         migrations.downgrade(where, downgrade)
     else:
-        migrations.upgrade(where, citus=citus)
+        migrations.upgrade(where, citus=citus, layout=layout)
     with (
         database.pinned(database.open_connection(where)) as connection,
         bound_to_schema(connection),
     ):
         name = database.describe(connection)
         revision = database.schema_revision(connection)
-        if layout is not None:
-            with database.translated_errors(connection):
-                database.set_default_layout(connection, get_layout(layout))
     done = f"The schema {schema_of(connection)} is at revision {revision or 'base'} in {name}."
     people().print(done, soft_wrap=True)
     if roles is not None:

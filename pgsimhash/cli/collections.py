@@ -12,7 +12,6 @@ from pgsimhash.cli.options import (
     confirm,
     distance_option,
     dsn_option,
-    layout_option,
     scheme_option,
     yes_option,
 )
@@ -42,7 +41,6 @@ def list_collections(dsn: str | None) -> None:
 @click.command()
 @click.argument("name")
 @scheme_option(DEFAULT_NAME)
-@layout_option
 @click.option(
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),
@@ -64,7 +62,6 @@ def list_collections(dsn: str | None) -> None:
 def create(
     name: str,
     scheme: str | None,
-    layout: str | None,
     distance: int | None,
     keep_markdown: bool | None,
     normalize_urls: bool | None,
@@ -73,14 +70,13 @@ def create(
     """Create a collection if it does not exist, and print it as a JSON line.
 
     If it exists with other settings, it is an error that names the command to change them. `ingest
-    --create` creates collections too, with the database's default layout.
+    --create` creates collections too.
     """
     with database.checked_connection(dsn) as connection:
         collection = database.create_collection(
             connection,
             name,
             scheme=None if scheme is None else schemes.get_scheme(scheme),
-            layout=layout,
             distance=distance,
             keep_markdown=keep_markdown,
             normalize_urls=normalize_urls,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         find_collection,
         open_collection,
     )
-    from pgsimhash.store.layouts import set_default_layout
     from pgsimhash.store.lookups import read_status
 else:
     __getattr__, __dir__ = loaded_later(
@@ -41,7 +40,6 @@ else:
             "pgsimhash.store.collection": (
                 "Collection collection_names create_collection find_collection open_collection"
             ),
-            "pgsimhash.store.layouts": "set_default_layout",
             "pgsimhash.store.lookups": "read_status",
         },
     )

@@ -180,8 +180,6 @@ def output_option(command: Command) -> Command:
 
 LAYOUT: Final = Checked("layout", lambda value: get_layout(value).name)
 
-layout_option = click.option("--layout", type=LAYOUT, help="The layout of its simhashes.")
-
 
 def scheme_option(default: str) -> Callable[[Command], Command]:
     """Return a decorator that adds ``--scheme``; ``default`` describes its default."""

@@ -8,7 +8,7 @@ import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli.collections import collection_fields
-from pgsimhash.cli.options import dsn_option, layout_option, match_options
+from pgsimhash.cli.options import dsn_option, match_options
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import progress_bars
 from pgsimhash.pages.match_settings import MatchOptions
@@ -20,7 +20,6 @@ from pgsimhash.store import connect
 @click.command()
 @click.argument("name")
 @click.option("--into", metavar="NAME", help="The old collection's new name; by default NAME-2.")
-@layout_option
 @click.option(
     "--scheme",
     type=click.Choice(SHIPPED_NAMES),
@@ -40,7 +39,6 @@ def rebuild(
     context: click.Context,
     name: str,
     into: str | None,
-    layout: str | None,
     scheme: str | None,
     keep_markdown: bool | None,
     replace: bool,
@@ -48,7 +46,7 @@ def rebuild(
     dsn: str | None,
     **options: Unpack[MatchOptions],
 ) -> None:
-    """Rebuild a collection with another layout, scheme or settings.
+    """Rebuild a collection with another scheme or settings.
 
     All versions arrive again in a new collection, which gets the name: each gets a new verdict.
     Lookups go on, and writers are refused meanwhile. It is one transaction, so Ctrl-C leaves
@@ -69,7 +67,6 @@ def rebuild(
         rebuilt = maintenance.rebuild(
             store,
             into,
-            layout=layout,
             scheme=scheme,
             keep_markdown=keep_markdown,
             replace=replace,

@@ -25,7 +25,7 @@ from sqlalchemy.pool import NullPool
 from pgsimhash.db.connection import check_schema, open_connection
 from pgsimhash.db.pinned import pin_statement, pinned, unpin_statement
 from pgsimhash.db.refusals import first_line, raised_by_schema, server_words, translated_errors
-from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema
+from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema, schema_of
 from pgsimhash.db.statements import queries, query, read_sql, split_statements
 from pgsimhash.errors import (
     ArgumentError,
@@ -36,6 +36,7 @@ from pgsimhash.errors import (
     install_command,
 )
 from pgsimhash.log import logger
+from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
 
 VERSION_TABLE: Final = "alembic_version"
 
@@ -123,14 +124,18 @@ def wait_for_others(connection: Connection) -> None:
     connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
 
 
-def run_revisions(context: MigrationContext, schema: str, *, citus: bool = False) -> None:
+def run_revisions(
+    context: MigrationContext, schema: str, *, citus: bool = False, layout: str | None = None
+) -> None:
     """Run the revisions of ``context`` in a schema whose owner is trusted."""
     # Alembic creates its version table in the schema, so the schema must exist first.
     for file in ("citus.sql", "schema.sql") if citus else ("schema.sql",):
         script = read_sql(file).replace("${foreign_objects}", queries()["foreign_objects"])
         for statement in split_statements(in_schema(script, schema)):
             context.execute(statement)
-    context.run_migrations(op=Operations(context), schema=schema)
+    context.run_migrations(
+        op=Operations(context), schema=schema, layout=get_layout(layout or DEFAULT_LAYOUT.name)
+    )
 
 
 @contextmanager
@@ -187,17 +192,29 @@ def _refusal(error: DBAPIError) -> PgsimhashError:
     return StoreError("refused", refused)
 
 
-def config_for(schema: str, output: io.StringIO | None = None, *, citus: bool = False) -> Config:
+def config_for(
+    schema: str,
+    output: io.StringIO | None = None,
+    *,
+    citus: bool = False,
+    layout: str | None = None,
+) -> Config:
     """Return Alembic's configuration for this package's revisions."""
     config = Config(output_buffer=output) if output is not None else Config()
     config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))
     config.attributes["schema"] = schema
     config.attributes["citus"] = citus
+    config.attributes["layout"] = layout
     return config
 
 
 def upgrade(
-    dsn: str, revision: str = "head", *, schema: str | None = None, citus: bool = False
+    dsn: str,
+    revision: str = "head",
+    *,
+    schema: str | None = None,
+    citus: bool = False,
+    layout: str | None = None,
 ) -> None:
     """Upgrade the schema of the database at ``dsn`` to ``revision``.
 
@@ -206,16 +223,28 @@ def upgrade(
         revision: the last revision to apply.
         schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
         citus: whether Citus keeps a new schema on one of its nodes.
+        layout: the layout of a new schema, by default 22+21+21; the expected one of an existing
+            schema.
 
     Raises:
-        ArgumentError: the name of the schema or revision is invalid.
+        ArgumentError: the name of the schema, revision or layout is invalid.
         NoServerError: no server answers at ``dsn``.
         SchemaError: this package does not know the schema's revision; or the schema, or an object
             in it, belongs to a role that is neither the user, nor granted to the user, nor a
             superuser.
-        StoreError: the user may not change the schema.
+        StoreError: the user may not change the schema; or the schema has another layout.
     """
-    _run(command.upgrade, dsn, revision, schema, citus=citus)
+    _run(command.upgrade, dsn, revision, schema, citus=citus, layout=layout)
+    if layout is not None and revision == "head":
+        with open_connection(dsn) as connection, bound_to_schema(connection, schema):
+            present = connection.execute(query("layout", connection)).fetchone()
+            if present != (get_layout(layout).name,):
+                raise StoreError(
+                    "unsuitable",
+                    f"schema {schema_of(connection)} has layout {present and present[0]!r}, not "
+                    f"{layout!r}; deploy a second schema (--schema NAME), and move collections by "
+                    "pgsimhash collection rebuild --into-schema",
+                )
 
 
 def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
@@ -241,8 +270,7 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
     """Create the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, or grant their rights again.
 
     The owner role becomes the owner of the schema, the writer role adds, marks and deletes pages,
-    and the reader role looks up. They cannot log in: grant them to your users. The tables of other
-    layouts get the same owner and grants when they are created.
+    and the reader role looks up. They cannot log in: grant them to your users.
 
     Existing roles must come from an earlier call for the schema, because members of a role get its
     rights.
@@ -285,8 +313,9 @@ def _run(
     schema: str | None,
     *,
     citus: bool = False,
+    layout: str | None = None,
 ) -> None:
-    config = config_for(configured_schema(schema), citus=citus)
+    config = config_for(configured_schema(schema), citus=citus, layout=layout)
     _check_revision(config, revision)
     with _one_at_a_time, refusals_translated(), engine_for(dsn).connect() as connection:
         config.attributes["connection"] = connection
@@ -317,6 +346,7 @@ def upgrade_sql(
     transaction: bool = True,
     schema: str | None = None,
     citus: bool = False,
+    layout: str | None = None,
 ) -> str:
     """Return the SQL script that deploys the schema up to ``revision`` on an empty database.
 
@@ -326,12 +356,13 @@ def upgrade_sql(
             own transaction; it restores the search_path.
         schema: see :func:`upgrade`.
         citus: see :func:`upgrade`.
+        layout: see :func:`upgrade`.
 
     Raises:
-        ArgumentError: the name of the schema is invalid.
+        ArgumentError: the name of the schema or layout is invalid.
     """
     output = io.StringIO()
-    config = config_for(configured_schema(schema), output, citus=citus)
+    config = config_for(configured_schema(schema), output, citus=citus, layout=layout)
     config.attributes["own_transaction"] = transaction
     with _one_at_a_time:
         command.upgrade(config, revision, sql=True)

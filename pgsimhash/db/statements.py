@@ -1,8 +1,7 @@
 """Read and render the SQL files of the package.
 
-``sql/`` has the current schema, in the order of :data:`SCHEMA_FILES`. ``sql/layout.sql`` is a Mako
-template of the objects of a layout (Alembic depends on Mako anyway). ``sql/queries/`` has the
-statements that the package sends, by name.
+``sql/`` has the current schema for the default layout, in the order of :data:`SCHEMA_FILES`.
+``sql/queries/`` has the statements that the package sends, by name.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, cast
+from typing import TYPE_CHECKING, Any, Final, LiteralString, cast
 
 from pgsimhash.db.schema_names import SCHEMA, in_schema, schema_of
 from pgsimhash.search.layout import COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
@@ -19,14 +18,12 @@ from pgsimhash.search.permutation import Permutation
 
 if TYPE_CHECKING:
     import psycopg
-    from mako.template import Template
     from psycopg.rows import RowFactory
 
 SCHEMA_FILES: Final = (
     "tables.sql",
     "simhash.sql",
     "collections.sql",
-    "write.sql",
     "layout.sql",
     "search.sql",
     "marks.sql",
@@ -39,13 +36,17 @@ SCHEMA_FILES: Final = (
 )
 """The files of the schema, in the order of deployment."""
 
-LayoutPart = Literal["table", "indexes", "functions", "lookup", "row"]
-"""The parts of ``sql/layout.sql``."""
+_PARTS: Final = re.compile(
+    r" *-- Permutation 1:\n.*?( *-- Permutation 2:\n.*?)( *-- Permutation 3:\n.*?)"
+    r" *-- All permutations",
+    re.DOTALL,
+)
+_RADII: Final = re.compile(r"(?<=-- Distances:\n).*?(?= *-- All distances)", re.DOTALL)
 
 _TABLE: Final = re.compile(r"CREATE TABLE (\w+)\.(\w+) \(\n    -- (.+)$", re.MULTILINE)
 _COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
 _CREATED: Final = re.compile(
-    r"^CREATE (?:FUNCTION|PROCEDURE|TABLE|TYPE) pgsimhash\.(\w+)(\$\{layout)?", re.MULTILINE
+    r"^CREATE (?:FUNCTION|PROCEDURE|TABLE|TYPE) pgsimhash\.(\w+)", re.MULTILINE
 )
 _NAME: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
@@ -98,33 +99,67 @@ def queries() -> dict[str, LiteralString]:
     return statements
 
 
-def layout_statements(
-    part: LayoutPart,
-    layout: Layout,
-    schema: str = SCHEMA,
-) -> list[str]:
-    """Return the statements of a part of ``sql/layout.sql``, rendered for ``layout``.
+def in_layout(script: str, layout: Layout) -> str:
+    """Return a script of ``sql/`` for a layout: each permutation gets its part."""
+    if layout == DEFAULT_LAYOUT:
+        return script
 
-    Args:
-        part: the part.
-        layout: the layout.
-        schema: the schema of the objects.
-    """
-    rendered: str = (
-        _layout_template().get_def(part).render(layout=layout, collection_shift=COLLECTION_SHIFT)
+    def parts(default: re.Match[str]) -> str:
+        *others, last = layout.permutations
+        rendered = [_part(default[1], 2, permutation) for permutation in others]
+        return "".join([*rendered, _part(default[2], 3, last)]) + "        -- All permutations"
+
+    radii = "".join(
+        f"        WHEN {distance} THEN '{{{', '.join(map(str, radii))}}}'::integer[]\n"
+        for distance, radii in ((each, layout.radii(each)) for each in layout.distances)
     )
-    return [
-        statement
-        for part in split_statements(in_schema(rendered, schema))
-        for statement in _with_comments(part)
+    script = _RADII.sub(radii, _PARTS.sub(parts, script))
+    return script.replace(f"RETURN '{DEFAULT_LAYOUT.name}'", f"RETURN '{layout.name}'")
+
+
+def _part(text: str, number: int, permutation: Permutation) -> str:
+    """Return the part of a permutation, given that of permutation ``number`` of the default."""
+    default = DEFAULT_LAYOUT.permutations[number - 1]
+    (block,) = default.leading
+    to = permutation.number
+    text = re.sub(
+        rf"\(\(([\w.]+) >> {block.shift}\) & {block.mask}\)",
+        lambda match: prefix_of(permutation, match[1]),
+        text,
+    )
+    for old, new in (
+        (f"Permutation {number}:", f"Permutation {to}:"),
+        (f"WHEN {number} THEN", f"WHEN {to} THEN"),
+        (f"prefix_{number}", f"prefix_{to}"),
+        (f"radii[{number}]", f"radii[{to}]"),
+        (f"_flips({default.width}, ", f"_flips({permutation.width}, "),
+        (_bits(default), _bits(permutation)),
+    ):
+        text = text.replace(old, new)
+    return text
+
+
+def _bits(permutation: Permutation) -> str:
+    return " and ".join(
+        f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading
+    )
+
+
+def prefix_of(permutation: Permutation, simhash: str) -> str:
+    """Return the SQL expression of the prefix of a simhash, in parentheses."""
+    blocks = [f"(({simhash} >> {block.shift}) & {block.mask})" for block, _ in permutation.places]
+    if len(blocks) == 1:
+        return blocks[0]
+    moved = [
+        f"({block} << {position})" if position else block
+        for block, (_, position) in zip(blocks, permutation.places, strict=True)
     ]
+    return f"({' | '.join(moved)})"
 
 
 def prefix_expression(permutation: Permutation) -> str:
     """Return the SQL expression of a generated prefix column."""
-    definition = _layout_template().get_def("scoped_prefix")
-    rendered: str = definition.render(permutation=permutation, collection_shift=COLLECTION_SHIFT)
-    return rendered
+    return f"(collection_id::bigint << {COLLECTION_SHIFT}) | {prefix_of(permutation, 'simhash')}"
 
 
 def split_statements(script: str) -> list[str]:
@@ -161,37 +196,19 @@ def _with_comments(statement: str) -> Iterator[str]:
 
 def drop_statements(schema: str = SCHEMA) -> list[str]:
     """Return the statements that drop all objects of the package from a schema."""
-    names = {
-        f"{name}(_[0-9][a-z0-9_]*)?" if of_layout else name
-        for file in SCHEMA_FILES
-        for name, of_layout in _CREATED.findall(read_sql(file))
-    } | {"simhashes_[0-9][a-z0-9_]*"}
+    names = {name for file in SCHEMA_FILES for name in _CREATED.findall(read_sql(file))}
     return [
         f"SET LOCAL deployed.names = '{'|'.join(sorted(names))}'",
         in_schema(read_sql("drop.sql"), schema),
     ]
 
 
-def schema_script(schema: str = SCHEMA) -> str:
-    """Return the script of the whole current schema, with the default layout."""
-    script = "".join(f"{statement.strip()};\n\n" for statement in _schema()).rstrip() + "\n"
-    return in_schema(script, schema)
-
-
-def _schema() -> Iterator[str]:
-    for file in SCHEMA_FILES:
-        if file == "layout.sql":
-            # The default layout has its table in tables.sql and its lookup in search.sql.
-            for part in ("indexes", "functions", "row"):
-                yield from layout_statements(part, DEFAULT_LAYOUT)
-        else:
-            for statement in split_statements(read_sql(file)):
-                yield from _with_comments(statement)
-
-
-@cache
-def _layout_template() -> Template:
-    from mako.template import Template
-
-    # Mako can escape for HTML; SQL needs no escaping here.
-    return Template(read_sql("layout.sql"), strict_undefined=True)  # noqa: S702
+def schema_script(schema: str = SCHEMA, layout: Layout = DEFAULT_LAYOUT) -> str:
+    """Return the script of the whole current schema."""
+    statements = (
+        commented.strip()
+        for file in SCHEMA_FILES
+        for statement in split_statements(in_layout(read_sql(file), layout))
+        for commented in _with_comments(statement)
+    )
+    return in_schema(";\n\n".join(statements) + ";\n", schema)

@@ -1,4 +1,4 @@
-"""Rebuild a collection with another layout, scheme or settings.
+"""Rebuild a collection with another scheme or settings.
 
 It is one transaction: a new collection gets the name, and the pages of the old one arrive in it
 again, in their order and with their ids. Others see the old collection until the commit, and an
@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Unpack
 
 import psycopg
-from psycopg import sql
 from psycopg.rows import dict_row, scalar_row
 
-from pgsimhash.db.schema_names import schema_of
 from pgsimhash.db.statements import query
 from pgsimhash.errors import ArgumentError, CollectionError
 from pgsimhash.hashing.bits import from_bigint
@@ -27,15 +25,11 @@ from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.kept_markdown import reread
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.schemes import Scheme, get_scheme
-from pgsimhash.search.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES, sorted_out
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
-from pgsimhash.store.layouts import deploy_layout
-from pgsimhash.store.memory import Memory
-from pgsimhash.store.near import nearby
 from pgsimhash.store.policies import rules_of, settings_for
-from pgsimhash.store.writer import decide, page_columns
+from pgsimhash.store.writer import decide, pages_of
 
 Progress = Callable[[str, int, int], None]
 """Receives the step, the number of finished items, and the total."""
@@ -45,7 +39,6 @@ def rebuild(
     store: Store,
     into: str | None = None,
     *,
-    layout: str | None = None,
     scheme: str | Scheme | None = None,
     keep_markdown: bool | None = None,
     replace: bool = False,
@@ -56,7 +49,7 @@ def rebuild(
     """Rebuild the collection: all versions arrive again in a new one, which gets its name.
 
     They keep their order, ids, times and runs, and get new verdicts from the present settings and
-    policies. Marks, policies, runs and standalone simhashes are copied. It is one transaction:
+    policies. Marks, policies and runs are copied. It is one transaction:
     lookups use the old collection until the commit. Writers raise ``CollectionError``
     (``being_rebuilt``) after a few seconds. After an interruption nothing has changed.
 
@@ -64,11 +57,10 @@ def rebuild(
         store: the store of the collection. Afterwards it uses the new one, like all open stores of
             the same scheme.
         into: the new name of the old collection, by default its name with ``-2``.
-        layout: the layout; by default the present one.
         scheme: the scheme. It fingerprints the stored Markdown, so it must read pages like the
             present scheme, and only use what Markdown has. Versions without Markdown fail
             (``unreadable``). They are omitted, as are versions that are too short for the
-            scheme, standalone simhashes, and the list of ingested files.
+            scheme, and the list of ingested files.
         keep_markdown: whether to store Markdown; by default like the present one.
         replace: whether to delete the old collection afterwards.
         verdicts: receives each new verdict, before the commit.
@@ -80,17 +72,13 @@ def rebuild(
         The new collection.
 
     Raises:
-        ArgumentError: the layout, scheme or an option is invalid; the scheme needs the pages, or
-            the present one is not registered; or the layout does not support the distance of the
-            collection or of a policy.
+        ArgumentError: the scheme or an option is invalid; the scheme needs the pages, or the
+            present one is not registered; or the layout does not support the distance.
         CollectionError: ``into`` exists; or the scheme differs and the collection does not store
             Markdown.
     """
     session = store.session
     name, old_name = store.collection, into or f"{store.collection}-2"
-    if layout is not None:
-        with session.read() as connection:
-            deploy_layout(connection, get_layout(layout))
     with session.transaction() as connection:
         follow(connection, store.opened)
         if find_collection(connection, old_name) is not None:
@@ -111,7 +99,6 @@ def rebuild(
             connection,
             name,
             scheme=new_scheme or get_scheme(source.scheme),
-            layout=layout or source.layout,
             distance=distance,
             keep_markdown=source.keep_markdown if keep_markdown is None else keep_markdown,
             normalize_urls=source.normalize_urls,
@@ -122,11 +109,9 @@ def rebuild(
         connection.execute(query("copy_rows", connection), {**scope, "tables": tables})
         rules = rules_of(target, options)
         for versions in _versions(connection, scope, new_scheme, target.keep_markdown, progress):
-            for verdict in _decided(connection, target, rules, versions, session.memory):
+            for verdict in _decided(connection, target, rules, versions):
                 verdicts(verdict)
         connection.execute(query("copy_last_seen", connection), scope)
-        if new_scheme is None:
-            _copy_standalone_simhashes(connection, source, target)
         connection.execute(query("end_rebuild", connection))
     session.collection = target
     if replace:
@@ -199,7 +184,6 @@ def _decided(
     target: Collection,
     rules: Rules,
     versions: list[_Version],
-    memory: Memory,
 ) -> Iterator[Verdict]:
     """Decide about versions as if they arrived now, and store them under their ids."""
     settings = settings_for(connection, target, rules, [version.item.url for version in versions])
@@ -226,11 +210,12 @@ def _decided(
                 connection,
                 target,
                 batch.records,
-                page_columns(target, batch.records, batch.settings),
-                nearby(connection, target, batch.records, batch.settings, memory),
-                memory,
-                page_ids=[version.page_id for version in stored],
-                run_ids=[version.run_id for version in stored],
+                [
+                    page | {"page_id": version.page_id, "run_id": version.run_id}
+                    for version, page in zip(
+                        stored, pages_of(target, batch.records, batch.settings), strict=True
+                    )
+                ],
             )
         yield from batch.verdicts(
             # Equal to the version before it: versions between them were deleted.
@@ -241,20 +226,3 @@ def _decided(
             else verdict
             for version, verdict in zip(stored, verdicts, strict=True)
         )
-
-
-def _copy_standalone_simhashes(
-    connection: psycopg.Connection[Any], source: Collection, target: Collection
-) -> None:
-    schema, layout = schema_of(connection), get_layout(target.layout)
-    statement = sql.SQL(query("copy_standalone_simhashes", connection)).format(
-        source=sql.Identifier(schema, get_layout(source.layout).table),
-        target=sql.Identifier(schema, layout.table),
-        key=sql.Identifier(f"{layout.table}_pkey"),
-    )
-    parameters = {
-        "collection_id": target.collection_id,
-        "first": source.collection_id << COLLECTION_SHIFT,
-        "beyond": source.collection_id + 1 << COLLECTION_SHIFT,
-    }
-    connection.execute(statement, parameters)

@@ -15,7 +15,6 @@ from pgsimhash.db.statements import query
 from pgsimhash.errors import CollectionError, NotFoundError
 from pgsimhash.pages.records import Deletion, RunRecord
 from pgsimhash.runtime.progress import no_progress
-from pgsimhash.search.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.store import Store, deleting
 from pgsimhash.store.collection import follow, lock_collections, lock_to_write, open_collection
 from pgsimhash.store.deleting import Deleted
@@ -91,7 +90,7 @@ _TABLES: Final = (
     "policies",
     "collections",
 )
-"""The tables with rows of a collection, besides its simhashes, in the order of deletion."""
+"""The tables with rows of a collection, in the order of deletion."""
 
 
 def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
@@ -118,14 +117,6 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
                 "unknown", f"collection {name!r} was renamed during the call; try again"
             )
         scope = {"collection_id": doomed.collection_id}
-        borders = {
-            "first": doomed.collection_id << COLLECTION_SHIFT,
-            "beyond": doomed.collection_id + 1 << COLLECTION_SHIFT,
-        }
-        table = sql.Identifier(schema_of(connection), get_layout(doomed.layout).table)
-        connection.execute(
-            sql.SQL(query("delete_simhashes", connection)).format(table=table), borders
-        )
         deleted = {}
         for name in _TABLES:
             statement = sql.SQL(query("delete_rows", connection)).format(

@@ -34,7 +34,6 @@ from pgsimhash.sqlalchemy.tables import (
     policies,
     runs,
     simhash_lock,
-    simhashes,
 )
 
 __all__ = [
@@ -54,7 +53,6 @@ __all__ = [
     "runs",
     "simhash_columns",
     "simhash_lock",
-    "simhashes",
 ]
 
 
@@ -282,7 +280,6 @@ class Collection(_Collected):
         collection_id: Mapped[int]
         name: Mapped[str]
         scheme: Mapped[str]
-        layout: Mapped[str]
         default_distance: Mapped[int]
         keep_markdown: Mapped[bool]
         normalize_urls: Mapped[bool]
@@ -322,6 +319,7 @@ class Page(_Collected):
         markdown: Mapped[str | None]
         duplicate_of: Mapped[int | None]
         distance: Mapped[int | None]
+        indexed: Mapped[bool]
 
 
 for _class in (Collection, Page):

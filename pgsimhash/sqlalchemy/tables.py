@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from pgsimhash.db.schema_names import SCHEMA, in_schema
 from pgsimhash.db.statements import prefix_expression, schema_comments
 from pgsimhash.hashing.bits import NEAR_MAX
-from pgsimhash.search.layout import COLLECTION_MAX, DEFAULT_LAYOUT, Layout
+from pgsimhash.search.layout import COLLECTION_MAX, DEFAULT_LAYOUT
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH
 
 metadata = sa.MetaData(schema=SCHEMA)
@@ -30,23 +30,12 @@ def _collection() -> Column[Any]:
     return _needed("collection_id", Integer, sa.ForeignKey(collections.c.collection_id))
 
 
-layouts = Table(
-    "layouts",
-    metadata,
-    Column("name", Text, primary_key=True),
-    _needed("suffix", Text),
-    _needed("largest_distance", sa.SmallInteger),
-    _needed("prefix_bits", sa.SmallInteger),
-    sa.UniqueConstraint("suffix", name="layouts_suffix_key"),
-)
-
 collections = Table(
     "collections",
     metadata,
     Column("collection_id", Integer, sa.Identity(always=True), primary_key=True),
     _needed("name", Text),
     _needed("scheme", Text),
-    _needed("layout", Text, sa.ForeignKey(layouts.c.name), default=DEFAULT_LAYOUT.name),
     _needed("default_distance", sa.SmallInteger, default=str(NEAR_MAX)),
     _needed("keep_markdown", Boolean, default=text("false")),
     _needed("normalize_urls", Boolean, default=text("false")),
@@ -56,31 +45,11 @@ collections = Table(
 )
 
 
-def _simhashes(layout: Layout) -> Table:
-    first, *others = layout.permutations
-    formulas = {each.column: prefix_expression(each) for each in layout.permutations}
-    return Table(
-        "simhashes",
-        metadata,
-        _needed("collection_id", Integer),
-        _needed("standalone", Boolean, default=text("true")),
-        _needed("simhash", SIMHASH()),
-        *(
-            _needed(name, BigInteger, sa.Computed(formula, persisted=True))
-            for name, formula in formulas.items()
-        ),
-        sa.PrimaryKeyConstraint(first.column, "simhash", name="simhashes_pkey"),
-        *(Index(f"simhashes_{other.column}_idx", other.column, "simhash") for other in others),
-    )
-
-
-simhashes = _simhashes(DEFAULT_LAYOUT)
-
 pages = Table(
     "pages",
     metadata,
     _needed("page_id", BigInteger, sa.Identity()),
-    _needed("collection_id", Integer),
+    _collection(),
     _needed("url", Text),
     Column("host", Text, sa.Computed("pgsimhash.host_of(url)", persisted=True)),
     _needed("simhash", SIMHASH()),
@@ -100,7 +69,16 @@ pages = Table(
     Column("markdown", Text),
     Column("duplicate_of", BigInteger),
     Column("distance", sa.SmallInteger),
+    _needed("indexed", Boolean, default=text("true")),
+    *(
+        _needed(each.column, BigInteger, sa.Computed(prefix_expression(each), persisted=True))
+        for each in DEFAULT_LAYOUT.permutations
+    ),
     sa.PrimaryKeyConstraint("collection_id", "page_id", name="pages_pkey"),
+    *(
+        Index(f"pages_{each.column}_idx", each.column, "simhash", postgresql_where=text("indexed"))
+        for each in DEFAULT_LAYOUT.permutations
+    ),
     Index("pages_url_idx", "collection_id", "url", "page_id"),
     Index("pages_simhash_idx", "collection_id", "simhash", "page_id"),
     Index("pages_host_idx", "collection_id", "host", text("(distance IS NULL)"), "page_id"),
@@ -122,13 +100,6 @@ last_seen = Table(
     _needed("page_id", BigInteger),
     _needed("seen_at", sa.DateTime(timezone=True)),
     sa.PrimaryKeyConstraint("collection_id", "page_id", name="last_seen_pkey"),
-)
-
-cache_epochs = Table(
-    "cache_epochs",
-    metadata,
-    Column("collection_id", Integer),
-    _needed("epoch", BigInteger, default=text("((random() * 1099511627776))::bigint")),
 )
 
 runs = Table(

@@ -41,11 +41,9 @@ def connect(
     collection: str = "default",
     create: bool = True,
     scheme: str | Scheme | None = None,
-    layout: str | None = None,
     keep_markdown: bool | None = None,
     normalize_urls: bool | None = None,
     schema: str | None = None,
-    lookup_memory: int | None = None,
     prepare: bool | None = None,
     lock_timeout: float | None = None,
     statement_timeout: float | None = None,
@@ -69,18 +67,12 @@ def connect(
         create: whether to create the collection if it does not exist.
         scheme: the scheme of a new collection, by default "pgsimhash-article-1"; the expected
             scheme of an existing one.
-        layout: the layout of a new collection, by default the database's: "22+21+21" unless
-            changed.
         keep_markdown: whether the collection stores the main content of each page as compressed
             Markdown, for explanations and a later change of the scheme. A new collection does not
             by default; ``maintenance.change_settings`` changes it.
         normalize_urls: whether the collection normalizes URLs, see
             :func:`pgsimhash.pages.urls.normalized_url`. A new collection does not by default.
         schema: the schema of the tables; None means PGSIMHASH_SCHEMA, else "pgsimhash".
-        lookup_memory: memory limit in bytes for caching the collection's simhashes (64 bytes each),
-            shared by all stores of the process. The cache is filled once it pays off. 0 disables
-            it. None means PGSIMHASH_LOOKUP_MEMORY, in megabytes, else an eighth of the machine's
-            memory.
         prepare: whether frequent statements are prepared, on connections that the store opens. Some
             transaction poolers do not support it. None means yes, unless a pooler is detected.
         lock_timeout: how many seconds a transaction waits for other writers before it raises a
@@ -102,7 +94,7 @@ def connect(
             start.
         SchemaError: the schema is missing, or older or newer than this package.
         CollectionError: the collection does not exist and ``create`` is false, or its scheme,
-            layout, ``keep_markdown`` or ``normalize_urls`` differs.
+            ``keep_markdown`` or ``normalize_urls`` differs.
         ArgumentError: an argument is invalid, the scheme is not registered in this process, or
             ``prepare`` is given for a connection that the store does not open.
         StoreError: the connection is closed, does not use psycopg 3, or is in use by a store with
@@ -115,13 +107,12 @@ def connect(
 
     source = source_of(where, schema, prepare=prepare)
     try:
-        limits = (lookup_memory, lock_timeout, statement_timeout, retry_seconds, on_event)
+        limits = (lock_timeout, statement_timeout, retry_seconds, on_event)
         return Store(
             Session(source, schema, *limits),
             collection,
             create=create,
             scheme=scheme,
-            layout=layout,
             keep_markdown=keep_markdown,
             normalize_urls=normalize_urls,
         )

@@ -270,7 +270,7 @@ class AsyncStore:
 
     @property
     def layout(self) -> str:
-        """The name of the collection's layout, as last read."""
+        """The name of the schema's layout."""
         return self._store.layout
 
     async def find(
@@ -311,7 +311,6 @@ class AsyncStore:
     decide_many = _iterated_over(Store.decide_many)
     add = _awaited(Store.add)
     add_many = _iterated_over(Store.add_many)
-    add_simhashes = _awaited(Store.add_simhashes)
     start_run = _awaited(Store.start_run)
     expire = _awaited(Store.expire)
     delete = _awaited(Store.delete)
@@ -345,7 +344,6 @@ async def connect_async(
     collection: str = "default",
     create: bool = True,
     scheme: str | Scheme | None = None,
-    layout: str | None = None,
     keep_markdown: bool | None = None,
     normalize_urls: bool | None = None,
     schema: str | None = None,
@@ -371,13 +369,12 @@ async def connect_async(
 
     def open_store() -> Store:
         try:
-            limits = (0, lock_timeout, statement_timeout, retry_seconds, on_event)
+            limits = (lock_timeout, statement_timeout, retry_seconds, on_event)
             store = _GreenletStore(
                 Session(source, schema, *limits),
                 collection,
                 create=create,
                 scheme=scheme,
-                layout=layout,
                 keep_markdown=keep_markdown,
                 normalize_urls=normalize_urls,
             )

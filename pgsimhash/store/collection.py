@@ -13,16 +13,13 @@ from pgsimhash import schemes
 from pgsimhash.db.refusals import MovedCollectionError
 from pgsimhash.db.statements import fetch, query
 from pgsimhash.errors import (
-    ArgumentError,
     CollectionError,
     PageError,
-    install_command,
 )
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.pages.page_bytes import text_size
 from pgsimhash.pages.urls import normalized_url
 from pgsimhash.search.layout import get_layout
-from pgsimhash.store.layouts import default_layout, deploy_layout
 
 if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
 class CollectionSettings(TypedDict, total=False):
     """The requested settings of a collection; None or missing means any, or the default."""
 
-    layout: str | None
     keep_markdown: bool | None
     normalize_urls: bool | None
 
@@ -95,11 +91,11 @@ def create_collection(
         scheme: its scheme, by default the package's.
         distance: its default distance; by default the scheme's, or the layout's maximum if that is
             smaller.
-        settings: the name of its layout, deployed if necessary, by default the database's; whether
-            to store the main content of each page, and to normalize URLs, by default not.
+        settings: whether to store the main content of each page, and to normalize URLs, by default
+            not.
 
     Raises:
-        ArgumentError: the layout does not exist or does not support ``distance``.
+        ArgumentError: the layout does not support ``distance``.
         CollectionError: the name is empty; or the collection exists with other settings.
     """
     if not name:
@@ -118,17 +114,14 @@ def _insert_collection(
     distance: int | None,
     settings: CollectionSettings,
 ) -> Collection:
-    recipe, layout = scheme or schemes.DEFAULT_SCHEME, settings.get("layout")
-    chosen = default_layout(connection) if layout is None else get_layout(layout)
-    largest = chosen.distances[-1]
+    recipe = scheme or schemes.DEFAULT_SCHEME
+    largest = get_layout(fetch(connection, "layout")[0][0]).distances[-1]
     expected = (
         min(recipe.distance, largest) if distance is None else check_distance(distance, largest)
     )
-    deploy_layout(connection, chosen)
     values = {
         "name": name,
         "scheme": recipe.name,
-        "layout": chosen.name,
         "distance": expected,
         "keep_markdown": bool(settings.get("keep_markdown")),
         "normalize_urls": bool(settings.get("normalize_urls")),
@@ -202,7 +195,7 @@ def lock_collections(
 ) -> None:
     """Lock the collections against other writers until the transaction ends.
 
-    ``loaders`` also locks out callers that add standalone simhashes.
+    ``loaders`` also locks out those who insert pages with SQL.
     """
     ids = [collection.collection_id for collection in collections]
     connection.execute(
@@ -257,19 +250,6 @@ def _check(
             f"collection {name!r} has simhashes of scheme {collection.scheme!r}, "
             f"which cannot be compared with {scheme.name!r}; open another collection, "
             f"such as {name}-2",
-        )
-    try:
-        get_layout(collection.layout)
-    except ArgumentError:
-        raise _other_settings(
-            f"{name!r} has layout {collection.layout!r}, which this version of "
-            f"pgsimhash does not know; upgrade {install_command()}"
-        ) from None
-    layout = settings.get("layout")
-    if layout is not None and collection.layout != get_layout(layout).name:
-        raise _other_settings(
-            f"{name!r} has layout {collection.layout!r}, not {layout!r}; "
-            f"run: pgsimhash collection rebuild {name} --layout '{layout}'"
         )
     if distance not in (None, collection.default_distance):
         raise _other_settings(

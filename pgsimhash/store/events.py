@@ -31,7 +31,6 @@ class Event:
         count: the number of pages of the batch, or of URLs or simhashes that were looked up.
         results: for a batch, the number of pages by verdict; for a lookup, the number of pages or
             simhashes as ``found``.
-        cached_simhashes: the number of simhashes in memory. 0 means that the database answers.
         error: the ``reason`` of the error that ended it, or the name of its class; else None.
     """
 
@@ -41,7 +40,6 @@ class Event:
     seconds: float
     count: int
     results: Mapping[str, int]
-    cached_simhashes: int
     error: str | None = None
 
 
@@ -84,7 +82,6 @@ class Observation:
             time.perf_counter() - self._started,
             self._count,
             {} if error is not None else _results(self.answer),
-            self._session.cached_simhashes,
             None if error is None else _reason(error),
         )
         try:

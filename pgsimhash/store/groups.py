@@ -26,7 +26,6 @@ from pgsimhash.search.clusters import (
     make_cluster,
 )
 from pgsimhash.search.pairs import Compared, stream_pairs
-from pgsimhash.store.arrays import bigint_array
 from pgsimhash.store.collection import Collection, lock_to_write
 from pgsimhash.store.lookups import all_simhashes
 
@@ -55,8 +54,8 @@ def clusters(
     shared = _with_company(simhashes, roots)
     scope = {
         "collection_id": collection.collection_id,
-        "simhashes": bigint_array(simhashes[shared]),
-        "clusters": bigint_array(roots[shared]),
+        "simhashes": _bigint_array(simhashes[shared]),
+        "clusters": _bigint_array(roots[shared]),
     }
     with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row, binary=True) as rows:
         rows.itersize = _ROWS
@@ -137,3 +136,8 @@ def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> li
     """Return the marks of a collection, in their order."""
     scope = {"collection_id": collection.collection_id}
     return fetch(connection, "marks", scope, class_row(Mark), binary=True)
+
+
+def _bigint_array(simhashes: NDArray[np.uint64]) -> str:
+    """Return simhashes as a PostgreSQL array literal."""
+    return f"{{{','.join(map(str, simhashes.view('int64').tolist()))}}}"

@@ -205,7 +205,6 @@ class _Writer:
                     batch.records,
                     batch.settings,
                     self._run_of_batch(connection) if remember and batch.records else None,
-                    session.memory,
                     by_policies=by_policies,
                     remember=remember,
                 )

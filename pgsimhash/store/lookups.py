@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
@@ -10,16 +10,13 @@ from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import NotFoundError
-from pgsimhash.hashing.bits import from_bigint, hamming_distances, to_bigint
+from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.pages.records import CollectionStatus, Match, Matches
-from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
+from pgsimhash.store.collection import Collection, checked_distance
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from pgsimhash.search.memory_index import Near
-    from pgsimhash.store.memory import Memory
 
 _BATCH: Final = 10_000
 """Simhashes per statement: this bounds the server's memory."""
@@ -55,27 +52,15 @@ def find_many(
     collection: Collection,
     simhashes: NDArray[np.uint64],
     distance: int | None,
-    memory: Memory,
 ) -> Matches:
     """Return the matches of an array of simhashes, by query, nearest first."""
     import numpy as np
 
-    # The cache belongs to a collection's id, not to its name.
-    present = follow(connection, collection)
-    most = checked_distance(present, distance)
-    matches = []
-    remembered = False
-    for start in range(0, max(1, len(simhashes)), _BATCH):
-        batch = simhashes[start : start + _BATCH]
-        near = memory.near(connection, present, batch, most)
-        if near is None:
-            with memory.looking_up(present):
-                matches.append(_find_batch(connection, present, batch, most, start))
-        else:
-            remembered = True
-            matches.append(_still_there(connection, present, batch, near, start))
-    if remembered:
-        check_there(connection, present)
+    most = checked_distance(collection, distance)
+    matches = [
+        _find_batch(connection, collection, simhashes[start : start + _BATCH], most, start)
+        for start in range(0, max(1, len(simhashes)), _BATCH)
+    ]
     return Matches(*(np.concatenate(column) for column in zip(*matches, strict=True)))
 
 
@@ -101,46 +86,17 @@ def _find_batch(
     )
 
 
-def _still_there(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    simhashes: NDArray[np.uint64],
-    near: Near,
-    start: int,
-) -> Matches:
-    """Return the cached matches that still exist in the database."""
-    import numpy as np
-
-    known = {
-        "collection_id": collection.collection_id,
-        "simhashes": np.unique(near.simhashes).view(np.int64).tolist(),
-    }
-    rows = fetch(connection, "simhashes_there", known, scalar_row, binary=True)
-    there = np.isin(near.simhashes, np.array(rows, dtype=np.int64).view(np.uint64))
-    numbers, values = near.queries[there], near.simhashes[there]
-    distances = hamming_distances(simhashes[numbers], values)
-    order = np.lexsort((values.view(np.int64), distances, numbers))
-    return Matches(numbers[order].astype(np.int64) + start, values[order], distances[order])
-
-
-def simhash_slices(
-    connection: psycopg.Connection[Any], collection: Collection
-) -> Iterator[NDArray[np.uint64]]:
-    """Yield all distinct simhashes of a collection, in slices of its first index."""
-    for number in range(SLICES):
-        yield simhash_slice(connection, collection, number)
-
-
 def all_simhashes(
     connection: psycopg.Connection[Any], collection: Collection
 ) -> NDArray[np.uint64]:
     """Return all distinct simhashes of a collection."""
     import numpy as np
 
-    return np.concatenate(list(simhash_slices(connection, collection)))
+    slices = [_simhash_slice(connection, collection, number) for number in range(SLICES)]
+    return np.concatenate(slices)
 
 
-def simhash_slice(
+def _simhash_slice(
     connection: psycopg.Connection[Any], collection: Collection, number: int
 ) -> NDArray[np.uint64]:
     """Return slice ``number`` of the distinct simhashes of a collection, of 64."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
-from operator import index
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakSet
 
 import psycopg
@@ -29,9 +27,6 @@ from pgsimhash.log import tell_of_waits
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
 from pgsimhash.store.events import OnEvent
 from pgsimhash.store.retries import checked_retry_seconds, passes
-
-if TYPE_CHECKING:
-    from pgsimhash.store.memory import Memory
 
 _LOCK_SECONDS: Final = 300
 """How long the store's own transactions wait for each lock, and run a statement after it."""
@@ -55,7 +50,6 @@ class Session:
         self,
         source: ConnectionSource,
         schema: str | None = None,
-        lookup_memory: int | None = None,
         lock_timeout: float | None = None,
         statement_timeout: float | None = None,
         retry_seconds: float | None = None,
@@ -65,7 +59,6 @@ class Session:
         self._schema = schema
         # Connections whose settings were checked, with the store's schema.
         self._known: WeakSet[psycopg.Connection[Any]] = WeakSet()
-        self._lookup_memory = None if lookup_memory is None else index(lookup_memory)
         self.retry_seconds = checked_retry_seconds(retry_seconds)
         if on_event is not None and not callable(on_event):
             raise TypeError(f"on_event is a function that receives events, not {on_event!r}")
@@ -81,20 +74,6 @@ class Session:
                 f"{locks + _LOCK_SECONDS:.0f}s" if source.owned and locks else "0"
             ),
         }
-
-    @cached_property
-    def memory(self) -> Memory:
-        """The cache of the collection's simhashes in this process."""
-        # Imported here because a lookup of one simhash needs no numpy.
-        from pgsimhash.store.memory import Memory
-
-        return Memory(self._lookup_memory)
-
-    @property
-    def cached_simhashes(self) -> int:
-        """The number of simhashes in the cache."""
-        memory: Memory | None = vars(self).get("memory")
-        return 0 if memory is None else len(memory)
 
     def may_retry(self, error: PgsimhashError) -> bool:
         """Return whether to retry: nothing was committed, and the fault may be transient."""

@@ -19,7 +19,6 @@ from pgsimhash.hashing.bits import (
     as_simhashes,
     check_simhash,
     from_bigint,
-    simhash_arrays,
     to_bigint,
 )
 from pgsimhash.hashing.signature import to_halves
@@ -79,10 +78,9 @@ class Store:
     collection.
 
     Deletions commit every thousand pages, unless the caller is in a transaction, and return the
-    deleted URLs (about 150 bytes each), so that you can delete your own rows. They also delete
-    simhashes that no other page has, unless those were added as standalone simhashes too. The
-    earliest copy of a deleted page becomes an original in the same transaction, and pages near it
-    point to it. Your transaction must use READ COMMITTED.
+    deleted URLs (about 150 bytes each), so that you can delete your own rows. The earliest copy of
+    a deleted page becomes an original in the same transaction, and pages near it point to it. Your
+    transaction must use READ COMMITTED.
 
     A store is bound to the collection's name. If a rebuild gives the name to another collection of
     the same scheme, the store uses that one.
@@ -160,7 +158,7 @@ class Store:
 
     @property
     def layout(self) -> str:
-        """The name of the collection's layout, as last read."""
+        """The name of the schema's layout."""
         return self.opened.layout
 
     @retried
@@ -212,7 +210,7 @@ class Store:
         """Return every page whose present version is within ``distance`` bits, nearest first.
 
         Unlike :meth:`find` it returns each page that shares a simhash. The search is exact. It
-        ignores marks and standalone simhashes.
+        ignores marks.
 
         Args:
             page: the URL of a stored page, which is not part of the result; or a simhash.
@@ -259,9 +257,7 @@ class Store:
             All matches, by query, nearest first.
         """
         with self.session.looking_up(distance) as (connection, collection):
-            return lookups.find_many(
-                connection, collection, as_simhashes(simhashes), distance, self.session.memory
-            )
+            return lookups.find_many(connection, collection, as_simhashes(simhashes), distance)
 
     @retried
     def exists(self, simhash: int, distance: int | None = None) -> bool:
@@ -470,28 +466,6 @@ class Store:
         return self._ingest.decide(
             items, BATCH_SIMHASHES, options, remember=True, asked=batch_size, label="add_many"
         )
-
-    def add_simhashes(
-        self, simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]]
-    ) -> int:
-        """Add standalone simhashes, and return how many were new.
-
-        Use it to import simhashes from elsewhere. An array is added completely or not at all.
-        Lookups return standalone simhashes with no URL, and deletions of pages do not remove them.
-        A batch that another writer decides at the same time may not see them.
-
-        From 100,000 simhashes on, the indexes of an empty table are built afterwards. This requires
-        that nobody else uses the table, that the role owns it, and that the transaction is the
-        store's own. Other sessions wait meanwhile.
-
-        Args:
-            simhashes: an array, a column of a data frame, or integers; or an iterable of such. Each
-                transaction adds at least a million; a table that is empty at first is filled in one
-                transaction.
-        """
-        from pgsimhash.store.loading import add_simhashes
-
-        return add_simhashes(self.session, simhash_arrays(simhashes))
 
     def start_run(self, label: str) -> int:
         """Start a run for everything that is added from now on, and return its id.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from operator import attrgetter
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import psycopg
@@ -16,20 +16,12 @@ from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.times import back
 from pgsimhash.pages.urls import same_site
-from pgsimhash.store.arrays import as_columns
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.memory import NO_MEMORY, Memory
-from pgsimhash.store.near import Near, locked, nearby
 from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.runs import Run
 
-_FEW: Final = 16
-"""The largest batch that is looked up, locked and stored by one statement; larger ones by three."""
-
-_KEPT: Final = (
+_UNCHANGED: Final = (
     "url",
-    "fetched_at",
-    "html_digest",
     "title",
     "canonical_url",
     "language",
@@ -37,27 +29,7 @@ _KEPT: Final = (
     "tokens",
     "html_bytes",
 )
-"""Fields of a record that become columns unchanged."""
-
-_kept_of = attrgetter(*_KEPT)
-
-_COLUMNS: Final = (
-    "simhash",
-    "signature_high",
-    "signature_low",
-    "text_digest",
-    "structure",
-    "markdown",
-    "canonical",
-    "distance",
-    "verify",
-    "scope",
-    "window_size",
-    "since",
-    "max_copies",
-    *_KEPT,
-)
-"""All columns of a page, in order."""
+"""Fields of a record that are sent unchanged."""
 
 
 def write_batch(
@@ -66,17 +38,16 @@ def write_batch(
     records: Sequence[PageRecord],
     settings: Sequence[MatchSettings],
     run: Run | None,
-    memory: Memory = NO_MEMORY,
     *,
     by_policies: bool,
     remember: bool = True,
 ) -> list[Verdict]:
     """Decide about ``records``, and store them in the connection's present transaction.
 
-    It first looks up near simhashes. Then it locks the compared collections until the transaction
-    ends, and compares only the pages that other writers added meanwhile. So of several writers with
-    near-duplicates only one gets the verdict ``new``, and writers wait for each other's inserts,
-    not for lookups.
+    See ``_add_batch`` in sql/decide.sql. It first looks up near simhashes. Then it locks the
+    compared collections until the transaction ends, and compares only the pages that other writers
+    added meanwhile. So of several writers with near-duplicates only one gets the verdict ``new``,
+    and writers wait for each other's inserts, not for lookups.
 
     Args:
         connection: the connection.
@@ -84,7 +55,6 @@ def write_batch(
         records: the batch, in order.
         settings: the match settings of each record.
         run: the run of the records, if any.
-        memory: the cache of the collection.
         by_policies: whether the settings include policies.
         remember: whether to store the records; if not, nothing is locked.
 
@@ -93,20 +63,13 @@ def write_batch(
     """
     if not records:
         return []
-    columns = page_columns(collection, records, settings)
-    near = nearby(connection, collection, records, settings, memory)
-    if remember and len(records) > _FEW:
-        near = locked(connection, collection, records, settings, memory, near)
     verdicts, run_pages = decide(
         connection,
         collection,
         records,
-        columns,
-        near,
-        memory,
+        pages_of(collection, records, settings),
         remember=remember,
-        run_ids=[] if run is None else [run.run_id] * len(records),
-        label=None if run is None else run.label,
+        run=run,
         by_policies=by_policies,
     )
     if run is not None:
@@ -118,38 +81,29 @@ def decide(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
-    columns: dict[str, Any],
-    near: Near,
-    memory: Memory,
+    pages: Sequence[dict[str, Any]],
     *,
     remember: bool = True,
     by_policies: bool = True,
-    page_ids: Sequence[int] | None = None,
-    run_ids: Sequence[int | None] = (),
-    label: str | None = None,
+    run: Run | None = None,
 ) -> tuple[list[Verdict], int | None]:
     """Return the verdicts of ``_add_batch`` in sql/decide.sql, and the number of pages of the run.
 
-    ``columns`` are those of :func:`page_columns`. With ``page_ids``, pages are decided as if they
-    had arrived with these ids.
+    ``pages`` are those of :func:`pages_of`. With ``page_id``, they are decided as if they had
+    arrived with these ids.
     """
     parameters = {
         "collection": collection.name,
         "collection_id": collection.collection_id,
+        "pages": json.dumps(pages, ensure_ascii=False),
         "remember": remember,
         "by_policies": by_policies,
-        "page_ids": None if page_ids is None else list(page_ids),
-        "run_ids": list(run_ids) or None,
-        "label": label,
-        **near._asdict(),
-        **columns,
+        "run_id": None if run is None else run.run_id,
+        "label": None if run is None else run.label,
     }
     rows = fetch(connection, "add_batch", parameters)
     if not rows:
         raise StalePoliciesError
-    *_, run_pages, seconds = rows[0]
-    if near.near_to is None and len(records) > 1:
-        memory.spent(collection, seconds)
     verdicts = [
         Verdict(
             record.url,
@@ -166,35 +120,44 @@ def decide(
             markdown=record.markdown,
         )
         for record, row in zip(records, rows, strict=True)
-        for verdict, reason, distance, duplicate_of, original_page_id, keep, page_id, *_ in [row]
+        for verdict, reason, distance, duplicate_of, original_page_id, keep, page_id, _ in [row]
     ]
-    return verdicts, run_pages
+    return verdicts, rows[0][-1]
 
 
-def page_columns(
+def pages_of(
     collection: Collection, records: Sequence[PageRecord], settings: Sequence[MatchSettings]
-) -> dict[str, Any]:
-    """Return the columns of the pages as arrays; build them before anything is locked."""
+) -> list[dict[str, Any]]:
+    """Return the pages with their settings, as ``_add_batch`` reads them; None is omitted."""
     now = datetime.now(UTC)
-    rows = [
-        (
-            to_bigint(record.simhash),
-            *to_halves(record.signature),
-            None if record.text_digest is None else to_bigint(record.text_digest),
-            None if record.structure is None else to_bigint(record.structure),
-            record.markdown if collection.keep_markdown else None,
-            _canonical(record, setting),
-            setting.distance,
-            setting.verify,
-            setting.scope,
-            setting.window_size,
-            None if setting.max_age is None else back(record.fetched_at or now, setting.max_age),
-            setting.max_copies,
-            *_kept_of(record),
-        )
-        for record, setting in zip(records, settings, strict=True)
-    ]
-    return as_columns(_COLUMNS, rows)
+    pages = []
+    for record, setting in zip(records, settings, strict=True):
+        high, low = to_halves(record.signature)
+        age, moment, digest = setting.max_age, record.fetched_at, record.html_digest
+        page = {name: getattr(record, name) for name in _UNCHANGED} | {
+            "simhash": to_bigint(record.simhash),
+            "fetched_at": None if moment is None else moment.isoformat(),
+            "signature_high": high,
+            "signature_low": low,
+            "text_digest": None if record.text_digest is None else to_bigint(record.text_digest),
+            "structure": None if record.structure is None else to_bigint(record.structure),
+            "html_digest": None if digest is None else f"\\x{digest.hex()}",
+            "markdown": record.markdown if collection.keep_markdown else None,
+            "canonical": _canonical(record, setting),
+            "max_distance": setting.distance,
+            "verify": setting.verify,
+            "scope": setting.scope,
+            "window_size": setting.window_size,
+            "since": _since(moment or now, age),
+            "max_copies": setting.max_copies,
+        }
+        pages.append({name: value for name, value in page.items() if value is not None})
+    return pages
+
+
+def _since(moment: datetime, age: timedelta | None) -> str | None:
+    oldest = None if age is None else back(moment, age)
+    return None if oldest is None else oldest.isoformat()
 
 
 def _canonical(record: PageRecord, setting: MatchSettings) -> str | None:

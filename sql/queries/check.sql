@@ -1,11 +1,7 @@
 -- check_slices --
-SELECT 1 + greatest(pgsimhash.count_simhashes(c.name), p.pages) / %(rows)s::bigint
+SELECT 1 + pg_catalog.count(*) / %(rows)s::bigint
 FROM pgsimhash.collections AS c
-CROSS JOIN LATERAL (
-    SELECT pg_catalog.count(*) AS pages
-    FROM pgsimhash.pages AS o
-    WHERE o.collection_id = c.collection_id
-) AS p
+JOIN pgsimhash.pages AS p USING (collection_id)
 WHERE c.name = %(collection)s::text
 
 -- check_collection --

@@ -1,6 +1,6 @@
 -- collection --
 SELECT
-    c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
+    c.collection_id, c.name, c.scheme, pgsimhash.layout(), c.default_distance, c.keep_markdown,
     c.normalize_urls
 FROM pgsimhash.collections AS c
 WHERE c.name = %(name)s
@@ -38,11 +38,9 @@ SELECT FROM pgsimhash.collections WHERE collection_id = %(collection_id)s
 
 -- create_collection --
 INSERT INTO pgsimhash.collections (
-    name, scheme, layout, default_distance, keep_markdown, normalize_urls
+    name, scheme, default_distance, keep_markdown, normalize_urls
 )
-VALUES (
-    %(name)s, %(scheme)s, %(layout)s, %(distance)s, %(keep_markdown)s, %(normalize_urls)s
-)
+VALUES (%(name)s, %(scheme)s, %(distance)s, %(keep_markdown)s, %(normalize_urls)s)
 ON CONFLICT DO NOTHING
 
 -- collection_names --
@@ -56,7 +54,7 @@ SELECT pgsimhash.rename_collection(%(old)s::text, %(new)s::text, %(swap)s::boole
 
 -- status --
 SELECT
-    c.name AS collection, c.scheme, c.layout, c.default_distance, c.normalize_urls, p.pages, p.urls,
+    c.name AS collection, c.scheme, pgsimhash.layout(), c.default_distance, c.normalize_urls, p.pages, p.urls,
     p.duplicates, p.duplicate_bytes, p.simhashes, p.estimated, b.schema_bytes, w.last_write,
     -- least() and greatest() ignore NULL.
     CASE
@@ -68,17 +66,13 @@ CROSS JOIN pgsimhash._schema_bytes() AS b (schema_bytes)
 CROSS JOIN LATERAL (
     SELECT greatest(
         p.last_fetched,
-        (SELECT pg_catalog.max(l.seen_at) FROM pgsimhash.last_seen AS l
-        WHERE l.collection_id = c.collection_id),
+        p.last_seen,
         (SELECT pg_catalog.max(r.finished_at) FROM pgsimhash.runs AS r
         WHERE r.collection_id = c.collection_id)
     ) AS last_write
 ) AS w
 WHERE %(collection)s::text IS NULL OR c.name = %(collection)s
 ORDER BY c.name
-
--- delete_simhashes --
-DELETE FROM {table} WHERE prefix_1 >= %(first)s AND prefix_1 < %(beyond)s
 
 -- delete_rows --
 DELETE FROM {table} WHERE collection_id = %(collection_id)s
@@ -88,3 +82,6 @@ UPDATE pgsimhash.collections
 SET default_distance = coalesce(%(distance)s::smallint, default_distance),
     keep_markdown = coalesce(%(keep_markdown)s::boolean, keep_markdown)
 WHERE collection_id = %(collection_id)s
+
+-- layout --
+SELECT pgsimhash.layout()

@@ -65,9 +65,9 @@ ORDER BY page_id DESC
 LIMIT 1
 
 -- simhash_slice --
-SELECT pgsimhash._simhash_slice(name, %(number)s::integer, %(slices)s::integer)
-FROM pgsimhash.collections
-WHERE collection_id = %(collection_id)s
+SELECT pgsimhash._simhash_slice(
+    %(collection_id)s::integer, %(number)s::integer, %(slices)s::integer
+)
 
 -- should_fetch --
 SELECT pgsimhash.should_fetch(%(url)s::text, %(older_than)s::interval, %(collection)s::text)

@@ -40,13 +40,3 @@ SELECT p.collection_id, p.page_id, s.seen_at
 FROM pgsimhash.last_seen AS s
 JOIN pgsimhash.pages AS p ON p.collection_id = %(collection_id)s AND p.page_id = s.page_id
 WHERE s.collection_id = %(source_id)s
-
--- copy_standalone_simhashes --
-WITH added AS (
-    INSERT INTO {target} AS t (collection_id, simhash, standalone)
-    SELECT %(collection_id)s, s.simhash, true
-    FROM {source} AS s
-    WHERE s.prefix_1 >= %(first)s AND s.prefix_1 < %(beyond)s AND s.standalone
-    ON CONFLICT ON CONSTRAINT {key} DO UPDATE SET standalone = true
-)
-SELECT pgsimhash._advance_epoch(%(collection_id)s::integer)

@@ -9,8 +9,8 @@ FROM pgsimhash.near_duplicates(
     %(simhash)s::bigint, %(distance)s::integer,
     (SELECT name FROM pgsimhash.collections WHERE name = %(collection)s AND scheme = %(scheme)s)
 ) AS m
-LEFT JOIN pgsimhash.collections AS c ON c.name = %(collection)s
-LEFT JOIN LATERAL (
+JOIN pgsimhash.collections AS c ON c.name = %(collection)s
+CROSS JOIN LATERAL (
     SELECT url, title
     FROM pgsimhash.pages
     WHERE collection_id = c.collection_id
@@ -22,18 +22,7 @@ LEFT JOIN LATERAL (
         )
     ORDER BY simhash, page_id
     LIMIT 1
-) AS p ON true
-LEFT JOIN LATERAL (
-    SELECT true AS found
-    FROM pgsimhash.pages
-    WHERE p.url IS NULL
-        AND collection_id = c.collection_id
-        AND simhash BETWEEN m.simhash AND m.simhash
-    ORDER BY simhash
-    LIMIT 1
-) AS other ON true
-WHERE p.url IS NOT NULL
-    OR %(host)s::text IS NULL AND %(since)s::timestamptz IS NULL AND other.found IS NULL
+) AS p
 ORDER BY m.distance, m.simhash
 LIMIT %(limit)s
 
@@ -92,13 +81,6 @@ FROM pgsimhash.near_duplicates(
     (SELECT name FROM pgsimhash.collections WHERE name = %(collection)s AND scheme = %(scheme)s)
 )
 ORDER BY query_number, distance, simhash
-
--- simhashes_there --
--- The simhashes of an array that a collection has.
-SELECT m.simhash
-FROM pgsimhash.collections AS c
-CROSS JOIN LATERAL pgsimhash.near_duplicates(%(simhashes)s::bigint[], 0, c.name) AS m
-WHERE c.collection_id = %(collection_id)s
 
 -- exists --
 SELECT pgsimhash.has_near_duplicate(

@@ -11,9 +11,3 @@ SELECT CASE WHEN %(run_id)s::bigint IS NULL THEN EXISTS (
 ) ELSE %(run_pages)s::bigint = (
     SELECT pg_catalog.sum(pages) FROM pgsimhash.runs WHERE run_id = %(run_id)s::bigint
 ) END
-
--- advance_epoch --
-SELECT pgsimhash._advance_epoch(%(collection_id)s::integer)
-
--- add_simhashes --
-SELECT pgsimhash.add_simhashes(%(collection)s::text, %(simhashes)s::bigint[])

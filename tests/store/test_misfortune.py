@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import psycopg
 import pytest
+from pgsimhash.db.copy import copy_binary
 
 import pgsimhash
 from pgsimhash import analysis, connect, maintenance
 from pgsimhash.db.connection import open_connection
-from pgsimhash.db.copy import copy_binary
 from pgsimhash.db.refusals import translated_errors
 from pgsimhash.errors import NoServerError
 

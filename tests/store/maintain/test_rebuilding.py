@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from pgsimhash.store.memory import Memory
 
 import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.store import lookups
-from pgsimhash.store.memory import Memory
 from tests.conftest import ROOT, wait_for_a_lock
 from tests.refusals import because
 from tests.store.content import content, simhash_rows

@@ -22,6 +22,8 @@ import numpy as np
 import psycopg
 import pytest
 from alembic import command
+from pgsimhash.store.layouts import set_default_layout
+from pgsimhash.store.loading import LARGE
 from psycopg import conninfo, sql
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from sqlalchemy import create_engine, text
@@ -37,8 +39,6 @@ from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.store.collection import collection_names
-from pgsimhash.store.layouts import set_default_layout
-from pgsimhash.store.loading import LARGE
 from pgsimhash.store.lookups import find_each
 from pgsimhash.store.runs import Run, is_stored
 from pgsimhash.testing import fresh_database

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-
 from pgsimhash.store.arrays import as_columns, as_texts
 
 ODD = ["", "a,b", 'say "so"', "back\\slash", "{}", "NULL", "new\nline", "größe", " spaces "]

@@ -10,12 +10,12 @@ import psycopg
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pgsimhash.store.memory import NO_MEMORY, Memory
 
 from pgsimhash import Store, connect
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.collection import Collection, find_collection
-from pgsimhash.store.memory import NO_MEMORY, Memory
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
 from tests.conftest import database_examples

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 import psycopg
 import pytest
+from pgsimhash.store.memory import LIMIT_VARIABLE, Memory
 
 from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import to_bigint
-from pgsimhash.store.memory import LIMIT_VARIABLE, Memory
 from tests.refusals import because
 
 NEW = 0xFFFF_0000_FFFF_0000
