@@ -27,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pgsimhash import AsyncStore, analysis, connect, connect_async
+from pgsimhash.db import migrate
 from pgsimhash.db.connection import open_connection
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.search.layout import get_layout
@@ -67,7 +68,7 @@ class Bench:
         self.dsn, self.pages = dsn, pages
         self._table = table
         self.connection = open_connection(dsn, autocommit=True)
-        self.store = connect(dsn, lookup_memory=0)
+        self.store = connect(dsn)
         started = time.perf_counter()
         fill_pages(self.connection, pages)
         self.row("pages inserted, indexed, vacuumed", f"{pages / since(started):,.0f} a second")
@@ -104,7 +105,7 @@ def new_pages(number: int) -> list[tuple[str, int]]:
 def lookups(bench: Bench) -> None:
     """Lookups by simhash and by page, one by one, in batches and in memory."""
     store, connection = bench.store, bench.connection
-    scan = "SELECT simhash FROM pgsimhash.simhashes WHERE bit_count((simhash # %s)::bit(64)) <= 3"
+    scan = "SELECT simhash FROM pgsimhash.pages WHERE bit_count((simhash # %s)::bit(64)) <= 3"
 
     def scanned(query: int) -> None:
         connection.execute(scan, [to_bigint(query)]).fetchall()
@@ -113,11 +114,6 @@ def lookups(bench: Bench) -> None:
     urls = connection.execute(
         "SELECT url FROM pgsimhash.pages ORDER BY page_id DESC LIMIT 300"
     ).fetchall()
-    filled = connect(bench.dsn)
-    with filled.session.read() as reading:
-        started = time.perf_counter()
-        filled.session.memory.take_in(reading, filled.opened)
-        bench.row("all simhashes read into memory", f"{since(started):.1f} s")
     for distance in DISTANCES:
         bits = f"{distance} bits"
         queries = bench.near(500, distance)
@@ -130,13 +126,10 @@ def lookups(bench: Bench) -> None:
 
         bench.calls(f"near_pages by URL, {bits}", near_page, np.arange(300, dtype=np.uint64))
         many = bench.near(4_000, distance)
-        for name, where in (("the database", store), ("memory", filled)):
-            started = time.perf_counter()
-            for start in range(0, len(many), 1_000):
-                where.find_many(many[start : start + 1_000], distance)
-            rate = f"{len(many) / since(started):,.0f} a second"
-            bench.row(f"find_many, {bits}, in {name}", rate)
-    filled.close()
+        started = time.perf_counter()
+        for start in range(0, len(many), 1_000):
+            store.find_many(many[start : start + 1_000], distance)
+        bench.row(f"find_many, {bits}", f"{len(many) / since(started):,.0f} a second")
     hot = int(random_simhashes(1, RNG)[0])
     list(store.add_many((f"https://hot.example/{number}", hot) for number in range(HOT)))
     for limit in (10, None):
@@ -174,27 +167,18 @@ def writes(bench: Bench) -> None:
     wet = bench.calls("ingest, from HTML", lambda _: store.ingest(*article()), times)
     bench.row("", "", f"{wet / dry:.1f} x decide")
     for distance in DISTANCES:
-        rates = {
-            name: batches(bench.dsn, distance, memory)
-            for name, memory in (("by SQL alone", 0), ("with a cache", None))
-        }
-        for name, rate in rates.items():
-            ratio = rate / rates["by SQL alone"]
-            what = f"batches of {BATCH}, {distance} bits, {name}"
-            bench.row(what, f"{rate:,.0f} pages/s", f"{ratio:.1f} x SQL")
+        rate = batches(bench.dsn, distance)
+        bench.row(f"batches of {BATCH}, {distance} bits", f"{rate:,.0f} pages/s")
     for writers in (1, 2, 4):
         with SPAWN.Pool(writers) as pool:
             pool.map(abs, range(writers))
-            rates_of = pool.starmap(batches, [(bench.dsn, 8, None)] * writers, chunksize=1)
-        bench.row(f"{writers} writers with caches, 8 bits", f"{sum(rates_of):,.0f} pages/s")
+            rates_of = pool.starmap(batches, [(bench.dsn, 8)] * writers, chunksize=1)
+        bench.row(f"{writers} writers, 8 bits", f"{sum(rates_of):,.0f} pages/s")
 
 
-def batches(dsn: str, distance: int, memory: int | None) -> float:
-    """Add batches of new pages; return pages a second of the later half, with a filled cache."""
-    with connect(dsn, lookup_memory=memory) as store:
-        if memory is None:
-            with store.session.read() as connection:
-                store.session.memory.take_in(connection, store.opened)
+def batches(dsn: str, distance: int) -> float:
+    """Add batches of new pages; return pages a second."""
+    with connect(dsn) as store:
         for _ in range(2):
             list(store.add_many(new_pages(BATCH), distance=distance))
         taken = 10
@@ -227,7 +211,7 @@ def clients(bench: Bench) -> None:
 def one_client(dsn: str) -> list[list[float]]:
     """The seconds of each call of a process."""
     seconds = []
-    with connect(dsn, lookup_memory=0) as store, psycopg.connect(dsn, autocommit=True) as bare:
+    with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as bare:
         for url, simhash in new_pages(120):
             times = [time.perf_counter()]
             store.find(simhash)
@@ -301,34 +285,38 @@ def write_until(dsn: str, stop: Event, told: Any) -> None:
 
 
 def show_space(bench: Bench, when: str) -> None:
-    for table in ("pages", "simhashes"):
-        (rows, indexes) = bench.connection.execute(
-            "SELECT pg_table_size(t), pg_indexes_size(t) FROM (SELECT %s::regclass AS t) AS t",
-            [f"pgsimhash.{table}"],
-        ).fetchone() or (0, 0)
-        bench.row(
-            f"{table}, {when}",
-            f"{rows / 1e6:,.0f} MB",
-            f"indexes {indexes / 1e6:,.0f} MB; {(rows + indexes) / bench.pages:,.0f} bytes a page",
-        )
+    (rows, indexes) = bench.connection.execute(
+        "SELECT pg_table_size(t), pg_indexes_size(t) "
+        "FROM (SELECT 'pgsimhash.pages'::regclass AS t) AS t"
+    ).fetchone() or (0, 0)
+    bench.row(
+        f"pages, {when}",
+        f"{rows / 1e6:,.0f} MB",
+        f"indexes {indexes / 1e6:,.0f} MB; {(rows + indexes) / bench.pages:,.0f} bytes a page",
+    )
 
 
 def layouts(bench: Bench) -> None:
-    """The table of docs/layouts.md: every layout with as many simhashes as there are pages."""
-    values = random_simhashes(bench.pages, RNG)
+    """The table of docs/layouts.md: every layout with as many pages."""
     for name in LAYOUTS:
-        layout = get_layout(name)
-        with connect(bench.dsn, collection=name, layout=name, lookup_memory=0) as store:
+        layout, schema = get_layout(name), "bench_layout"
+        bench.connection.execute("DROP SCHEMA IF EXISTS bench_layout CASCADE")
+        migrate.upgrade(bench.dsn, schema=schema, layout=name)
+        with connect(bench.dsn, schema=schema) as store:
             started = time.perf_counter()
-            store.add_simhashes(values)
+            fill_pages(bench.connection, bench.pages, schema=schema)
             loaded = bench.pages / since(started)
-            table = f"pgsimhash.{layout.table}"
-            bench.connection.execute(f"VACUUM (ANALYZE) {table}".encode())
-            (size, rows) = bench.connection.execute(
-                "SELECT pg_total_relation_size(oid), reltuples FROM pg_class "
-                "WHERE oid = %s::regclass",
-                [table],
-            ).fetchone() or (0, 1)
+            (size,) = bench.connection.execute(
+                "SELECT sum(pg_relation_size(indexrelid)) FROM pg_index "
+                "WHERE indrelid = 'bench_layout.pages'::regclass "
+                "AND indexrelid::regclass::text LIKE '%%prefix%%'"
+            ).fetchone() or (0,)
+            values = np.array(
+                bench.connection.execute(
+                    "SELECT simhash FROM bench_layout.pages ORDER BY page_id DESC LIMIT 20000"
+                ).fetchall(),
+                np.int64,
+            )[:, 0].view(np.uint64)
             shown = []
             for distance in DISTANCES:
                 if distance in layout.distances:
@@ -339,7 +327,7 @@ def layouts(bench: Bench) -> None:
                     shown.append("-")
         columns, largest = len(layout.permutations), layout.distances[-1]
         bench.row(
-            f"| `{name}` | {columns} | {size / rows:.0f} | 0-{largest} | {' | '.join(shown)} |",
+            f"| `{name}` | {columns} | {float(size) / bench.pages:.0f} | 0-{largest} | {' | '.join(shown)} |",
             f"{loaded:,.0f} loaded a second",
         )
 

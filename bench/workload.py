@@ -14,6 +14,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from pgsimhash.db import migrate
+from pgsimhash.db.schema_names import SCHEMA, in_schema
 from pgsimhash.embedded import server
 
 Simhashes = NDArray[np.uint64]
@@ -22,7 +23,7 @@ FILL: LiteralString = """
 INSERT INTO pgsimhash.pages (
     page_id, collection_id, url, simhash, fetched_at, title, canonical_url, language, features,
     tokens, html_bytes, html_digest, text_digest, structure, signature_high, signature_low,
-    duplicate_of, distance
+    duplicate_of, distance, indexed
 )
 SELECT
     n, %(collection_id)s, u.url, hashint8extended(n - c.own, 1) # (5 * c.own),
@@ -30,7 +31,7 @@ SELECT
     'The title of page ' || n || ' as sites write them', u.url, 'en', 200 + n %% 700,
     300 + n %% 900, 20000 + n %% 100000, decode(md5(n::text), 'hex'), hashint8extended(n, 2),
     hashint8extended(n %% 5000, 3), hashint8extended(n - c.own, 4), hashint8extended(n - c.own, 5),
-    CASE c.own WHEN 1 THEN n - 1 END, CASE c.own WHEN 1 THEN 2 END
+    CASE c.own WHEN 1 THEN n - 1 END, CASE c.own WHEN 1 THEN 2 END, true
 FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS n
 CROSS JOIN LATERAL (SELECT (n %% 5 = 0)::integer AS own) AS c
 CROSS JOIN LATERAL (
@@ -51,28 +52,37 @@ def database(dsn: str | None) -> Iterator[str]:
         yield where
 
 
-def fill_pages(connection: psycopg.Connection, rows: int, collection: str = "default") -> None:
+def fill_pages(
+    connection: psycopg.Connection, rows: int, collection: str = "default", schema: str = SCHEMA
+) -> None:
     """Fill a new collection with pages as ingest stores them, vacuumed and analysed.
 
     Every fifth is a near-duplicate of the one before it. Indexes are built afterwards, which takes
     a third of the time.
     """
     (collection_id,) = connection.execute(
-        "SELECT collection_id FROM pgsimhash.collections WHERE name = %s", [collection]
+        in_schema("SELECT collection_id FROM pgsimhash.collections WHERE name = %s", schema),
+        [collection],
     ).fetchone() or (0,)
     made = connection.execute(
-        "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index "
-        "WHERE indrelid IN ('pgsimhash.pages'::regclass, 'pgsimhash.simhashes'::regclass) "
-        "AND NOT indisprimary"
+        in_schema(
+            "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index "
+            "WHERE indrelid = 'pgsimhash.pages'::regclass AND NOT indisprimary",
+            schema,
+        )
     ).fetchall()
     for name, _ in made:
         connection.execute(f"DROP INDEX {name}".encode())
-    (newest,) = connection.execute("SELECT max(page_id) FROM pgsimhash.pages").fetchone() or (0,)
+    newest_page = in_schema("SELECT max(page_id) FROM pgsimhash.pages", schema)
+    (newest,) = connection.execute(newest_page).fetchone() or (0,)
     first = (newest or 0) // 5 * 5 + 6
     scope = {"collection_id": collection_id, "first": first, "last": first + rows - 1}
-    connection.execute(FILL, scope)
+    connection.execute(in_schema(FILL, schema), scope)
     connection.execute(
-        "SELECT setval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'), %s)", [scope["last"]]
+        in_schema(
+            "SELECT setval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'), %s)", schema
+        ),
+        [scope["last"]],
     )
     connection.execute("SET maintenance_work_mem = '512MB'")
     for _, definition in made:

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
-from unittest import mock
 
-import numpy as np
 import psycopg
 import pytest
 from hypothesis import given
@@ -26,7 +24,6 @@ from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import host_of, same_site
-from pgsimhash.store import writer
 from tests.conftest import database_examples, some_session_waits
 
 OWN, OTHER = "own", "other"
@@ -55,7 +52,6 @@ class World:
     """The stored rows; ``different`` and ``same`` are the marks of OWN."""
 
     pages: list[Page] = field(default_factory=list)
-    standalone: set[tuple[str, int]] = field(default_factory=set)
     marks: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def versions(self, collection: str, url: str) -> list[Page]:
@@ -103,12 +99,7 @@ def expected(
         same_bytes = record.html_digest == original.record.html_digest
         reason = "same_bytes" if same_bytes else "same_simhash"
 
-    # Standalone simhashes are eligible too, after equally near pages.
-    lone = standalone(world, collection, record, wanted)
-    if lone and (bits is None or min(lone) < bits):
-        bits, original = min(lone), None
-        reason = "within_distance" if bits else "same_simhash"
-    eligible = len(matches) + len(lone)
+    eligible = len(matches)
 
     # A mark, or else the page's canonical link, names the original at any distance.
     named = named_original(world, collection, record, wanted)
@@ -200,23 +191,6 @@ def window(
     return originals[-wanted.window_size] if len(originals) >= wanted.window_size else 0
 
 
-def standalone(
-    world: World, collection: str, record: PageRecord, wanted: MatchSettings
-) -> list[int]:
-    """The distances of eligible standalone simhashes, if no option excludes them."""
-    host = host_of(record.url) if wanted.scope == "host" else None
-    asked = (host, wanted.max_age, wanted.window_size)
-    if asked != (None, None, None) or world.marked(collection, record.url, same=False):
-        return []
-    with_pages = {(page.collection, page.record.simhash) for page in world.pages}
-    return [
-        hamming_distance(record.simhash, simhash)
-        for inside, simhash in world.standalone - with_pages
-        if (inside == collection or wanted.scope == "global")
-        and hamming_distance(record.simhash, simhash) <= wanted.distance
-    ]
-
-
 def named_original(
     world: World, collection: str, record: PageRecord, wanted: MatchSettings
 ) -> tuple[str, Page] | None:
@@ -293,15 +267,13 @@ POLICIES = st.dictionaries(
 class Batch:
     """Pages of one batch, and ``meanwhile``, which another writer stores before them.
 
-    ``meanwhile`` arrives between lookup and lock. A ``large`` batch takes several statements.
+    ``meanwhile`` arrives between lookup and lock.
     """
 
     collection: str
     records: list[PageRecord]
     options: dict[str, Any]
     together: bool
-    remembered: bool
-    large: bool
     meanwhile: list[PageRecord]
 
 
@@ -314,14 +286,6 @@ class Mark:
     same: bool | None
 
 
-@dataclass(frozen=True)
-class Standalone:
-    """A standalone simhash that arrives."""
-
-    collection: str
-    simhash: int
-
-
 COLLECTIONS = st.sampled_from([OWN, OWN, OTHER])
 BATCHES = st.builds(
     Batch,
@@ -329,8 +293,6 @@ BATCHES = st.builds(
     records=st.lists(RECORDS, min_size=1, max_size=6),
     options=some_of(OPTIONS),
     together=st.booleans(),
-    remembered=st.booleans(),
-    large=st.booleans(),
     meanwhile=st.lists(RECORDS, max_size=3),
 )
 MARKS = st.builds(
@@ -340,7 +302,7 @@ MARKS = st.builds(
     same=st.sampled_from([True, False, None]),
 ).filter(lambda mark: mark.a != mark.b)
 STEPS = st.lists(
-    BATCHES | MARKS | st.builds(Standalone, COLLECTIONS, st.sampled_from(SIMHASHES)),
+    BATCHES | MARKS,
     min_size=1,
     max_size=7,
 )
@@ -380,7 +342,7 @@ class Database:
     def begin(self, policies: dict[str, dict[str, Any]]) -> None:
         """Delete everything, and set policies for OWN."""
         self.plain.execute(
-            "TRUNCATE pgsimhash.pages, pgsimhash.simhashes, pgsimhash.marks, pgsimhash.policies, "
+            "TRUNCATE pgsimhash.pages, pgsimhash.marks, pgsimhash.policies, "
             "pgsimhash.last_seen, pgsimhash.runs"
         )
         self.policies = policies
@@ -392,15 +354,9 @@ class Database:
 
     def decide(self, batch: Batch, *, remember: bool) -> list[Verdict]:
         store = self.stores[batch.collection]
-        if batch.remembered:
-            with store.session.read() as connection:
-                store.session.memory.take_in(connection, store.opened)
-        else:
-            store.session.memory._forget(None)
         options = cast("MatchOptions", batch.options)
         size = len(batch.records) if batch.together else 1
-        with mock.patch.object(writer, "_FEW", 0 if batch.large else writer._FEW):
-            return list(store._ingest.decide(batch.records, size, options, remember=remember))
+        return list(store._ingest.decide(batch.records, size, options, remember=remember))
 
     def write(self, batch: Batch) -> tuple[list[Verdict], list[Verdict]]:
         """Store a batch; return its verdicts, and those of the pages between lookup and lock."""
@@ -423,6 +379,11 @@ class Database:
         return made, first
 
     def rows(self) -> list[tuple[Any, ...]]:
+        """All rows; lookups find each simhash of a collection by one of them."""
+        assert not self.plain.execute(
+            "SELECT FROM pgsimhash.pages GROUP BY collection_id, simhash "
+            "HAVING count(*) FILTER (WHERE indexed) <> 1"
+        ).fetchall()
         found = self.plain.execute(
             "SELECT c.name, p.url, p.simhash, o.url, p.distance FROM pgsimhash.pages AS p "
             "JOIN pgsimhash.collections AS c USING (collection_id) "
@@ -518,12 +479,10 @@ def decide_again(
 
     pages = world.pages
     places = [at for at, page in enumerate(pages) if urls[at] in other and concerns(urls[at], page)]
-    with_pages = {(page.collection, page.record.simhash) for page in pages}
     for place in places:
         page = pages[place]
-        # It is decided by the policies, without canonical links.
-        wanted = replace(settings_of(page.url, OWN, {}, policies), canonical_link=False)
-        until = replace(world, pages=pages[:place], standalone=world.standalone - with_pages)
+        wanted = settings_of(page.url, OWN, {}, policies)
+        until = replace(world, pages=pages[:place])
         row = expected(until, OWN, page.record, wanted, place).row
         if row is not None:
             replace_page(pages, place, page._replace(original=row.original, distance=row.distance))
@@ -535,12 +494,6 @@ def replace_page(pages: list[Page], place: int, page: Page) -> None:
     for at, other in enumerate(pages):
         if other.original is old:
             replace_page(pages, at, other._replace(original=page))
-
-
-def add_standalone(world: World, database: Database, one: Standalone) -> None:
-    simhashes = np.array([one.simhash], np.uint64)
-    database.stores[one.collection].add_simhashes(simhashes)
-    world.standalone.add((one.collection, one.simhash))
 
 
 EXAMPLES = database_examples(60)
@@ -556,8 +509,6 @@ def test_the_store_decides_by_the_rule(
     for step in steps:
         if isinstance(step, Mark):
             say(world, database, step)
-        elif isinstance(step, Standalone):
-            add_standalone(world, database, step)
         else:
             wanted = [database.settings(record.url, step) for record in step.records]
             dry_world = replace(world, pages=list(world.pages))
