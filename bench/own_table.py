@@ -19,7 +19,6 @@ from typing import Any
 import click
 import numpy as np
 import psycopg
-from pgsimhash.db.copy import copy_binary
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import Engine, bindparam, create_engine, select
@@ -51,18 +50,14 @@ class Article(SimhashMixin, Base):
 def fill(connection: psycopg.Connection, engine: Engine, values: Simhashes) -> None:
     """Write the same simhashes, URLs and titles into both."""
     Base.metadata.create_all(engine)
-    connection.execute("CREATE TEMP TABLE made (n bigint GENERATED ALWAYS AS IDENTITY, s bigint)")
-    copy_binary(connection.cursor(), ("pg_temp", "made"), {"s": values.view(np.int64)})
+    ids = connection.execute("SELECT collection_id FROM pgsimhash.collections").fetchone()
+    columns = "pgsimhash.pages (collection_id, url, title, simhash)"
+    with connection.cursor().copy(f"COPY {columns} FROM STDIN".encode()) as copy:
+        for number, simhash in enumerate(values.view(np.int64).tolist()):
+            copy.write_row((*(ids or ()), f"https://a.example/{number}", "A title", simhash))
     connection.execute(
-        "INSERT INTO articles (url, title, simhash) "
-        "SELECT 'https://a.example/' || n, 'A title', s FROM made"
+        "INSERT INTO articles (url, title, simhash) SELECT url, title, simhash FROM pgsimhash.pages"
     )
-    connection.execute(
-        "INSERT INTO pgsimhash.pages (collection_id, url, title, simhash) "
-        "SELECT collection_id, 'https://a.example/' || n, 'A title', s "
-        "FROM made, pgsimhash.collections WHERE name = 'default'"
-    )
-    connection.execute("SELECT pgsimhash.add_simhashes('default', array_agg(s)) FROM made")
     connection.execute("VACUUM (ANALYZE)")
 
 

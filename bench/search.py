@@ -327,7 +327,8 @@ def layouts(bench: Bench) -> None:
                     shown.append("-")
         columns, largest = len(layout.permutations), layout.distances[-1]
         bench.row(
-            f"| `{name}` | {columns} | {float(size) / bench.pages:.0f} | 0-{largest} | {' | '.join(shown)} |",
+            f"| `{name}` | {columns} | {float(size) / bench.pages:.0f} | 0-{largest} "
+            f"| {' | '.join(shown)} |",
             f"{loaded:,.0f} loaded a second",
         )
 

@@ -31,11 +31,7 @@ def record(event: Event) -> None:
     span = tracer.start_span(
         f"pgsimhash {event.name}",
         start_time=end - int(event.seconds * 1e9),
-        attributes={
-            **attributes,
-            "pgsimhash.count": event.count,
-            "pgsimhash.cached_simhashes": event.cached_simhashes,
-        },
+        attributes={**attributes, "pgsimhash.count": event.count},
     )
     if event.run_id is not None:
         span.set_attribute("pgsimhash.run_id", event.run_id)

@@ -6,7 +6,7 @@ A service calls ``prometheus_client.start_http_server(8000)`` instead of printin
 import os
 from pathlib import Path
 
-from prometheus_client import Counter, Gauge, Histogram, generate_latest
+from prometheus_client import Counter, Histogram, generate_latest
 
 import pgsimhash
 from pgsimhash.sources import read_pages
@@ -19,7 +19,6 @@ RESULTS = Counter(
     "pgsimhash_results", "Pages by verdict, and what was found.", ["collection", "name", "result"]
 )
 ERRORS = Counter("pgsimhash_errors", "Failed calls by reason.", ["collection", "name", "error"])
-CACHED = Gauge("pgsimhash_cached_simhashes", "Simhashes in memory.", ["collection"])
 
 
 def count(event: Event) -> None:
@@ -29,7 +28,6 @@ def count(event: Event) -> None:
         RESULTS.labels(event.collection, event.name, result).inc(number)
     if event.error is not None:
         ERRORS.labels(event.collection, event.name, event.error).inc()
-    CACHED.labels(event.collection).set(event.cached_simhashes)
 
 
 def main() -> None:

@@ -143,7 +143,7 @@ class PgsimhashPipeline(_Component):
             return item
         if self._drops(verdict):
             self._count("dropped")
-            original = verdict.duplicate_of or "a standalone simhash"
+            original = verdict.duplicate_of or verdict.url
             # DEBUG, because Scrapy logs the whole item, including the page.
             raise DropItem(f"{verdict.verdict} ({verdict.reason}): {original}", log_level="DEBUG")
         if self._action == "tag":

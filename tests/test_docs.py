@@ -17,6 +17,7 @@ from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.sources import read_pages
 from tests import sparks
 from tests.conftest import ROOT
+from tests.loading import copy_simhashes
 from tests.manual import (
     LANGUAGES,
     PAGES,
@@ -246,7 +247,7 @@ def test_a_hand_written_query_is_exact(filled: str) -> None:
         drawn = np.random.default_rng(1)
         for bits in [*range(3, 11)] * 200:
             flips.add(sum(1 << int(bit) for bit in drawn.choice(64, bits, replace=False)))
-        store.add_simhashes(np.array([known.simhash ^ flip for flip in flips], np.uint64))
+    copy_simhashes(filled, np.array([known.simhash ^ flip for flip in flips], np.uint64))
     with psycopg.connect(filled, autocommit=True) as connection:
         exact = connection.execute(
             "SELECT m.* FROM pgsimhash.pages AS q "

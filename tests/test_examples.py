@@ -90,7 +90,6 @@ def test_metrics_for_prometheus(dsn: str, tmp_path: Path) -> None:
     assert f'pgsimhash_results_total{{{labels},result="too_short"}} 1.0' in shown
     assert f"pgsimhash_seconds_count{{{labels}}} 1.0" in shown
     assert 'pgsimhash_results_total{collection="default",name="find",result="found"}' in shown
-    assert 'pgsimhash_cached_simhashes{collection="default"} 0.0' in shown
 
 
 def test_traces_for_opentelemetry(dsn: str, tmp_path: Path) -> None:

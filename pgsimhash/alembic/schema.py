@@ -30,6 +30,7 @@ def upgrade(
     *,
     since: str | None = None,
     citus: bool = False,
+    layout: str | None = None,
 ) -> None:
     """Upgrade the schema to ``revision``; do nothing if it has that or a later revision.
 
@@ -40,15 +41,17 @@ def upgrade(
         since: the present revision, for ``--sql``, which cannot ask the database; None means that
             the schema does not exist yet.
         citus: whether Citus keeps a new schema on one of its nodes.
+        layout: the layout of a new schema, by default 22+21+21.
 
     Raises:
-        ArgumentError: the name of the schema is invalid, or the database is not PostgreSQL.
+        ArgumentError: the name of the schema or layout is invalid, or the database is not
+            PostgreSQL.
         SchemaError: this package does not know ``revision``; or the schema, or an object in it,
             belongs to a role that is neither the user, nor granted to the user, nor a superuser.
         StoreError: the connection is not in a transaction (an ``autocommit_block``), or in one that
             failed or is read-only; or the user may not create the schema.
     """
-    _migrate(op, revision, schema, since, up=True, citus=citus)
+    _migrate(op, revision, schema, since, up=True, citus=citus, layout=layout)
 
 
 def downgrade(
@@ -104,6 +107,7 @@ def _migrate(
     *,
     up: bool,
     citus: bool = False,
+    layout: str | None = None,
 ) -> None:
     # Imported here because Alembic does not have these when it loads the plugin.
     from alembic.migration import MigrationContext
@@ -159,7 +163,7 @@ def _migrate(
             found = "".join(inner.get_current_heads())
             if (found >= wanted) if up else (found <= wanted):
                 return
-            migrate.run_revisions(inner, wanted_schema, citus=citus)
+            migrate.run_revisions(inner, wanted_schema, citus=citus, layout=layout)
             if not up and not wanted:
                 # Autogenerate ignores an empty schema.
                 table = f'"{wanted_schema}".{migrate.VERSION_TABLE}'

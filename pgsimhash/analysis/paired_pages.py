@@ -62,8 +62,8 @@ def page_pairs(
     Only current versions count. The first page of a simhash represents it in pairs with other
     simhashes. It also forms a pair at distance 0 with each page of the same simhash. So ten
     thousand pages with one simhash give 9,999 pairs instead of 50 million; all other pairs follow
-    from these. Standalone simhashes are omitted. The transaction is open during the loop, as with
-    ``Store.clusters``. Pages that are added or deleted meanwhile may be missing.
+    from these. The transaction is open during the loop, as with ``Store.clusters``. Pages that are
+    added or deleted meanwhile may be missing.
 
     Args:
         store: the store of the collection.

@@ -30,7 +30,7 @@ _BLOCK_CHARS: Final = 150
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A page to compare; a standalone simhash has no other values.
+    """A page to compare; a bare simhash has no other values.
 
     Attributes:
         simhash: 0 <= simhash < 2**64.

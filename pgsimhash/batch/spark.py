@@ -205,10 +205,9 @@ def read_simhashes(session: SparkSession, path: str) -> DataFrame:
 
 
 def arrays(frame: DataFrame, *, column: str = "simhash") -> Iterator[_Simhashes]:
-    """Yield the simhashes of a column in this process, by partitions, for a file or a store.
+    """Yield the simhashes of a column in this process, by partitions.
 
-    ``parquet.write_archive(path, arrays(frame))`` writes them to a file,
-    ``store.add_simhashes(arrays(frame))`` adds them to a collection.
+    ``parquet.write_archive(path, arrays(frame))`` writes them to a file.
 
     Raises:
         ArgumentError: the column does not exist.

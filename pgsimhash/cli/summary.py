@@ -78,8 +78,9 @@ def _print_duplicates(
     table.add_column("duplicates", overflow="fold")
     folder = _common_folder([url for v in verdicts for url in (v.url, v.duplicate_of) if url])
     for verdict in verdicts:
-        original = verdict.duplicate_of or "a simhash without a page"
-        page, other = (unquote(url.removeprefix(folder)) for url in (verdict.url, original))
+        page, other = (
+            unquote((url or "").removeprefix(folder)) for url in (verdict.url, verdict.duplicate_of)
+        )
         table.add_row(page, verdict.verdict, str(verdict.distance), other)
     console.print(table)
 

@@ -25,7 +25,7 @@ class Violation:
     Attributes:
         collection: the name of the collection, None for an object of the schema.
         reason: a code; ``docs/maintain.md`` lists them.
-        page_id: the id of the page, None for a standalone simhash.
+        page_id: the id of the page, None for an object of the schema.
         url: the URL of the page.
         simhash: the simhash, None if the row has none.
         repair: how a repair changes the row, None if it does not.

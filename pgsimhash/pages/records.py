@@ -60,7 +60,7 @@ class Verdict:
       the number of bits that changed.
     - ``unchanged``: this URL is known with this simhash and text, so nothing was added.
     - ``duplicate`` (0 to 3 bits) and ``near`` (4 bits and more): ``duplicate_of`` is the URL of the
-      nearest known page, ``distance`` bits away; None for a standalone simhash.
+      nearest known page, ``distance`` bits away.
     - ``too_short`` and ``failed``: nothing was stored; ``detail`` says why.
 
     ``reason`` is a short stable code:
@@ -147,7 +147,7 @@ class Match:
 
     simhash: int
     distance: int
-    url: str | None
+    url: str
     title: str | None
 
     @property
@@ -241,8 +241,8 @@ class CollectionStatus:
 
     ``pages`` counts versions, ``urls`` distinct URLs. ``duplicates`` are the versions that
     duplicated a known page when they were added, ``duplicate_bytes`` the size of their HTML. With
-    ``estimated``, which needs more than 100,000 pages or simhashes, these counts come from the
-    planner's statistics and 10,000 pages.
+    ``estimated``, which needs more than 100,000 pages, these counts come from the planner's
+    statistics and 10,000 pages.
 
     ``schema_bytes`` is the size of all tables of the schema on disk, with their indexes.
     Collections share the tables, so it is the same for all of them.

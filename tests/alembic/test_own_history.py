@@ -80,22 +80,20 @@ def test_up_down_and_up_again(history: Project, dsn: str) -> None:
 
 
 @pytest.mark.parametrize("by_script", [False, True])
-def test_tables_of_other_layouts_are_dropped_as_well(history: Project, by_script: bool) -> None:
-    history.alembic("upgrade", "head")
-    done = subprocess.run(
-        [sys.executable, "-m", "pgsimhash", "migrate", "--layout", "32+32"],
-        env=environment(history.dsn),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    if by_script:
-        script = history.alembic("downgrade", "0003:0001", "--sql")
-        with psycopg.connect(history.dsn, autocommit=True) as connection:
-            connection.execute(script.encode())
-    else:
-        history.alembic("downgrade", "0001")
+def test_another_layout_is_deployed_and_dropped(history: Project, by_script: bool) -> None:
+    history.revision("0002", UP.replace(")", ', layout="32+32")'), DOWN, below="0001")
+
+    def migrate_to(*step: str) -> None:
+        script = history.alembic(*step, *(["--sql"] if by_script else []))
+        if by_script:
+            with psycopg.connect(history.dsn, autocommit=True) as connection:
+                connection.execute(script.encode())
+
+    migrate_to("upgrade", "head")
+    with pgsimhash.connect(history.dsn) as store:
+        store.add("https://example.com/", 7)
+        assert (store.layout, len(store.find(7))) == ("32+32", 1)
+    migrate_to("downgrade", "0003:0001" if by_script else "0001")
     assert history.tables() == {"public.articles", "public.alembic_version"}
 
 
@@ -200,7 +198,7 @@ def test_without_the_plugin_a_filter_excludes_our_tables(history: Project) -> No
     )
     history.alembic("upgrade", "head")
     said = history.alembic("check", fails=True)
-    for table in ("pages", "simhashes", "alembic_version"):
+    for table in ("pages", "last_seen", "alembic_version"):
         assert f"('remove_table', Table('{table}'" in said
     history.change("history/env.py", "from models", "import pgsimhash.alembic\nfrom models")
     history.configure(include_name="pgsimhash.alembic.include_name")

@@ -9,6 +9,7 @@ import pytest
 
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.analysis.sides import Side, read_side
+from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sources import SourcePage
@@ -92,7 +93,8 @@ def test_the_present_version_counts_and_an_unknown_url_is_an_error(store: Store)
 
 
 def test_a_distance_that_the_layout_does_not_support_is_refused(dsn: str) -> None:
-    with connect(dsn, collection="two", layout="32+32") as store:
+    migrate.upgrade(dsn, schema="two", layout="32+32")
+    with connect(dsn, schema="two") as store:
         assert analysis.explain(store, Side(0), Side(1)).max_distance == 7
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             analysis.explain(store, Side(0), Side(1), distance=8)

@@ -90,7 +90,7 @@ def test_texts_are_marked_as_a_store_decides(
     make: Callable[[dict[str, Any]], Any], options: dict[str, Any], dsn: str
 ) -> None:
     texts = made_texts(400)
-    with connect(dsn, scheme=TEXT_SCHEME, layout="16+16+16+16") as store:
+    with connect(dsn, scheme=TEXT_SCHEME) as store:
         said = by_store(store, texts, **options)
     assert added(mark_duplicates(make({"text": texts}), "text", **options)) == said
     distances = {distance for _, _, _, distance, _ in said if distance}

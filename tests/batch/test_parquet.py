@@ -16,12 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from pgsimhash import ArgumentError, Store, analysis, connect
+from pgsimhash import ArgumentError, Store
 from pgsimhash.batch import parquet, parquet_files
 from pgsimhash.pages.records import Matches, Verdict
 from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.sources import read_pages
 from tests.conftest import ROOT
+from tests.loading import copy_simhashes
 from tests.refusals import because
 
 PAGES = ROOT / "examples" / "pages"
@@ -53,20 +54,13 @@ def test_simhashes_round_trip(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert np.array_equal(np.concatenate(list(parquet.read_simhashes(path))), values[:15])
 
 
-def test_simhashes_are_copied_between_stores(dsn: str, path: Path) -> None:
+def test_a_collection_is_saved_as_an_archive(store: Store, dsn: str, path: Path) -> None:
     values = np.random.default_rng(2).integers(0, 2**64, 3000, dtype=np.uint64)
-    with connect(dsn, collection="a") as store:
-        store.add_simhashes(values)
-        assert parquet.save_simhashes(store, path) == 3000
-        # In order, as in an archive.
-        assert np.array_equal(np.concatenate(list(parquet.read_simhashes(path))), np.sort(values))
-        found = parquet.find_many(path, values, 8)
-        assert sorted(as_rows(found)) == sorted(as_rows(store.find_many(values, 8)))
-    with connect(dsn, collection="b") as store:
-        store.add_simhashes(values[:100])
-        assert parquet.load_simhashes(store, path) == 2900
-        assert parquet.load_simhashes(store, path) == 0
-        assert np.array_equal(np.sort(analysis.simhashes(store)), np.sort(values))
+    copy_simhashes(dsn, np.concatenate([values, values[:100]]))
+    assert parquet.save_simhashes(store, path) == 3000
+    assert np.array_equal(np.concatenate(list(parquet.read_simhashes(path))), np.sort(values))
+    found = parquet.find_many(path, values, 8)
+    assert sorted(as_rows(found)) == sorted(as_rows(store.find_many(values, 8)))
 
 
 def as_rows(matches: Matches) -> list[tuple[int, int, int]]:

@@ -166,7 +166,7 @@ def test_verdicts_and_matches_have_a_similarity_in_per_cent() -> None:
     near = Verdict("https://a.example/2", "near", "within_distance", 5, 8, "https://a.example/1")
     assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)
     assert Verdict("https://a.example/1", "new", "first_seen", 5).similarity_percent is None
-    assert Match(5, 3, None, None).as_json()["similarity_percent"] == 95.3
+    assert Match(5, 3, "https://a.example/", None).as_json()["similarity_percent"] == 95.3
 
 
 @given(

@@ -100,7 +100,7 @@ def test_only_web_addresses_are_links(url: str) -> None:
 
 def test_an_explanation_without_texts_says_so() -> None:
     page = explanation_page(explain_sides(Side(0), Side(5)))
-    assert "a standalone simhash" in page
+    assert "a simhash without a page" in page
     assert "Unknown, because a text is missing." in page
     assert page.count("<b>1</b>") == 2
 

@@ -777,7 +777,7 @@ def test_classes_of_pages_and_collections(collected: orm.Session) -> None:
     page = collected.scalars(sa.select(Page).where(Page.url == URLS[0])).one()
     assert (page.simhash, page.host, page.collection.name) == (2**63, "a.example", "default")
     eager = sa.select(Page).options(orm.joinedload(Page.collection)).order_by(Page.page_id)
-    assert [found.collection.layout for found in collected.scalars(eager)] == ["22+21+21"] * 4
+    assert [found.collection.name for found in collected.scalars(eager)] == ["default"] * 4
     counted = (
         sa.select(Collection.name, sa.func.count(Page.page_id))
         .join(Page.collection)
