@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 import psycopg
 from alembic import context
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from pgsimhash.alembic import plugin as alembic_plugin
 from pgsimhash.db.connection import (
@@ -32,7 +32,6 @@ from pgsimhash.db.migrate import (
     refusals_translated,
     run_revisions,
     search_path_kept,
-    search_path_kept_by_script,
     wait_for_others,
 )
 from pgsimhash.db.schema_names import configured_schema
@@ -57,7 +56,7 @@ def _run(connection: Connection | None, schema: str) -> None:
             transactional_ddl=own_transaction,
         )
         if not own_transaction:
-            kept = search_path_kept_by_script(context.execute)
+            kept = search_path_kept(context.execute)
     else:
         context.configure(
             connection=connection,
@@ -69,7 +68,7 @@ def _run(connection: Connection | None, schema: str) -> None:
             # The schema is compared here.
             autogenerate_plugins=["alembic.autogenerate.*", f"~{alembic_plugin.NAME}"],
         )
-        kept = search_path_kept(connection)
+        kept = search_path_kept(lambda statement: connection.execute(text(statement)))
     with context.begin_transaction(), kept:
         if connection is not None:
             wait_for_others(connection)

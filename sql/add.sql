@@ -48,7 +48,7 @@ COMMENT ON FUNCTION pgsimhash.decide_pages(text[], bigint[], text, timestamptz[]
 CREATE FUNCTION pgsimhash._decide_pages(
     urls text[], simhashes bigint[], collection text, fetched_at timestamptz[], remember boolean
 ) RETURNS SETOF pgsimhash.verdict
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 #variable_conflict use_column
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);

@@ -314,7 +314,7 @@ $$;
 
 -- The distinct simhashes of slice 0, 1, ... of their whole range, as one value with eight bytes per
 -- simhash, big-endian: five times as fast as COPY.
-CREATE FUNCTION pgsimhash._simhash_slice(own_id integer, number integer, slices integer)
+CREATE FUNCTION pgsimhash._simhash_slice(collection_id integer, number integer, slices integer)
 RETURNS bytea
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
     SET enable_bitmapscan = off SET enable_hashagg = off SET enable_sort = off AS $$
@@ -328,7 +328,8 @@ BEGIN
         FROM (
             SELECT DISTINCT p.simhash
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id AND p.simhash BETWEEN first AND last
+            WHERE p.collection_id = _simhash_slice.collection_id
+                AND p.simhash BETWEEN first AND last
         ) AS s
     );
 END
@@ -491,7 +492,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._copy_rows(own_id integer, into_id integer, tables text[]) RETURNS void
+CREATE FUNCTION pgsimhash._copy_rows(
+    source_id integer, collection_id integer, tables text[]
+) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     one text;
@@ -509,7 +512,7 @@ BEGIN
                     AND a.attidentity <> 'a'
                     AND a.attname <> 'collection_id'
             )
-        ) USING into_id, own_id;
+        ) USING _copy_rows.collection_id, source_id;
     END LOOP;
 END
 $$;

@@ -36,7 +36,7 @@ CREATE FUNCTION pgsimhash._add_batch(
     verdict text, reason text, distance integer, duplicate_of text, original_page_id bigint,
     keep boolean, page_id bigint, run_pages bigint
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET jit = off
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -748,3 +748,25 @@ BEGIN
     WHERE s.seen_at < excluded.seen_at;
 END
 $$;
+
+CREATE FUNCTION pgsimhash._draw_run() RETURNS bigint
+    LANGUAGE sql VOLATILE
+    BEGIN ATOMIC
+        SELECT nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'));
+    END;
+
+-- A promoted server may assign a rolled-back page_id again.
+CREATE FUNCTION pgsimhash._batch_stored(
+    collection_id integer, run_id bigint, run_pages bigint, page_ids bigint[], urls text[]
+) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT CASE WHEN _batch_stored.run_id IS NULL THEN EXISTS (
+            SELECT FROM pgsimhash.pages
+            WHERE collection_id = _batch_stored.collection_id
+                AND page_id = ANY (_batch_stored.page_ids)
+                AND url = ANY (_batch_stored.urls)
+        ) ELSE _batch_stored.run_pages = (
+            SELECT sum(pages) FROM pgsimhash.runs WHERE run_id = _batch_stored.run_id
+        ) END;
+    END;

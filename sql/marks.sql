@@ -183,3 +183,13 @@ BEGIN
     WHERE m.collection_id = own_id AND m.url_b = about;
 END
 $$;
+
+CREATE FUNCTION pgsimhash._marks(collection_id integer)
+    RETURNS TABLE (a text, b text, same boolean, marked_at timestamptz)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT url_a AS a, url_b AS b, same, marked_at
+        FROM pgsimhash.marks
+        WHERE collection_id = _marks.collection_id
+        ORDER BY mark_id;
+    END;

@@ -3,29 +3,9 @@
 CREATE FUNCTION pgsimhash.near_pages(
     url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0
-    AS $$
-#variable_conflict use_column
-DECLARE
-    asked constant text := near_pages.url;
-    own_id constant integer := pgsimhash._id_of(collection);
-    present record;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    SELECT p.simhash, p.signature_high, p.signature_low INTO present
-    FROM pgsimhash.pages AS p
-    WHERE p.collection_id = own_id AND p.url = asked
-    ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-    LIMIT 1;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'collection "%" has no page at %', collection, coalesce(asked, 'NULL')
-            USING ERRCODE = 'PS020', HINT = 'Ingest the page first, or correct the URL.';
-    END IF;
-    RETURN QUERY SELECT * FROM pgsimhash._near_pages(
-        collection, present.simhash, present.signature_high, present.signature_low,
-        near_pages.distance, asked, NULL
-    );
+    RETURN QUERY SELECT * FROM pgsimhash._near_pages_of(collection, url, distance, true, NULL);
 END
 $$;
 
@@ -87,5 +67,162 @@ BEGIN
     ) AS p
     ORDER BY m.distance, p.page_id
     LIMIT most;
+END
+$$;
+
+-- Every match with its first page, optionally of those on a host or since a time. A match beyond 5
+-- bits must have a signature like the query's, if both have one. BETWEEN requires an order that only
+-- one index has: if many pages share a simhash, the planner would choose another one. No index
+-- supports IS NOT DISTINCT FROM: the planner would read all pages of the host.
+CREATE FUNCTION pgsimhash._find(
+    collection text, scheme text, simhash bigint, distance integer, most bigint, host text,
+    since timestamptz, signature_high bigint, signature_low bigint
+) RETURNS SETOF pgsimhash.near_page
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+    SET enable_bitmapscan = off SET datestyle = 'ISO'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    own_id constant integer := pgsimhash._id_in_scheme(collection, scheme);
+    own_host constant text := _find.host;
+    own_since constant timestamptz := _find.since;
+    own_high constant bigint := _find.signature_high;
+    own_low constant bigint := _find.signature_low;
+BEGIN
+    RETURN QUERY
+    SELECT p.url, m.distance, m.simhash, p.title, p.fetched_at, p.page_id
+    FROM pgsimhash.near_duplicates(_find.simhash, _find.distance, collection) AS m
+    CROSS JOIN LATERAL (
+        SELECT f.*
+        FROM pgsimhash.pages AS f
+        WHERE f.collection_id = own_id
+            AND f.simhash BETWEEN m.simhash AND m.simhash
+            AND f.host IS NOT DISTINCT FROM coalesce(own_host, f.host)
+            AND (own_since IS NULL OR f.fetched_at >= own_since)
+            AND pgsimhash._verified(
+                m.distance, f.signature_high, f.signature_low, own_high, own_low
+            )
+        ORDER BY f.simhash, f.page_id
+        LIMIT 1
+    ) AS p
+    ORDER BY m.distance, m.simhash
+    LIMIT most;
+END
+$$;
+
+-- Every other page near the present version of a URL.
+CREATE FUNCTION pgsimhash._near_pages_of(
+    collection text, url text, distance integer, verify boolean, most bigint
+) RETURNS SETOF pgsimhash.near_page
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
+    AS $$
+#variable_conflict use_column
+DECLARE
+    own_url constant text := _near_pages_of.url;
+    own_id constant integer := pgsimhash._id_of(collection);
+    present record;
+BEGIN
+    SELECT p.simhash, p.signature_high, p.signature_low INTO present
+    FROM pgsimhash.pages AS p
+    WHERE p.collection_id = own_id AND p.url = own_url
+    ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+    LIMIT 1;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'collection "%" has no page at %', collection, coalesce(own_url, 'NULL')
+            USING ERRCODE = 'PS020', HINT = 'Ingest the page first, or correct the URL.';
+    END IF;
+    RETURN QUERY SELECT * FROM pgsimhash._near_pages(
+        collection, present.simhash, CASE WHEN verify THEN present.signature_high END,
+        CASE WHEN verify THEN present.signature_low END, _near_pages_of.distance, own_url, most
+    );
+END
+$$;
+
+-- Like _find, for several simhashes at once and without conditions on pages.
+CREATE FUNCTION pgsimhash._find_each(
+    collection text, scheme text, simhashes bigint[], distance integer
+) RETURNS TABLE (number bigint, match bigint, bits integer, url text, title text)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    own_id constant integer := pgsimhash._id_in_scheme(collection, scheme);
+BEGIN
+    RETURN QUERY
+    SELECT m.query_number - 1, m.simhash, m.distance, p.url, p.title
+    FROM pgsimhash.near_duplicates(simhashes, _find_each.distance, collection) AS m
+    CROSS JOIN LATERAL (
+        SELECT f.url, f.title
+        FROM pgsimhash.pages AS f
+        WHERE f.collection_id = own_id AND f.simhash BETWEEN m.simhash AND m.simhash
+        ORDER BY f.simhash, f.page_id
+        LIMIT 1
+    ) AS p
+    ORDER BY m.query_number, m.distance, m.simhash;
+END
+$$;
+
+CREATE FUNCTION pgsimhash._find_many(
+    collection text, scheme text, simhashes bigint[], distance integer
+) RETURNS SETOF pgsimhash.numbered_match
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pgsimhash._id_in_scheme(collection, scheme);
+    RETURN QUERY
+    SELECT m.query_number, m.simhash, m.distance
+    FROM pgsimhash.near_duplicates(simhashes, _find_many.distance, collection) AS m
+    ORDER BY m.query_number, m.distance, m.simhash;
+END
+$$;
+
+CREATE FUNCTION pgsimhash._exists(
+    collection text, scheme text, simhash bigint, distance integer
+) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pgsimhash._id_in_scheme(collection, scheme);
+    RETURN pgsimhash.has_near_duplicate(simhash, distance, collection);
+END
+$$;
+
+CREATE FUNCTION pgsimhash._near_pages_of_simhash(
+    collection text, scheme text, simhash bigint, signature_high bigint, signature_low bigint,
+    distance integer, most bigint
+) RETURNS SETOF pgsimhash.near_page
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pgsimhash._id_in_scheme(collection, scheme);
+    RETURN QUERY SELECT * FROM pgsimhash._near_pages(
+        collection, simhash, signature_high, signature_low, distance, NULL, most
+    );
+END
+$$;
+
+CREATE FUNCTION pgsimhash._near_pages_of_url(
+    collection text, scheme text, url text, distance integer, verify boolean, most bigint
+) RETURNS SETOF pgsimhash.near_page
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pgsimhash._id_in_scheme(collection, scheme);
+    RETURN QUERY SELECT * FROM pgsimhash._near_pages_of(collection, url, distance, verify, most);
+END
+$$;
+
+-- The id of a collection of a scheme; an error if there is none.
+CREATE FUNCTION pgsimhash._id_in_scheme(collection text, scheme text) RETURNS integer
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    own_id constant integer := (
+        SELECT c.collection_id
+        FROM pgsimhash.collections AS c
+        WHERE c.name = collection AND c.scheme = _id_in_scheme.scheme
+    );
+BEGIN
+    RETURN coalesce(own_id, pgsimhash._id_of(NULL));
 END
 $$;

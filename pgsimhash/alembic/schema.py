@@ -149,17 +149,15 @@ def _migrate(
                 dialect_opts={"paramstyle": "named"},
                 opts={**options, "as_sql": True, **script_options},
             )
-            search_path_kept: AbstractContextManager[None] = migrate.search_path_kept_by_script(
-                inner.execute
-            )
+            kept: AbstractContextManager[None] = migrate.search_path_kept(inner.execute)
         else:
             connection = outer.connection
             assert isinstance(connection, Connection)
             _check_connection(connection)
             migrate.wait_for_others(connection)
             inner = MigrationContext.configure(connection=connection, opts=options)
-            search_path_kept = migrate.search_path_kept(connection)
-        with search_path_kept:
+            kept = migrate.search_path_kept(lambda statement: connection.execute(text(statement)))
+        with kept:
             found = "".join(inner.get_current_heads())
             if (found >= wanted) if up else (found <= wanted):
                 return

@@ -82,12 +82,12 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
     """
     with (
         store.session.reading() as (connection, collection),
-        connection.cursor(row_factory=tuple_row, binary=True) as cursor,
+        connection.cursor(row_factory=tuple_row) as cursor,
     ):
         parameters = {
             "collection_id": collection.collection_id,
-            "url": collection.page_url(url),
-            "markdown": markdown,
+            "of_url": collection.page_url(url),
+            "with_markdown": markdown,
         }
         rows = cursor.execute(query("versions", connection), parameters).fetchall()
     if not rows:

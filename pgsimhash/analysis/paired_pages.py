@@ -89,7 +89,7 @@ def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Gener
 def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Iterator[PagePair]:
     """Yield the pairs of the first page of each simhash and its other pages."""
     scope = {"collection_id": collection.collection_id, "simhashes": [], "clusters": []}
-    with connection.cursor(name="pgsimhash_pairs", row_factory=tuple_row, binary=True) as rows:
+    with connection.cursor(name="pgsimhash_pairs", row_factory=tuple_row) as rows:
         rows.itersize = _ROWS
         rows.execute(query("clusters", connection), scope)
         for simhash, members in groupby(rows, key=itemgetter(0)):
@@ -117,7 +117,7 @@ def _first_pages(
     connection: psycopg.Connection[Any], collection: Collection, simhashes: Sequence[int]
 ) -> dict[int, PairedPage]:
     parameters = {"collection_id": collection.collection_id, "simhashes": simhashes}
-    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+    with connection.cursor(row_factory=tuple_row) as cursor:
         cursor.execute(query("first_pages", connection), parameters)
         return {
             from_bigint(simhash): PairedPage(url, title, from_bigint(simhash))

@@ -114,9 +114,9 @@ def known_side(store: Store, url: str) -> Side:
     """
     with (
         store.session.reading() as (connection, collection),
-        connection.cursor(row_factory=tuple_row, binary=True) as cursor,
+        connection.cursor(row_factory=tuple_row) as cursor,
     ):
-        parameters = {"collection_id": collection.collection_id, "url": collection.page_url(url)}
+        parameters = {"collection_id": collection.collection_id, "of_url": collection.page_url(url)}
         row = cursor.execute(query("explained_page", connection), parameters).fetchone()
     if row is None:
         raise unknown_page(collection, url)

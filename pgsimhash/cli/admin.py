@@ -92,7 +92,7 @@ def migrate(
     else:
         migrations.upgrade(where, citus=citus, layout=layout)
     with (
-        database.pinned(database.open_connection(where)) as connection,
+        database.open_connection(where) as connection,
         bound_to_schema(connection),
     ):
         name = database.describe(connection)

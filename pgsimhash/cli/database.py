@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         resolve_dsn,
         schema_revision,
     )
-    from pgsimhash.db.pinned import pinned
     from pgsimhash.db.refusals import translated_errors
     from pgsimhash.store.collection import (
         Collection,
@@ -35,7 +34,6 @@ else:
                 "DSN_VARIABLE EMBEDDED checked_connection configured_dsn describe "
                 "open_connection resolve_dsn schema_revision"
             ),
-            "pgsimhash.db.pinned": "pinned",
             "pgsimhash.db.refusals": "translated_errors",
             "pgsimhash.store.collection": (
                 "Collection collection_names create_collection find_collection open_collection"

@@ -18,7 +18,6 @@ from pgsimhash.db.alchemy_sources import EngineSource, SessionSource
 from pgsimhash.db.awaiting import await_, awaited
 from pgsimhash.db.connection import open_deployed
 from pgsimhash.db.opening import Sources, as_dsn, chosen_source, is_dsn
-from pgsimhash.db.pinned import is_pinned, note_pinned, pin_statement
 from pgsimhash.db.refusals import no_connection
 from pgsimhash.db.sources import CallerSource, ConnectionSource, DsnSource, Mode, PoolSource
 from pgsimhash.errors import ArgumentError
@@ -96,15 +95,12 @@ _SOURCES: Final[Sources] = {
 async def _connect(
     dsn: str | None, schema: str | None, prepare: bool | None
 ) -> psycopg.AsyncConnection[Any]:
-    settings, is_direct = await asyncio.to_thread(_deployed, dsn, schema, prepare)
+    settings = await asyncio.to_thread(_deployed, dsn, schema, prepare)
     connection = None
     try:
         connection = await psycopg.AsyncConnection.connect(
             autocommit=True, client_encoding="UTF8", **settings
         )
-        if is_direct:
-            await connection.execute(pin_statement(), {"local": False})
-            note_pinned(connection)
     except BaseException as error:
         if connection is not None:
             await connection.close()
@@ -114,18 +110,12 @@ async def _connect(
     return connection
 
 
-def _deployed(
-    dsn: str | None, schema: str | None, prepare: bool | None
-) -> tuple[dict[str, Any], bool]:
-    """Deploy the schema on the embedded server; return the arguments of the connection.
-
-    The second value is whether the search_path is pinned for the whole session.
-    """
+def _deployed(dsn: str | None, schema: str | None, prepare: bool | None) -> dict[str, Any]:
+    """Deploy the schema on the embedded server; return the arguments of the connection."""
     # In one step: a cancelled task would not return to close it.
     with open_deployed(dsn, schema, prepare=prepare) as first:
-        settings = {
+        return {
             "conninfo": first.info.dsn,
             "password": first.info.password,
             "prepare_threshold": first.prepare_threshold,
         }
-        return settings, is_pinned(first)

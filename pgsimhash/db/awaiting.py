@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Any, LiteralString, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import psycopg
 from psycopg.pq import Format
 from psycopg.rows import tuple_row
-
-from pgsimhash.db.pinned import is_pinned, pinned_statement
 
 try:
     from sqlalchemy.util import await_
@@ -27,26 +25,14 @@ __all__ = ["await_", "awaited"]
 _T = TypeVar("_T")
 
 
-class _Copy:
-    """The methods of a COPY that the store uses."""
-
-    def __init__(self, copy: psycopg.AsyncCopy) -> None:
-        self._copy = copy
-
-    def write(self, octets: bytes) -> None:
-        await_(self._copy.write(octets))
-
-
 class _Cursor:
     """The methods of a cursor that the store uses."""
 
     itersize = 2_000
     """Rows per fetch."""
 
-    def __init__(self, cursor: psycopg.AsyncCursor[Any], connection: _Connection | None) -> None:
+    def __init__(self, cursor: psycopg.AsyncCursor[Any]) -> None:
         self._cursor = cursor
-        # The statement that pins the search_path; None if none is needed.
-        self._connection = connection
 
     def __enter__(self) -> Self:
         return self
@@ -62,22 +48,8 @@ class _Cursor:
         return getattr(self._cursor, name)
 
     def execute(self, *arguments: Any, **options: Any) -> Self:
-        if self._connection is None:
-            await_(self._cursor.execute(*arguments, **options))
-            return self
-        # psycopg cannot declare a server-side cursor in a pipeline.
-        together = not isinstance(self._cursor, psycopg.AsyncServerCursor)
-        with pinned_statement(self._connection, _send, together=together):
-            await_(self._cursor.execute(*arguments, **options))
+        await_(self._cursor.execute(*arguments, **options))
         return self
-
-    def executemany(self, *arguments: Any, **options: Any) -> None:
-        await_(self._cursor.executemany(*arguments, **options))
-
-    @contextmanager
-    def copy(self, *arguments: Any, **options: Any) -> Iterator[_Copy]:
-        with _inside(self._cursor.copy(*arguments, **options)) as copy:
-            yield _Copy(copy)
 
     def fetchone(self) -> Any:
         return await_(self._cursor.fetchone())
@@ -93,44 +65,28 @@ class _Connection:
     """The methods of a connection that the store uses."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        self.unpinned = connection
-        self._pinning = None if is_pinned(connection) else self
+        self.wrapped = connection
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.unpinned, name)
+        return getattr(self.wrapped, name)
 
-    def cursor(
-        self, name: str = "", *, row_factory: Any = tuple_row, binary: bool = False
-    ) -> _Cursor:
+    def cursor(self, name: str = "", *, row_factory: Any = tuple_row) -> _Cursor:
         # The caller's connection may have its own cursor classes.
         cursor: psycopg.AsyncCursor[Any]
         if name:
-            cursor = psycopg.AsyncServerCursor(self.unpinned, name, row_factory=row_factory)
+            cursor = psycopg.AsyncServerCursor(self.wrapped, name, row_factory=row_factory)
         else:
-            cursor = psycopg.AsyncCursor(self.unpinned, row_factory=row_factory)
-        cursor.format = Format.BINARY if binary else Format.TEXT
-        return _Cursor(cursor, self._pinning)
-
-    def plain_cursor(self) -> _Cursor:
-        return _Cursor(psycopg.AsyncCursor(self.unpinned, row_factory=tuple_row), None)
+            cursor = psycopg.AsyncCursor(self.wrapped, row_factory=row_factory)
+        cursor.format = Format.BINARY
+        return _Cursor(cursor)
 
     def execute(self, query: Any, parameters: Any = None) -> _Cursor:
         return self.cursor().execute(query, parameters)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with _inside(self.unpinned.transaction()):
+        with _inside(self.wrapped.transaction()):
             yield
-
-    @contextmanager
-    def pipeline(self) -> Iterator[None]:
-        with _inside(self.unpinned.pipeline()):
-            yield
-
-
-def _send(connection: _Connection, statement: LiteralString, **options: Any) -> None:
-    cursor = psycopg.AsyncCursor(connection.unpinned, row_factory=tuple_row)
-    await_(cursor.execute(statement, **options))
 
 
 @contextmanager

@@ -13,10 +13,16 @@ import psycopg
 from psycopg import conninfo, pq
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.db.pinned import pin_session, pinned
+from pgsimhash.db.plain import plain
 from pgsimhash.db.refusals import first_line, no_connection, translated_errors
-from pgsimhash.db.schema_names import SCHEMA, bound_to_schema, configured_schema, schema_of
-from pgsimhash.db.statements import query
+from pgsimhash.db.schema_names import (
+    SCHEMA,
+    bound_to_schema,
+    configured_schema,
+    in_schema,
+    schema_of,
+)
+from pgsimhash.db.statements import read_sql
 from pgsimhash.errors import NoServerError, SchemaError, StoreError, install_command
 from pgsimhash.log import logger, tell_of_waits
 
@@ -236,11 +242,9 @@ def open_deployed(
     try:
         with translated_errors(own):
             direct = _is_direct(own)
-            if direct:
-                pin_session(own)
         if direct if prepare is None else prepare:
             own.prepare_threshold = _PREPARED_AFTER
-        connection = pinned(own)
+        connection = plain(own)
         with bound_to_schema(connection, wanted), translated_errors(connection):
             if is_embedded(dsn) and (schema_revision(connection) or "") < REVISION:
                 # Alembic is slow to import and rarely needed.
@@ -271,7 +275,7 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
     )
     with connection.cursor(row_factory=tuple_row) as cursor:
         ((is_versioned, has_tables, nulls, has_citus),) = cursor.execute(
-            query("schema_deployed", connection)
+            in_schema(read_sql("deployed.sql"), schema)
         )
     if not nulls:
         raise StoreError(
@@ -308,7 +312,8 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
 def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
     """Return the revision of the schema, None if it is not deployed."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        is_versioned = cursor.execute(query("schema_deployed", connection)).fetchone()
+        deployed = in_schema(read_sql("deployed.sql"), schema_of(connection))
+        is_versioned = cursor.execute(deployed).fetchone()
     return _recorded_revision(connection) if is_versioned else None
 
 
@@ -321,7 +326,7 @@ def _check_node(connection: psycopg.Connection[Any]) -> None:
         StoreError: it is.
     """
     with connection.cursor(row_factory=scalar_row) as cursor:
-        if cursor.execute(query("is_worker", connection)).fetchone():
+        if cursor.execute(in_schema(read_sql("worker.sql"), schema_of(connection))).fetchone():
             raise StoreError(
                 "unsuitable",
                 f"the connection is to a worker of a Citus cluster, and the schema "
@@ -331,7 +336,8 @@ def _check_node(connection: psycopg.Connection[Any]) -> None:
 
 def _recorded_revision(connection: psycopg.Connection[Any]) -> str | None:
     with connection.cursor(row_factory=scalar_row) as cursor:
-        found = cursor.execute(query("schema_revision", connection)).fetchone()
+        revision = "SELECT version_num FROM pgsimhash.alembic_version"
+        found = cursor.execute(in_schema(revision, schema_of(connection))).fetchone()
     return None if found is None else str(found)
 
 

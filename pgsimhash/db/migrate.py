@@ -18,15 +18,14 @@ from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from psycopg import conninfo
 from psycopg.rows import scalar_row
-from sqlalchemy import Connection, Engine, create_engine, exc, func, make_url, select, text
+from sqlalchemy import Connection, Engine, create_engine, exc, func, make_url, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from pgsimhash.db.connection import check_schema, open_connection
-from pgsimhash.db.pinned import pin_statement, pinned, unpin_statement
 from pgsimhash.db.refusals import first_line, raised_by_schema, server_words, translated_errors
 from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema, schema_of
-from pgsimhash.db.statements import queries, query, read_sql, split_statements
+from pgsimhash.db.statements import query, read_sql, split_statements
 from pgsimhash.errors import (
     ArgumentError,
     NoServerError,
@@ -55,6 +54,8 @@ _COPIED_SETTING: Final = (
     "END $$"
 )
 
+_PINNED: Final = "SET LOCAL search_path = pg_catalog, pg_temp"
+
 # Alembic keeps its state in module globals.
 _one_at_a_time: Final = threading.Lock()
 
@@ -68,7 +69,7 @@ def engine_for(dsn: str) -> Engine:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         # SQLAlchemy first calls current_schema(), under the user's search_path. Its transaction
         # begins here, and ends later.
-        connection.execute(pin_statement(), {"local": True})
+        connection.execute(_PINNED)
         return connection
 
     return create_engine(
@@ -102,19 +103,10 @@ def dsn_of_url(url: str) -> str:
 
 
 @contextmanager
-def search_path_kept(connection: Connection) -> Iterator[None]:
+def search_path_kept(execute: Callable[[str], object]) -> Iterator[None]:
     """Pin the search_path of a transaction, and restore it after the block."""
-    # The driver may be another one than psycopg, with a different parameter style.
-    pin = pin_statement().replace("%(local)s", "true")
-    connection.execute(text(pin))
-    yield
-    connection.execute(text(unpin_statement()))
-
-
-@contextmanager
-def search_path_kept_by_script(execute: Callable[[str], None]) -> Iterator[None]:
-    """The same for a script that is run in another transaction."""
     execute(_COPIED_SETTING.format("pgsimhash.search_path", "search_path"))
+    execute(_PINNED)
     yield
     execute(_COPIED_SETTING.format("search_path", "pgsimhash.search_path"))
 
@@ -129,8 +121,9 @@ def run_revisions(
 ) -> None:
     """Run the revisions of ``context`` in a schema whose owner is trusted."""
     # Alembic creates its version table in the schema, so the schema must exist first.
+    foreign_objects = read_sql("foreign_objects.sql").strip()
     for file in ("citus.sql", "schema.sql") if citus else ("schema.sql",):
-        script = read_sql(file).replace("${foreign_objects}", queries()["foreign_objects"])
+        script = read_sql(file).replace("${foreign_objects}", foreign_objects)
         for statement in split_statements(in_schema(script, schema)):
             context.execute(statement)
     context.run_migrations(
@@ -291,7 +284,7 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
         SchemaError: the schema is missing, or older or newer than this package.
         StoreError: the user lacks a permission.
     """
-    with pinned(open_connection(dsn)) as connection, bound_to_schema(connection, schema):
+    with open_connection(dsn) as connection, bound_to_schema(connection, schema):
         check_schema(connection)
         with translated_errors(connection), connection.cursor(row_factory=scalar_row) as cursor:
             try:

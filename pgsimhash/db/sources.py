@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from pgsimhash.db.pinned import pinned
+from pgsimhash.db.plain import plain
 from pgsimhash.db.refusals import closed, no_connection, refusal_of_pool
 from pgsimhash.errors import NoServerError, StoreError
 
@@ -34,7 +34,7 @@ class Mode:
 
     Attributes:
         wait: returns the result of a method of psycopg.
-        wrap: returns the interface to a connection, with a pinned ``search_path``.
+        wrap: returns the plain interface to a connection.
         sleep: waits for a number of seconds.
         in_thread: calls a blocking function.
         new_lock: returns a lock.
@@ -51,7 +51,7 @@ class Mode:
 
 BLOCKING: Final = Mode(
     wait=lambda result: result,
-    wrap=pinned,
+    wrap=plain,
     sleep=time.sleep,
     in_thread=lambda function: function(),
     new_lock=threading.Lock,

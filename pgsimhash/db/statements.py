@@ -1,7 +1,8 @@
 """Read and render the SQL files of the package.
 
-``sql/`` has the current schema for the default layout, in the order of :data:`SCHEMA_FILES`.
-``sql/queries/`` has the statements that the package sends, by name.
+``sql/`` has the current schema for the default layout, in the order of :data:`SCHEMA_FILES`. Every
+statement that the package sends is a call of one of its functions, with qualified names and types.
+So nobody can replace what it calls by an object in the caller's ``search_path``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, LiteralString, cast
+from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 from pgsimhash.db.schema_names import SCHEMA, in_schema, schema_of
 from pgsimhash.search.layout import COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
@@ -26,11 +27,13 @@ SCHEMA_FILES: Final = (
     "collections.sql",
     "layout.sql",
     "search.sql",
+    "pages.sql",
     "marks.sql",
     "policies.sql",
     "delete.sql",
     "decide.sql",
     "add.sql",
+    "sources.sql",
     "check.sql",
     "roles.sql",
 )
@@ -48,7 +51,13 @@ _COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
 _CREATED: Final = re.compile(
     r"^CREATE (?:FUNCTION|PROCEDURE|TABLE|TYPE) pgsimhash\.(\w+)", re.MULTILINE
 )
-_NAME: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
+_FUNCTION: Final = re.compile(
+    r"^CREATE FUNCTION pgsimhash\.(\w+)\((.*?)\)\s+(?:RETURNS|LANGUAGE)", re.MULTILINE | re.DOTALL
+)
+_PARAMETER: Final = re.compile(
+    r"(?:^|,)\s*(OUT )?\"?(\w+)\"? ([a-z0-9_ ]+?)(\[\])?(?= DEFAULT|,|$)"
+)
+_TYPES: Final = {"bigint": "int8", "integer": "int4", "boolean": "bool"}
 
 
 def read_sql(path: str) -> LiteralString:
@@ -58,10 +67,7 @@ def read_sql(path: str) -> LiteralString:
 
 
 def query(name: str, connection: psycopg.BaseConnection[Any]) -> LiteralString:
-    """Return the statement below ``-- name --`` in a file of ``sql/queries``.
-
-    It is adapted to the schema of the connection.
-    """
+    """Return the call of the function ``name``, or ``_name``, in the schema of the connection."""
     return query_in(name, schema_of(connection))
 
 
@@ -70,33 +76,38 @@ def fetch(
     name: str,
     parameters: Mapping[str, Any] | None = None,
     rows: RowFactory[Any] | None = None,
-    *,
-    binary: bool = False,
 ) -> list[Any]:
-    """Return all rows of a statement, by default as tuples."""
+    """Return all rows of a function, by default as tuples."""
     from psycopg.rows import tuple_row
 
-    with connection.cursor(row_factory=rows or tuple_row, binary=binary) as cursor:
+    with connection.cursor(row_factory=rows or tuple_row) as cursor:
         return cursor.execute(query(name, connection), parameters).fetchall()
 
 
 @cache
 def query_in(name: str, schema: str) -> LiteralString:
-    """Return the statement for a schema by its name."""
-    return in_schema(queries()[name], schema)
+    """Return the call of a function in a schema, with all its parameters by name."""
+    functions = _functions()
+    function = name if name in functions else f"_{name}"
+    arguments = ", ".join(
+        f'"{parameter}" => %({parameter})s::pg_catalog.{_TYPES.get(kind, kind)}{array}'
+        for parameter, kind, array in functions[function]
+    )
+    # Names and types come from the package's own files.
+    call = f"SELECT * FROM pgsimhash.{function}({arguments})"  # noqa: S608
+    return in_schema(call, schema)
 
 
 @cache
-def queries() -> dict[str, LiteralString]:
-    """Return all statements, by name, unadapted."""
-    statements: dict[str, LiteralString] = {}
-    for file in files("pgsimhash.sql.queries").iterdir():
-        if file.name.endswith(".sql"):
-            _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
-            for name, text in zip(parts[::2], parts[1::2], strict=True):
-                assert name not in statements, f"two queries are called {name}"
-                statements[name] = cast("LiteralString", text.strip())
-    return statements
+def _functions() -> dict[str, list[tuple[str, str, str]]]:
+    """Return the parameters of each function: name, type, and brackets of an array."""
+    functions: dict[str, list[tuple[str, str, str]]] = {}
+    for file in SCHEMA_FILES:
+        for name, parameters in _FUNCTION.findall(read_sql(file)):
+            found = _PARAMETER.findall(" ".join(parameters.split()))
+            kinds = [(name_, kind, array) for out, name_, kind, array in found if not out]
+            functions.setdefault(name, kinds)
+    return functions
 
 
 def in_layout(script: str, layout: Layout) -> str:
@@ -205,8 +216,9 @@ def drop_statements(schema: str = SCHEMA) -> list[str]:
 
 def schema_script(schema: str = SCHEMA, layout: Layout = DEFAULT_LAYOUT) -> str:
     """Return the script of the whole current schema."""
+    foreign = read_sql("foreign_objects.sql").strip()
     statements = (
-        commented.strip()
+        commented.strip().replace("${foreign_objects}", foreign)
         for file in SCHEMA_FILES
         for statement in split_statements(in_layout(read_sql(file), layout))
         for commented in _with_comments(statement)

@@ -89,7 +89,7 @@ def foreign_objects(connection: psycopg.Connection[Any]) -> list[Violation]:
 def _slice(
     connection: psycopg.Connection[Any], collection: str, number: int, slices: int, *, repair: bool
 ) -> list[Violation]:
-    values = {"collection": collection, "repair": repair, "number": number, "slices": slices}
+    values = {"collection": collection, "repair": repair, "slice": number, "slices": slices}
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("check_collection", connection), values).fetchall()
     return [

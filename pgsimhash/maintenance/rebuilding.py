@@ -87,7 +87,7 @@ def rebuild(
                 f"collection {old_name!r} exists already; delete it (pgsimhash collection delete "
                 f"{old_name}), or give another name with into= (--into)",
             )
-        names = {"collection": name, "into": old_name}
+        names = {"collection": name, "old_name": old_name}
         connection.execute(query("begin_rebuild", connection), names)
         source = follow(connection, dataclasses.replace(store.opened, name=old_name))
         new_scheme = _new_scheme(source, name, scheme)
@@ -160,8 +160,12 @@ def _versions(
         total = cursor.execute(query("count_versions", connection), scope).fetchone() or 0
     done, last_page = 0, 0
     progress("pages", done, total)
-    limits = {"batch": BATCH_PAGES, "bytes": BATCH_BYTES, "markdown": markdown or bool(new_scheme)}
-    with connection.cursor(row_factory=dict_row, binary=True) as cursor:
+    limits = {
+        "batch": BATCH_PAGES,
+        "bytes": BATCH_BYTES,
+        "with_markdown": markdown or bool(new_scheme),
+    }
+    with connection.cursor(row_factory=dict_row) as cursor:
         while rows := cursor.execute(
             query("next_versions", connection), {**scope, **limits, "after_page": last_page}
         ).fetchall():

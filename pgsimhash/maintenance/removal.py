@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import class_row
 
-from pgsimhash.db.pinned import pinned
-from pgsimhash.db.schema_names import bound_to_schema, schema_of
-from pgsimhash.db.statements import query
+from pgsimhash.db.plain import plain
+from pgsimhash.db.schema_names import bound_to_schema
+from pgsimhash.db.statements import fetch, query
 from pgsimhash.errors import CollectionError, NotFoundError
 from pgsimhash.pages.records import Deletion, RunRecord
 from pgsimhash.runtime.progress import no_progress
@@ -25,7 +24,7 @@ def runs(store: Store) -> list[RunRecord]:
     """Return the runs that added pages, the last one first."""
     with (
         store.session.reading() as (connection, collection),
-        connection.cursor(row_factory=class_row(RunRecord), binary=True) as cursor,
+        connection.cursor(row_factory=class_row(RunRecord)) as cursor,
     ):
         scope = {"collection_id": collection.collection_id}
         return cursor.execute(query("runs", connection), scope).fetchall()
@@ -80,19 +79,6 @@ def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, D
     return known[0], delete_run(store, known[0].run_id, progress=progress)
 
 
-_TABLES: Final = (
-    "last_seen",
-    "clusters",
-    "pages",
-    "runs",
-    "sources",
-    "marks",
-    "policies",
-    "collections",
-)
-"""The tables with rows of a collection, in the order of deletion."""
-
-
 def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     """Delete a collection and all its rows; return the number of versions of pages.
 
@@ -104,7 +90,7 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     Raises:
         CollectionError: the collection does not exist.
     """
-    connection = pinned(connection)
+    connection = plain(connection)
     alone = connection.info.transaction_status == TransactionStatus.IDLE
     with bound_to_schema(connection), connection.transaction():
         # In the caller's transaction, other statements keep the caller's timeout.
@@ -117,10 +103,4 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
                 "unknown", f"collection {name!r} was renamed during the call; try again"
             )
         scope = {"collection_id": doomed.collection_id}
-        deleted = {}
-        for name in _TABLES:
-            statement = sql.SQL(query("delete_rows", connection)).format(
-                table=sql.Identifier(schema_of(connection), name)
-            )
-            deleted[name] = connection.execute(statement, scope).rowcount
-        return deleted["pages"]
+        return int(fetch(connection, "delete_collection", scope)[0][0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import dict_row, scalar_row
 
 from pgsimhash.db.statements import query
 from pgsimhash.errors import ArgumentError
@@ -60,7 +60,7 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
         CollectionError: the new name is empty or taken or, with ``swap``, does not exist.
     """
     with store.session.writing() as (connection, collection):
-        names = {"old": collection.name, "new": name, "swap": swap}
+        names = {"old_name": collection.name, "new_name": name, "swap": swap}
         connection.execute(query("rename_collection", connection), names)
         store.session.collection = dataclasses.replace(collection, name=name)
 
@@ -89,11 +89,10 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
     }
     with (
         store.session.writing() as (connection, _),
-        connection.cursor(row_factory=class_row(Policy), binary=True) as cursor,
+        connection.cursor(row_factory=dict_row) as cursor,
     ):
-        policy: Policy
-        (policy,) = cursor.execute(query("set_policy", connection), parameters)
-    return policy
+        (row,) = cursor.execute(query("set_policy", connection), parameters)
+    return Policy(**{field.name: row[field.name] for field in dataclasses.fields(Policy)})
 
 
 def remove_policy(store: Store, pattern: str) -> bool:

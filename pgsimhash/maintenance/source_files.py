@@ -264,7 +264,7 @@ def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
             if row["page_id"] is not None:
                 seen.append(row["page_id"])
         if seen:
-            connection.execute(query("see_pages", connection), {**scope, "page_ids": seen})
+            connection.execute(query("see_known_pages", connection), {**scope, "page_ids": seen})
 
 
 @retried

@@ -144,7 +144,9 @@ def find_collection(
     """
     text_size("the name", name)
     statement = "collection" if bounds is None else "collection_to_write"
-    rows = fetch(connection, statement, {"name": name, **(bounds or {})}, class_row(Collection))
+    rows = fetch(
+        connection, statement, {"collection": name, **(bounds or {})}, class_row(Collection)
+    )
     return rows[0] if rows else None
 
 
@@ -205,7 +207,8 @@ def lock_collections(
 
 def check_there(connection: psycopg.Connection[Any], collection: Collection) -> None:
     """Check that a collection still exists, under any name."""
-    if not fetch(connection, "collection_there", {"collection_id": collection.collection_id}):
+    scope = {"collection_id": collection.collection_id}
+    if not fetch(connection, "collection_there", scope)[0][0]:
         raise _moved(collection)
 
 

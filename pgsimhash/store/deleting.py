@@ -69,6 +69,10 @@ def _delete_batches(
             if not page_ids:
                 return
             after_page = page_ids[-1]
-            doomed = {"collection": collection.name, "page_ids": page_ids}
+            doomed = {
+                "collection": collection.name,
+                "page_ids": page_ids,
+                "seen_befores": None,
+            }
             (went,) = fetch(connection, "delete_pages", doomed)
         yield Deletion(*went)

@@ -57,7 +57,7 @@ def clusters(
         "simhashes": _bigint_array(simhashes[shared]),
         "clusters": _bigint_array(roots[shared]),
     }
-    with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row, binary=True) as rows:
+    with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row) as rows:
         rows.itersize = _ROWS
         rows.execute(query("clusters", connection), scope)
         for _, members in groupby(rows, key=itemgetter(0)):
@@ -135,7 +135,7 @@ def _with_company(simhashes: NDArray[np.uint64], roots: NDArray[np.uint64]) -> N
 def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> list[Mark]:
     """Return the marks of a collection, in their order."""
     scope = {"collection_id": collection.collection_id}
-    return fetch(connection, "marks", scope, class_row(Mark), binary=True)
+    return fetch(connection, "marks", scope, class_row(Mark))
 
 
 def _bigint_array(simhashes: NDArray[np.uint64]) -> str:

@@ -77,10 +77,10 @@ def _find_batch(
         "simhashes": simhashes.view(np.int64).tolist(),
         "distance": distance,
     }
-    rows = fetch(connection, "find_many", parameters, binary=True)
+    rows = fetch(connection, "find_many", parameters)
     numbers, values, distances = zip(*rows, strict=True) if rows else ((), (), ())
     return Matches(
-        np.array(numbers, dtype=np.int64) + start,
+        np.array(numbers, dtype=np.int64) - 1 + start,
         np.array(values, dtype=np.int64).view(np.uint64),
         np.array(distances, dtype=np.uint8),
     )
@@ -103,7 +103,7 @@ def _simhash_slice(
     import numpy as np
 
     parameters = {"collection_id": collection.collection_id, "number": number, "slices": SLICES}
-    rows = fetch(connection, "simhash_slice", parameters, scalar_row, binary=True)
+    rows = fetch(connection, "simhash_slice", parameters, scalar_row)
     return np.frombuffer((rows and rows[0]) or b"", dtype=">u8").astype(np.uint64)
 
 
@@ -120,5 +120,5 @@ def read_status(
     connection: psycopg.Connection[Any], collection: str | None = None
 ) -> list[CollectionStatus]:
     """Return the statistics of every collection, by name, or of one."""
-    scope = {"collection": collection}
-    return fetch(connection, "status", scope, class_row(CollectionStatus), binary=True)
+    scope = {"of_collection": collection}
+    return fetch(connection, "status", scope, class_row(CollectionStatus))

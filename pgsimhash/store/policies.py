@@ -34,7 +34,7 @@ class Said(NamedTuple):
 def read_policies(connection: psycopg.Connection[Any], collection: Collection) -> list[Policy]:
     """Return the policies of a collection, by host and path."""
     scope = {"collection_id": collection.collection_id}
-    return fetch(connection, "policies", scope, class_row(Policy), binary=True)
+    return fetch(connection, "policies", scope, class_row(Policy))
 
 
 def said_about(
@@ -42,7 +42,7 @@ def said_about(
 ) -> Said:
     """Return the policies that apply to the URLs."""
     parameters = {"collection_id": collection.collection_id, "urls": list(urls)}
-    rows = fetch(connection, "settings_for", parameters, binary=True)
+    rows = fetch(connection, "settings", parameters)
     groups = [
         (
             PolicySettings(**dict(zip(SETTINGS, values, strict=True))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 from weakref import WeakSet
@@ -12,7 +12,6 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.db.connection import check_settings
-from pgsimhash.db.pinned import execute_alone
 from pgsimhash.db.refusals import translated_errors
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.sources import ConnectionSource
@@ -89,7 +88,7 @@ class Session:
     @contextmanager
     def _checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         with self.source.connection(loop=loop) as connection:
-            own = getattr(connection, "unpinned", connection)
+            own = getattr(connection, "wrapped", connection)
             if own in self._known:
                 with translated_errors(connection):
                     yield connection
@@ -122,9 +121,15 @@ class Session:
             yield connection
 
     @contextmanager
-    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """Run a block in a transaction, inside the caller's if there is one."""
+    def transaction(
+        self, first: Callable[[psycopg.Connection[Any]], None] = lambda _: None
+    ) -> Iterator[psycopg.Connection[Any]]:
+        """Run a block in a transaction, inside the caller's if there is one.
+
+        ``first`` is called before the schema is used.
+        """
         with self._begun() as connection:
+            first(connection)
             self.bound_waits(connection)
             yield connection
 
@@ -184,7 +189,7 @@ def _not_within_another(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
     Rows that the body of a loop over ``clusters()`` wrote would be lost if it left the loop early.
     """
-    own = getattr(connection, "unpinned", connection)
+    own = getattr(connection, "wrapped", connection)
     if own in _in_transaction:
         raise StoreError(
             "wrong_transaction",
@@ -207,7 +212,7 @@ def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
         # Begin the transaction that only the caller may commit, so that the block below is a
         # savepoint. In a failed transaction this raises the clear error; psycopg would complain
         # about savepoints.
-        execute_alone(connection, "SELECT 1")
+        connection.execute("SELECT 1")
     with connection.transaction():
         yield
 

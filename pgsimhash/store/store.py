@@ -114,8 +114,7 @@ class Store:
         """Open ``collection`` over a session; see :func:`pgsimhash.connect`."""
         self.session = session
         recipe = None if scheme is None else schemes.get_scheme(scheme)
-        with session.transaction() as connection:
-            check_schema(connection)
+        with session.transaction(check_schema) as connection:
             session.collection = open_collection(
                 connection, collection, create=create, scheme=recipe, **settings
             )
@@ -189,13 +188,13 @@ class Store:
         parameters = {
             **_signed(simhash, signature),
             "distance": distance,
-            "limit": None if limit is None else index(limit),
+            "most": None if limit is None else index(limit),
             "host": None if host is None else lowered(host),
             "since": None if since is None else check_zone(since),
         }
         with self.session.looking_up(distance) as (connection, collection):
             rows = fetch(connection, "find", lookups.scope_of(collection) | parameters)
-        return [Match(from_bigint(value), bits, url, title) for value, bits, url, title in rows]
+        return [Match(from_bigint(value), bits, url, title) for url, bits, value, title, *_ in rows]
 
     @retried
     def near_pages(
@@ -228,21 +227,18 @@ class Store:
         if limit is not None and limit < 1:
             raise ArgumentError("invalid_argument", f"limit must be at least 1, not {limit!r}")
         most = None if limit is None else index(limit)
-        parameters: dict[str, Any] = {"distance": distance, "limit": most}
+        parameters: dict[str, Any] = {"distance": distance, "most": most}
         with self.session.looking_up(distance) as (connection, collection):
             parameters |= lookups.scope_of(collection)
             if isinstance(page, str):
                 parameters |= {"url": collection.page_url(page), "verify": verify}
-                rows = fetch(connection, "near_pages_of_url", parameters, binary=True)
-                if not rows:
-                    raise lookups.unknown_page(follow(connection, collection), page)
+                rows = fetch(connection, "near_pages_of_url", parameters)
             else:
                 parameters |= _signed(page, signature if verify else None)
-                rows = fetch(connection, "near_pages", parameters, binary=True)
+                rows = fetch(connection, "near_pages_of_simhash", parameters)
         return [
             NearPage(url, title, from_bigint(simhash), bits, fetched_at, page_id)
-            for url, title, simhash, bits, fetched_at, page_id in rows
-            if url is not None
+            for url, bits, simhash, title, fetched_at, page_id in rows
         ]
 
     @retried
@@ -270,9 +266,9 @@ class Store:
     @retried
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
-        parameters = {"collection": self.collection, "url": self.opened.page_url(url)}
+        parameters = {"collection": self.collection, "of_url": self.opened.page_url(url)}
         with self.session.read(limited=True) as connection:
-            rows = fetch(connection, "page", parameters, dict_row, binary=True)
+            rows = fetch(connection, "page", parameters, dict_row)
             if not rows:
                 follow(connection, self.opened)
         if not rows or rows[0]["url"] is None:

@@ -94,7 +94,7 @@ def decide(
     """
     parameters = {
         "collection": collection.name,
-        "collection_id": collection.collection_id,
+        "own_id": collection.collection_id,
         "pages": json.dumps(pages, ensure_ascii=False),
         "remember": remember,
         "by_policies": by_policies,
