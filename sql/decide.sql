@@ -20,8 +20,8 @@ CREATE TYPE pgsimhash._content AS (
     html_bytes integer, structure bigint, markdown text
 );
 
--- Two simhashes within the distance: one of the batch, and one in the store.
-CREATE TYPE pgsimhash._near_pair AS (query bigint, simhash bigint);
+-- Two near simhashes, of the batch and of the store; or the numbers of two near pages of a batch.
+CREATE TYPE pgsimhash._near_pair AS (query bigint, near bigint);
 
 -- Decides about a batch in order and stores it. pages is an array of objects with the fields of
 -- _decision and _content.
@@ -233,7 +233,7 @@ BEGIN
             USING ERRCODE = 'PS003', HINT = 'Try again.';
     END IF;
     RETURN ARRAY(
-        SELECT DISTINCT a.simhash
+        SELECT a.simhash
         FROM unnest(compared, newest_pages) AS c (collection_id, newest_page)
         CROSS JOIN LATERAL (
             SELECT p.simhash
@@ -411,13 +411,26 @@ CREATE FUNCTION pgsimhash._with_originals(
 ) RETURNS pgsimhash._decision[]
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    simhashes constant bigint[] := ARRAY(SELECT d.simhash FROM unnest(batch) AS d);
+    distances constant integer[] := ARRAY(SELECT d.max_distance FROM unnest(batch) AS d);
+    inner_pairs constant pgsimhash._near_pair[] := ARRAY(
+        SELECT (q.number, b.number)::pgsimhash._near_pair
+        FROM unnest(simhashes, distances) WITH ORDINALITY AS q (simhash, max_distance, number)
+        JOIN unnest(simhashes) WITH ORDINALITY AS b (simhash, number)
+            ON b.number < q.number
+            AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.max_distance
+    );
     candidate record;
     page pgsimhash._decision;
     earlier pgsimhash._decision;
 BEGIN
+    -- Starting the large query takes longer than the rest.
+    IF cardinality(pairs) + cardinality(inner_pairs) = 0 THEN
+        RETURN batch;
+    END IF;
     FOR candidate IN
         SELECT c.*
-        FROM pgsimhash._candidates(own_id, compared, batch, pairs) AS c
+        FROM pgsimhash._candidates(own_id, compared, batch, pairs, inner_pairs) AS c
         ORDER BY c.number, c.distance, c.page_id
     LOOP
         page := batch[candidate.number];
@@ -453,7 +466,8 @@ $$;
 -- planning takes longer than the lookup. BETWEEN requires an order that only one index has: a plan
 -- made while the table is small must not use another index later.
 CREATE FUNCTION pgsimhash._candidates(
-    own_id integer, compared integer[], batch pgsimhash._decision[], pairs pgsimhash._near_pair[]
+    own_id integer, compared integer[], batch pgsimhash._decision[],
+    pairs pgsimhash._near_pair[], inner_pairs pgsimhash._near_pair[]
 ) RETURNS TABLE (
     number bigint, distance integer, page_id bigint, url text, html_digest bytea,
     batch_number bigint, apart text[], is_own boolean
@@ -468,26 +482,9 @@ DECLARE
     marked constant boolean := EXISTS (
         SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id
     );
-    own_simhashes constant bigint[] := ARRAY(SELECT d.simhash FROM unnest(batch) AS d);
-    own_distances constant integer[] := ARRAY(SELECT d.max_distance FROM unnest(batch) AS d);
 BEGIN
     RETURN QUERY
-    WITH near AS MATERIALIZED (
-        SELECT
-            n.query, array_agg(n.simhash) AS simhashes,
-            NULL::bigint AS number, NULL::bigint[] AS numbers
-        FROM unnest(pairs) AS n
-        GROUP BY n.query
-        UNION ALL
-        SELECT NULL, NULL, q.number, array_agg(b.number)
-        FROM unnest(own_simhashes, own_distances) WITH ORDINALITY
-            AS q (simhash, max_distance, number)
-        JOIN unnest(own_simhashes) WITH ORDINALITY AS b (simhash, number)
-            ON b.number < q.number
-            AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.max_distance
-        GROUP BY q.number
-    ),
-    page AS MATERIALIZED (
+    WITH page AS MATERIALIZED (
         SELECT
             d.*, d.ordinality AS number,
             CASE WHEN d.verify THEN d.signature_high END AS own_high,
@@ -500,7 +497,7 @@ BEGIN
                 WHERE NOT m.same
             ) END AS apart
         FROM unnest(batch) WITH ORDINALITY AS d
-        WHERE d.is_stored AND EXISTS (SELECT FROM near)
+        WHERE d.is_stored
     ),
     oldest AS MATERIALIZED (
         SELECT
@@ -519,7 +516,9 @@ BEGIN
     SELECT
         q.number, k.distance, k.page_id, k.url, k.html_digest, NULL::bigint, q.apart,
         k.collection_id = own_id
-    FROM near AS g
+    FROM (
+        SELECT n.query, array_agg(n.near) AS simhashes FROM unnest(pairs) AS n GROUP BY n.query
+    ) AS g
     JOIN question AS q ON q.simhash = g.query
     -- Nearest first, until enough are eligible: there may be thousands.
     CROSS JOIN LATERAL (
@@ -557,29 +556,27 @@ BEGIN
     UNION ALL
     SELECT
         q.number, k.distance, k.page_id, k.url, k.html_digest, k.number, q.apart, true
-    FROM near AS g
-    JOIN question AS q ON q.number = g.number
+    FROM (
+        SELECT n.query, array_agg(n.near) AS numbers
+        FROM unnest(inner_pairs) AS n
+        GROUP BY n.query
+    ) AS g
+    JOIN question AS q ON q.number = g.query
     CROSS JOIN LATERAL (
-        SELECT n.distance, b.*
-        FROM unnest(g.numbers) AS u (number)
+        SELECT n.distance, p.number, p.page_id, p.url, p.html_digest
+        FROM page AS p
         CROSS JOIN LATERAL (
-            SELECT
-                pgsimhash.hamming_distance(own_simhashes[u.number], q.simhash) AS distance,
-                u.number
+            SELECT pgsimhash.hamming_distance(p.simhash, q.simhash) AS distance
         ) AS n
-        CROSS JOIN LATERAL (
-            SELECT p.number, p.page_id, p.url, p.html_digest
-            FROM page AS p
-            WHERE p.number = u.number
-                AND pgsimhash._counts(
-                    n.distance, p.page_id, p.url,
-                    CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(p.url) END,
-                    coalesce(p.fetched_at, now()), p.simhash, p.signature_high, p.signature_low,
-                    false, NULL, q.url, q.only_host, q.since, NULL, q.apart, q.version_simhash,
-                    q.first_page, q.max_distance, q.own_high, q.own_low
-                )
-        ) AS b
-        ORDER BY n.distance, u.number
+        WHERE p.number = ANY (g.numbers)
+            AND pgsimhash._counts(
+                n.distance, p.page_id, p.url,
+                CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(p.url) END,
+                coalesce(p.fetched_at, now()), p.simhash, p.signature_high, p.signature_low,
+                false, NULL, q.url, q.only_host, q.since, NULL, q.apart, q.version_simhash,
+                q.first_page, q.max_distance, q.own_high, q.own_low
+            )
+        ORDER BY n.distance, p.number
         LIMIT CASE WHEN q.apart IS NULL AND q.version_simhash IS NULL THEN q.max_copies END
     ) AS k;
 END
