@@ -36,7 +36,8 @@ CREATE FUNCTION pgsimhash._add_batch(
     verdict text, reason text, distance integer, duplicate_of text, original_page_id bigint,
     keep boolean, page_id bigint, run_pages bigint
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET jit = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO'
+    SET plan_cache_mode = force_generic_plan SET jit = off
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -654,12 +655,13 @@ BEGIN
 END
 $$;
 
--- Writes the rows of a decided batch; returns the number of pages of its run.
+-- Writes the rows of a decided batch; returns the number of pages of its run. Citus cannot plan an
+-- INSERT with unknown values.
 CREATE FUNCTION pgsimhash._store_batch(
     own_id integer, batch pgsimhash._decision[], pages json, has_ids boolean, run_id bigint,
     label text
 ) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = auto SET enable_seqscan = off
     SET enable_bitmapscan = off
     AS $$
 #variable_conflict use_column
