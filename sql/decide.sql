@@ -661,8 +661,8 @@ CREATE FUNCTION pgsimhash._store_batch(
     own_id integer, batch pgsimhash._decision[], pages json, has_ids boolean, run_id bigint,
     label text
 ) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = auto SET enable_seqscan = off
-    SET enable_bitmapscan = off
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = auto
+    SET enable_seqscan = off SET enable_bitmapscan = off
     AS $$
 #variable_conflict use_column
 DECLARE
