@@ -290,11 +290,12 @@ class Page(_Collected):
     """A version of a page, read-only: a row of the table ``pages``."""
 
     __table__ = pages
+    # Other layouts have other prefix columns.
+    __mapper_args__: ClassVar[dict[str, Any]] = {
+        "exclude_properties": [each.column for each in DEFAULT_LAYOUT.permutations]
+    }
 
-    collection: Mapped[Collection] = orm.relationship(
-        primaryjoin=lambda: orm.foreign(pages.c.collection_id) == Collection.collection_id,
-        viewonly=True,
-    )
+    collection: Mapped[Collection] = orm.relationship(viewonly=True)
     """The collection of the page."""
 
     if TYPE_CHECKING:

@@ -786,6 +786,18 @@ def test_classes_of_pages_and_collections(collected: orm.Session) -> None:
     assert collected.execute(counted).one() == ("default", 4)
 
 
+def test_pages_of_a_schema_with_another_layout(dsn: str) -> None:
+    migrate.upgrade(dsn, schema="narrow", layout="32+32")
+    with connect(dsn, schema="narrow") as store:
+        store.add(URLS[0], 7)
+    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+    in_narrow = {"schema_translate_map": {"pgsimhash": "narrow"}}
+    with orm.Session(engine.execution_options(**in_narrow)) as session:
+        page = session.scalars(sa.select(Page)).one()
+        assert (page.url, page.simhash, page.collection.name) == (URLS[0], 7, "default")
+    engine.dispose()
+
+
 @pytest.mark.parametrize("what", ["insert", "update", "delete"])
 def test_our_classes_are_read_only(collected: orm.Session, what: str) -> None:
     page = collected.scalars(sa.select(Page).limit(1)).one()
