@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from pgsimhash import Store
 from pgsimhash.schemes import registry
+from tests.sent_statements import all_checked
 
 pytest_plugins = ["pgsimhash.testing"]
 
@@ -88,6 +89,13 @@ def database_examples(count: int) -> settings:
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def checked_statements() -> Iterator[None]:
+    """Every statement that the package sends in any test has the form that nobody can hijack."""
+    with all_checked():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -57,7 +57,12 @@ _FUNCTION: Final = re.compile(
 _PARAMETER: Final = re.compile(
     r"(?:^|,)\s*(OUT )?\"?(\w+)\"? ([a-z0-9_ ]+?)(\[\])?(?= DEFAULT|,|$)"
 )
-_TYPES: Final = {"bigint": "int8", "integer": "int4", "boolean": "bool"}
+_TYPES: Final = {
+    "bigint": "int8",
+    "integer": "int4",
+    "boolean": "bool",
+    "double precision": "float8",
+}
 
 
 def read_sql(path: str) -> LiteralString:
@@ -125,6 +130,11 @@ def in_layout(script: str, layout: Layout) -> str:
         for distance, radii in ((each, layout.radii(each)) for each in layout.distances)
     )
     script = _RADII.sub(radii, _PARTS.sub(parts, script))
+    largest = layout.distances[-1]
+    script = script.replace("NOT NULL DEFAULT 8,", f"NOT NULL DEFAULT {min(8, largest)},")
+    script = script.replace(
+        "default_distance BETWEEN 0 AND 12", f"default_distance BETWEEN 0 AND {largest}"
+    )
     return script.replace(f"RETURN '{DEFAULT_LAYOUT.name}'", f"RETURN '{layout.name}'")
 
 

@@ -8,46 +8,25 @@ default its functions win if PostgreSQL's own have other argument types; with `p
 
 from __future__ import annotations
 
-import asyncio
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import product
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
 from alembic import command
-from pgsimhash.store.layouts import set_default_layout
-from pgsimhash.store.loading import LARGE
 from psycopg import conninfo, sql
-from psycopg_pool import AsyncConnectionPool, ConnectionPool
-from sqlalchemy import create_engine, text
-from sqlalchemy.orm import Session
+from sqlalchemy import text
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, connect_async, maintenance
+from pgsimhash import connect, maintenance
 from pgsimhash.db import migrate, statements
-from pgsimhash.db.pinned import pinned
-from pgsimhash.db.schema_names import SCHEMA
-from pgsimhash.maintenance.removal import delete_collection
-from pgsimhash.pages.match_settings import MatchOptions
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.search.layout import LAYOUTS
-from pgsimhash.store.collection import collection_names
-from pgsimhash.store.lookups import find_each
-from pgsimhash.store.runs import Run, is_stored
 from pgsimhash.testing import fresh_database
-from tests.pooler import PROGRAM, REQUIRED, pooler
 from tests.refusals import sqlstate
-from tests.roles import dropped_afterwards
-from tests.store.content import rebuild_apart
-from tests.store.maintain.test_rebuilding_scheme import WORDS
-from tests.store.test_store import FAR, page, paragraph
+from tests.store.test_store import page, paragraph
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -89,7 +68,7 @@ def calls(script: str) -> set[str]:
 
 def plant(connection: psycopg.Connection) -> None:
     """Create functions and operators in `public` for types that PostgreSQL would convert."""
-    scripts = [migrate.upgrade_sql(), *statements.queries().values()]
+    scripts = [migrate.upgrade_sql(), *map(statements.read_sql, ("deployed.sql", "worker.sql"))]
     called = {name for script in scripts for name in re.findall(r"\b([a-z_]\w*)\(", script)}
     known = connection.execute(
         "SELECT DISTINCT proname, pronargs, provariadic <> 0 FROM pg_proc "
@@ -129,7 +108,7 @@ def plant(connection: psycopg.Connection) -> None:
         for operator, left, right in operators
     ]
     made += [f"CREATE TABLE public.{name} ()" for name in ("added", "removed", "masks", "pages")]
-    made += [f"CREATE TABLE public.{name} ()" for name in ("c", "simhashes")]
+    made += [f"CREATE TABLE public.{name} ()" for name in ("c", "marks")]
     connection.execute(";\n".join(made))
 
 
@@ -167,120 +146,10 @@ def with_path(dsn: str, path: str) -> str:
 
 
 def deploy_all(dsn: str) -> None:
-    """Deploy the schema and every layout."""
+    """Deploy the schema, and one for each other layout."""
     migrate.upgrade(dsn)
-    for layout in LAYOUTS:
-        connect(dsn, collection=layout, layout=layout).close()
-
-
-def fill(store: Store) -> None:
-    for number, age in ((1, 90), (2, 80), (2, 70), (3, 60), (4, 1)):
-        html = page(paragraph(number), paragraph(number + age))
-        store.ingest(f"https://a.example/{number}", html, fetched_at=NOW - age * DAY)
-    store.ingest("https://b.example/1", page(paragraph(1), paragraph(91)))
-    store.ingest("https://b.example/1", page(paragraph(1), paragraph(91)))
-    store.add_simhashes(np.array([5, 6, 5], dtype=np.uint64))
-    # A large batch takes several statements.
-    large = [(f"https://z.example/{n}", FAR) for n in range(20)]
-    pages = [("https://c.example/1", 5), ("https://c.example/2", 7), *large]
-    list(store.add_many(pages, window_size=9))
-    wide = MatchOptions(scope="global", distance=3, max_age=DAY, verify=True)
-    list(store.add_many([("https://c.example/3", FAR)], **wide))
-
-
-def read_again(store: Store) -> None:
-    file = Path(__file__).parents[3] / "examples" / "pages" / "tide-pools.html"
-    assert [len(list(maintenance.ingest_files(store, [file]))) for _ in range(2)] == [1, 0]
-
-
-def look_up(store: Store) -> None:
-    assert len(store.find(5, 8)) == 3
-    assert len(store.find(5, 8, host="c.example", since=NOW - DAY, limit=9)) == 2
-    assert len(store.near_pages(5, 8)) == 2
-    assert len(store.near_pages("https://c.example/1", 8, limit=3)) == 1
-    assert store.exists(5)
-    asked = np.array([5, FAR], dtype=np.uint64)
-    assert len(store.find_many(asked).queries) == 4
-    with store.session.looking_up(8) as (connection, collection):
-        assert len(find_each(connection, collection, [5, FAR], 8)[0]) == 3
-    with store.session.read() as connection:
-        for run in (None, Run(2**62, "nobody")):
-            assert not is_stored(connection, store.opened, [], run)
-        store.session.memory.take_in(connection, store.opened)
-    assert len(store.find_many(asked).queries) == 4
-    assert len(analysis.simhashes(store)) == 9
-    assert len(analysis.sample(store, 100)[0]) == 28
-    labelled = [analysis.LabelledPair("https://a.example/1", "https://a.example/2", "copy")]
-    assert analysis.evaluate(labelled, store).left_out == 0
-    assert store.get("https://a.example/1") is not None
-    assert store.decide("https://a.example/9", page(paragraph(4), paragraph(5))).duplicate_of
-    analysis.explain(store, "https://a.example/1", "https://b.example/1")
-    assert len(analysis.versions(store, "https://a.example/2")) == 2
-    assert store.should_fetch("https://a.example/2", older_than=DAY) in (True, False)
-    assert analysis.report(store).all_clusters
-    assert any(row.pages for row in store.status())
-    assert sum(len(block.low) for block in store.pairs(8))
-    assert list(analysis.page_pairs(store, 8))
-    assert store.save_clusters(8)
-
-
-def change(store: Store) -> None:
-    maintenance.change_settings(store, distance=3)
-    maintenance.change_settings(store, distance=8)
-    maintenance.mark(store, "https://a.example/1", "https://a.example/2", same=False)
-    maintenance.mark(store, "https://a.example/1", "https://c.example/1", same=True)
-    assert maintenance.unmark(store, "https://a.example/1", "https://a.example/2")
-    assert len(maintenance.marks(store)) == 1
-    maintenance.set_policy(
-        store, "a.example/*", PolicySettings(max_copies=2, expire_after=30 * DAY)
-    )
-    maintenance.set_policy(store, "d.example", PolicySettings(window_size=3))
-    assert maintenance.policy_for(store, "https://www.a.example/").max_copies == 2
-    assert maintenance.remove_policy(store, "e.example") is False
-    assert len(maintenance.policies(store)) == 2
-    store.ingest("https://d.example/1", page(paragraph(6), paragraph(7)))
-    name = f"{store.collection} anew"
-    rebuild_apart(store, name, scheme=WORDS)
-    maintenance.rebuild(store, distance=3, scope="global", replace=True)
-
-
-def move(store: Store, layout: str, connection: psycopg.Connection) -> None:
-    connection = pinned(connection)
-    store.add_simhashes(np.array([77], dtype=np.uint64))
-    for step in (layout, "22+21+21"):
-        maintenance.rebuild(store, layout=step, replace=True)
-    set_default_layout(connection, LAYOUTS[layout])
-    set_default_layout(connection, LAYOUTS["22+21+21"])
-
-
-def remove(store: Store) -> None:
-    assert store.expire()
-    store.expire(50 * DAY)
-    assert store.delete("https://c.example/2").versions == 1
-    assert store.delete_host("b.example").versions == 1
-    store.start_run("last")
-    store.add("https://a.example/5", 99)
-    assert maintenance.undo(store)[1].versions == 1
-    maintenance.rename(store, f"{store.collection} renamed")
-
-
-HARM = """
-UPDATE pgsimhash.pages SET duplicate_of = 0, distance = 0 WHERE url = 'https://c.example/3';
-UPDATE pgsimhash.pages SET distance = 12 WHERE duplicate_of IS NOT NULL AND url <> '';
-INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at)
-SELECT collection_id, 0, pg_catalog.now() FROM pgsimhash.collections;
-DELETE FROM pgsimhash.simhashes;
-INSERT INTO pgsimhash.simhashes (collection_id, simhash, standalone)
-SELECT collection_id, 4711, false FROM pgsimhash.collections
-"""
-
-
-def harm_and_repair(store: Store, clean: psycopg.Connection) -> None:
-    for statement in HARM.split(";\n"):
-        clean.execute(statement)
-    found = {one.reason for one in maintenance.check(store, repair=True)}
-    assert len(found) >= 4
-    assert list(maintenance.check(store)) == []
+    for number, layout in enumerate(LAYOUTS):
+        migrate.upgrade(dsn, schema=f"layout_{number}", layout=layout)
 
 
 SQL = """
@@ -288,9 +157,12 @@ SELECT * FROM pgsimhash.near_duplicates(7, 3, 'sql');
 SELECT * FROM pgsimhash.near_pages(7, 3, 'sql');
 SELECT * FROM pgsimhash.near_duplicates(ARRAY[7, 8], 3, 'sql');
 SELECT pgsimhash.has_near_duplicate(7, 3, 'sql');
-SELECT pgsimhash.probes(7, 1, 2, 1), pgsimhash.radii(5), pgsimhash._flips(1, 3);
-SELECT pgsimhash.add_simhashes('sql', ARRAY[1, 2, 2]), pgsimhash.count_simhashes('sql');
-SELECT pgsimhash._simhash_slice('sql', 0, 2), pgsimhash.delete_simhashes('sql', ARRAY[1]);
+SELECT pgsimhash.probes(7, 1, 2, 1), pgsimhash.radii(5), pgsimhash._flips(22, 3);
+SELECT pgsimhash._simhash_slice(1, 0, 2), pgsimhash.layout();
+SELECT * FROM pgsimhash.status();
+SELECT * FROM pgsimhash.add_pages(ARRAY['https://a.example/', 'https://b'], ARRAY[7, 8], 'sql');
+SELECT * FROM pgsimhash.decide_pages(ARRAY['https://c.example/'], ARRAY[7], 'sql');
+SELECT * FROM pgsimhash.check_collection('sql', true);
 SELECT pgsimhash.delete_url('sql', 'x'), pgsimhash.delete_host('sql', 'x');
 INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at)
 SELECT collection_id, 'https://a.example/' || n::text, n, now() - interval '99 days'
@@ -309,6 +181,13 @@ SELECT pgsimhash._masks(8, 3), pgsimhash.signature_distance(1, 2, 3, 4)
 """
 
 
+LOOKED_UP = """
+INSERT INTO {0}.collections (name, scheme) VALUES ('default', 'any') RETURNING 1;
+SELECT * FROM {0}.add_pages(ARRAY['https://a.example/', 'https://b.example/'], ARRAY[1, 2]);
+SELECT * FROM {0}.near_duplicates(3, 2)
+"""
+
+
 def test_unprotected_statements_call_the_planted_functions(hostile_dsn: str) -> None:
     with psycopg.connect(hostile_dsn, autocommit=True) as connection:
         for trap in (
@@ -323,138 +202,6 @@ def test_unprotected_statements_call_the_planted_functions(hostile_dsn: str) -> 
                 connection.execute(trap)
 
 
-@pytest.mark.parametrize("path", ["public", "public,pg_catalog"])
-def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str, path: str) -> None:
-    """All calls, over a connection of the store and over the caller's."""
-    statements.query_in.cache_clear()
-    clean_dsn = with_path(hostile_dsn, "pg_catalog")
-    hostile_dsn = with_path(hostile_dsn, path)
-    migrate.upgrade(hostile_dsn)
-    roles = migrate.create_roles(hostile_dsn, f"test_{uuid.uuid4().hex[:12]}")
-    with (
-        dropped_afterwards(clean_dsn, roles),
-        psycopg.connect(clean_dsn, autocommit=True) as clean,
-        psycopg.connect(hostile_dsn, autocommit=True) as connection,
-        connect(hostile_dsn, collection="one", keep_markdown=True, statement_timeout=60) as opened,
-    ):
-        lent = connect(connection, collection="two", keep_markdown=True)
-        with connect(hostile_dsn, collection="three", layout="32+32") as loaded:
-            assert loaded.add_simhashes(np.arange(LARGE, dtype=np.uint64)) == LARGE
-        for store, layout in ((opened, "16+16+16+16"), (lent, "5 choose 2")):
-            fill(store)
-            look_up(store)
-            with connection.transaction():
-                assert [list(lent.clusters(8)) for _ in range(2)]
-            change(store)
-            move(store, layout, connection)
-            remove(store)
-            read_again(store)
-        assert "one renamed" in collection_names(pinned(connection))
-        delete_collection(connection, "one renamed")
-        harm_and_repair(connect(connection, collection="two renamed", create=False), clean)
-        assert connection.execute("SHOW search_path").fetchone() == (path,)
-    unused = set(statements.queries()) - used_queries()
-    assert unused == {"pin_search_path", "unpin_search_path", "is_worker"}
-
-
-@pytest.fixture
-def waiting_dsn(hostile_dsn: str) -> str:
-    """The DSN of a database with the schema, in which `public` is first in every search_path."""
-    clean_dsn = with_path(hostile_dsn, "pg_catalog")
-    migrate.upgrade(clean_dsn)
-    with psycopg.connect(clean_dsn, autocommit=True) as connection:
-        database = sql.Identifier(connection.info.dbname)
-        path = sql.SQL("ALTER DATABASE {} SET search_path = public, pg_catalog")
-        connection.execute(path.format(database))
-    return hostile_dsn
-
-
-@contextmanager
-def opened_over(kind: str, dsn: str, folder: Path) -> Iterator[tuple[Any, Any]]:
-    """A source for a store, and a connection of the same session, if there is one."""
-    if kind == "pool":
-        with ConnectionPool(dsn, min_size=1, max_size=1) as pool:
-            yield pool, None
-    elif kind == "pooler":
-        with pooler(dsn, folder, 1) as pooled, psycopg.connect(pooled, autocommit=True) as other:
-            yield pooled, other
-    elif kind == "Session":
-        # SQLAlchemy's own queries when it connects are not checked.
-        clean = conninfo.make_conninfo(dsn, options="-csearch_path=pg_catalog")
-        engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(clean))
-        with Session(engine) as session:
-            session.execute(text("SET search_path = public, pg_catalog"))
-            yield session, session.connection().connection.driver_connection
-        engine.dispose()
-    else:
-        with psycopg.connect(dsn, autocommit=kind == "autocommit") as connection:
-            yield connection, connection
-
-
-@pytest.mark.parametrize("kind", ["autocommit", "transaction"])
-def test_with_a_libpq_that_has_no_pipelines(
-    waiting_dsn: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
-    test_whatever_a_store_is_opened_over(waiting_dsn, kind, tmp_path)
-
-
-@pytest.mark.parametrize("kind", ["autocommit", "transaction", "Session", "pool", "pooler"])
-def test_whatever_a_store_is_opened_over(waiting_dsn: str, kind: str, tmp_path: Path) -> None:
-    if kind == "pooler" and PROGRAM is None and not REQUIRED:
-        pytest.skip("pgbouncer is not installed")
-    with opened_over(kind, waiting_dsn, tmp_path) as (where, session):
-        store = connect(where, keep_markdown=True)
-        fill(store)
-        look_up(store)
-        # Calls that need many transactions are refused in one.
-        if kind not in ("transaction", "Session"):
-            change(store)
-            remove(store)
-        assert store.delete_host("a.example").versions
-        if session is not None:
-            assert session.execute("SHOW search_path").fetchone() == ("public, pg_catalog",)
-        store.close()
-
-
-@pytest.mark.parametrize("kind", ["DSN", "autocommit", "transaction", "pool"])
-def test_whatever_an_asynchronous_store_is_opened_over(waiting_dsn: str, kind: str) -> None:
-    async def use(where: Any) -> None:
-        async with await connect_async(where) as store:
-            await store.ingest("https://a.example/1", page(paragraph(1), paragraph(2)))
-            assert (await store.add("https://a.example/2", 5)).verdict == "new"
-            assert [match.distance for match in await store.find(7)] == [1]
-            assert (await store.delete("https://a.example/2")).versions == 1
-
-    async def run() -> None:
-        if kind == "DSN":
-            await use(waiting_dsn)
-        elif kind == "pool":
-            async with AsyncConnectionPool(waiting_dsn, open=False, min_size=1) as pool:
-                await use(pool)
-        else:
-            async with await psycopg.AsyncConnection.connect(
-                waiting_dsn, autocommit=kind == "autocommit"
-            ) as connection:
-                await use(connection)
-                cursor = await connection.execute("SHOW search_path")
-                assert await cursor.fetchone() == ("public, pg_catalog",)
-
-    asyncio.run(run())
-
-
-def used_queries() -> set[str]:
-    """The queries that Python has read from their files."""
-    before = statements.query_in.cache_info().misses
-    used = set()
-    for name in statements.queries():
-        statements.query_in(name, SCHEMA)
-        if statements.query_in.cache_info().misses == before:
-            used.add(name)
-        before = statements.query_in.cache_info().misses
-    return used
-
-
 def test_a_superuser_runs_nothing_of_another_role_from_sql(hostile_dsn: str) -> None:
     deploy_all(hostile_dsn)
     for name in ("sql", "other"):
@@ -462,12 +209,33 @@ def test_a_superuser_runs_nothing_of_another_role_from_sql(hostile_dsn: str) -> 
     with psycopg.connect(hostile_dsn, autocommit=True) as connection:
         for statement in SQL.split(";\n"):
             connection.execute(statement)
-        for layout in LAYOUTS:
-            connection.execute("SELECT pgsimhash.add_simhashes(%s, ARRAY[1, 2])", [layout])
-            found = connection.execute(
-                "SELECT * FROM pgsimhash.near_duplicates(3, 2, %s)", [layout]
-            ).fetchall()
+        for number in range(len(LAYOUTS)):
+            schema = sql.Identifier(f"layout_{number}")
+            for statement in LOOKED_UP.split(";\n"):
+                found = connection.execute(sql.SQL(statement).format(schema)).fetchall()
             assert sorted(found) == [(1, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("path", ["public", "public,pg_catalog"])
+def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str, path: str) -> None:
+    """Statements have the form of tests/sent_statements.py; this shows that it suffices."""
+    hostile_dsn = with_path(hostile_dsn, path)
+    migrate.upgrade(hostile_dsn)
+    with psycopg.connect(hostile_dsn, autocommit=True) as connection:
+        for where in (hostile_dsn, connection):
+            with connect(where, keep_markdown=True) as store:
+                store.ingest("https://a.example/1", page(paragraph(1), paragraph(2)))
+                verdicts = list(
+                    store.add_many([("https://a.example/2", 5), ("https://b.example/", 7)])
+                )
+                assert [match.distance for match in store.find(5, 8)] == [0, 1]
+                assert len(store.near_pages("https://a.example/2", 8)) == 1
+                maintenance.mark(store, verdicts[0].url, verdicts[1].url, same=False)
+                assert store.status()[0].pages == 3
+                assert store.save_clusters(8) == 0
+                assert store.delete_host("a.example").versions == 2
+                assert store.delete("https://b.example/").versions == 1
+        assert connection.execute("SHOW search_path").fetchone() == (path.replace(",", ", "),)
 
 
 def test_nothing_deployed_depends_on_what_another_role_made(hostile_dsn: str) -> None:
@@ -494,8 +262,9 @@ def test_every_function_is_bound_or_pinned_or_names_what_it_calls(dsn: str) -> N
     deploy_all(dsn)
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
-            "SELECT oid::regprocedure::text, prosrc, proconfig, prosqlbody IS NOT NULL "
-            "FROM pg_proc WHERE pronamespace = 'pgsimhash'::regnamespace"
+            "SELECT p.oid::regprocedure::text, prosrc, proconfig, prosqlbody IS NOT NULL "
+            "FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace "
+            "WHERE n.nspname = 'pgsimhash' OR n.nspname LIKE 'layout_%'"
         ).fetchall()
         foreign = connection.execute(
             "SELECT tgname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid "
@@ -511,16 +280,10 @@ def test_every_function_is_bound_or_pinned_or_names_what_it_calls(dsn: str) -> N
         if not bound and PINNED not in (settings or [])
     }
     # Transactions end only where no search_path is pinned.
-    assert [name.partition("(")[0] for name in unpinned] == ["pgsimhash.expire"]
-    (body,) = unpinned.values()
-    assert calls(body) == set()
-    assert re.findall(r"(?<!:)[=<>+*/%^|&~#!@?-]+", without_texts(body).replace(":=", "")) == []
-
-
-@pytest.mark.parametrize("name", sorted(statements.queries()))
-def test_queries_call_functions_by_their_schema(name: str) -> None:
-    found = calls(statements.queries()[name])
-    assert found - ({"unnest"} if name in SEVERAL else set()) == set()
+    assert {name.partition("(")[0].partition(".")[2] for name in unpinned} == {"expire"}
+    for body in unpinned.values():
+        assert calls(body) == set()
+        assert re.findall(r"(?<!:)[=<>+*/%^|&~#!@?-]+", without_texts(body).replace(":=", "")) == []
 
 
 class TestForeignSchemas:
@@ -613,9 +376,6 @@ def test_the_deployers_search_path_is_restored(empty_dsn: str) -> None:
         connection.execute("SET search_path = public, pg_temp")
         connection.execute(migrate.upgrade_sql())
         assert path(connection) == "public, pg_temp"
-        with connection.transaction():
-            set_default_layout(connection, LAYOUTS["32+32"])
-            assert path(connection) == "public, pg_temp"
     engine = migrate.engine_for(empty_dsn)
     config = migrate.config_for("pgsimhash")
     with engine.connect() as given:

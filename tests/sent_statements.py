@@ -1,0 +1,69 @@
+"""The rule for every statement that the package sends, checked wherever a test makes it send one.
+
+A statement calls one of the schema's functions with typed parameters; all names and types in it are
+qualified. So it calls nothing that another role could put into the caller's search_path.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import psycopg
+
+from pgsimhash.db.statements import read_sql
+
+_ARGUMENT = r'"\w+" => %\(\w+\)s::pg_catalog\.\w+(?:\[\])?'
+_CALL = re.compile(rf'SELECT \* FROM (?:\w+|"\w+")\.\w+\((?:{_ARGUMENT}(?:, {_ARGUMENT})*)?\)')
+_BEFORE = re.compile(
+    r"SELECT 1|SELECT pg_catalog\.pg_backend_pid\(\)|SELECT version_num FROM \S+\.alembic_version"
+)
+_FILES = frozenset(re.sub(r"\W+", "", read_sql(name)) for name in ("deployed.sql", "worker.sql"))
+
+# These deploy, or execute statements of the caller.
+_OTHERS = (
+    "pgsimhash.alembic",
+    "pgsimhash.db.migrate",
+    "pgsimhash.embedded",
+    "pgsimhash.sqlalchemy",
+    "pgsimhash.testing",
+)
+
+
+def is_a_call(statement: str) -> bool:
+    """Return whether a statement has the form."""
+    if _CALL.fullmatch(statement) or _BEFORE.fullmatch(statement):
+        return True
+    schema = re.search(r"'(\w+)\.pages'|= '(\w+)'", statement)
+    names = schema.groups() if schema else ()
+    return any(
+        re.sub(r"\W+", "", statement) == text.replace("pgsimhash", name or "")
+        for text in _FILES
+        for name in names
+    )
+
+
+def _checked(execute: Callable[..., Any]) -> Callable[..., Any]:
+    def run(cursor: Any, query: Any, *arguments: Any, **options: Any) -> Any:
+        sender = sys._getframe(1).f_globals.get("__name__", "")
+        if sender.startswith("pgsimhash") and not sender.startswith(_OTHERS):
+            assert isinstance(query, str), f"{sender} sends {query!r}"
+            assert is_a_call(query), f"{sender} sends: {query}"
+        return execute(cursor, query, *arguments, **options)
+
+    return run
+
+
+@contextmanager
+def all_checked() -> Iterator[None]:
+    """Check all statements in the block."""
+    blocking, waiting = psycopg.Cursor, psycopg.AsyncCursor
+    with (
+        mock.patch.object(blocking, "execute", _checked(blocking.execute)),
+        mock.patch.object(waiting, "execute", _checked(waiting.execute)),
+    ):
+        yield
