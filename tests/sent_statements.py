@@ -22,7 +22,10 @@ _CALL = re.compile(rf'SELECT \* FROM (?:\w+|"\w+")\.\w+\((?:{_ARGUMENT}(?:, {_AR
 _BEFORE = re.compile(
     r"SELECT 1|SELECT pg_catalog\.pg_backend_pid\(\)|SELECT version_num FROM \S+\.alembic_version"
 )
-_FILES = frozenset(re.sub(r"\W+", "", read_sql(name)) for name in ("deployed.sql", "worker.sql"))
+_FILES = [
+    re.compile(re.escape(read_sql(name)).replace("pgsimhash", r'"?\w+"?'))
+    for name in ("deployed.sql", "worker.sql")
+]
 
 # These deploy, or execute statements of the caller.
 _OTHERS = (
@@ -36,15 +39,7 @@ _OTHERS = (
 
 def is_a_call(statement: str) -> bool:
     """Return whether a statement has the form."""
-    if _CALL.fullmatch(statement) or _BEFORE.fullmatch(statement):
-        return True
-    schema = re.search(r"'(\w+)\.pages'|= '(\w+)'", statement)
-    names = schema.groups() if schema else ()
-    return any(
-        re.sub(r"\W+", "", statement) == text.replace("pgsimhash", name or "")
-        for text in _FILES
-        for name in names
-    )
+    return any(form.fullmatch(statement) for form in (_CALL, _BEFORE, *_FILES))
 
 
 def _checked(execute: Callable[..., Any]) -> Callable[..., Any]:
