@@ -133,13 +133,17 @@ COMMENT ON FUNCTION pgsimhash.check_collection(text, boolean, integer, integer) 
     'collections.';
 
 CREATE FUNCTION pgsimhash._check_slices(collection text, rows bigint) RETURNS bigint
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN (
         SELECT 1 + count(*) / _check_slices.rows
         FROM pgsimhash.collections AS c
         JOIN pgsimhash.pages AS p USING (collection_id)
-        WHERE c.name = _check_slices.collection;
-    END;
+        WHERE c.name = _check_slices.collection
+    );
+END
+$$;
 
 CREATE FUNCTION pgsimhash._foreign_objects()
     RETURNS TABLE (reason text, object text, role name)

@@ -667,6 +667,19 @@ CREATE FUNCTION pgsimhash._store_batch(
 #variable_conflict use_column
 DECLARE
     batch_run constant bigint := run_id;
+    indexed_simhashes constant bigint[] := ARRAY(
+        SELECT d.simhash
+        FROM unnest(batch) AS d
+        WHERE (
+            SELECT true
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id
+                AND p.simhash BETWEEN d.simhash AND d.simhash
+                AND p.indexed
+            ORDER BY p.simhash
+            LIMIT 1
+        )
+    );
     counted_pages bigint;
 BEGIN
     INSERT INTO pgsimhash.pages (
@@ -680,15 +693,7 @@ BEGIN
         coalesce(batch_run, d.run_id), d.title, d.canonical_url, d.language, d.features, d.tokens,
         d.html_bytes, d.structure, d.markdown,
         row_number() OVER (PARTITION BY d.simhash ORDER BY d.ordinality) = 1
-            AND (
-                SELECT true
-                FROM pgsimhash.pages AS p
-                WHERE p.collection_id = own_id
-                    AND p.simhash BETWEEN d.simhash AND d.simhash
-                    AND p.indexed
-                ORDER BY p.simhash
-                LIMIT 1
-            ) IS NULL
+            AND d.simhash <> ALL (indexed_simhashes)
     FROM ROWS FROM (
         unnest(batch), json_populate_recordset(NULL::pgsimhash._content, pages)
     ) WITH ORDINALITY AS d
@@ -749,17 +754,23 @@ END
 $$;
 
 CREATE FUNCTION pgsimhash._draw_run() RETURNS bigint
-    LANGUAGE sql VOLATILE
-    BEGIN ATOMIC
-        SELECT nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'));
-    END;
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN (
+        SELECT nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'))
+    );
+END
+$$;
 
 -- A promoted server may assign a rolled-back page_id again.
 CREATE FUNCTION pgsimhash._batch_stored(
     collection_id integer, run_id bigint, run_pages bigint, page_ids bigint[], urls text[]
 ) RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN (
         SELECT CASE WHEN _batch_stored.run_id IS NULL THEN EXISTS (
             SELECT FROM pgsimhash.pages
             WHERE collection_id = _batch_stored.collection_id
@@ -767,5 +778,7 @@ CREATE FUNCTION pgsimhash._batch_stored(
                 AND url = ANY (_batch_stored.urls)
         ) ELSE _batch_stored.run_pages = (
             SELECT sum(pages) FROM pgsimhash.runs WHERE run_id = _batch_stored.run_id
-        ) END;
-    END;
+        ) END
+    );
+END
+$$;

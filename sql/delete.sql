@@ -411,68 +411,82 @@ CREATE FUNCTION pgsimhash._runs(collection_id integer) RETURNS TABLE (
     run_id bigint, label text, started_at timestamptz, finished_at timestamptz, pages bigint,
     new bigint, duplicates bigint, updated bigint, unchanged bigint
 )
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT run_id, label, started_at, finished_at, pages, new, duplicates, updated, unchanged
-        FROM pgsimhash.runs
-        WHERE collection_id = _runs.collection_id
-        ORDER BY run_id DESC;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT run_id, label, started_at, finished_at, pages, new, duplicates, updated, unchanged
+    FROM pgsimhash.runs
+    WHERE collection_id = _runs.collection_id
+    ORDER BY run_id DESC;
+END
+$$;
 
 CREATE FUNCTION pgsimhash._pages_of_url(collection_id integer, url text, batch integer)
     RETURNS SETOF bigint
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT page_id
-        FROM pgsimhash.pages
-        WHERE collection_id = _pages_of_url.collection_id AND url = _pages_of_url.url
-        ORDER BY page_id
-        LIMIT _pages_of_url.batch;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT page_id
+    FROM pgsimhash.pages
+    WHERE collection_id = _pages_of_url.collection_id AND url = _pages_of_url.url
+    ORDER BY page_id
+    LIMIT _pages_of_url.batch;
+END
+$$;
 
 -- In the order of the index.
 CREATE FUNCTION pgsimhash._pages_of_host(collection_id integer, host text, batch integer)
     RETURNS SETOF bigint
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT page_id
-        FROM pgsimhash.pages
-        WHERE collection_id = _pages_of_host.collection_id AND host = _pages_of_host.host
-        ORDER BY distance IS NULL, page_id
-        LIMIT _pages_of_host.batch;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT page_id
+    FROM pgsimhash.pages
+    WHERE collection_id = _pages_of_host.collection_id AND host = _pages_of_host.host
+    ORDER BY distance IS NULL, page_id
+    LIMIT _pages_of_host.batch;
+END
+$$;
 
 -- By ids, from the end of the last batch, so that nothing is read twice.
 CREATE FUNCTION pgsimhash._pages_of_run(
     collection_id integer, run_id bigint, after_page bigint, batch integer
 ) RETURNS SETOF bigint
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT p.page_id
-        FROM pgsimhash.runs AS r
-        CROSS JOIN LATERAL (
-            SELECT o.page_id
-            FROM pgsimhash.pages AS o
-            WHERE o.collection_id = r.collection_id
-                AND o.page_id BETWEEN greatest(r.first_page, _pages_of_run.after_page + 1) AND r.last_page
-                AND o.run_id = r.run_id
-            ORDER BY o.collection_id, o.page_id
-            LIMIT _pages_of_run.batch
-        ) AS p
-        WHERE r.run_id = _pages_of_run.run_id AND r.collection_id = _pages_of_run.collection_id;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT p.page_id
+    FROM pgsimhash.runs AS r
+    CROSS JOIN LATERAL (
+        SELECT o.page_id
+        FROM pgsimhash.pages AS o
+        WHERE o.collection_id = r.collection_id
+            AND o.page_id BETWEEN greatest(r.first_page, _pages_of_run.after_page + 1) AND r.last_page
+            AND o.run_id = r.run_id
+        ORDER BY o.collection_id, o.page_id
+        LIMIT _pages_of_run.batch
+    ) AS p
+    WHERE r.run_id = _pages_of_run.run_id AND r.collection_id = _pages_of_run.collection_id;
+END
+$$;
 
 -- Unless its writer continued meanwhile.
 CREATE FUNCTION pgsimhash._delete_run(collection_id integer, run_id bigint) RETURNS void
-    LANGUAGE sql VOLATILE
-    BEGIN ATOMIC
-        DELETE FROM pgsimhash.runs AS r
-        WHERE r.run_id = _delete_run.run_id
-            AND r.collection_id = _delete_run.collection_id
-            AND NOT EXISTS (
-                SELECT FROM pgsimhash.pages AS p
-                WHERE p.collection_id = r.collection_id
-                    AND p.page_id BETWEEN r.first_page AND r.last_page
-                    AND p.run_id = r.run_id
-            );
-    END;
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM pgsimhash.runs AS r
+    WHERE r.run_id = _delete_run.run_id
+        AND r.collection_id = _delete_run.collection_id
+        AND NOT EXISTS (
+            SELECT FROM pgsimhash.pages AS p
+            WHERE p.collection_id = r.collection_id
+                AND p.page_id BETWEEN r.first_page AND r.last_page
+                AND p.run_id = r.run_id
+        );
+END
+$$;

@@ -186,10 +186,13 @@ $$;
 
 CREATE FUNCTION pgsimhash._marks(collection_id integer)
     RETURNS TABLE (a text, b text, same boolean, marked_at timestamptz)
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT url_a AS a, url_b AS b, same, marked_at
-        FROM pgsimhash.marks
-        WHERE collection_id = _marks.collection_id
-        ORDER BY mark_id;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT url_a AS a, url_b AS b, same, marked_at
+    FROM pgsimhash.marks
+    WHERE collection_id = _marks.collection_id
+    ORDER BY mark_id;
+END
+$$;

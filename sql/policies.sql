@@ -230,15 +230,18 @@ CREATE FUNCTION pgsimhash._policies(collection_id integer) RETURNS TABLE (
     max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
     expire_after interval, refetch_after interval, set_at timestamptz
 )
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT
-            host, path, distance, verify, scope, window_size, max_age, canonical_link, max_copies, min_tokens,
-            expire_after, refetch_after, set_at
-        FROM pgsimhash.policies
-        WHERE collection_id = _policies.collection_id
-        ORDER BY host COLLATE "C", path COLLATE "C";
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT
+        host, path, distance, verify, scope, window_size, max_age, canonical_link, max_copies, min_tokens,
+        expire_after, refetch_after, set_at
+    FROM pgsimhash.policies
+    WHERE collection_id = _policies.collection_id
+    ORDER BY host COLLATE "C", path COLLATE "C";
+END
+$$;
 
 -- Whether there are any policies, and their settings for URLs.
 CREATE FUNCTION pgsimhash._settings(collection_id integer, urls text[]) RETURNS TABLE (
@@ -246,13 +249,16 @@ CREATE FUNCTION pgsimhash._settings(collection_id integer, urls text[]) RETURNS 
     window_size integer, max_age interval, canonical_link boolean, max_copies integer,
     min_tokens integer, expire_after interval, refetch_after interval
 )
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT
-            e.policies, s.url_numbers, s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link,
-            s.max_copies, s.min_tokens, s.expire_after, s.refetch_after
-        FROM (
-            SELECT EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = _settings.collection_id)
-        ) AS e (policies)
-        LEFT JOIN pgsimhash._settings_for(_settings.collection_id, _settings.urls) AS s ON true;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT
+        e.policies, s.url_numbers, s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link,
+        s.max_copies, s.min_tokens, s.expire_after, s.refetch_after
+    FROM (
+        SELECT EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = _settings.collection_id)
+    ) AS e (policies)
+    LEFT JOIN pgsimhash._settings_for(_settings.collection_id, _settings.urls) AS s ON true;
+END
+$$;
