@@ -22,6 +22,7 @@ Sources = Mapping[str, Callable[[Any, Mode], ConnectionSource]]
 
 _SOURCES: Final[Sources] = {
     "psycopg.Connection": CallerSource,
+    "pgsimhash._Plain": CallerSource,
     "psycopg_pool.ConnectionPool": PoolSource,
     "sqlalchemy.Engine": EngineSource,
     "sqlalchemy.Connection": lambda where, mode: SessionSource(lambda: where, mode),

@@ -291,7 +291,7 @@ class Page(_Collected):
 
     __table__ = pages
     # Other layouts have other prefix columns.
-    __mapper_args__: ClassVar[dict[str, Any]] = {
+    __mapper_args__ = {  # noqa: RUF012 - the base has no ClassVar
         "exclude_properties": [each.column for each in DEFAULT_LAYOUT.permutations]
     }
 

@@ -83,7 +83,3 @@ def fill(store: Store) -> None:
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
             rows,
         )
-        cursor.execute(
-            "SELECT pgsimhash.add_simhashes(%s, %s::bigint[])",
-            [store.collection, list({row[2] for row in rows})],
-        )
