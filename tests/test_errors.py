@@ -68,9 +68,7 @@ def test_the_manual_lists_every_reason() -> None:
 
 
 @pytest.mark.parametrize("kind", CLASSES.values())
-def test_an_error_has_a_message_and_a_reason_and_can_be_pickled(
-    kind: type[PgsimhashError],
-) -> None:
+def test_an_error_has_a_message_and_a_reason_and_can_be_pickled(kind: type[PgsimhashError]) -> None:
     error = kind("some_code", "what is wrong; what to do")
     again = pickle.loads(pickle.dumps(error))
     for one in (error, again):

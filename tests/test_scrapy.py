@@ -276,13 +276,10 @@ def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str
     assert len(crawl.items) == met - crawl.counted["dropped"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"PGSIMHASH_DSN": "host=127.0.0.1 port=1"}, "port 1"),
-        ({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, "asyncio reactor"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "told"), [
+    ({"PGSIMHASH_DSN": "host=127.0.0.1 port=1"}, "port 1"),
+    ({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, "asyncio reactor"),
+])  # fmt: skip
 def test_invalid_settings_end_the_crawl_before_it_begins(
     site: Site, dsn: str, settings: dict[str, Any], told: str
 ) -> None:
@@ -325,16 +322,11 @@ def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixt
     html, other = PAGES["tide-pools.html"], PAGES["night-train.html"]
     url = "https://example.com/"
     items: list[Any] = [
-        PageItem(f"{url}a", html),
-        {"url": f"{url}b", "body": html.decode()},
-        StrictItem(url=f"{url}c", body=other),
-        {"url": f"{url}d"},
-        {"url": f"{url}e", "body": None},
-        {"url": "nowhere", "body": html},
-        {"url": 5, "body": html},
-        {"url": f"{url}f", "body": 5},
+        PageItem(f"{url}a", html), {"url": f"{url}b", "body": html.decode()},
+        StrictItem(url=f"{url}c", body=other), {"url": f"{url}d"}, {"url": f"{url}e", "body": None},
+        {"url": "nowhere", "body": html}, {"url": 5, "body": html}, {"url": f"{url}f", "body": 5},
         object(),
-    ]
+    ]  # fmt: skip
     crawler = crawler_of(dsn, PGSIMHASH_ACTION="tag", PGSIMHASH_HTML_FIELD="body")
     made = asyncio.run(process(crawler, items))
     # No item is lost, even if it cannot have a tag or has no page.
@@ -379,18 +371,15 @@ def test_a_page_that_takes_too_long_passes(dsn: str, monkeypatch: pytest.MonkeyP
     assert readers() == before
 
 
-@pytest.mark.parametrize(
-    ("settings", "told", "reason"),
-    [
-        ({"PGSIMHASH_ACTION": "delete"}, "must be drop or tag, not 'delete'", "invalid_argument"),
-        ({"PGSIMHASH_MATCH": {"distanse": 3}}, "no option 'distanse'", "invalid_argument"),
-        ({"PGSIMHASH_MATCH": {"distance": 40}}, "from 0 to 12", "invalid_argument"),
-        ({"PGSIMHASH_SCHEMA": "nowhere"}, "nowhere", "missing"),
-        ({"PGSIMHASH_SCHEME": "mine-1"}, "mine-1", "unknown_scheme"),
-        ({"PGSIMHASH_PAGE_SECONDS": 0}, "more than 0, not 0", "invalid_argument"),
-        ({"PGSIMHASH_PAGE_MEMORY": "1 GB"}, "1 GB", "invalid_argument"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "told", "reason"), [
+    ({"PGSIMHASH_ACTION": "delete"}, "must be drop or tag, not 'delete'", "invalid_argument"),
+    ({"PGSIMHASH_MATCH": {"distanse": 3}}, "no option 'distanse'", "invalid_argument"),
+    ({"PGSIMHASH_MATCH": {"distance": 40}}, "from 0 to 12", "invalid_argument"),
+    ({"PGSIMHASH_SCHEMA": "nowhere"}, "nowhere", "missing"),
+    ({"PGSIMHASH_SCHEME": "mine-1"}, "mine-1", "unknown_scheme"),
+    ({"PGSIMHASH_PAGE_SECONDS": 0}, "more than 0, not 0", "invalid_argument"),
+    ({"PGSIMHASH_PAGE_MEMORY": "1 GB"}, "1 GB", "invalid_argument"),
+])  # fmt: skip
 def test_invalid_settings_are_refused(
     dsn: str, settings: dict[str, Any], told: str, reason: str
 ) -> None:

@@ -49,13 +49,10 @@ def test_bigint_and_text_forms_round_trip(simhash: int) -> None:
     assert pgsimhash.parse_simhash(f" {pgsimhash.format_simhash(simhash).upper()}\n") == simhash
 
 
-@pytest.mark.parametrize(
-    ("text", "simhash"),
-    [
-        ("00000000000000ff", 255), ("0xff", 255), ("255", 255), ("-1", 2**64 - 1),
-        ("18446744073709551615", 2**64 - 1), ("1234567890123456", 0x1234567890123456),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "simhash"), [
+    ("00000000000000ff", 255), ("0xff", 255), ("255", 255), ("-1", 2**64 - 1),
+    ("18446744073709551615", 2**64 - 1), ("1234567890123456", 0x1234567890123456),
+])  # fmt: skip
 def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
     assert pgsimhash.parse_simhash(text) == simhash
 

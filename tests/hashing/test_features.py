@@ -25,10 +25,7 @@ def test_words_and_pairs_weigh_the_root_of_their_count() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("damping", "weight"),
-    [("sqrt", math.sqrt(3)), ("linear", 3.0)],
-)
+@pytest.mark.parametrize(("damping", "weight"), [("sqrt", math.sqrt(3)), ("linear", 3.0)])
 def test_a_count_is_damped_by_the_option(damping: Damping, weight: float) -> None:
     assert weigh(["tide"] * 3 + ["pool"], (1,), damping) == {"tide": weight, "pool": 1.0}
 

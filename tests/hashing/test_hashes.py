@@ -24,27 +24,24 @@ FOX = "The quick brown fox jumps over the lazy dog"
 LOW, LOW_32 = 2**64 - 1, 2**32 - 1
 
 
-@pytest.mark.parametrize(
-    ("function", "text", "published"),
-    [
-        # MurmurHash3_x64_128 with seed 0 prints this, followed by 7a433ca9c49a9347.
-        (murmur3_64, FOX, 0xE34BBC7BBC071B6C),
-        (murmur3_64, "", 0),
-        # MurmurHash3_x86_32 of the empty string with seed 0 is 0, which is then the other seed.
-        (murmur3_32_32, "", 0),
-        # The tables of RFC 9923.
-        (fnv1a_64, "", 0xCBF29CE484222325),
-        (fnv1a_64, "a", 0xAF63DC4C8601EC8C),
-        (fnv1a_64, "foobar", 0x85944171F73967E8),
-        # driver5() in lookup3.c prints these as c and b: deadbeef deadbeef, 17770551 ce7226e6.
-        (jenkins_64, "", 0xDEADBEEF_DEADBEEF),
-        (jenkins_64, "Four score and seven years ago", 0xCE7226E6_17770551),
-        # The sanity tests of xxHash.
-        (xxh3_64, "", 0x2D06800538D394C2),
-        (xxh3_64, "a", 0xE6C632B61E964E1F),
-        (xxh3_64, "abc", 0x78AF5F94892F3950),
-    ],
-)
+@pytest.mark.parametrize(("function", "text", "published"), [
+    # MurmurHash3_x64_128 with seed 0 prints this, followed by 7a433ca9c49a9347.
+    (murmur3_64, FOX, 0xE34BBC7BBC071B6C),
+    (murmur3_64, "", 0),
+    # MurmurHash3_x86_32 of the empty string with seed 0 is 0, which is then the other seed.
+    (murmur3_32_32, "", 0),
+    # The tables of RFC 9923.
+    (fnv1a_64, "", 0xCBF29CE484222325),
+    (fnv1a_64, "a", 0xAF63DC4C8601EC8C),
+    (fnv1a_64, "foobar", 0x85944171F73967E8),
+    # driver5() in lookup3.c prints these as c and b: deadbeef deadbeef, 17770551 ce7226e6.
+    (jenkins_64, "", 0xDEADBEEF_DEADBEEF),
+    (jenkins_64, "Four score and seven years ago", 0xCE7226E6_17770551),
+    # The sanity tests of xxHash.
+    (xxh3_64, "", 0x2D06800538D394C2),
+    (xxh3_64, "a", 0xE6C632B61E964E1F),
+    (xxh3_64, "abc", 0x78AF5F94892F3950),
+])  # fmt: skip
 def test_published_vectors(function: HashFunction, text: str, published: int) -> None:
     assert [f"{value:016x}" for value in function([text]).tolist()] == [f"{published:016x}"]
 

@@ -46,14 +46,11 @@ def test_many_features_are_counted_in_parts() -> None:
     assert voted(hashes, weights) == naive(hashes, weights)
 
 
-@pytest.mark.parametrize(
-    ("hashes", "weights", "expected"),
-    [
-        ([0b0011, 0b0101], [1.0, 3.0], 0b0101),
-        ([0b0011, 0b0101], [1.0, 1.0], 0b0001),  # a tie is a zero
-        ([TOP_BIT, TOP_BIT | 1, 1], [1.0, 1.0, 1.0], TOP_BIT | 1),
-    ],
-)
+@pytest.mark.parametrize(("hashes", "weights", "expected"), [
+    ([0b0011, 0b0101], [1.0, 3.0], 0b0101),
+    ([0b0011, 0b0101], [1.0, 1.0], 0b0001),  # a tie is a zero
+    ([TOP_BIT, TOP_BIT | 1, 1], [1.0, 1.0, 1.0], TOP_BIT | 1),
+])  # fmt: skip
 def test_the_heavier_side_wins_each_bit(
     hashes: list[int], weights: list[float], expected: int
 ) -> None:

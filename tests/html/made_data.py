@@ -132,16 +132,9 @@ def boxes(tokens: Sequence[str], shape: Shape) -> str:
 
 
 KINDS: dict[str, Callable[[Sequence[str], Shape], str]] = {
-    "table": table,
-    "numbers": table,
-    "mixed": table,
-    "list": items,
-    "links": links,
-    "cards": cards,
-    "terms": terms,
-    "boxes": boxes,
-    "code": code,
-}
+    "table": table, "numbers": table, "mixed": table, "list": items, "links": links, "cards": cards,
+    "terms": terms, "boxes": boxes, "code": code,
+}  # fmt: skip
 
 
 def drawn_tokens(rng: random.Random, kind: str, size: int, words: Sequence[str]) -> list[str]:

@@ -36,18 +36,14 @@ def text_of(body: str) -> str:
 ALONE = text_of(STORY)
 
 
-@pytest.mark.parametrize(
-    "beside",
-    [
-        f"<nav><ul>{LINKS}</ul></nav>",
-        "<aside><p>Weather: fog, then sun.</p></aside>",
-        '<div style="display: none"><p>You should not be reading this at all.</p></div>',
-        "<div hidden><p>You should not be reading this at all.</p></div>",
-        "<script>document.write('goats, goats, goats')</script><style>p { color: red }</style>",
-        "<form><select><option>Ferry</option></select><button>Go</button></form>",
-        "<footer><p>Printed on the island, since 1874.</p></footer>",
-    ],
-)
+@pytest.mark.parametrize("beside", [
+    f"<nav><ul>{LINKS}</ul></nav>", "<aside><p>Weather: fog, then sun.</p></aside>",
+    '<div style="display: none"><p>You should not be reading this at all.</p></div>',
+    "<div hidden><p>You should not be reading this at all.</p></div>",
+    "<script>document.write('goats, goats, goats')</script><style>p { color: red }</style>",
+    "<form><select><option>Ferry</option></select><button>Go</button></form>",
+    "<footer><p>Printed on the island, since 1874.</p></footer>",
+])  # fmt: skip
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_content_beside_the_story_is_left_out(beside: str, order: str) -> None:
     story = f"<div>{STORY}</div>"

@@ -44,14 +44,10 @@ def test_within_pre_blocks_divide_words_and_nothing_divides_blocks() -> None:
     assert texts("<pre>one<div>two</div><p>th<b>ree</b></pre>four") == ["one two three", "four"]
 
 
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        "<div hidden>", "<div style='color: red; display : none'>",
-        "<span style='visibility:hidden'>", "<span hidden=''>", "<script>", "<noscript>",
-        "<template>", "<textarea>", "<button>", "<svg>",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("hidden", [
+    "<div hidden>", "<div style='color: red; display : none'>", "<span style='visibility:hidden'>",
+    "<span hidden=''>", "<script>", "<noscript>", "<template>", "<textarea>", "<button>", "<svg>",
+])  # fmt: skip
 def test_hidden_content_is_not_text(hidden: str) -> None:
     name = hidden.strip("<>").split()[0]
     assert texts(f"<p>seen {hidden}not seen</{name}> as well") == ["seen as well"] or texts(

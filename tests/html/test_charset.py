@@ -17,15 +17,10 @@ GERMAN = "<p>Die Fähre fährt über den Fluß, täglich</p>"
 JAPANESE = "<p>川べりの朝市、三十年目の春</p>"
 
 
-@pytest.mark.parametrize(
-    ("mark", "codec"),
-    [
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-        (codecs.BOM_UTF32_LE, "utf-32-le"),
-    ],
-)
+@pytest.mark.parametrize(("mark", "codec"), [
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF32_LE, "utf-32-le"),
+])  # fmt: skip
 def test_a_byte_order_mark_comes_first(mark: bytes, codec: str) -> None:
     assert decode(mark + GERMAN.encode(codec), "windows-1251") == GERMAN
 
@@ -40,21 +35,13 @@ def test_utf8_cut_off_in_a_character_is_still_utf8() -> None:
     assert decode(whole.encode()[:-1], "shift_jis") == whole[:-1]
 
 
-@pytest.mark.parametrize(
-    ("text", "codec"),
-    [
-        (GERMAN, "cp1252"),
-        (JAPANESE, "cp932"),
-        (JAPANESE, "euc_jp"),
-        (JAPANESE, "iso2022_jp"),
-        ("<p>Паром ходит каждый день</p>", "koi8-r"),
-        ("<p>Паром ходит каждый день</p>", "windows-1251"),
-        ("<p>渡輪每天開往對岸</p>", "big5"),
-        ("<p>渡轮每天开往对岸</p>", "gb18030"),
-        ("<p>나룻배는 매일 다닌다</p>", "euc-kr"),
-        ("<p>เรือข้ามฟากทุกวัน</p>", "tis-620"),
-    ],
-)
+@pytest.mark.parametrize(("text", "codec"), [
+    (GERMAN, "cp1252"), (JAPANESE, "cp932"), (JAPANESE, "euc_jp"), (JAPANESE, "iso2022_jp"),
+    ("<p>Паром ходит каждый день</p>", "koi8-r"),
+    ("<p>Паром ходит каждый день</p>", "windows-1251"), ("<p>渡輪每天開往對岸</p>", "big5"),
+    ("<p>渡轮每天开往对岸</p>", "gb18030"), ("<p>나룻배는 매일 다닌다</p>", "euc-kr"),
+    ("<p>เรือข้ามฟากทุกวัน</p>", "tis-620"),
+])  # fmt: skip
 def test_the_header_and_the_page_itself_may_name_the_encoding(text: str, codec: str) -> None:
     assert decode(text.encode(codec), codec) == text
     page = f'<meta http-equiv="Content-Type" content="text/html; charset={codec}">{text}'
@@ -92,18 +79,15 @@ def test_utf16_without_a_mark_shows_in_its_nul_bytes() -> None:
     assert decode(page.encode("utf-16-be"), "utf-16") == page
 
 
-@pytest.mark.parametrize(
-    ("label", "codec"),
-    [
-        ("ISO-8859-1", "cp1252"), ("latin1", "cp1252"), ("us-ascii", "cp1252"),
-        ("iso-8859-9", "cp1254"), ("gb2312", "gb18030"), ("Shift_JIS", "cp932"),
-        ("x-sjis", "cp932"), ("ks_c_5601-1987", "cp949"), ("big5", "big5hkscs"),
-        ("windows-31j", "cp932"), ("gbk", "gb18030"), ("x-mac-ukrainian", "mac-cyrillic"),
-        ("latin_1", "cp1252"), ("cp949", "cp949"), ("iso-2022-kr", None), (' "UTF8" ', "utf-8"),
-        ("utf-7", None), ("unicode_escape", None), ("idna", None), ("hex", None),
-        ("x" * 1000, None), ("utf\0008", None), ("é", None), ("", None), (None, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("label", "codec"), [
+    ("ISO-8859-1", "cp1252"), ("latin1", "cp1252"), ("us-ascii", "cp1252"),
+    ("iso-8859-9", "cp1254"), ("gb2312", "gb18030"), ("Shift_JIS", "cp932"), ("x-sjis", "cp932"),
+    ("ks_c_5601-1987", "cp949"), ("big5", "big5hkscs"), ("windows-31j", "cp932"),
+    ("gbk", "gb18030"), ("x-mac-ukrainian", "mac-cyrillic"), ("latin_1", "cp1252"),
+    ("cp949", "cp949"), ("iso-2022-kr", None), (' "UTF8" ', "utf-8"), ("utf-7", None),
+    ("unicode_escape", None), ("idna", None), ("hex", None), ("x" * 1000, None), ("utf\0008", None),
+    ("é", None), ("", None), (None, None),
+])  # fmt: skip
 def test_labels_mean_what_they_mean_in_browsers(label: str | None, codec: str | None) -> None:
     assert codec_for(label) == codec
 
@@ -113,14 +97,11 @@ def test_control_characters_are_dropped() -> None:
     assert decode(b"<p>The \0ferry\0 crosses</p>") == "<p>The ferry crosses</p>"
 
 
-@pytest.mark.parametrize(
-    ("start", "what"),
-    [
-        (b"%PDF-1.7\n", "PDF"), (b"\x89PNG\r\n\x1a\n", "PNG"), (b"GIF89a", "GIF"),
-        (b"\xff\xd8\xff\xe0", "JPEG"), (b"PK\x03\x04", "zip"), (b"\x1f\x8b\x08", "gzip"),
-        (b"\n\n%PDF-1.4", "PDF"), (bytes(range(1, 9)) * 100, "binary"), (b"\0" * 1000, "binary"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("start", "what"), [
+    (b"%PDF-1.7\n", "PDF"), (b"\x89PNG\r\n\x1a\n", "PNG"), (b"GIF89a", "GIF"),
+    (b"\xff\xd8\xff\xe0", "JPEG"), (b"PK\x03\x04", "zip"), (b"\x1f\x8b\x08", "gzip"),
+    (b"\n\n%PDF-1.4", "PDF"), (bytes(range(1, 9)) * 100, "binary"), (b"\0" * 1000, "binary"),
+])  # fmt: skip
 def test_a_binary_format_is_refused(start: bytes, what: str) -> None:
     with pytest.raises(PageError, match=what):
         decode(start + b" The ferry crosses every day")
@@ -134,30 +115,24 @@ def test_bytes_of_any_type_are_bytes(kind: Callable[[bytes], bytearray | memoryv
         decode(kind(b"%PDF-1.7"))
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"<metacharset=" * 1000, b"<?" + b"encoding='" * 1000, b"<meta charset" * 1000,
-        b"<meta " * 2000, b"<" * 9000,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("head", [
+    b"<metacharset=" * 1000, b"<?" + b"encoding='" * 1000, b"<meta charset" * 1000,
+    b"<meta " * 2000, b"<" * 9000,
+])  # fmt: skip
 def test_broken_labels_take_no_time(head: bytes) -> None:
     before = time.process_time()
     assert decode(head + GERMAN.encode("cp1252")).endswith(GERMAN)
     assert time.process_time() - before < 1
 
 
-@pytest.mark.parametrize(
-    "label",
-    [
-        "<?xml version='1.0' encoding='koi8-r'?>",
-        '\n<?xml version="1.0" encoding="koi8-r" standalone="yes"?>',
-        "<meta name=a content=b><meta charset=koi8-r>",
-        '< META http-equiv=Content-Type content="text/html; charset = koi8-r" />',
-        "<meta <meta charset='koi8-r'>",
-        f"<meta name=description content='{'charset ' * 20}'><meta charset=koi8-r />",
-    ],
-)
+@pytest.mark.parametrize("label", [
+    "<?xml version='1.0' encoding='koi8-r'?>",
+    '\n<?xml version="1.0" encoding="koi8-r" standalone="yes"?>',
+    "<meta name=a content=b><meta charset=koi8-r>",
+    '< META http-equiv=Content-Type content="text/html; charset = koi8-r" />',
+    "<meta <meta charset='koi8-r'>",
+    f"<meta name=description content='{'charset ' * 20}'><meta charset=koi8-r />",
+])  # fmt: skip
 def test_a_page_names_its_encoding_in_many_ways(label: str) -> None:
     page = f"{label}<p>Паром ходит каждый день</p>"
     assert decode(page.encode("koi8-r")) == page

@@ -68,15 +68,11 @@ def test_an_ordinary_page_may_be_a_thousand_deep() -> None:
     assert root.xpath("count(//div)") == 1000
 
 
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        " ".join(f"a{number}=1" for number in range(100_000)),
-        " ".join(f'a{number}=">"' for number in range(100_000)),
-        " ".join(f"a{number}" for number in range(100_000)) + " z='<p>\">'",
-        "class=x " * 100_000,
-    ],
-)
+@pytest.mark.parametrize("attributes", [
+    " ".join(f"a{number}=1" for number in range(100_000)),
+    " ".join(f'a{number}=">"' for number in range(100_000)),
+    " ".join(f"a{number}" for number in range(100_000)) + " z='<p>\">'", "class=x " * 100_000,
+])  # fmt: skip
 def test_a_hundred_thousand_attributes(attributes: str) -> None:
     page = f"<p {attributes}>{TEXT}</p>"
     root = parse(page)

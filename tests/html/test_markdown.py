@@ -16,25 +16,22 @@ def rendered(html: str) -> str:
     return render([root], BASE)
 
 
-@pytest.mark.parametrize(
-    ("html", "markdown"),
-    [
-        ("<h1>The tide</h1><p>comes in</p>", "# The tide\n\ncomes in"),
-        ("<h3>At <b>noon</b></h3>", "### At noon"),
-        ("<p>one\n  two</p><p> three </p>", "one two\n\nthree"),
-        ("<div>loose<p>tied</p>adrift</div>", "loose\n\ntied\n\nadrift"),
-        ("<p>low<br>high</p>", "low  \nhigh"),
-        ("<p>a</p><hr><p>b</p>", "a\n\n---\n\nb"),
-        ("<p><em>slack</em> and <strong> spring </strong>tide</p>", "*slack* and **spring** tide"),
-        ("<p><b></b>empty <i> </i>marks</p>", "empty marks"),
-        ("<p>see <code><a href=/x>mod_<b>x</b></a></code></p>", "see `mod_x`"),
-        ("<p>run <code>a`b</code> now</p>", "run ``a`b`` now"),
-        ("<p><del>three</del> two</p>", "~~three~~ two"),
-        ("<p>2 * 3 [sic] a_b &lt;x&gt;</p>", "2 \\* 3 \\[sic\\] a\\_b \\<x>"),
-        ("<p># no heading</p><p>1. no list</p><p>- nor this</p>",
-         "\\# no heading\n\n1\\. no list\n\n\\- nor this"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("html", "markdown"), [
+    ("<h1>The tide</h1><p>comes in</p>", "# The tide\n\ncomes in"),
+    ("<h3>At <b>noon</b></h3>", "### At noon"),
+    ("<p>one\n  two</p><p> three </p>", "one two\n\nthree"),
+    ("<div>loose<p>tied</p>adrift</div>", "loose\n\ntied\n\nadrift"),
+    ("<p>low<br>high</p>", "low  \nhigh"),
+    ("<p>a</p><hr><p>b</p>", "a\n\n---\n\nb"),
+    ("<p><em>slack</em> and <strong> spring </strong>tide</p>", "*slack* and **spring** tide"),
+    ("<p><b></b>empty <i> </i>marks</p>", "empty marks"),
+    ("<p>see <code><a href=/x>mod_<b>x</b></a></code></p>", "see `mod_x`"),
+    ("<p>run <code>a`b</code> now</p>", "run ``a`b`` now"),
+    ("<p><del>three</del> two</p>", "~~three~~ two"),
+    ("<p>2 * 3 [sic] a_b &lt;x&gt;</p>", "2 \\* 3 \\[sic\\] a\\_b \\<x>"),
+    ("<p># no heading</p><p>1. no list</p><p>- nor this</p>",
+     "\\# no heading\n\n1\\. no list\n\n\\- nor this"),
+])  # fmt: skip
 def test_blocks_and_marks(html: str, markdown: str) -> None:
     assert rendered(html) == markdown
 
@@ -54,17 +51,14 @@ def test_quotes_nest() -> None:
     assert rendered(html) == "> She said:\n\n> > Row!"
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
-        '<pre><code class="language-python">if low:\n    wait()</code></pre>',
-        '<pre class="lang-python">if low:\n    wait()</pre>',
-        '<div class="highlight highlight-source-python"><pre>if low:\n    wait()\n</pre></div>',
-        '<pre><code class="hljs-python">if low:\n    wait()</code></pre>',
-        '<pre lang="python">if low:\n    wait()</pre>',
-        '<pre class="language-python"><span>if low:<br></span><span>    wait()<br></span></pre>',
-    ],
-)
+@pytest.mark.parametrize("html", [
+    '<pre><code class="language-python">if low:\n    wait()</code></pre>',
+    '<pre class="lang-python">if low:\n    wait()</pre>',
+    '<div class="highlight highlight-source-python"><pre>if low:\n    wait()\n</pre></div>',
+    '<pre><code class="hljs-python">if low:\n    wait()</code></pre>',
+    '<pre lang="python">if low:\n    wait()</pre>',
+    '<pre class="language-python"><span>if low:<br></span><span>    wait()<br></span></pre>',
+])  # fmt: skip
 def test_code_keeps_its_lines_and_its_language(html: str) -> None:
     assert rendered(html) == "```python\nif low:\n    wait()\n```"
 
@@ -83,16 +77,13 @@ def test_a_table_of_data() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("rows", "header"),
-    [
-        ("<tr><td>low<td>6:40<tr><td>high<td>1:05", "|  |  |"),
-        ("<tr><th>low<td>6:40<tr><th>high<td>1:05", "|  |  |"),
-        ("<thead><tr><td>Tide<td>Time</thead><tr><td>low<td>6:40", "| Tide | Time |"),
-        ("<tr><td><th>Time<tr><th>low<td>6:40", "|  | Time |"),
-        ("<tr><th><th><tr><th>Tide<th>Time<tr><td>low<td>6:40", "| Tide | Time |"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "header"), [
+    ("<tr><td>low<td>6:40<tr><td>high<td>1:05", "|  |  |"),
+    ("<tr><th>low<td>6:40<tr><th>high<td>1:05", "|  |  |"),
+    ("<thead><tr><td>Tide<td>Time</thead><tr><td>low<td>6:40", "| Tide | Time |"),
+    ("<tr><td><th>Time<tr><th>low<td>6:40", "|  | Time |"),
+    ("<tr><th><th><tr><th>Tide<th>Time<tr><td>low<td>6:40", "| Tide | Time |"),
+])  # fmt: skip
 def test_only_header_cells_are_the_header_of_a_table(rows: str, header: str) -> None:
     lines = rendered(f"<table>{rows}</table>").split("\n")
     assert lines[:2] == [header, "| --- | --- |"]
@@ -108,48 +99,39 @@ def test_a_list_of_definitions(end: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<pre><div>if low:</div><div>    wait()</div></pre>",
-        "<pre><div>if low:</div>\n<div>    wait()</div>\n</pre>",
-        "<pre><ol><li>if low:<li>    wait()</ol></pre>",
-        "<pre><div>if low:<br></div><span>    wait()</span></pre>",
-    ],
-)
+@pytest.mark.parametrize("html", [
+    "<pre><div>if low:</div><div>    wait()</div></pre>",
+    "<pre><div>if low:</div>\n<div>    wait()</div>\n</pre>",
+    "<pre><ol><li>if low:<li>    wait()</ol></pre>",
+    "<pre><div>if low:<br></div><span>    wait()</span></pre>",
+])  # fmt: skip
 def test_code_keeps_lines_that_are_elements(html: str) -> None:
     assert rendered(html) == "```\nif low:\n    wait()\n```"
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<table><tr><td><p>left</p></td><td><p>right</p></td></tr><tr><td>x</td></tr></table>",
-        '<table role="presentation"><tr><td>left<td>right<tr><td>x</table>',
-        "<table><tr><td>left</td><td><table><tr><td>right<tr><td>x</table></td></tr></table>",
-    ],
-)
+@pytest.mark.parametrize("html", [
+    "<table><tr><td><p>left</p></td><td><p>right</p></td></tr><tr><td>x</td></tr></table>",
+    '<table role="presentation"><tr><td>left<td>right<tr><td>x</table>',
+    "<table><tr><td>left</td><td><table><tr><td>right<tr><td>x</table></td></tr></table>",
+])  # fmt: skip
 def test_a_table_for_layout_is_only_its_cells(html: str) -> None:
     assert "|" not in rendered(html.replace("<td>x", "<td><div>x</div>"))
 
 
-@pytest.mark.parametrize(
-    ("html", "markdown"),
-    [
-        ('<p>see <a href="tides.html">the tides</a>.</p>',
-         "see [the tides](https://bay.example/news/tides.html)."),
-        ('<p><a href="/a b(c)">x</a></p>', "[x](https://bay.example/a%20b%28c%29)"),
-        ('<p><a href="javascript:void(0)">menu</a></p>', "menu"),
-        ('<p><a href="http://[broken">x</a></p>', "x"),
-        ("<p><a>nowhere</a></p>", "nowhere"),
-        ('<a href="/x"><h2>The ferry</h2></a>', "## The ferry"),
-        ('<p><img src="/f.jpg" alt="The ferry"></p>', "![The ferry](https://bay.example/f.jpg)"),
-        ('<p><img src="data:image/gif;base64,R0" data-src="f.jpg"></p>',
-         "![](https://bay.example/news/f.jpg)"),
-        ('<p>x<img src="data:image/gif;base64,R0"></p>', "x"),
-        ('<p><img srcset="s.jpg 1x, l.jpg 2x"></p>', "![](https://bay.example/news/s.jpg)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("html", "markdown"), [
+    ('<p>see <a href="tides.html">the tides</a>.</p>',
+     "see [the tides](https://bay.example/news/tides.html)."),
+    ('<p><a href="/a b(c)">x</a></p>', "[x](https://bay.example/a%20b%28c%29)"),
+    ('<p><a href="javascript:void(0)">menu</a></p>', "menu"),
+    ('<p><a href="http://[broken">x</a></p>', "x"),
+    ("<p><a>nowhere</a></p>", "nowhere"),
+    ('<a href="/x"><h2>The ferry</h2></a>', "## The ferry"),
+    ('<p><img src="/f.jpg" alt="The ferry"></p>', "![The ferry](https://bay.example/f.jpg)"),
+    ('<p><img src="data:image/gif;base64,R0" data-src="f.jpg"></p>',
+     "![](https://bay.example/news/f.jpg)"),
+    ('<p>x<img src="data:image/gif;base64,R0"></p>', "x"),
+    ('<p><img srcset="s.jpg 1x, l.jpg 2x"></p>', "![](https://bay.example/news/s.jpg)"),
+])  # fmt: skip
 def test_links_and_images_are_absolute(html: str, markdown: str) -> None:
     assert rendered(html) == markdown
 

@@ -48,19 +48,13 @@ def weights_in(body: str) -> dict[str, float]:
     return dict(zip(texts, weights.tolist(), strict=True))
 
 
-@pytest.mark.parametrize(
-    "beside",
-    [
-        f"<nav><ul>{LINKS}</ul></nav>",
-        f"<div><ul>{LINKS}</ul></div>",
-        f'<div class="site-menu">{LINKS}</div>',
-        "<aside><p>Weather: fog, then sun.</p></aside>",
-        "<footer><p>Printed on the island, since 1874.</p></footer>",
-        f'<div class="footer">{FOOTER}</div>',
-        f"<div>{FOOTER}</div>",
-        '<div class="relatedStories"><p>The baker and the bell: a quarrel.</p></div>',
-    ],
-)
+@pytest.mark.parametrize("beside", [
+    f"<nav><ul>{LINKS}</ul></nav>", f"<div><ul>{LINKS}</ul></div>",
+    f'<div class="site-menu">{LINKS}</div>', "<aside><p>Weather: fog, then sun.</p></aside>",
+    "<footer><p>Printed on the island, since 1874.</p></footer>",
+    f'<div class="footer">{FOOTER}</div>', f"<div>{FOOTER}</div>",
+    '<div class="relatedStories"><p>The baker and the bell: a quarrel.</p></div>',
+])  # fmt: skip
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_content_beside_a_story_has_little_weight(beside: str, order: str) -> None:
     story = f"<div>{STORY}</div>"

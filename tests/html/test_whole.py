@@ -21,22 +21,19 @@ def page(inside: str, behind: str = f"<p>{PROSE.replace('boat', 'ship')}</p>") -
     )
 
 
-@pytest.mark.parametrize(
-    ("html", "markdown"),
-    [
-        ("<table><tr><th>Boat<th>Crew<th>Is in<tr><td>Ebb<td>12<td>yes</table>",
-         "| Boat | Crew | Is in |\n| --- | --- | --- |\n| Ebb | 12 | yes |"),
-        ("<table><tr><td>17<td>4<tr><td>18<td>$ 5</table>",
-         "|  |  |\n| --- | --- |\n| 17 | 4 |\n| 18 | $ 5 |"),
-        ("<ul><li>oars<li>7<li>rope</ul>", "- oars\n\n- 7\n\n- rope"),
-        ("<ol><li>Moor.<li>Row.</ol>", "1. Moor.\n\n2. Row."),
-        ("<dl><dt>Ebb<dd>out<dt>Flood<dd>in</dl>", "Ebb\n\n: out\n\nFlood\n\n: in"),
-        ("<pre>row(2)</pre>", "```\nrow(2)\n```"),
-        ("<figure><img src=/e.png><figcaption>Ebb, 1990</figcaption></figure>",
-         "![](/e.png)\n\nEbb, 1990"),
-        ("<ul><li><a href=/e>Ebb</a><li><a href=/f>Flood</a></ul>", "- [Ebb](/e)\n\n- [Flood](/f)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("html", "markdown"), [
+    ("<table><tr><th>Boat<th>Crew<th>Is in<tr><td>Ebb<td>12<td>yes</table>",
+     "| Boat | Crew | Is in |\n| --- | --- | --- |\n| Ebb | 12 | yes |"),
+    ("<table><tr><td>17<td>4<tr><td>18<td>$ 5</table>",
+     "|  |  |\n| --- | --- |\n| 17 | 4 |\n| 18 | $ 5 |"),
+    ("<ul><li>oars<li>7<li>rope</ul>", "- oars\n\n- 7\n\n- rope"),
+    ("<ol><li>Moor.<li>Row.</ol>", "1. Moor.\n\n2. Row."),
+    ("<dl><dt>Ebb<dd>out<dt>Flood<dd>in</dl>", "Ebb\n\n: out\n\nFlood\n\n: in"),
+    ("<pre>row(2)</pre>", "```\nrow(2)\n```"),
+    ("<figure><img src=/e.png><figcaption>Ebb, 1990</figcaption></figure>",
+     "![](/e.png)\n\nEbb, 1990"),
+    ("<ul><li><a href=/e>Ebb</a><li><a href=/f>Flood</a></ul>", "- [Ebb](/e)\n\n- [Flood](/f)"),
+])  # fmt: skip
 def test_short_blocks_between_shown_blocks_are_shown(html: str, markdown: str) -> None:
     article = read_article(page(html))
     assert markdown in article.markdown
@@ -45,18 +42,13 @@ def test_short_blocks_between_shown_blocks_are_shown(html: str, markdown: str) -
     assert {"17", "18"} <= shown or "17" not in html
 
 
-@pytest.mark.parametrize(
-    ("html", "is_shown"),
-    [
-        ("<table><tr><th>Boat<tr><td>Ebb</table>", True),
-        ("<div><pre>row(2, 'Ebb')</pre></div>", True),
-        ("<ul><li>Ebb<li>rope</ul>", True),
-        ("<ul><li><a href=/e>Ebb</a></ul>", False),
-        ("<figure><figcaption>Ebb</figcaption></figure>", False),
-        ("<table role=presentation><tr><td><p>Ebb</table>", False),
-        ("<div class=related><ul><li>Ebb<li>rope</ul></div>", False),
-    ],
-)
+@pytest.mark.parametrize(("html", "is_shown"), [
+    ("<table><tr><th>Boat<tr><td>Ebb</table>", True), ("<div><pre>row(2, 'Ebb')</pre></div>", True),
+    ("<ul><li>Ebb<li>rope</ul>", True), ("<ul><li><a href=/e>Ebb</a></ul>", False),
+    ("<figure><figcaption>Ebb</figcaption></figure>", False),
+    ("<table role=presentation><tr><td><p>Ebb</table>", False),
+    ("<div class=related><ul><li>Ebb<li>rope</ul></div>", False),
+])  # fmt: skip
 def test_links_figures_and_boilerplate_after_the_text_are_not_shown(
     html: str, is_shown: bool
 ) -> None:

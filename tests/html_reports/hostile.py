@@ -30,17 +30,13 @@ TEXTS: Final = [
 ]
 
 URLS: Final = [
-    "javascript:window.hacked=20",
-    "JaVaScRiPt:window.hacked=21",
+    "javascript:window.hacked=20", "JaVaScRiPt:window.hacked=21",
     "data:text/html,<script>window.hacked=22</script>",
     'https://a.example/?q="><script>window.hacked=23</script>',
-    "https://a.example/' onmouseover='window.hacked=24",
-    "//tracker.invalid/25",
-    "vbscript:window.hacked=26",
-    " javascript:window.hacked=27",
-    "https://[",
+    "https://a.example/' onmouseover='window.hacked=24", "//tracker.invalid/25",
+    "vbscript:window.hacked=26", " javascript:window.hacked=27", "https://[",
     "https://a.example/" + "long" * 400,
-]
+]  # fmt: skip
 
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -75,8 +75,7 @@ def test_the_policy_allows_the_pages_own_style_and_nothing_else(pages: dict[str,
         (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
         (policy,) = xpath(
-            html.document_fromstring(text),
-            "//meta[@http-equiv='Content-Security-Policy']/@content",
+            html.document_fromstring(text), "//meta[@http-equiv='Content-Security-Policy']/@content"
         )
         assert policy == (
             f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

@@ -36,23 +36,20 @@ def parts(found: list[list[ClusterPage]]) -> list[str]:
 CHAIN = pages(a=0b0, b=0b1, c=0b11, d=0b111, e=0b1111)
 
 
-@pytest.mark.parametrize(
-    ("marks", "expected"),
-    [
-        # Without marks of pages within it, or with must-links alone, a cluster stays.
-        (different("ax", "xy"), "abcde"),
-        (same("ae"), "abcde"),
-        # Each other page follows the nearer end; c is equally far from both and follows the first.
-        (different("ae"), "abc de"),
-        (different("bc"), "ab cde"),
-        (different("ac", "ce", "ae"), "ab cd e"),
-        # e differs from a, so it is with b, at any distance.
-        (different("ab", "ae"), "a bcde"),
-        # Pages that are the same stay together.
-        ([*different("ae"), *same("bd", "de")], "a bcde"),
-        ([*different("ae"), *same("cd")], "abcd e"),
-    ],
-)
+@pytest.mark.parametrize(("marks", "expected"), [
+    # Without marks of pages within it, or with must-links alone, a cluster stays.
+    (different("ax", "xy"), "abcde"),
+    (same("ae"), "abcde"),
+    # Each other page follows the nearer end; c is equally far from both and follows the first.
+    (different("ae"), "abc de"),
+    (different("bc"), "ab cde"),
+    (different("ac", "ce", "ae"), "ab cd e"),
+    # e differs from a, so it is with b, at any distance.
+    (different("ab", "ae"), "a bcde"),
+    # Pages that are the same stay together.
+    ([*different("ae"), *same("bd", "de")], "a bcde"),
+    ([*different("ae"), *same("cd")], "abcd e"),
+])  # fmt: skip
 def test_marks_split_a_chain(marks: list[Mark], expected: str) -> None:
     assert parts(split_marked(CHAIN, marks)) == expected.split()
 

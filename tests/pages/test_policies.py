@@ -19,17 +19,13 @@ def test_options_override_policies_and_policies_the_collection() -> None:
     assert rules.plain == MatchSettings(8, max_copies=7)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"scope": "planet"}, "a scope is one of"),
-        ({"max_copies": 0}, "max_copies is a number from 1 to 2,147,483,647, not 0"),
-        ({"window_size": "5"}, "window_size is a number from 1 to .*, not '5'"),
-        ({"window_size": 2**31}, "window_size is a number from 1 to .*, not 2147483648"),
-        ({"min_tokens": -1}, "min_tokens"),
-        ({"max_age": timedelta(0)}, "an age must be above 0"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"scope": "planet"}, "a scope is one of"),
+    ({"max_copies": 0}, "max_copies is a number from 1 to 2,147,483,647, not 0"),
+    ({"window_size": "5"}, "window_size is a number from 1 to .*, not '5'"),
+    ({"window_size": 2**31}, "window_size is a number from 1 to .*, not 2147483648"),
+    ({"min_tokens": -1}, "min_tokens"), ({"max_age": timedelta(0)}, "an age must be above 0"),
+])  # fmt: skip
 def test_invalid_options_are_refused_at_once(options: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Rules(options, 8)

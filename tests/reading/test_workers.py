@@ -75,12 +75,9 @@ def test_a_store_accepts_records(store: Store) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_records_come_in_the_order_of_the_pages(jobs: int) -> None:
     pages: list[SourcePage | PageFailure] = [
-        page(1),
-        PageFailure("https://a.example/2", "unreadable", "gone"),
-        page(3, b"%PDF-1.4"),
-        page(4, "<p>short"),
-        *map(page, range(5, 60)),
-    ]
+        page(1), PageFailure("https://a.example/2", "unreadable", "gone"), page(3, b"%PDF-1.4"),
+        page(4, "<p>short"), *map(page, range(5, 60)),
+    ]  # fmt: skip
     made = list(extract_many(pages, jobs))
     assert [item.url for item in made] == [item.url for item in pages]
     assert [outcome(item) for item in made[:4]] == ["record", "unreadable", "not_html", "too_short"]

@@ -42,32 +42,21 @@ atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules)), file=sys.stder
     return set(found)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import pgsimhash",
-        "from pgsimhash import PageError, PgsimhashError, StoreError",
-        *(f"import pgsimhash.{name}" for name in ("analysis", "html_reports", "maintenance")),
-        "import pgsimhash.schemes, pgsimhash.store",
-        *(COMMAND.format(words) for words in (["--help"], ["--version"], ["policy", "--help"])),
-        *(COMMAND.format([*name.split(), "--help"]) for name in names_of(commands)),
-    ],
-)
+@pytest.mark.parametrize("code", [
+    "import pgsimhash", "from pgsimhash import PageError, PgsimhashError, StoreError",
+    *(f"import pgsimhash.{name}" for name in ("analysis", "html_reports", "maintenance")),
+    "import pgsimhash.schemes, pgsimhash.store",
+    *(COMMAND.format(words) for words in (["--help"], ["--version"], ["policy", "--help"])),
+    *(COMMAND.format([*name.split(), "--help"]) for name in names_of(commands)),
+])  # fmt: skip
 def test_the_import_and_help_load_nothing_heavy(code: str) -> None:
     assert loaded(code) == set()
 
 
-@pytest.mark.parametrize(
-    ("name", "needs"),
-    [
-        ("hamming_distance", set()),
-        ("find_pairs", {"numpy"}),
-        ("simhash", {"numpy", "mmh3"}),
-        ("fingerprint", {"numpy", "mmh3", "lxml"}),
-        ("connect", set()),
-        ("Store", {"psycopg"}),
-    ],
-)
+@pytest.mark.parametrize(("name", "needs"), [
+    ("hamming_distance", set()), ("find_pairs", {"numpy"}), ("simhash", {"numpy", "mmh3"}),
+    ("fingerprint", {"numpy", "mmh3", "lxml"}), ("connect", set()), ("Store", {"psycopg"}),
+])  # fmt: skip
 def test_a_name_loads_what_it_needs(name: str, needs: set[str]) -> None:
     assert loaded(f"import pgsimhash; pgsimhash.{name}") == needs
 
@@ -81,14 +70,11 @@ def test_your_own_tables_load_neither_readers_nor_a_driver() -> None:
     assert loaded("import pgsimhash.sqlalchemy") <= {"mako", "numpy", "pygments", "sqlalchemy"}
 
 
-@pytest.mark.parametrize(
-    ("module", "needs"),
-    [
-        ("batch.frames", {"numpy", "mmh3", "lxml", "narwhals"}),
-        ("batch.parquet", {"numpy", "psycopg", "pyarrow"}),
-        ("scrapy", {"numpy", "mmh3", "lxml", "psycopg", "scrapy", "twisted"}),
-    ],
-)
+@pytest.mark.parametrize(("module", "needs"), [
+    ("batch.frames", {"numpy", "mmh3", "lxml", "narwhals"}),
+    ("batch.parquet", {"numpy", "psycopg", "pyarrow"}),
+    ("scrapy", {"numpy", "mmh3", "lxml", "psycopg", "scrapy", "twisted"}),
+])  # fmt: skip
 def test_a_module_for_a_library_loads_that_library(module: str, needs: set[str]) -> None:
     assert loaded(f"import pgsimhash.{module}") == needs
 

@@ -33,53 +33,47 @@ def written(groups: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
 
 
 @pytest.mark.usefixtures("eight_cores")
-@pytest.mark.parametrize(
-    ("own", "files", "cores_left"),
-    [
-        ("0::/\n", {}, 8),
-        ("0::/\n", {"cpu.max": "max 100000\n"}, 8),
-        ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),
-        ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
-        ("0::/\n", {"cpu.max": "10000 100000\n"}, 1),
-        ("0::/\n", {"cpu.max": "6400000 100000\n"}, 8),
-        # The limit of a group includes the groups below it.
-        ("0::/a/b\n", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
-        # In a container the name may be that of the host.
-        ("0::/docker/abc\n", {"cpu.max": "400000 100000"}, 4),
-        (
-            "3:cpuset:/x\n2:cpu,cpuacct:/x\n0::/\n",
-            {
-                "cpu,cpuacct/x/cpu.cfs_quota_us": "500000\n",
-                "cpu,cpuacct/x/cpu.cfs_period_us": "100000\n",
-            },
-            5,
-        ),
-        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 8),
-        ("0::/\n", {"cpu.max": "nonsense"}, 8),
-    ],
-)
+@pytest.mark.parametrize(("own", "files", "cores_left"), [
+    ("0::/\n", {}, 8),
+    ("0::/\n", {"cpu.max": "max 100000\n"}, 8),
+    ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),
+    ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
+    ("0::/\n", {"cpu.max": "10000 100000\n"}, 1),
+    ("0::/\n", {"cpu.max": "6400000 100000\n"}, 8),
+    # The limit of a group includes the groups below it.
+    ("0::/a/b\n", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
+    # In a container the name may be that of the host.
+    ("0::/docker/abc\n", {"cpu.max": "400000 100000"}, 4),
+    (
+        "3:cpuset:/x\n2:cpu,cpuacct:/x\n0::/\n",
+        {
+            "cpu,cpuacct/x/cpu.cfs_quota_us": "500000\n",
+            "cpu,cpuacct/x/cpu.cfs_period_us": "100000\n",
+        },
+        5,
+    ),
+    ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 8),
+    ("0::/\n", {"cpu.max": "nonsense"}, 8),
+])  # fmt: skip
 def test_a_container_has_the_cores_it_is_given(
     groups: Path, own: str, files: dict[str, str], cores_left: int
 ) -> None:
     assert machine.usable_cores(*written(groups, own, files)) == cores_left
 
 
-@pytest.mark.parametrize(
-    ("own", "files", "left"),
-    [
-        ("0::/\n", {"memory.max": "2147483648\n"}, 2 << 30),
-        # The limit of a group includes the groups below it.
-        ("0::/a/b\n", {"a/memory.max": "1073741824\n", "a/b/memory.max": "max\n"}, 1 << 30),
-        # In a container the name may be that of the host.
-        ("0::/docker/abc\n", {"memory.max": "1048576"}, 1 << 20),
-        ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": "4096\n"}, 4096),
-        ("4:memory:/\n", {"memory/memory.limit_in_bytes": str(2**70)}, None),
-        ("0::/\n", {"memory.max": "max\n"}, None),
-        ("0::/\n", {"memory.max": ""}, None),
-        ("0::/\n", {}, None),
-        ("", {}, None),
-    ],
-)
+@pytest.mark.parametrize(("own", "files", "left"), [
+    ("0::/\n", {"memory.max": "2147483648\n"}, 2 << 30),
+    # The limit of a group includes the groups below it.
+    ("0::/a/b\n", {"a/memory.max": "1073741824\n", "a/b/memory.max": "max\n"}, 1 << 30),
+    # In a container the name may be that of the host.
+    ("0::/docker/abc\n", {"memory.max": "1048576"}, 1 << 20),
+    ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": "4096\n"}, 4096),
+    ("4:memory:/\n", {"memory/memory.limit_in_bytes": str(2**70)}, None),
+    ("0::/\n", {"memory.max": "max\n"}, None),
+    ("0::/\n", {"memory.max": ""}, None),
+    ("0::/\n", {}, None),
+    ("", {}, None),
+])  # fmt: skip
 def test_a_container_has_the_memory_it_is_given(
     groups: Path, own: str, files: dict[str, str], left: int | None
 ) -> None:
@@ -95,13 +89,10 @@ def test_without_control_groups_all_cores_count(
     assert machine.usable_cores(tmp_path / "none", tmp_path / "none") == 6
 
 
-@pytest.mark.parametrize(
-    ("asked", "pages", "usable", "jobs"),
-    [
-        (3, 10, 1, 3), (None, 199, 4, 1), (None, 200, 4, 4), (None, None, 4, 4),
-        (None, None, 64, 8), (64, None, 4, 64),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("asked", "pages", "usable", "jobs"), [
+    (3, 10, 1, 3), (None, 199, 4, 1), (None, 200, 4, 4), (None, None, 4, 4), (None, None, 64, 8),
+    (64, None, 4, 64),
+])  # fmt: skip
 def test_the_default_number_of_processes(
     monkeypatch: pytest.MonkeyPatch, asked: int | None, pages: int | None, usable: int, jobs: int
 ) -> None:

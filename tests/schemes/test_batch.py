@@ -88,13 +88,10 @@ def test_texts_too_short_for_a_scheme_are_reported() -> None:
     assert None not in list(simhash_texts([title, long], SHORT_SCHEME))
 
 
-@pytest.mark.parametrize(
-    ("lengths", "scheme"),
-    [
-        ([19, 19, 20], SHORT_SCHEME), ([19, 20], TEXT_SCHEME), ([0, 0, 0, 19, 20, 20], TEXT_SCHEME),
-        ([0, 0, 1], SHORT_SCHEME), ([500_000], TEXT_SCHEME), ([], TEXT_SCHEME),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lengths", "scheme"), [
+    ([19, 19, 20], SHORT_SCHEME), ([19, 20], TEXT_SCHEME), ([0, 0, 0, 19, 20, 20], TEXT_SCHEME),
+    ([0, 0, 1], SHORT_SCHEME), ([500_000], TEXT_SCHEME), ([], TEXT_SCHEME),
+])  # fmt: skip
 def test_the_majority_of_texts_chooses_the_scheme(lengths: list[int], scheme: Scheme) -> None:
     assert scheme_for_texts("a 7 " * (size // 2) + "a" * (size % 2) for size in lengths) is scheme
 
@@ -106,16 +103,11 @@ def test_tokens_after_the_limit_do_not_count(word: str) -> None:
     assert list(simhash_texts([text, more])) == [one_by_one(more, BRIEF)] * 2
 
 
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        dataclasses.replace(BRIEF, hash_features=fnv1a_64),
-        dataclasses.replace(BRIEF, weigh=ShingleWeights((3, 1)), hash_features=murmur3_64),
-        SHORT_SCHEME,
-        dataclasses.replace(INTEROP_SCHEME, min_tokens=1),
-        BLOG_WORDS_SCHEME,
-    ],
-)
+@pytest.mark.parametrize("scheme", [
+    dataclasses.replace(BRIEF, hash_features=fnv1a_64),
+    dataclasses.replace(BRIEF, weigh=ShingleWeights((3, 1)), hash_features=murmur3_64),
+    SHORT_SCHEME, dataclasses.replace(INTEROP_SCHEME, min_tokens=1), BLOG_WORDS_SCHEME,
+])  # fmt: skip
 def test_other_recipes_are_computed_one_by_one(scheme: Scheme) -> None:
     assert list(simhash_texts(TEXTS, scheme)) == [one_by_one(text, scheme) for text in TEXTS]
 

@@ -398,15 +398,12 @@ def test_text_is_cleaned_as_readability_does(pieces: list[str]) -> None:
     assert readable.clean(text) == readability.clean(text)
 
 
-@pytest.mark.parametrize(
-    "inside",
-    [
-        "<h2>Table of contents</h2><ul><li>fog<ul><li>rain</ul></ul>",
-        "<h2>Contents</h2><ul><li>fog</ul>",
-        f"<div><div><div>{TEXT[:90]}:</div></div></div><p><blockquote>{TEXT}</blockquote>",
-        f"<section>{TEXT[:90]}:</section><section>{TEXT}</section>",
-    ],
-)
+@pytest.mark.parametrize("inside", [
+    "<h2>Table of contents</h2><ul><li>fog<ul><li>rain</ul></ul>",
+    "<h2>Contents</h2><ul><li>fog</ul>",
+    f"<div><div><div>{TEXT[:90]}:</div></div></div><p><blockquote>{TEXT}</blockquote>",
+    f"<section>{TEXT[:90]}:</section><section>{TEXT}</section>",
+])  # fmt: skip
 def test_the_same_elements_are_preserved(inside: str) -> None:
     own = readable._readability()
     own_page, their_page = own.Summary(""), Document("")

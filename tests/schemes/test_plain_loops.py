@@ -69,13 +69,10 @@ def test_data_pages(kind: str) -> None:
     assert "fingerprint" in ends
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The harbour master keeps a ledger.\nUpdated 12 March 2024\n1,204 views \xa9 2024 the bay",
-        "朝市の春、港の市場は 7/5/2016 12:30 に始まる。\nBoats: 12, 14 and 3 days ago.",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "The harbour master keeps a ledger.\nUpdated 12 March 2024\n1,204 views \xa9 2024 the bay",
+    "朝市の春、港の市場は 7/5/2016 12:30 に始まる。\nBoats: 12, 14 and 3 days ago.",
+])  # fmt: skip
 def test_plain_text(text: str) -> None:
     assert check(text) == "fingerprint"
 

@@ -71,16 +71,13 @@ def test_the_simhash_does_not_depend_on_the_hash_seed() -> None:
     assert printed == {f"{fingerprint(PAGE).simhash}\n"}
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        PAGE.encode(),
-        f"<article><h1>The ferryman's morning</h1><p>{TEXT}</p></article>",
-        PAGE.replace(
-            "two goats", '<a href="https://goats.example/x"><b>two</b> goats</a><img src="/g.jpg">'
-        ),
-    ],
-)
+@pytest.mark.parametrize("other", [
+    PAGE.encode(),
+    f"<article><h1>The ferryman's morning</h1><p>{TEXT}</p></article>",
+    PAGE.replace(
+        "two goats", '<a href="https://goats.example/x"><b>two</b> goats</a><img src="/g.jpg">'
+    ),
+])  # fmt: skip
 def test_bytes_boilerplate_links_and_images_do_not_count(other: str | bytes) -> None:
     assert fingerprint(other).simhash == fingerprint(PAGE).simhash
 

@@ -93,14 +93,10 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("rule", "number"),
-    [
-        ("earliest", 1), ("newest", 4), ("shortest-url", 2), ("https", 3), ("longest", 2),
-        (["https", "newest"], 4), (["https", "shortest-url"], 3),
-        (lambda page: "print" in page.url, 4),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rule", "number"), [
+    ("earliest", 1), ("newest", 4), ("shortest-url", 2), ("https", 3), ("longest", 2),
+    (["https", "newest"], 4), (["https", "shortest-url"], 3), (lambda page: "print" in page.url, 4),
+])  # fmt: skip
 def test_the_canonical_page_is_chosen_by_a_rule(rule: str | Score, number: int) -> None:
     cluster = make_cluster(PAGES, scorer(rule))
     assert cluster.canonical.page_id == number

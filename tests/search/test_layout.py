@@ -34,18 +34,16 @@ every_layout = pytest.mark.parametrize(
 
 # The forms of the layouts above, with few enough bits to test every pair of simhashes.
 SMALL = [
-    Layout("three blocks", (5, 4, 4), bits=13),
-    Layout("two blocks", (6, 6), bits=12),
+    Layout("three blocks", (5, 4, 4), bits=13), Layout("two blocks", (6, 6), bits=12),
     Layout("four blocks", (3, 3, 3, 3), bits=12),
     Layout("5 choose 2", (3, 3, 3, 3, 2), leading=2, bits=14),
     Layout("4x4", (4, 4, 4, 4), inner=4, bits=16),
     Layout("uneven 3x3", (5, 5, 4), inner=3, bits=14),
-    Layout("5x2", (3, 3, 3, 3, 2), inner=2, bits=14),
-    Layout("narrow first", (3, 5, 4), bits=12),
+    Layout("5x2", (3, 3, 3, 3, 2), inner=2, bits=14), Layout("narrow first", (3, 5, 4), bits=12),
     Layout("wide and narrow", (8, 4), bits=12),
     Layout("6 choose 3", (3, 3, 3, 3, 2, 2), leading=3, bits=16),
     Layout("8 choose 2", (2,) * 8, leading=2, bits=16),
-]
+]  # fmt: skip
 small_layouts = pytest.mark.parametrize("layout", SMALL, ids=lambda layout: layout.name)
 
 simhashes = st.integers(0, 2**64 - 1)
@@ -147,15 +145,11 @@ def test_a_layout_offers_no_distance_that_takes_too_many_probes() -> None:
     assert LAYOUTS["32+32"].distances == range(8)
 
 
-@pytest.mark.parametrize(
-    ("name", "blocks", "columns"),
-    [
-        ("7 choose 4", 7, 35), ("9 choose 1", 9, 9), ("12 choose 2", 12, 66),
-        ("64 choose 1", 64, 64), ("20+22+22", 3, 3), ("40+24", 2, 2),
-        ("4+4+4+4+4+4+4+4+4+4+4+4+4+4+4+3+1", 17, 17), ("5x4", 5, 20), ("2x4", 2, 8),
-        ("33x3", 33, 99),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "blocks", "columns"), [
+    ("7 choose 4", 7, 35), ("9 choose 1", 9, 9), ("12 choose 2", 12, 66), ("64 choose 1", 64, 64),
+    ("20+22+22", 3, 3), ("40+24", 2, 2), ("4+4+4+4+4+4+4+4+4+4+4+4+4+4+4+3+1", 17, 17),
+    ("5x4", 5, 20), ("2x4", 2, 8), ("33x3", 33, 99),
+])  # fmt: skip
 @given(data=st.data())
 def test_other_layouts_are_exact(name: str, blocks: int, columns: int, data: st.DataObject) -> None:
     layout = get_layout(name)
@@ -191,37 +185,34 @@ def test_one_layout_has_one_name() -> None:
     assert len({get_layout(f"{m} choose {r}").suffix for m in range(5, 8) for r in (1, 2, 3)}) == 9
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("7 choose 7", "and not all"),
-        ("65 choose 1", "at most 64 blocks"),
-        ("1 choose 1", "and not all"),
-        ("20 choose 10", "184,756 columns"),
-        ("9 choose 7", "prefixes of 50 bits"),
-        ("3 choose 2", "prefixes of 43 bits"),
-        ("seven of eight", r"there are: .*5 choose 2.*'20\+22\+22'.*'5x4'"),
-        ("7 choose 0", "there is no layout"),
-        ("07 choose 4", "there is no layout"),
-        ("7  choose 4", "there is no layout"),
-        ("7 CHOOSE 4", "there is no layout"),
-        ("7 choose 4; DROP TABLE pages", "there is no layout"),
-        ("٧ choose 4", "there is no layout"),  # noqa: RUF001
-        ("7 choose 4\n", "there is no layout"),
-        ("40+23", "blocks have 63 bits, not 64"),
-        ("41+23", "prefixes of 41 bits"),
-        ("64", "there is no layout"),
-        ("20+22+022", "there is no layout"),
-        ("20+22+22+0", "there is no layout"),
-        ("+".join([*"3" * 21, "1"]), "22 blocks in its name"),
-        ("1x4", "2 or more blocks"),
-        ("4x1", "2 or more parts"),
-        ("2x32", "2 or more parts"),
-        ("3x2", "prefixes of 43 bits"),
-        ("11x10", "110 columns"),
-        ("4x4x4", "there is no layout"),
-    ],
-)
+@pytest.mark.parametrize(("name", "why"), [
+    ("7 choose 7", "and not all"),
+    ("65 choose 1", "at most 64 blocks"),
+    ("1 choose 1", "and not all"),
+    ("20 choose 10", "184,756 columns"),
+    ("9 choose 7", "prefixes of 50 bits"),
+    ("3 choose 2", "prefixes of 43 bits"),
+    ("seven of eight", r"there are: .*5 choose 2.*'20\+22\+22'.*'5x4'"),
+    ("7 choose 0", "there is no layout"),
+    ("07 choose 4", "there is no layout"),
+    ("7  choose 4", "there is no layout"),
+    ("7 CHOOSE 4", "there is no layout"),
+    ("7 choose 4; DROP TABLE pages", "there is no layout"),
+    ("٧ choose 4", "there is no layout"),  # noqa: RUF001
+    ("7 choose 4\n", "there is no layout"),
+    ("40+23", "blocks have 63 bits, not 64"),
+    ("41+23", "prefixes of 41 bits"),
+    ("64", "there is no layout"),
+    ("20+22+022", "there is no layout"),
+    ("20+22+22+0", "there is no layout"),
+    ("+".join([*"3" * 21, "1"]), "22 blocks in its name"),
+    ("1x4", "2 or more blocks"),
+    ("4x1", "2 or more parts"),
+    ("2x32", "2 or more parts"),
+    ("3x2", "prefixes of 43 bits"),
+    ("11x10", "110 columns"),
+    ("4x4x4", "there is no layout"),
+])  # fmt: skip
 def test_a_layout_that_cannot_be_deployed_says_why(name: str, why: str) -> None:
     with pytest.raises(ArgumentError, match=why):
         get_layout(name)
@@ -313,20 +304,17 @@ def test_a_layout_that_cannot_be_searched_is_refused(widths: tuple[int, ...], le
         Layout("wrong", (16,) * 4, leading=2, inner=4)
 
 
-@pytest.mark.parametrize(
-    ("name", "tables", "exact", "widths"),
-    [
-        ("22+21+21", 3, 2, {21, 22}),
-        ("32+32", 2, 1, {32}),
-        ("8 choose 2", 28, 6, {16}),
-        # Section 3.1.2 of the paper, for 3 bits; among 2**34 fingerprints a prefix has at most
-        # 8, 64, 512 and 2**18 matches.
-        ("6 choose 3", 20, 3, {31, 32, 33}),
-        ("4x4", 16, 3, {28}),
-        ("5 choose 2", 10, 3, {25, 26}),
-        ("16+16+16+16", 4, 3, {16}),
-    ],
-)
+@pytest.mark.parametrize(("name", "tables", "exact", "widths"), [
+    ("22+21+21", 3, 2, {21, 22}),
+    ("32+32", 2, 1, {32}),
+    ("8 choose 2", 28, 6, {16}),
+    # Section 3.1.2 of the paper, for 3 bits; among 2**34 fingerprints a prefix has at most
+    # 8, 64, 512 and 2**18 matches.
+    ("6 choose 3", 20, 3, {31, 32, 33}),
+    ("4x4", 16, 3, {28}),
+    ("5 choose 2", 10, 3, {25, 26}),
+    ("16+16+16+16", 4, 3, {16}),
+])  # fmt: skip
 def test_the_tables_of_the_paper(name: str, tables: int, exact: int, widths: set[int]) -> None:
     """Up to ``exact`` bits they answer without a flip (Manku, Jain, Das Sarma, WWW 2007)."""
     layout = LAYOUTS[name]

@@ -38,14 +38,10 @@ def test_a_line_is_a_page() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("time", "fetched_at"),
-    [
-        (b'"2024-05-06T07:08:09Z"', datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)),
-        (b'"2024-05-06 07:08:09"', datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)),
-        (b"null", None),
-    ],
-)
+@pytest.mark.parametrize(("time", "fetched_at"), [
+    (b'"2024-05-06T07:08:09Z"', datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)),
+    (b'"2024-05-06 07:08:09"', datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)), (b"null", None),
+])  # fmt: skip
 def test_a_time_without_a_zone_is_utc(time: bytes, fetched_at: datetime | None) -> None:
     line = GOOD.replace(b"}", b', "charset": null, "fetched_at": %b}' % time)
     assert read(line) == [replace(PAGE, fetched_at=fetched_at)]
@@ -63,25 +59,22 @@ def test_empty_lines_a_byte_order_mark_and_a_missing_last_newline_do_no_harm() -
     assert read(b"\xef\xbb\xbf" + GOOD + b"\r\n\n  \n" + GOOD) == [PAGE, PAGE]
 
 
-@pytest.mark.parametrize(
-    ("line", "reason", "detail"),
-    [
-        (b"{", "unreadable", "the line is not JSON: Expecting property name"),
-        (b"[" * 100_000, "unreadable", "the line is not JSON"),
-        (b'["url", "html"]', "unreadable", "the line is not a JSON object"),
-        (b'{"html": ""}', "unreadable", '"url" is missing'),
-        (b'{"url": "https://a.example"}', "unreadable", '"html" is missing'),
-        (b'{"url": 1, "html": ""}', "unreadable", '"url" is not a string'),
-        (b'{"url": "https://a.example", "html": null}', "unreadable", '"html" is not a string'),
-        (b'{"url": "/page", "html": ""}', "invalid_url", "absolute"),
-        (b'{"url": "https://a.example/\\u0000", "html": ""}', "invalid_url", "invisible"),
-        (b'{"url": "https://a.example/\\ud800", "html": ""}', "invalid_url", "is not a URL"),
-        (b'{"url": "https://a.example", "html": "", "charset": 8}', "unreadable", '"charset" is'),
-        (b'{"url": "https://a.example", "html": "", "fetched_at": 8}', "unreadable", "string"),
-        (b'{"url": "https://a.example", "html": "", "fetched_at": "x"}', "unreadable", "ISO-8601"),
-        (b'{"url": "https://a.example", "html": "\xff"}', "unreadable", "not UTF-8 (byte 39)"),
-    ],
-)
+@pytest.mark.parametrize(("line", "reason", "detail"), [
+    (b"{", "unreadable", "the line is not JSON: Expecting property name"),
+    (b"[" * 100_000, "unreadable", "the line is not JSON"),
+    (b'["url", "html"]', "unreadable", "the line is not a JSON object"),
+    (b'{"html": ""}', "unreadable", '"url" is missing'),
+    (b'{"url": "https://a.example"}', "unreadable", '"html" is missing'),
+    (b'{"url": 1, "html": ""}', "unreadable", '"url" is not a string'),
+    (b'{"url": "https://a.example", "html": null}', "unreadable", '"html" is not a string'),
+    (b'{"url": "/page", "html": ""}', "invalid_url", "absolute"),
+    (b'{"url": "https://a.example/\\u0000", "html": ""}', "invalid_url", "invisible"),
+    (b'{"url": "https://a.example/\\ud800", "html": ""}', "invalid_url", "is not a URL"),
+    (b'{"url": "https://a.example", "html": "", "charset": 8}', "unreadable", '"charset" is'),
+    (b'{"url": "https://a.example", "html": "", "fetched_at": 8}', "unreadable", "string"),
+    (b'{"url": "https://a.example", "html": "", "fetched_at": "x"}', "unreadable", "ISO-8601"),
+    (b'{"url": "https://a.example", "html": "\xff"}', "unreadable", "not UTF-8 (byte 39)"),
+])  # fmt: skip
 def test_a_broken_line_is_a_failure_and_the_next_follows(
     line: bytes, reason: str, detail: str
 ) -> None:

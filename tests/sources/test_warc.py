@@ -81,42 +81,27 @@ def test_a_response_is_a_page(path: Path, zipped: bool) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"kind": "resource", "mime": "text/html"},
-        {"mime": "application/xhtml+xml"},
-        {"mime": "", "warc": {"WARC-Identified-Payload-Type": "text/html"}},
-        {"mime": ""},
-        {"status": "201 Created"},
-        {"status": "203 Non-Authoritative Information"},
-        {"status": "299 x"},
-    ],
-)
+@pytest.mark.parametrize("headers", [
+    {"kind": "resource", "mime": "text/html"}, {"mime": "application/xhtml+xml"},
+    {"mime": "", "warc": {"WARC-Identified-Payload-Type": "text/html"}}, {"mime": ""},
+    {"status": "201 Created"}, {"status": "203 Non-Authoritative Information"}, {"status": "299 x"},
+])  # fmt: skip
 def test_other_records_of_pages(path: Path, headers: dict[str, Any]) -> None:
     page = one(path, record(**{"mime": "text/html", **headers}))
     assert (page.url, page.html, page.charset) == ("https://example.com/", HTML, None)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"status": "404 Not Found"},
-        {"status": "304 Not Modified"},
-        {"status": "206 Partial Content"},
-        {"mime": "image/png"},
-        {"mime": "", "body": b"<?xml version='1.0'?><rss><title>t</title></rss>"},
-        {"mime": "", "body": b"body { color: red }"},
-        {"mime": "", "body": b"<html>" + bytes(200_000)},
-        {"mime": "", "body": b"", "http": {"Content-Encoding": "gzip"}},
-        {"kind": "resource", "mime": "text/css"},
-        {"kind": "metadata", "mime": "text/html"},
-        {"kind": "revisit"},
-        {"url": "dns:example.com"},
-        {"kind": "warcinfo", "url": "", "mime": "application/warc-fields"},
-        {"kind": "resource", "mime": "text/plain", "body": b""},
-    ],
-)
+@pytest.mark.parametrize("other", [
+    {"status": "404 Not Found"}, {"status": "304 Not Modified"}, {"status": "206 Partial Content"},
+    {"mime": "image/png"},
+    {"mime": "", "body": b"<?xml version='1.0'?><rss><title>t</title></rss>"},
+    {"mime": "", "body": b"body { color: red }"}, {"mime": "", "body": b"<html>" + bytes(200_000)},
+    {"mime": "", "body": b"", "http": {"Content-Encoding": "gzip"}},
+    {"kind": "resource", "mime": "text/css"}, {"kind": "metadata", "mime": "text/html"},
+    {"kind": "revisit"}, {"url": "dns:example.com"},
+    {"kind": "warcinfo", "url": "", "mime": "application/warc-fields"},
+    {"kind": "resource", "mime": "text/plain", "body": b""},
+])  # fmt: skip
 def test_other_records_are_skipped(path: Path, other: dict[str, Any]) -> None:
     (page,) = read(path, record(**other), record(url="https://example.com/page"))
     assert page.url == "https://example.com/page"
@@ -124,16 +109,13 @@ def test_other_records_are_skipped(path: Path, other: dict[str, Any]) -> None:
 
 def test_other_records_are_counted_by_kind(path: Path) -> None:
     others = [
-        record(status="404 Not Found"),
-        record(status="206 Partial Content"),
+        record(status="404 Not Found"), record(status="206 Partial Content"),
         record(kind="resource", mime="text/css"),
-        record(mime="", body=b"<svg><title>t</title></svg>"),
-        record(kind="revisit"),
+        record(mime="", body=b"<svg><title>t</title></svg>"), record(kind="revisit"),
         record(kind="conversion", mime="text/plain"),
-        record(kind="request", mime="application/http"),
-        record(kind="metadata", mime="text/html"),
+        record(kind="request", mime="application/http"), record(kind="metadata", mime="text/html"),
         record(kind="warcinfo", url="", mime="application/warc-fields"),
-    ]
+    ]  # fmt: skip
     path.write_bytes(b"".join(others))
     left_out = Counter[str]()
     assert list(read_pages([path], left_out=left_out)) == []
@@ -152,18 +134,13 @@ def test_without_a_type_a_packed_body_that_begins_like_html_is_a_page(path: Path
     assert failed(item) == ("https://example.com/", "unreadable")
 
 
-@pytest.mark.parametrize(
-    ("text", "first_moment"),
-    [
-        ("", None),
-        ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
-        ("2026-02", datetime(2026, 2, 1, tzinfo=UTC)),
-        ("2026-02-03", datetime(2026, 2, 3, tzinfo=UTC)),
-        ("2026-02-03T04:05Z", datetime(2026, 2, 3, 4, 5, tzinfo=UTC)),
-        ("2026-02-03T04:05:06.123456789Z", datetime(2026, 2, 3, 4, 5, 6, 123456, UTC)),
-        ("20260203040506", datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)),
-    ],
-)
+@pytest.mark.parametrize(("text", "first_moment"), [
+    ("", None), ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
+    ("2026-02", datetime(2026, 2, 1, tzinfo=UTC)), ("2026-02-03", datetime(2026, 2, 3, tzinfo=UTC)),
+    ("2026-02-03T04:05Z", datetime(2026, 2, 3, 4, 5, tzinfo=UTC)),
+    ("2026-02-03T04:05:06.123456789Z", datetime(2026, 2, 3, 4, 5, 6, 123456, UTC)),
+    ("20260203040506", datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)),
+])  # fmt: skip
 def test_a_date_may_say_less(path: Path, text: str, first_moment: datetime | None) -> None:
     assert one(path, record(warc={"WARC-Date": text})).fetched_at == first_moment
 
@@ -199,19 +176,16 @@ def bare_deflate(body: bytes) -> bytes:
     return packer.compress(body) + packer.flush()
 
 
-@pytest.mark.parametrize(
-    ("encoding", "body"),
-    [
-        pytest.param("gzip", gzip.compress(HTML), id="gzip"),
-        pytest.param("X-GZIP", gzip.compress(HTML), id="x-gzip"),
-        pytest.param("deflate", zlib.compress(HTML), id="deflate as the standard has it"),
-        pytest.param("deflate", bare_deflate(HTML), id="deflate as some servers have it"),
-        pytest.param("gzip, gzip", gzip.compress(gzip.compress(HTML)), id="twice"),
-        pytest.param("identity", HTML, id="identity"),
-        pytest.param("gzip", HTML, id="a header that outlived its encoding"),
-        pytest.param("zstd", HTML, id="the same of an unknown encoding"),
-    ],
-)
+@pytest.mark.parametrize(("encoding", "body"), [
+    pytest.param("gzip", gzip.compress(HTML), id="gzip"),
+    pytest.param("X-GZIP", gzip.compress(HTML), id="x-gzip"),
+    pytest.param("deflate", zlib.compress(HTML), id="deflate as the standard has it"),
+    pytest.param("deflate", bare_deflate(HTML), id="deflate as some servers have it"),
+    pytest.param("gzip, gzip", gzip.compress(gzip.compress(HTML)), id="twice"),
+    pytest.param("identity", HTML, id="identity"),
+    pytest.param("gzip", HTML, id="a header that outlived its encoding"),
+    pytest.param("zstd", HTML, id="the same of an unknown encoding"),
+])  # fmt: skip
 @pytest.mark.parametrize("in_chunks", [True, False])
 def test_content_encodings_are_undone(
     path: Path, encoding: str, body: bytes, in_chunks: bool
@@ -223,18 +197,12 @@ def test_content_encodings_are_undone(
     assert one(path, record(body, http=http)).html == HTML
 
 
-@pytest.mark.parametrize(
-    ("body", "page"),
-    [
-        (HTML, HTML),
-        (chunked(HTML)[:-2] + b"X-Sum: 12345\r\n\r\n", HTML),
-        (chunked(HTML)[:-50], HTML[:-43]),
-        (b"5;a=b\r\n<p>ab\r\n0\r\n", b"<p>ab"),
-        (b"5\r\n<p>ab\r\n<p>no chunk", b"<p>ab<p>no chunk"),
-        (b"add\r\n" + HTML * 9, b"add\r\n" + HTML * 9),
-    ],
-    ids=["no chunks", "a trailer", "cut", "an extension", "a missing chunk", "no size"],
-)
+@pytest.mark.parametrize(("body", "page"), [
+    (HTML, HTML), (chunked(HTML)[:-2] + b"X-Sum: 12345\r\n\r\n", HTML),
+    (chunked(HTML)[:-50], HTML[:-43]), (b"5;a=b\r\n<p>ab\r\n0\r\n", b"<p>ab"),
+    (b"5\r\n<p>ab\r\n<p>no chunk", b"<p>ab<p>no chunk"),
+    (b"add\r\n" + HTML * 9, b"add\r\n" + HTML * 9),
+], ids=["no chunks", "a trailer", "cut", "an extension", "a missing chunk", "no size"])  # fmt: skip
 def test_damaged_chunks_keep_their_content(path: Path, body: bytes, page: bytes) -> None:
     assert one(path, record(body, http=CHUNKED)).html == page
 
@@ -258,19 +226,16 @@ def test_brotli_that_is_not_installed_is_named(path: Path, monkeypatch: pytest.M
     assert failed(item, "pip install 'brotli>=1.2'") == ("https://example.com/", "unreadable")
 
 
-@pytest.mark.parametrize(
-    ("broken", "reason"),
-    [
-        (encoded("gzip", gzip.compress(HTML)[:-20]), "unreadable"),
-        (encoded("gzip", b"\x1f\x8bnonsense"), "unreadable"),
-        (encoded("deflate", zlib.compress(HTML)[:-20]), "unreadable"),
-        (encoded("zstd", b"\x28\xb5\x2f\xfd"), "unreadable"),
-        (encoded("gzip", gzip.compress(bytes(10**8))), "too_large"),
-        ({"body": b"<p>" + bytes(10**7)}, "too_large"),
-        ({"warc": {"WARC-Segment-Number": "1"}}, "unreadable"),
-        ({"http": {"X-Long": "x" * 100_000}}, "unreadable"),
-    ],
-)
+@pytest.mark.parametrize(("broken", "reason"), [
+    (encoded("gzip", gzip.compress(HTML)[:-20]), "unreadable"),
+    (encoded("gzip", b"\x1f\x8bnonsense"), "unreadable"),
+    (encoded("deflate", zlib.compress(HTML)[:-20]), "unreadable"),
+    (encoded("zstd", b"\x28\xb5\x2f\xfd"), "unreadable"),
+    (encoded("gzip", gzip.compress(bytes(10**8))), "too_large"),
+    ({"body": b"<p>" + bytes(10**7)}, "too_large"),
+    ({"warc": {"WARC-Segment-Number": "1"}}, "unreadable"),
+    ({"http": {"X-Long": "x" * 100_000}}, "unreadable"),
+])  # fmt: skip
 def test_a_page_that_cannot_be_read_is_a_failure(
     path: Path, broken: dict[str, Any], reason: str
 ) -> None:
@@ -394,18 +359,10 @@ def test_only_so_much_is_read_again_after_damage(
     assert failed(end, "all after it were not read")
 
 
-@pytest.mark.parametrize(
-    ("garbage", "zipped"),
-    [
-        (b"garbage", True),
-        (b"garbage", False),
-        (b"garbage\r\n", False),
-        (b"two\nlines\n", False),
-        (bytes(70_000), False),
-        (b"WARC/1.0", False),
-        (b"WARC/9.9\r\n\r\n", False),
-    ],
-)
+@pytest.mark.parametrize(("garbage", "zipped"), [
+    (b"garbage", True), (b"garbage", False), (b"garbage\r\n", False), (b"two\nlines\n", False),
+    (bytes(70_000), False), (b"WARC/1.0", False), (b"WARC/9.9\r\n\r\n", False),
+])  # fmt: skip
 def test_garbage_between_records_is_skipped_and_reported(
     path: Path, garbage: bytes, zipped: bool
 ) -> None:
