@@ -79,7 +79,6 @@ SELECT p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid
     obj_description(p.oid, 'pg_proc')
 FROM pg_proc AS p
 WHERE p.pronamespace = 'pgsimhash'::regnamespace AND p.proname !~ '^_'
-    AND p.prorettype <> 'trigger'::regtype
 ORDER BY p.proname, p.pronargs
 """
 
