@@ -58,13 +58,17 @@ class Collection:
 def open_collection(
     connection: psycopg.Connection[Any],
     name: str,
+    bounds: Mapping[str, str | None] | None = None,
     *,
     create: bool,
     scheme: Scheme | None = None,
     **settings: Unpack[CollectionSettings],
 ) -> Collection:
-    """Return the collection ``name``; with ``create``, create it if it is missing."""
-    collection = find_collection(connection, name)
+    """Return the collection ``name``; with ``create``, create it if it is missing.
+
+    ``bounds`` sets the timeouts of the transaction.
+    """
+    collection = find_collection(connection, name, bounds)
     if collection is not None:
         _check(collection, scheme, None, settings)
         return collection

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 from weakref import WeakSet
@@ -64,7 +64,7 @@ class Session:
         self.on_event = on_event
         locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
         # For one transaction only: the next one may use another server behind a pooler.
-        self._bounds = {
+        self.bounds = {
             "lock_timeout": _milliseconds("lock_timeout", lock_timeout),
             "otherwise": LOCK_TIMEOUT if source.owned else "0",
             "statement_timeout": _milliseconds("statement_timeout", statement_timeout),
@@ -111,34 +111,29 @@ class Session:
 
         ``limited`` sets the statement timeout of lookups, for one transaction because of poolers.
         """
-        limited &= self._bounds["statement_timeout"] is not None
+        limited &= self.bounds["statement_timeout"] is not None
         with (
             self._checked_out() as connection,
             nullcontext() if _is_alone(connection) and not limited else _block(connection),
         ):
             if limited:
-                connection.execute(query("bound_statements", connection), self._bounds)
+                connection.execute(query("bound_statements", connection), self.bounds)
             yield connection
 
     @contextmanager
-    def transaction(
-        self, first: Callable[[psycopg.Connection[Any]], None] = lambda _: None
-    ) -> Iterator[psycopg.Connection[Any]]:
-        """Run a block in a transaction, inside the caller's if there is one.
-
-        ``first`` is called before the schema is used.
-        """
-        with self._begun() as connection:
-            first(connection)
+    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        """Run a block in a transaction with the timeouts of writers."""
+        with self.begun() as connection:
             self.bound_waits(connection)
             yield connection
 
     def bound_waits(self, connection: psycopg.Connection[Any]) -> None:
         """Limit how long the transaction waits for locks, and how long it may idle."""
-        connection.execute(query("bound_waits", connection), self._bounds)
+        connection.execute(query("bound_waits", connection), self.bounds)
 
     @contextmanager
-    def _begun(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+    def begun(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        """Run a block in a transaction, inside the caller's if there is one."""
         with (
             self._checked_out(loop=loop) as connection,
             _not_within_another(connection),
@@ -151,7 +146,7 @@ class Session:
         self, *, together: bool = False
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
         """Read from the collection that has the name now, in one transaction if ``together``."""
-        with self._begun(loop=True) if together else self.read(limited=True) as connection:
+        with self.begun(loop=True) if together else self.read(limited=True) as connection:
             self.collection = opened = follow(connection, self.collection)
             yield connection, opened
             check_there(connection, opened)
@@ -178,8 +173,8 @@ class Session:
     @contextmanager
     def writing(self) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
         """Write to the collection that has the name now, in a transaction."""
-        with self._begun() as connection:
-            self.collection = follow(connection, self.collection, self._bounds)
+        with self.begun() as connection:
+            self.collection = follow(connection, self.collection, self.bounds)
             yield connection, self.collection
 
 

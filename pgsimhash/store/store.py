@@ -114,9 +114,10 @@ class Store:
         """Open ``collection`` over a session; see :func:`pgsimhash.connect`."""
         self.session = session
         recipe = None if scheme is None else schemes.get_scheme(scheme)
-        with session.transaction(check_schema) as connection:
+        with session.begun() as connection:
+            check_schema(connection)
             session.collection = open_collection(
-                connection, collection, create=create, scheme=recipe, **settings
+                connection, collection, session.bounds, create=create, scheme=recipe, **settings
             )
 
     def __enter__(self) -> Self:

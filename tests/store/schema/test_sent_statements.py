@@ -1,8 +1,12 @@
 """The rule of tests/sent_statements.py refuses what another role could replace."""
 
+from collections.abc import Callable
+from typing import Any
+
 import psycopg
 import pytest
 
+from pgsimhash import connect
 from pgsimhash.db import plain, statements
 from tests.sent_statements import is_a_call
 
@@ -31,3 +35,38 @@ def test_every_function_is_called_in_this_form() -> None:
 def test_the_tests_check_what_is_sent(connection: psycopg.Connection) -> None:
     with pytest.raises(AssertionError, match=r"pgsimhash\.db\.plain sends: SELECT now"):
         plain.plain(connection).execute("SELECT now()")
+
+
+def test_how_many_statements_a_call_sends(
+    dsn: str, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = 0
+    execute = psycopg.Cursor.execute
+
+    def counted(cursor: Any, *arguments: Any, **options: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        return execute(cursor, *arguments, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", counted)
+
+    def statements_of(call: Callable[[], object]) -> int:
+        before = sent
+        call()
+        return sent - before
+
+    with connect(dsn) as store:
+        # The first page looks for policies.
+        assert statements_of(lambda: store.add("https://a.example/1", 1)) == 3
+        assert statements_of(lambda: store.add("https://a.example/2", 2**60)) == 2
+        assert statements_of(lambda: store.find(1)) == 1
+        assert statements_of(lambda: store.get("https://a.example/1")) == 1
+    html = "<p>" + " ".join(f"word{number}" for number in range(99))
+
+    def post() -> None:
+        """What a service does for a request, in its own transaction."""
+        with connect(connection, create=False) as lent:
+            lent.ingest("https://a.example/3", html)
+
+    # Four of them open the store.
+    assert statements_of(post) <= 7
