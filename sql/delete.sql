@@ -29,7 +29,7 @@ BEGIN
         SELECT p.page_id
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = wanted AND p.url = delete_url.url
-    ), NULL)).pages;
+    ))).pages;
 END
 $$;
 
@@ -45,7 +45,7 @@ BEGIN
         SELECT p.page_id
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = wanted AND p.host = lower(delete_host.host COLLATE "C")
-    ), NULL)).pages;
+    ))).pages;
 END
 $$;
 
@@ -56,7 +56,7 @@ COMMENT ON FUNCTION pgsimhash.delete_host(text, text) IS
 -- between. With seen_befores, one for each page, pages seen since then stay. URLs are gone, or
 -- reverted to an earlier version.
 CREATE FUNCTION pgsimhash._delete_pages(
-    collection text, page_ids bigint[], seen_befores timestamptz[],
+    collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET enable_seqscan = off
@@ -422,55 +422,57 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._pages_of_url(collection_id integer, url text, batch integer)
-    RETURNS SETOF bigint
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
+-- Deletes the next pages of a URL, of a host or of a run, those of a run by their ids, so that nothing
+-- is read twice; of a host in the order of the index. last_page is NULL at the end.
+CREATE FUNCTION pgsimhash._delete_batch(
+    collection text, url text, host text, run_id bigint, after_page bigint, batch integer,
+    OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
+    OUT promoted text[]
+)
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+DECLARE
+    own_id constant integer := pgsimhash._id_of(collection);
+    next_pages bigint[];
 BEGIN
-    RETURN QUERY
-    SELECT page_id
-    FROM pgsimhash.pages
-    WHERE collection_id = _pages_of_url.collection_id AND url = _pages_of_url.url
-    ORDER BY page_id
-    LIMIT _pages_of_url.batch;
-END
-$$;
-
--- In the order of the index.
-CREATE FUNCTION pgsimhash._pages_of_host(collection_id integer, host text, batch integer)
-    RETURNS SETOF bigint
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    SELECT page_id
-    FROM pgsimhash.pages
-    WHERE collection_id = _pages_of_host.collection_id AND host = _pages_of_host.host
-    ORDER BY distance IS NULL, page_id
-    LIMIT _pages_of_host.batch;
-END
-$$;
-
--- By ids, from the end of the last batch, so that nothing is read twice.
-CREATE FUNCTION pgsimhash._pages_of_run(
-    collection_id integer, run_id bigint, after_page bigint, batch integer
-) RETURNS SETOF bigint
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    SELECT p.page_id
-    FROM pgsimhash.runs AS r
-    CROSS JOIN LATERAL (
-        SELECT o.page_id
-        FROM pgsimhash.pages AS o
-        WHERE o.collection_id = r.collection_id
-            AND o.page_id BETWEEN greatest(r.first_page, _pages_of_run.after_page + 1) AND r.last_page
-            AND o.run_id = r.run_id
-        ORDER BY o.collection_id, o.page_id
-        LIMIT _pages_of_run.batch
-    ) AS p
-    WHERE r.run_id = _pages_of_run.run_id AND r.collection_id = _pages_of_run.collection_id;
+    IF url IS NOT NULL THEN
+        next_pages := ARRAY(
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id AND p.url = _delete_batch.url
+            ORDER BY p.page_id
+            LIMIT batch
+        );
+    ELSIF host IS NOT NULL THEN
+        next_pages := ARRAY(
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id AND p.host = _delete_batch.host
+            ORDER BY p.distance IS NULL, p.page_id
+            LIMIT batch
+        );
+    ELSE
+        next_pages := ARRAY(
+            SELECT p.page_id
+            FROM pgsimhash.runs AS r
+            CROSS JOIN LATERAL (
+                SELECT o.page_id
+                FROM pgsimhash.pages AS o
+                WHERE o.collection_id = r.collection_id
+                    AND o.page_id BETWEEN greatest(r.first_page, after_page + 1) AND r.last_page
+                    AND o.run_id = r.run_id
+                ORDER BY o.collection_id, o.page_id
+                LIMIT batch
+            ) AS p
+            WHERE r.collection_id = own_id AND r.run_id = _delete_batch.run_id
+        );
+    END IF;
+    IF cardinality(next_pages) > 0 THEN
+        SELECT next_pages[cardinality(next_pages)], d.pages, d.gone, d.reverted, d.promoted
+        INTO last_page, pages, gone, reverted, promoted
+        FROM pgsimhash._delete_pages(collection, next_pages) AS d;
+    END IF;
 END
 $$;
 

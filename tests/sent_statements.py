@@ -15,6 +15,7 @@ from unittest import mock
 
 import psycopg
 
+from pgsimhash.db import plain
 from pgsimhash.db.statements import read_sql
 
 _ARGUMENT = r'"\w+" => %\(\w+\)s::pg_catalog\.\w+(?:\[\])?'
@@ -44,7 +45,10 @@ def is_a_call(statement: str) -> bool:
 
 def _checked(execute: Callable[..., Any]) -> Callable[..., Any]:
     def run(cursor: Any, query: Any, *arguments: Any, **options: Any) -> Any:
-        sender = sys._getframe(1).f_globals.get("__name__", "")
+        frame = sys._getframe(1)
+        if frame.f_globals["__name__"] == plain.__name__ and frame.f_back is not None:
+            frame = frame.f_back
+        sender = frame.f_globals.get("__name__", "")
         if sender.startswith("pgsimhash") and not sender.startswith(_OTHERS):
             assert isinstance(query, str), f"{sender} sends {query!r}"
             assert is_a_call(query), f"{sender} sends: {query}"

@@ -49,7 +49,7 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
     scope = {"run_id": run_id}
     # First, so that an interrupted deletion leaves no file marked as stored.
     _in_collection(store, "forget_archives")
-    deleted = deleting.delete(store.session, "pages_of_run", scope, progress)
+    deleted = deleting.delete(store.session, progress, **scope)
     # Again, because the run's writer may have stored pages of other files meanwhile.
     _in_collection(store, "forget_archives", "delete_run", **scope)
     return deleted

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Final
 
-from psycopg.rows import scalar_row
-
 from pgsimhash.db.statements import fetch
 from pgsimhash.pages.records import Deletion
 from pgsimhash.store.session import Session
@@ -21,14 +19,13 @@ Deleted = Callable[[int], None]
 
 def expire(session: Session, older_than: timedelta | None, progress: Deleted) -> Deletion:
     """Delete versions last seen longer ago than an age, or as policies define."""
-    return _in_all(_expire_batches(session, older_than), progress)
+    return _in_all(_batches(session, "expire_batch", {"older_than": older_than}), progress)
 
 
-def delete(
-    session: Session, statement: str, parameters: dict[str, Any], progress: Deleted
-) -> Deletion:
-    """Delete the pages that a statement selects."""
-    return _in_all(_delete_batches(session, statement, parameters), progress)
+def delete(session: Session, progress: Deleted, **pages: Any) -> Deletion:
+    """Delete the pages of a ``url``, of a ``host`` or of the run with a ``run_id``."""
+    which = {"url": None, "host": None, "run_id": None, **pages}
+    return _in_all(_batches(session, "delete_batch", which), progress)
 
 
 def _in_all(batches: Iterable[Deletion], progress: Deleted) -> Deletion:
@@ -47,32 +44,11 @@ def _in_all(batches: Iterable[Deletion], progress: Deleted) -> Deletion:
     return Deletion(versions, list(gone), *remaining)
 
 
-def _expire_batches(session: Session, older_than: timedelta | None) -> Iterator[Deletion]:
+def _batches(session: Session, function: str, which: dict[str, Any]) -> Iterator[Deletion]:
     after_page: int | None = 0
     while after_page is not None:
-        parameters = {"older_than": older_than, "after_page": after_page, "batch": BATCH}
         with session.writing() as (connection, collection):
-            scope = {"collection": collection.name, **parameters}
-            ((after_page, *went),) = fetch(connection, "expire_batch", scope)
-        yield Deletion(*went)
-
-
-def _delete_batches(
-    session: Session, statement: str, parameters: dict[str, Any]
-) -> Iterator[Deletion]:
-    after_page = 0
-    while True:
-        scope = {**parameters, "after_page": after_page, "batch": BATCH}
-        with session.writing() as (connection, collection):
-            scope["collection_id"] = collection.collection_id
-            page_ids = fetch(connection, statement, scope, scalar_row)
-            if not page_ids:
-                return
-            after_page = page_ids[-1]
-            doomed = {
-                "collection": collection.name,
-                "page_ids": page_ids,
-                "seen_befores": None,
-            }
-            (went,) = fetch(connection, "delete_pages", doomed)
-        yield Deletion(*went)
+            batch = {"collection": collection.name, "after_page": after_page, "batch": BATCH}
+            ((after_page, *deleted),) = fetch(connection, function, which | batch)
+        if deleted[0] is not None:
+            yield Deletion(*deleted)

@@ -493,14 +493,11 @@ class Store:
 
     def delete(self, url: str) -> Deletion:
         """Delete all versions of the page at ``url``."""
-        return deleting.delete(
-            self.session, "pages_of_url", {"url": self.opened.page_url(url)}, no_progress
-        )
+        return deleting.delete(self.session, no_progress, url=self.opened.page_url(url))
 
     def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
         """Delete all pages of a host."""
-        scope = {"host": lowered(host)}
-        return deleting.delete(self.session, "pages_of_host", scope, progress)
+        return deleting.delete(self.session, progress, host=lowered(host))
 
     def pairs(
         self,

@@ -32,9 +32,12 @@ def test_every_function_is_called_in_this_form() -> None:
         assert is_a_call(statements.query_in(name, "crawl"))
 
 
-def test_the_tests_check_what_is_sent(connection: psycopg.Connection) -> None:
-    with pytest.raises(AssertionError, match=r"pgsimhash\.db\.plain sends: SELECT now"):
-        plain.plain(connection).execute("SELECT now()")
+def test_the_tests_check_what_is_sent(
+    connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statements, "query", lambda *_: "SELECT now()")
+    with pytest.raises(AssertionError, match=r"pgsimhash\.db\.statements sends: SELECT now"):
+        statements.fetch(plain.plain(connection), "layout")
 
 
 def test_how_many_statements_a_call_sends(
