@@ -492,8 +492,10 @@ BEGIN
 END
 $$;
 
+-- Copies rows of a collection, which may be in another schema, except for times of pages that were
+-- omitted. An error if the layout does not support the distance of a policy.
 CREATE FUNCTION pgsimhash._copy_rows(
-    source_id integer, collection_id integer, tables text[]
+    from_schema text, source_id integer, collection_id integer, tables text[]
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -502,7 +504,7 @@ BEGIN
     FOREACH one IN ARRAY tables LOOP
         EXECUTE format(
             'INSERT INTO pgsimhash.%1$I (collection_id, %2$s) '
-            'SELECT $1, %2$s FROM pgsimhash.%1$I WHERE collection_id = $2',
+            'SELECT $1, %2$s FROM %3$I.%1$I AS o WHERE o.collection_id = $2 %4$s',
             one, (
                 SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
                 FROM pg_attribute AS a
@@ -511,8 +513,36 @@ BEGIN
                     AND NOT a.attisdropped
                     AND a.attidentity <> 'a'
                     AND a.attname <> 'collection_id'
-            )
+            ), from_schema,
+            CASE one WHEN 'last_seen' THEN
+                'AND EXISTS (SELECT FROM pgsimhash.pages AS p '
+                'WHERE p.collection_id = $1 AND p.page_id = o.page_id)'
+            END
         ) USING _copy_rows.collection_id, source_id;
     END LOOP;
+    PERFORM pgsimhash._policy_distance(max(p.distance))
+    FROM pgsimhash.policies AS p
+    WHERE p.collection_id = _copy_rows.collection_id;
+END
+$$;
+
+-- Draws the ids that rows from another schema brought. setval would need another privilege.
+CREATE FUNCTION pgsimhash._skip_ids(collection_id integer) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    own_id constant integer := collection_id;
+BEGIN
+    PERFORM nextval(i.drawn)
+    FROM (
+        SELECT pg_get_serial_sequence('pgsimhash.pages', 'page_id')::regclass AS drawn,
+            (SELECT max(p.page_id) FROM pgsimhash.pages AS p WHERE p.collection_id = own_id) AS newest
+        UNION ALL
+        SELECT pg_get_serial_sequence('pgsimhash.runs', 'run_id')::regclass,
+            (SELECT max(r.run_id) FROM pgsimhash.runs AS r WHERE r.collection_id = own_id)
+        UNION ALL
+        SELECT pg_get_serial_sequence('pgsimhash.marks', 'mark_id')::regclass,
+            (SELECT max(m.mark_id) FROM pgsimhash.marks AS m WHERE m.collection_id = own_id)
+    ) AS i
+    CROSS JOIN LATERAL generate_series(nextval(i.drawn), i.newest);
 END
 $$;

@@ -8,9 +8,10 @@ import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli.collections import collection_fields
-from pgsimhash.cli.options import dsn_option, match_options
+from pgsimhash.cli.options import Checked, dsn_option, match_options
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import progress_bars
+from pgsimhash.db.schema_names import check_schema_name
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.records import Verdict
 from pgsimhash.schemes.names import SHIPPED_NAMES
@@ -19,7 +20,17 @@ from pgsimhash.store import connect
 
 @click.command()
 @click.argument("name")
-@click.option("--into", metavar="NAME", help="The old collection's new name; by default NAME-2.")
+@click.option(
+    "--into",
+    metavar="NAME",
+    help="The old collection's new name, by default NAME-2; with --into-schema the new "
+    "collection's, by default the same.",
+)
+@click.option(
+    "--into-schema",
+    type=Checked("name", check_schema_name),
+    help="Create the new collection in this schema, which may have another layout.",
+)
 @click.option(
     "--scheme",
     type=click.Choice(SHIPPED_NAMES),
@@ -39,6 +50,7 @@ def rebuild(
     context: click.Context,
     name: str,
     into: str | None,
+    into_schema: str | None,
     scheme: str | None,
     keep_markdown: bool | None,
     replace: bool,
@@ -46,11 +58,11 @@ def rebuild(
     dsn: str | None,
     **options: Unpack[MatchOptions],
 ) -> None:
-    """Rebuild a collection with another scheme or settings.
+    """Rebuild a collection with another scheme or settings, or copy it into another schema.
 
     All versions arrive again in a new collection, which gets the name: each gets a new verdict.
     Lookups go on, and writers are refused meanwhile. It is one transaction, so Ctrl-C leaves
-    everything unchanged.
+    everything unchanged. With --into-schema the old collection stays as it is.
 
     Prints a JSON line for each verdict with --verdicts, and a last one for the new collection. Exit
     code 1: some versions were omitted, such as those without stored Markdown.
@@ -67,6 +79,7 @@ def rebuild(
         rebuilt = maintenance.rebuild(
             store,
             into,
+            into_schema=into_schema,
             scheme=scheme,
             keep_markdown=keep_markdown,
             replace=replace,
@@ -75,7 +88,7 @@ def rebuild(
             **options,
         )
     print_json(collection_fields(rebuilt))
-    if not replace:
+    if not replace and into_schema is None:
         old = into or f"{name}-2"
         tell(f"The old collection is now {old}; pgsimhash collection delete {old} deletes it.")
     if failed:

@@ -101,7 +101,7 @@ _REFUSALS: Final = {
         "not_permitted",
         "the database refuses",
         "grant the user one of the roles that `pgsimhash migrate --roles` creates for the schema "
-        "{schema}: reader, writer, or owner, which alone can delete collections and create layouts",
+        "{schema}: reader, writer, or owner, which alone can delete collections",
     ),
     "25P02": _Refusal(
         "wrong_transaction",

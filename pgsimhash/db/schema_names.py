@@ -111,4 +111,20 @@ def bound_to_schema(
         raise
 
 
+@contextmanager
+def in_other_schema(connection: psycopg.BaseConnection[Any], schema: str) -> Iterator[None]:
+    """Use another schema of the database for the statements of the block.
+
+    Raises:
+        ArgumentError: the name is invalid.
+    """
+    connection = getattr(connection, "unpinned", connection)
+    present = schema_of(connection)
+    _schemas[connection] = check_schema_name(schema)
+    try:
+        yield
+    finally:
+        _schemas[connection] = present
+
+
 _schemas: WeakKeyDictionary[psycopg.BaseConnection[Any], str] = WeakKeyDictionary()

@@ -41,7 +41,7 @@ SCHEMA_FILES: Final = (
 
 _PARTS: Final = re.compile(
     r" *-- Permutation 1:\n.*?( *-- Permutation 2:\n.*?)( *-- Permutation 3:\n.*?)"
-    r" *-- All permutations",
+    r"(?= *-- All permutations)",
     re.DOTALL,
 )
 _RADII: Final = re.compile(r"(?<=-- Distances:\n).*?(?= *-- All distances)", re.DOTALL)
@@ -123,7 +123,7 @@ def in_layout(script: str, layout: Layout) -> str:
     def parts(default: re.Match[str]) -> str:
         *others, last = layout.permutations
         rendered = [_part(default[1], 2, permutation) for permutation in others]
-        return "".join([*rendered, _part(default[2], 3, last)]) + "        -- All permutations"
+        return "".join([*rendered, _part(default[2], 3, last)])
 
     radii = "".join(
         f"        WHEN {distance} THEN '{{{', '.join(map(str, radii))}}}'::integer[]\n"

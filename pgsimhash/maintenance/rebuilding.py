@@ -1,4 +1,4 @@
-"""Rebuild a collection with another scheme or settings.
+"""Rebuild a collection with another scheme or settings, or copy it into another schema.
 
 It is one transaction: a new collection gets the name, and the pages of the old one arrive in it
 again, in their order and with their ids. Others see the old collection until the commit, and an
@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, Unpack
 import psycopg
 from psycopg.rows import dict_row, scalar_row
 
+from pgsimhash.db.connection import check_schema
+from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
 from pgsimhash.db.statements import query
 from pgsimhash.errors import ArgumentError, CollectionError
 from pgsimhash.hashing.bits import from_bigint
@@ -39,6 +41,7 @@ def rebuild(
     store: Store,
     into: str | None = None,
     *,
+    into_schema: str | None = None,
     scheme: str | Scheme | None = None,
     keep_markdown: bool | None = None,
     replace: bool = False,
@@ -56,7 +59,10 @@ def rebuild(
     Args:
         store: the store of the collection. Afterwards it uses the new one, like all open stores of
             the same scheme.
-        into: the new name of the old collection, by default its name with ``-2``.
+        into: the new name of the old collection, by default its name with ``-2``; with
+            ``into_schema`` the name of the new one, by default the same.
+        into_schema: another schema of the database, which may have another layout. The new
+            collection is created there; the old one and the store stay as they are.
         scheme: the scheme. It fingerprints the stored Markdown, so it must read pages like the
             present scheme, and only use what Markdown has. Versions without Markdown fail
             (``unreadable``). They are omitted, as are versions that are too short for the
@@ -73,52 +79,79 @@ def rebuild(
 
     Raises:
         ArgumentError: the scheme or an option is invalid; the scheme needs the pages, or the
-            present one is not registered; or the layout does not support the distance.
+            present one is not registered; or the layout does not support a distance.
         CollectionError: ``into`` exists; or the scheme differs and the collection does not store
             Markdown.
+        SchemaError: ``into_schema`` is missing, or older or newer than this package.
     """
-    session = store.session
-    name, old_name = store.collection, into or f"{store.collection}-2"
+    session, name = store.session, store.collection
+    old_name = into or f"{name}-2" if into_schema is None else name
+    new_name = name if into_schema is None else into or name
     with session.transaction() as connection:
+        from_schema = schema_of(connection)
+        to_schema = into_schema or from_schema
         follow(connection, store.opened)
-        if find_collection(connection, old_name) is not None:
-            raise CollectionError(
-                "taken",
-                f"collection {old_name!r} exists already; delete it (pgsimhash collection delete "
-                f"{old_name}), or give another name with into= (--into)",
-            )
+        with in_other_schema(connection, to_schema):
+            check_schema(connection)
+            _check_free(connection, old_name if into_schema is None else new_name)
         names = {"collection": name, "old_name": old_name}
         connection.execute(query("begin_rebuild", connection), names)
+        if to_schema != from_schema:
+            # In the other schema, its id is that of another collection.
+            connection.execute(query("end_rebuild", connection))
         source = follow(connection, dataclasses.replace(store.opened, name=old_name))
         new_scheme = _new_scheme(source, name, scheme)
         distance = options.get("distance")
         if new_scheme is None:
             distance = source.default_distance if distance is None else distance
             options["min_tokens"] = 1
-        target = create_collection(
-            connection,
-            name,
-            scheme=new_scheme or get_scheme(source.scheme),
-            distance=distance,
-            keep_markdown=source.keep_markdown if keep_markdown is None else keep_markdown,
-            normalize_urls=source.normalize_urls,
-        )
-        scope = {"collection_id": target.collection_id, "source_id": source.collection_id}
-        # What verdicts depend on, and the runs.
-        tables = ["policies", "marks", "runs", *([] if new_scheme else ["sources"])]
-        connection.execute(query("copy_rows", connection), {**scope, "tables": tables})
+        with in_other_schema(connection, to_schema):
+            target = create_collection(
+                connection,
+                new_name,
+                scheme=new_scheme or get_scheme(source.scheme),
+                distance=distance,
+                keep_markdown=source.keep_markdown if keep_markdown is None else keep_markdown,
+                normalize_urls=source.normalize_urls,
+            )
+            scope: dict[str, Any] = {
+                "from_schema": from_schema,
+                "source_id": source.collection_id,
+                "collection_id": target.collection_id,
+            }
+            # What verdicts depend on, and the runs.
+            tables = ["policies", "marks", "runs", *([] if new_scheme else ["sources"])]
+            connection.execute(query("copy_rows", connection), {**scope, "tables": tables})
         rules = rules_of(target, options)
         for versions in _versions(connection, scope, new_scheme, target.keep_markdown, progress):
-            for verdict in _decided(connection, target, rules, versions):
+            with in_other_schema(connection, to_schema):
+                decided = list(_decided(connection, target, rules, versions))
+            for verdict in decided:
                 verdicts(verdict)
-        connection.execute(query("copy_last_seen", connection), scope)
+        with in_other_schema(connection, to_schema):
+            connection.execute(query("copy_rows", connection), {**scope, "tables": ["last_seen"]})
+            if to_schema != from_schema:
+                connection.execute(query("skip_ids", connection), scope)
         connection.execute(query("end_rebuild", connection))
-    session.collection = target
+    if into_schema is None:
+        session.collection = target
     if replace:
         # In a separate transaction, because other tables may refer to the old pages.
         with session.read() as connection:
             delete_collection(connection, old_name)
     return target
+
+
+def _check_free(connection: psycopg.Connection[Any], name: str) -> None:
+    if find_collection(connection, name) is None:
+        return
+    schema = schema_of(connection)
+    option = "" if schema == SCHEMA else f" --schema {schema}"
+    raise CollectionError(
+        "taken",
+        f"collection {name!r} exists already in the schema {schema}; delete it (pgsimhash "
+        f"collection delete {name}{option}), or give another name with into= (--into)",
+    )
 
 
 def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> Scheme | None:
@@ -150,7 +183,7 @@ class _Version(NamedTuple):
 
 def _versions(
     connection: psycopg.Connection[Any],
-    scope: dict[str, int],
+    scope: dict[str, Any],
     new_scheme: Scheme | None,
     markdown: bool,
     progress: Progress,

@@ -128,7 +128,7 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
 
 
 def test_status_of_an_empty_collection_is_all_zeros(run: Run) -> None:
-    run("collection", "create", "empty", "--layout", "32+32")
+    run("collection", "create", "empty")
     (line,) = run("analyse", "report", "--collection", "empty").lines
     zero = ("pages", "urls", "duplicates", "duplicate_bytes", "simhashes")
     assert {line[name] for name in zero} == {0}

@@ -35,7 +35,7 @@ def test_a_file_from_stdin_and_a_simhash(run: Run, folder: Path) -> None:
 
 
 def test_a_known_url_is_looked_up_in_the_collection(run: Run, folder: Path) -> None:
-    run("collection", "create", "kept", "--keep-markdown", "--layout", "32+32")
+    run("collection", "create", "kept", "--keep-markdown")
     page = json.dumps({"url": "https://a.example/w", "html": (folder / "wells.html").read_text()})
     run("ingest", "-", "--collection", "kept", stdin=page)
     (line,) = run(
@@ -46,7 +46,7 @@ def test_a_known_url_is_looked_up_in_the_collection(run: Run, folder: Path) -> N
         "--collection",
         "kept",
     ).lines
-    assert line["layout"] == "32+32"
+    assert line["layout"] == "22+21+21"
     assert line["a"]["text"] == "markdown"
     assert line["b"]["text"] == "page"
     # Markdown has no elements, which the weights of its blocks need.

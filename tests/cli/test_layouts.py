@@ -1,12 +1,10 @@
-"""pgsimhash collection create and set; migrate --layout."""
+"""``collection create`` and ``set``, ``migrate --layout`` and ``rebuild --into-schema``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.cli.harness import Run
-
-REBUILD = "collection", "rebuild", "default", "--layout"
 
 
 def test_a_collection_has_the_distance_of_its_scheme(run: Run) -> None:
@@ -18,40 +16,62 @@ def test_a_collection_has_the_distance_of_its_scheme(run: Run) -> None:
     assert run("analyse", "explain", "0" * 16, "f" * 16, *interop).lines[0]["max_distance"] == 3
 
 
-def test_a_collection_is_created_with_a_layout_and_used(run: Run, folder: Path) -> None:
-    (made,) = run("collection", "create", "news", "--layout", "5 choose 2").lines
-    assert (made["layout"], made["default_distance"]) == ("5 choose 2", 8)
-    assert run("ingest", folder, "--collection", "news").code == 0
-    (found,) = run("find", folder / "looms.html", "--collection", "news").lines
-    assert found["url"].endswith("looms.html")
-    (status,) = run("status").lines
-    assert (status["layout"], status["simhashes"]) == ("5 choose 2", 2)
+def test_a_new_schema_has_a_layout_and_is_used(run: Run, empty_dsn: str, folder: Path) -> None:
+    there = "--dsn", empty_dsn
+    for layout, name, distance in (
+        ("4 choose 1", "16+16+16+16", 8),
+        ("7 choose 4", "7 choose 4", 4),
+        ("40+24", "40+24", 5),
+        ("5 choose 3", "5 choose 3", 8),
+    ):
+        assert run("migrate", *there, "--layout", layout).code == 0
+        assert run("migrate", *there, "--layout", name).code == 0
+        (made,) = run("collection", "create", "news", *there).lines
+        assert (made["layout"], made["default_distance"]) == (name, distance)
+        assert run("ingest", folder, "--collection", "news", *there).code == 0
+        (found,) = run("find", folder / "looms.html", "--collection", "news", *there).lines
+        assert found["url"].endswith("looms.html")
+        (status,) = run("status", *there).lines
+        assert (status["layout"], status["simhashes"]) == (name, 2)
+        assert run("migrate", *there, "--downgrade", "base", "--yes").code == 0
 
 
-def test_other_layouts_can_be_named_wherever_one_is(run: Run, empty_dsn: str, folder: Path) -> None:
-    (made,) = run("collection", "create", "default", "--layout", "7 choose 4").lines
-    assert (made["layout"], made["default_distance"]) == ("7 choose 4", 4)
-    run("ingest", folder)
-    assert run("find", folder / "wells.html").code == 0
-    # The same blocks as in a layout with another name.
-    for layout, name in (("4 choose 1", "16+16+16+16"), ("40+24", "40+24"), ("5x4", "5x4")):
-        (moved,) = run(*REBUILD, layout, "--replace").lines
-        assert moved["layout"] == name
-        assert run("find", folder / "wells.html").code == 0
-    assert run("migrate", "--dsn", empty_dsn, "--layout", "5 choose 3").code == 0
-    assert run("migrate", "--dsn", empty_dsn, "--downgrade", "base", "--yes").code == 0
-
-
-def test_migrate_can_choose_the_layout_of_new_collections(
-    run: Run, empty_dsn: str, folder: Path
-) -> None:
-    done = run("migrate", "--dsn", empty_dsn, "--layout", "16+16+16+16")
-    assert done.code == 0
-    run("ingest", folder, "--dsn", empty_dsn)
-    (status,) = run("status", "--dsn", empty_dsn).lines
-    assert status["layout"] == "16+16+16+16"
-    assert run("migrate", "--sql", "--layout", "32+32").code == 2
+def test_the_layout_of_a_schema_is_not_changed(run: Run) -> None:
+    refused = run("migrate", "--layout", "16+16+16+16")
+    assert (refused.code, refused.stdout) == (3, "")
+    assert "has layout '22+21+21', not '16+16+16+16'; deploy a second schema" in refused.stderr
+    assert run("migrate", "--layout", "7 choose 8").code == 2
     assert run("migrate", "--downgrade", "base", "--layout", "32+32").code == 2
+    assert "RETURN '32+32'" in run("migrate", "--sql", "--layout", "32+32").stdout
+
+
+def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    rebuild = "collection", "rebuild", "default", "--into-schema", "wide"
+    missing = run(*rebuild)
+    assert missing.code == 3
+    assert "the schema wide is not in this database; run: pgsimhash migrate --schema wide" in (
+        missing.stderr
+    )
+    run("migrate", "--schema", "wide", "--layout", "5 choose 2")
+    done = run(*rebuild)
+    (copy,) = done.lines
+    assert (copy["collection"], copy["layout"]) == ("default", "5 choose 2")
+    assert "The old collection" not in done.stderr
+    for schema in ("pgsimhash", "wide"):
+        (status,) = run("status", "--schema", schema).lines
+        assert (status["collection"], status["pages"], status["simhashes"]) == ("default", 3, 2)
+        found = run("find", folder / "wells.html", "--schema", schema).lines
+        assert [line["distance"] for line in found] == [0, 0]
+    taken = run(*rebuild)
+    assert taken.code == 2
+    assert "pgsimhash collection delete default --schema wide" in taken.stderr
+    assert run(*rebuild, "--into", "moved", "--replace").lines[0]["collection"] == "moved"
+    assert run("collection", "list").lines == []
+    run("migrate", "--schema", "narrow", "--layout", "32+32")
+    back = "collection", "rebuild", "moved", "--schema", "wide", "--into-schema", "narrow"
+    assert "from 0 to 7" in run(*back).stderr
+    assert run(*back, "--distance", "5").lines[0]["default_distance"] == 5
 
 
 def test_settings_of_a_collection_are_changed(run: Run) -> None:

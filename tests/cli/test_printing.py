@@ -71,7 +71,6 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
                 " min(page_id) FROM pgsimhash.pages GROUP BY 1",
                 [url, number, EVIL, f"{EVIL}\n\n{EVIL} {number} " + "words of it " * 20],
             )
-        connection.execute("SELECT pgsimhash.add_simhashes(%s, ARRAY[0, 1, 2]::bigint[])", [EVIL])
     monkeypatch.setenv("PGSIMHASH_DSN", dsn)
     monkeypatch.chdir(folder)
     return dsn
@@ -133,7 +132,7 @@ CASES = {
         "collection delete EVIL", "collection delete EVIL2 --yes", "collection delete EVIL --yes",
     ],
     "collection rebuild": [
-        "collection rebuild EVIL --layout EVIL", "collection rebuild EVIL2",
+        "collection rebuild EVIL --into-schema EVIL", "collection rebuild EVIL2",
         "collection rebuild EVIL --into EVIL3 --scheme pgsimhash-blog-words-1 --verdicts",
         "collection rebuild EVIL --into EVIL4 --verdicts", "collection rebuild EVIL --into EVIL3",
     ],

@@ -6,6 +6,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import psycopg
@@ -14,6 +15,8 @@ from click.testing import CliRunner
 
 from pgsimhash import connect, maintenance
 from pgsimhash.cli.commands import commands
+from pgsimhash.db import migrate
+from pgsimhash.db.schema_names import bound_to_schema
 from tests.conftest import ROOT
 from tests.faults import writer
 from tests.faults.cluster import Cluster
@@ -70,8 +73,9 @@ def test_a_killed_rebuild_leaves_nothing(
     told: Callable[..., None],
 ) -> None:
     writers.rerun()
-    for layout, server_too in (("16+16+16+16", False), ("5 choose 2", True)):
-        work = Work(tmp_path, writer.rebuild, where, layout)
+    migrate.upgrade(where, schema="wide", layout="5 choose 2")
+    for into_schema, server_too in product((None, "wide"), (False, True)):
+        work = Work(tmp_path, writer.rebuild, where, into_schema)
         wait_for_a_rebuild(where, work)
         time.sleep(0.3 * chance.random())
         work.process.kill()
@@ -79,11 +83,17 @@ def test_a_killed_rebuild_leaves_nothing(
         if server_too:
             cluster.kill()
             cluster.start()
-        told(assert_sound(writers))
-        with connect(where, create=False) as store:
-            if store.layout != layout:
-                maintenance.rebuild(store, layout=layout, replace=True)
         told(assert_sound(writers, complete=True))
+        with psycopg.connect(where, autocommit=True) as connection:
+            (copied,) = connection.execute("SELECT count(*) FROM wide.pages").fetchone() or ()
+            assert copied in (0, len(writers.all_urls()))
+            if copied:
+                with bound_to_schema(connection, "wide"):
+                    maintenance.delete_collection(connection, "default")
+    with connect(where, create=False) as store:
+        maintenance.rebuild(store, into_schema="wide")
+    with connect(where, create=False, schema="wide") as store:
+        assert list(maintenance.check(store)) == []
 
 
 REBUILDS = (

@@ -16,7 +16,6 @@ from click.testing import CliRunner
 
 from pgsimhash import connect
 from pgsimhash.cli.commands import commands
-from pgsimhash.hashing.bits import to_bigint
 from tests.conftest import ROOT
 from tests.faults.cluster import Cluster, own
 from tests.faults.conftest import a_cluster
@@ -128,19 +127,20 @@ def test_a_lock_timeout_names_the_holder_and_loses_no_page(
 def test_deadlocks_lose_no_page(
     cluster: Cluster, where: str, tmp_path: Path, told: Callable[..., None]
 ) -> None:
-    """A plain INSERT of a simhash before the collection's lock takes locks in the wrong order."""
+    """A row of last_seen before the collection's lock takes locks in the wrong order."""
     connect(where).close()
     # Deadlock detection runs once per wait; by then the other session must wait too.
     cluster.setting("deadlock_timeout", "2s")
     for number in (10, 20):
         writers = Writers(where, tmp_path, numbers=(number, number + 1))
+        writers.rerun()
         (page,) = list(pages(number, 21))[20:]
         with psycopg.connect(where) as hand:
             hand.execute("SET deadlock_timeout = '60s'")
             hand.execute(
-                "INSERT INTO pgsimhash.simhashes (collection_id, simhash) VALUES (1, %s) "
-                "ON CONFLICT ON CONSTRAINT simhashes_pkey DO UPDATE SET standalone = true",
-                [to_bigint(page.simhash)],
+                "INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at) "
+                "SELECT collection_id, page_id, now() FROM pgsimhash.pages WHERE url = %s",
+                [page.url],
             )
             writers.start()
             wait_for_a_row(where)

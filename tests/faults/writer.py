@@ -42,10 +42,10 @@ def write(
             acknowledged.write(f"{verdict.url} {verdict.verdict}\n".encode())
 
 
-def rebuild(dsn: str, layout: str) -> None:
-    """Rebuild the collection with another layout."""
+def rebuild(dsn: str, into_schema: str | None) -> None:
+    """Rebuild the collection, or copy it into another schema."""
     with connect(dsn, create=False) as store:
-        maintenance.rebuild(store, layout=layout, replace=True)
+        maintenance.rebuild(store, into_schema=into_schema, replace=into_schema is None)
 
 
 def run(work: Callable[..., None], errors: Path, *arguments: object) -> None:

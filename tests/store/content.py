@@ -29,24 +29,25 @@ ORDER BY p.page_id
 NUMBERED = CONTENT.replace("SELECT\n", "SELECT p.page_id, p.run_id, p.duplicate_of, ")
 
 
-def content(dsn: str, collection: str, *, numbered: bool = False) -> list[tuple[Any, ...]]:
+def content(
+    dsn: str, collection: str, *, numbered: bool = False, schema: str = "pgsimhash"
+) -> list[tuple[Any, ...]]:
+    statement = (NUMBERED if numbered else CONTENT).replace("pgsimhash.", f"{schema}.")
     with psycopg.connect(dsn) as connection:
-        return connection.execute(NUMBERED if numbered else CONTENT, [collection]).fetchall()
+        return connection.execute(statement.encode(), [collection]).fetchall()
 
 
-def simhash_rows(dsn: str, collection: str) -> set[tuple[int, bool]]:
-    """The rows of all simhash tables: each value, and whether it is standalone."""
+def indexed(dsn: str, collection: str, *, schema: str = "pgsimhash") -> list[int]:
+    """The ids of the indexed pages."""
+    statement = f"""
+        SELECT p.page_id
+        FROM {schema}.collections AS c
+        JOIN {schema}.pages AS p USING (collection_id)
+        WHERE c.name = %s AND p.indexed
+        ORDER BY p.page_id
+    """
     with psycopg.connect(dsn) as connection:
-        tables = connection.execute("SELECT 'simhashes' || suffix FROM pgsimhash.layouts")
-        return {
-            row
-            for (table,) in tables.fetchall()
-            for row in connection.execute(
-                f"SELECT s.simhash, s.standalone FROM pgsimhash.{table} AS s "
-                "JOIN pgsimhash.collections AS c USING (collection_id) WHERE c.name = %s",
-                [collection],
-            )
-        }
+        return [page_id for (page_id,) in connection.execute(statement.encode(), [collection])]
 
 
 def rebuild_apart(store: Store, into: str, **options: Any) -> None:

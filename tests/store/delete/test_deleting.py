@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
 
@@ -355,80 +354,72 @@ class TestExpiry:
         with psycopg.connect(dsn) as connection:
             lost = connection.execute(
                 "SELECT p.url FROM pgsimhash.pages AS p WHERE NOT EXISTS ("
-                "SELECT FROM pgsimhash.simhashes AS s WHERE s.simhash = p.simhash) "
+                "SELECT FROM pgsimhash.pages AS s WHERE s.simhash = p.simhash AND s.indexed) "
                 "OR p.duplicate_of IS NOT NULL AND NOT EXISTS ("
                 "SELECT FROM pgsimhash.pages AS o WHERE o.page_id = p.duplicate_of)"
             ).fetchall()
         assert lost == []
 
 
-class TestBareSimhashes:
-    """Standalone simhashes stay when the pages that share them are deleted."""
+class TestIndexedPages:
+    """Of pages with one simhash, one is indexed, also after deletions and inserts."""
 
-    URL = "https://a.example/1"
-    FIVE = np.array([5], dtype=np.uint64)
+    def indexed(self, store: Store, dsn: str) -> list[str]:
+        with psycopg.connect(dsn) as connection:
+            rows = connection.execute(
+                "SELECT url FROM pgsimhash.pages WHERE indexed ORDER BY page_id"
+            ).fetchall()
+        assert list(maintenance.check(store)) == []
+        return [url for (url,) in rows]
 
-    @pytest.mark.parametrize("standalone_first", [True, False])
-    @pytest.mark.parametrize("layout", ["22+21+21", "16+16+16+16"])
-    def test_a_standalone_simhash_stays_whichever_came_first(
-        self, dsn: str, standalone_first: bool, layout: str
-    ) -> None:
-        with connect(dsn, layout=layout) as store:
-            if not standalone_first:
-                store.add(self.URL, 5)
-            assert store.add_simhashes(self.FIVE) == standalone_first
-            if standalone_first:
-                store.add(self.URL, 5)
-            store.add("https://a.example/2", FAR)
-            assert store.delete_host("a.example").versions == 2
-            assert [(match.simhash, match.url) for match in store.find(5, 0)] == [(5, None)]
-            assert analysis.simhashes(store).tolist() == [5]
+    def test_the_first_remaining_page_is_indexed(self, store: Store, dsn: str) -> None:
+        urls = [f"https://a.example/{n}" for n in range(4)]
+        list(store.add_many([*((url, 5) for url in urls[:3]), (urls[3], FAR)]))
+        assert self.indexed(store, dsn) == [urls[0], urls[3]]
+        store.delete(urls[1])
+        assert self.indexed(store, dsn) == [urls[0], urls[3]]
+        store.delete(urls[0])
+        assert self.indexed(store, dsn) == [urls[3], urls[2]][::-1]
+        assert [match.url for match in store.find(5, 0)] == [urls[2]]
+        store.delete(urls[2])
+        assert analysis.simhashes(store).tolist() == [FAR]
 
-    def test_sql_can_delete_a_standalone_simhash_without_pages(
+    def test_inserted_pages_are_indexed_and_stay_when_others_are_deleted(
         self, store: Store, dsn: str
     ) -> None:
-        store.add(self.URL, 5)
+        store.add("https://a.example/1", 5)
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute(
-                "INSERT INTO pgsimhash.simhashes (collection_id, simhash) VALUES (1, 6)"
+                "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+                "SELECT collection_id, 'https://b.example/', 5 FROM pgsimhash.collections"
             )
-            store.add("https://a.example/2", 6)
-            store.delete_host("a.example")
-            assert analysis.simhashes(store).tolist() == [6]
-            store.add(self.URL, 6)
-            delete = "SELECT pgsimhash.delete_simhashes('default', ARRAY[6])"
-            assert connection.execute(delete).fetchall() == [(0,)]
-            store.delete(self.URL)
-            assert connection.execute(delete).fetchall() == [(1,)]
-        assert analysis.simhashes(store).tolist() == []
-
-    def test_a_standalone_simhash_added_while_its_page_is_deleted_stays(
-        self, store: Store, dsn: str
-    ) -> None:
-        store.add(self.URL, 5)
-        with psycopg.connect(dsn) as holder:
-            adding = connect(holder)
-            holder.commit()
-            assert adding.add_simhashes(self.FIVE) == 0
-            assert after_a_wait(dsn, holder, lambda other: other.delete(self.URL)).versions == 1
-        assert analysis.simhashes(store).tolist() == [5]
+        store.add("https://a.example/2", 5)
+        assert self.indexed(store, dsn) == ["https://a.example/1", "https://b.example/"]
+        store.delete_host("b.example")
+        assert self.indexed(store, dsn) == ["https://a.example/1"]
+        store.delete("https://a.example/1")
+        assert self.indexed(store, dsn) == ["https://a.example/2"]
 
     def test_a_simhash_deleted_while_it_is_added_comes_back(self, store: Store, dsn: str) -> None:
-        store.add(self.URL, 5)
+        store.add("https://a.example/1", 5)
         with psycopg.connect(dsn) as holder:
             deleting = connect(holder)
             holder.commit()
-            assert deleting.delete(self.URL).versions == 1
-            assert after_a_wait(dsn, holder, lambda other: other.add_simhashes(self.FIVE)) == 1
-        assert analysis.simhashes(store).tolist() == [5]
+            assert deleting.delete("https://a.example/1").versions == 1
+            after_a_wait(dsn, holder, lambda other: other.add("https://a.example/2", 5))
+        assert self.indexed(store, dsn) == ["https://a.example/2"]
 
     @pytest.mark.one_server("it reads a plan")
-    def test_however_many_there_are_a_page_is_deleted_by_the_index(
+    def test_however_many_there_are_a_page_is_indexed_by_the_index(
         self, store: Store, dsn: str
     ) -> None:
-        store.add_simhashes(np.arange(20_000, dtype=np.uint64) << np.uint64(40))
-        store.add(self.URL, 5)
         with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(
+                "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+                "SELECT collection_id, 'https://b.example/' || n, n << 20 "
+                "FROM pgsimhash.collections, generate_series(1, 20000) AS n"
+            )
+            list(store.add_many((f"https://a.example/{n}", 5) for n in range(2)))
             connection.execute("VACUUM (ANALYZE)")
             connection.execute("LOAD 'auto_explain'")
             connection.execute("SET auto_explain.log_min_duration = 0")
@@ -436,19 +427,11 @@ class TestBareSimhashes:
             connection.execute("SET client_min_messages = log")
             plans: list[str] = []
             connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
-            assert connect(connection).delete(self.URL).versions == 1
-        (plan,) = [text for text in plans if "Delete on simhashes" in text]
-        assert "Index Scan using simhashes_pkey" in plan
-        assert "Seq Scan on simhashes" not in plan
-        assert len(analysis.simhashes(store)) == 20_000
-
-    def test_the_standalone_flag_moves_to_another_layout(self, store: Store) -> None:
-        list(store.add_many((f"https://a.example/{n}", n << 32) for n in range(1, 9)))
-        store.add_simhashes(np.array([1 << 32, 2 << 32, 5], dtype=np.uint64))
-        maintenance.rebuild(store, layout="16+16+16+16")
-        store.delete_host("a.example")
-        kept = [5, 1 << 32, 2 << 32]
-        assert sorted(analysis.simhashes(store).tolist()) == kept
+            assert connect(connection).delete("https://a.example/0").versions == 1
+        (plan,) = [text for text in plans if "SET indexed = true" in text]
+        assert "using pages_simhash_idx" in plan
+        assert "Seq Scan on pages" not in plan
+        assert self.indexed(store, dsn)[-1] == "https://a.example/1"
 
 
 def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
@@ -464,11 +447,6 @@ def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
     known = store.get("https://b.example/1")
     assert known is not None
     assert (known.duplicate_of, known.distance) == (None, None)
-    store.add_simhashes(np.array([FAR], dtype=np.uint64))
-    store.add("https://b.example/2", FAR - 1)
-    of_none = store.get("https://b.example/2")
-    assert of_none is not None
-    assert (of_none.duplicate_of, of_none.distance) == (None, 1)
 
 
 def write(job: tuple[str, int]) -> int:

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 
-import numpy as np
 import psycopg
 import pytest
 
@@ -20,23 +19,16 @@ from tests.conftest import ROOT
 from tests.manual import text_of
 from tests.refusals import because, sqlstate
 from tests.roles import dropped_afterwards
-from tests.store.content import simhash_rows
 
 PAGES = sorted((ROOT / "examples" / "pages").glob("*.html"))
 SITE = "https://example.com/"
 
 PLANTS = {
     "simhash_missing": [
-        "DELETE FROM pgsimhash.simhashes AS s USING pgsimhash.pages AS p "
-        "WHERE p.url = 'https://example.com/repair-cafe' AND s.simhash = p.simhash",
-        "SET session_replication_role TO replica; "
-        "INSERT INTO pgsimhash.pages (collection_id, url, simhash) VALUES (1, 'x', 77); "
-        "RESET session_replication_role",
-    ],
-    "simhash_unused": [
-        "INSERT INTO pgsimhash.simhashes (collection_id, simhash, standalone) "
-        "VALUES (1, 4711, false)",
-        "DELETE FROM pgsimhash.pages WHERE url = 'https://example.com/town-swifts'",
+        "UPDATE pgsimhash.pages SET indexed = false WHERE url = 'https://example.com/repair-cafe'",
+        "DELETE FROM pgsimhash.pages WHERE url = 'https://example.com/town-swifts' AND indexed",
+        "INSERT INTO pgsimhash.pages (collection_id, url, simhash, indexed) "
+        "VALUES (1, 'x', 77, false)",
     ],
     "original_missing": [
         "UPDATE pgsimhash.pages SET duplicate_of = 0 WHERE page_id = "
@@ -109,13 +101,12 @@ def test_a_collection_with_a_long_history_is_consistent(dsn: str) -> None:
         store.ingest(f"{SITE}tide-pools", (ROOT / "examples/pages/town-swifts.html").read_bytes())
         maintenance.mark(store, f"{SITE}lighthouse", f"{SITE}seilfaehre", same=True)
         ingest_all(store)
-        store.add_simhashes(np.arange(9, dtype=np.uint64))
         store.delete(f"{SITE}night-train")
         store.start_run("undone")
         ingest_all(store, "https://other.example/")
         maintenance.undo(store)
-        maintenance.rebuild(store, layout="16+16+16+16")
-        maintenance.rebuild(store, "third", layout="5 choose 2", distance=3)
+        maintenance.rebuild(store)
+        maintenance.rebuild(store, "third", distance=3)
         store.delete_host("mirror.example")
         store.expire(timedelta(days=1))
         ingest_all(store, "https://late.example/")
@@ -131,8 +122,8 @@ def test_a_planted_violation_is_found_and_repaired(
     dsn: str, store: Store, reason: str, plant: str
 ) -> None:
     ingest_all(store)
+    ingest_all(store, "https://mirror.example/")
     ingest_all(store)
-    store.add_simhashes(np.arange(9, dtype=np.uint64))
     with psycopg.connect(dsn, autocommit=True) as hand:
         for statement in plant.split("; "):
             hand.execute(statement)
@@ -147,7 +138,6 @@ def test_a_planted_violation_is_found_and_repaired(
     assert {one.reason for one in repaired} >= {one.reason for one in found}
     assert all(one.repaired for one in repaired)
     assert list(maintenance.check(store)) == []
-    assert {simhash for simhash, alone in simhash_rows(dsn, "default") if alone} == {*range(9)}
 
 
 def test_concurrent_writers_cause_no_false_alarm(dsn: str) -> None:
@@ -162,7 +152,6 @@ def test_concurrent_writers_cause_no_false_alarm(dsn: str) -> None:
                 pages = ((f"{SITE}{name}/{n % 700}", n * 0x9E3779B9) for n in some)
                 list(store.add_many(pages))
                 store.delete(f"{SITE}{name}/{number}")
-                store.add_simhashes(np.arange(number, number + 9, dtype=np.uint64))
                 number += 50
 
     threads = [threading.Thread(target=write, args=[name]) for name in "ab"]

@@ -5,24 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
-from pgsimhash.store.memory import Memory
 
 import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, StoreError
 from pgsimhash.pages.policies import PolicySettings
-from pgsimhash.store import lookups
 from tests.conftest import ROOT, wait_for_a_lock
-from tests.refusals import because
-from tests.store.content import content, simhash_rows
+from tests.store.content import content, indexed
 
 PAGE = ROOT / "examples" / "pages" / "tide-pools.html"
 
@@ -37,7 +32,6 @@ def full(dsn: str) -> Iterator[Store]:
     with connect(dsn) as store:
         store.add(url(1), 1)
         list(store.add_many([(url(n), n) for n in (rng.getrandbits(64) for _ in range(600))]))
-        store.add_simhashes(np.arange(5, 2000, dtype=np.uint64))
         yield store
 
 
@@ -51,9 +45,7 @@ def during(full: Store, action: Callable[[], object], **options: Any) -> None:
     maintenance.rebuild(full, progress=meanwhile, **options)
 
 
-@pytest.mark.parametrize("layout", [None, "16+16+16+16", "5 choose 2"])
-def test_everything_survives(dsn: str, store: Store, tmp_path: Path, layout: str | None) -> None:
-    store.add_simhashes(np.array([2**64 - 1, 0xFFFFFFFF << 20], dtype=np.uint64))
+def test_everything_survives(dsn: str, store: Store, tmp_path: Path) -> None:
     at = datetime(2026, 3, 1, tzinfo=UTC)
     for number in (0, 0b111, 1 << 40, 3):
         store.add(url(number), number, fetched_at=at)
@@ -73,7 +65,7 @@ def test_everything_survives(dsn: str, store: Store, tmp_path: Path, layout: str
             ).fetchall()
         return [
             content(dsn, "default", numbered=True),
-            simhash_rows(dsn, "default"),
+            indexed(dsn, "default"),
             maintenance.marks(store),
             maintenance.policies(store),
             maintenance.runs(store),
@@ -81,15 +73,15 @@ def test_everything_survives(dsn: str, store: Store, tmp_path: Path, layout: str
         ]
 
     before = everything()
-    made = maintenance.rebuild(store, layout=layout)
-    assert (made.name, made.layout) == ("default", layout or "22+21+21")
+    made = maintenance.rebuild(store)
     assert store.opened == made
+    assert made.name == "default"
     assert all(before)
     assert everything() == before
     assert list(maintenance.check(store)) == []
     # The old one is unchanged, and both are independent.
     assert content(dsn, "default-2", numbered=True) == before[0]
-    assert simhash_rows(dsn, "default-2") == before[1]
+    assert indexed(dsn, "default-2") == before[1]
     assert maintenance.undo(store)[1].versions == 1
     assert len(content(dsn, "default")) == len(before[0]) - 1
     with connect(dsn, collection="default-2") as old:
@@ -98,15 +90,13 @@ def test_everything_survives(dsn: str, store: Store, tmp_path: Path, layout: str
 
 def test_the_result_has_the_requested_settings(dsn: str, full: Store) -> None:
     steps: list[tuple[str, int, int]] = []
-    maintenance.rebuild(
-        full, "other", layout="32+32", distance=3, progress=lambda *step: steps.append(step)
-    )
+    maintenance.rebuild(full, "other", distance=3, progress=lambda *step: steps.append(step))
     assert steps == [("pages", done, 601) for done in (0, 256, 512, 601)]
-    assert {one.collection: (one.layout, one.default_distance) for one in full.status()} == {
-        "default": ("32+32", 3),
-        "other": ("22+21+21", 8),
+    assert {one.collection: one.default_distance for one in full.status()} == {
+        "default": 3,
+        "other": 8,
     }
-    maintenance.rebuild(full, layout="22+21+21", replace=True)
+    maintenance.rebuild(full, replace=True)
     assert [one.collection for one in full.status()] == ["default", "other"]
     assert full.opened.default_distance == 3
 
@@ -117,7 +107,6 @@ def test_the_result_has_the_requested_settings(dsn: str, full: Store) -> None:
         lambda store: store.add(url(7), 7),
         lambda store: list(store.add_many([(url(n), n) for n in range(40)])),
         lambda store: store.delete(url(1)),
-        lambda store: store.add_simhashes(np.zeros(1, dtype=np.uint64)),
         lambda store: maintenance.set_policy(store, "*", PolicySettings(distance=2)),
         lambda store: maintenance.rename(store, "renamed"),
         lambda store: maintenance.rebuild(store, "again"),
@@ -136,7 +125,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
             told.append(refused.value.reason)
 
     before = content(dsn, "default", numbered=True)
-    during(full, meanwhile, layout="16+16+16+16")
+    during(full, meanwhile)
     assert told == ["being_rebuilt"]
     assert content(dsn, "default", numbered=True) == before
     with connect(dsn) as other:
@@ -157,7 +146,7 @@ def test_a_writer_that_waits_for_the_end_writes_to_the_new_collection(
     dsn: str, full: Store, write: Callable[[Store], object]
 ) -> None:
     with psycopg.connect(dsn) as ending, connect(dsn) as other, ThreadPoolExecutor(1) as pool:
-        maintenance.rebuild(connect(ending), layout="16+16+16+16")
+        maintenance.rebuild(connect(ending))
         old = content(dsn, "default")
         settings = other.status()[0].default_distance
         told = pool.submit(write, other)
@@ -219,70 +208,23 @@ def test_an_error_or_a_lost_connection_leaves_nothing(dsn: str, full: Store) -> 
 def test_it_can_be_part_of_a_transaction_of_the_caller(dsn: str, full: Store) -> None:
     with psycopg.connect(dsn) as connection:
         store = connect(connection)
-        maintenance.rebuild(store, layout="32+32", distance=3)
-        assert store.layout == "32+32"
+        maintenance.rebuild(store, distance=3)
+        assert store.opened.default_distance == 3
         # The old collection counts again.
         assert store.add("https://b.example/", 1, scope="global").distance == 0
         connection.rollback()
-    assert [one.layout for one in full.status()] == ["22+21+21"]
+    assert [one.default_distance for one in full.status()] == [8]
 
 
 def test_impossible_requests_name_the_fix(dsn: str, full: Store) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        maintenance.rebuild(full, layout="32+32")
-    maintenance.set_policy(full, "a.example/x", PolicySettings(distance=8))
-    with pytest.raises(ArgumentError, match=r"policy has distance 8.*give a smaller distance"):
-        maintenance.rebuild(full, layout="32+32", distance=5)
     connect(dsn, collection="taken").close()
     for into in ("default", "taken"):
         with pytest.raises(CollectionError, match=r"exists already.*--into"):
             maintenance.rebuild(full, into)
-    for wrong in ({"layout": "7 choose 8"}, {"scope": "planet"}, {"distance": 13}):
+    for wrong in ({"scope": "planet"}, {"distance": 13}):
         with pytest.raises(ArgumentError):
             maintenance.rebuild(full, **wrong)
     assert [one.collection for one in full.status()] == ["default", "taken"]
-
-
-def test_a_lookup_in_memory_follows_a_collection_that_is_replaced_under_it(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with connect(dsn) as store, connect(dsn) as other:
-        store.add_simhashes(np.arange(1000, dtype=np.uint64))
-        with other.session.read() as connection:
-            store.session.memory.take_in(connection, store.session.collection)
-        looked_up = lookups._still_there
-
-        def replaced(*arguments: Any) -> Any:
-            monkeypatch.undo()
-            maintenance.rebuild(other, layout="16+16+16+16", replace=True)
-            return looked_up(*arguments)
-
-        monkeypatch.setattr(lookups, "_still_there", replaced)
-        assert store.find_many(np.array([5], dtype=np.uint64), 0).simhashes.tolist() == [5]
-        assert lookups._still_there is looked_up
-
-
-def test_pages_are_compared_with_the_remaining_collections(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A page that the batch is compared with is deleted after the lookup."""
-    with connect(dsn) as store, connect(dsn, collection="other") as other:
-        maintenance.set_policy(store, "*", PolicySettings(scope="global"))
-        store.add("https://a.example/1", 5)
-        gone: list[int] = []
-
-        @contextmanager
-        def deleted(*_: object) -> Iterator[None]:
-            yield
-            monkeypatch.undo()
-            with other.session.read() as connection:
-                gone.append(maintenance.delete_collection(connection, "other"))
-
-        monkeypatch.setattr(Memory, "looking_up", deleted)
-        # A large batch is looked up in a statement of its own.
-        pages = [(f"https://a.example/{n}", 4) for n in range(2, 20)]
-        assert [verdict.distance for verdict in store.add_many(pages)] == [1] + [0] * 17
-        assert gone == [0]
 
 
 @pytest.mark.parametrize(
@@ -292,7 +234,7 @@ def test_pages_are_compared_with_the_remaining_collections(
         "SELECT pgsimhash.remove_policy('default', 'a.example')",
         "SELECT pgsimhash.unmark('default', %(a)s, %(b)s)",
         "SELECT pgsimhash.mark('default', %(a)s, %(c)s, false)",
-        "SELECT pgsimhash.add_simhashes('default', ARRAY[12345])",
+        "SELECT pgsimhash.add_page('https://a.example/late', 12345)",
     ],
 )
 def test_a_statement_that_waits_for_the_end_applies_to_the_new_collection(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
 import pytest
 
 import pgsimhash
@@ -33,7 +32,7 @@ from pgsimhash.schemes import (
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
 from tests.refusals import because
-from tests.store.content import content, rebuild_apart, simhash_rows
+from tests.store.content import content, rebuild_apart
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 # Reads pages like the default scheme.
@@ -146,9 +145,7 @@ def test_what_is_copied_to_another_scheme(dsn: str, kept: Store) -> None:
     a, b, c = (f"https://a.example/{n}" for n in (3, 4, 7))
     maintenance.mark(kept, a, b, same=False)
     maintenance.mark(kept, b, c, same=True)
-    kept.add_simhashes(np.array([5], dtype=np.uint64))
     refingerprint(kept, "again", WORDS)
-    assert not any(standalone for _, standalone in simhash_rows(dsn, "again"))
     with connect(dsn, collection="again", create=False) as again:
         assert [(m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(again)] == [
             (m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(kept)
@@ -227,9 +224,6 @@ def test_policies_are_copied_and_apply(dsn: str, kept: Store) -> None:
         assert [(p.pattern, p.given()) for p in maintenance.policies(again)] == [
             (p.pattern, p.given()) for p in maintenance.policies(kept)
         ]
-    maintenance.set_policy(kept, "*", PolicySettings(distance=12))
-    with pytest.raises(ArgumentError, match="has distance 12"):
-        refingerprint(kept, "small", WORDS, layout="32+32")
 
 
 def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
@@ -251,15 +245,15 @@ def test_impossible_requests_name_the_fix(dsn: str, store: Store, kept: Store) -
     with pytest.raises(ArgumentError, match="there is no scheme 'none'"):
         refingerprint(kept, "again", "none")
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        refingerprint(kept, "again", WORDS, distance=9, layout="32+32")
+        refingerprint(kept, "again", WORDS, distance=13)
     assert {one.collection for one in kept.status()} == {"default", "kept"}
 
 
 def test_the_new_collection_has_the_requested_settings(dsn: str, kept: Store) -> None:
     crawl(kept, 3)
-    refingerprint(kept, "small", WORDS, layout="32+32", distance=5, keep_markdown=False)
+    refingerprint(kept, "small", WORDS, distance=5, keep_markdown=False)
     with connect(dsn, collection="small", create=False) as small:
-        assert (small.scheme, small.layout) == (WORDS, "32+32")
+        assert small.scheme == WORDS
         assert [one.default_distance for one in small.status()] == [8, 5]
     assert {row[13] for row in content(dsn, "small")} == {None}
 

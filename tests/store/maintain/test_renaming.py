@@ -78,7 +78,6 @@ def test_open_stores_of_a_missing_name_raise(dsn: str, store: Store) -> None:
     changes: list[Callable[[Store], object]] = [
         *CHANGES,
         lambda store: store.add(B, 2),
-        lambda store: store.add_simhashes(np.zeros(1, dtype=np.uint64)),
         lambda store: store.get(A),
         lambda store: store.find(1),
         lambda store: store.find_many(np.zeros(1, dtype=np.uint64)),

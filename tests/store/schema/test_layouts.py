@@ -1,54 +1,80 @@
-"""Every layout in the database gives the results of Python and of a full scan."""
+"""Every layout, deployed as a schema, gives the results of Python and of a full scan."""
 
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import analysis, connect, hamming_distance
+from pgsimhash import StoreError, analysis, connect, hamming_distance
+from pgsimhash.db import migrate
+from pgsimhash.db.statements import SCHEMA_FILES, in_layout, read_sql
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import from_bigint, to_bigint
-from pgsimhash.search.layout import DEFAULT_LAYOUT, LAYOUTS, Layout, get_layout
-from tests.store.schema.test_sql import EDGES, explained, sample
-
-ALL = [*LAYOUTS.values(), get_layout("7 choose 4")]
-every_layout = pytest.mark.parametrize(
-    "layout", ALL, ids=lambda layout: layout.name.replace(" ", "-")
+from pgsimhash.search.layout import (
+    COLLECTION_SHIFT,
+    DEFAULT_LAYOUT,
+    LAYOUTS,
+    PROBES_MAX,
+    Layout,
+    get_layout,
 )
+from pgsimhash.search.permutation import Block, Permutation
+from pgsimhash.testing import fresh_database
+from tests.store.schema.test_sql import EDGES, explained, insert, new_collection, sample
+
+ALL = [*LAYOUTS.values(), get_layout("7 choose 4"), get_layout("40+24")]
 
 
-def add(connection: psycopg.Connection, collection: str, simhashes: list[int]) -> int:
-    row = connection.execute(
-        "SELECT pgsimhash.add_simhashes(%s, %s::bigint[])",
-        [collection, [to_bigint(simhash) for simhash in simhashes]],
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+def schema_for(layout: str) -> str:
+    return "layout_" + re.sub(r"\W+", "_", layout)
 
 
-@every_layout
+@pytest.fixture(scope="module")
+def layouts_dsn(server_dsn: str) -> Iterator[str]:
+    """A database with a schema for each layout."""
+    with fresh_database(server_dsn) as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="module", params=ALL, ids=lambda layout: layout.name.replace(" ", "-"))
+def layout(request: pytest.FixtureRequest, layouts_dsn: str) -> Layout:
+    deployed: Layout = request.param
+    migrate.upgrade(layouts_dsn, schema=schema_for(deployed.name), layout=deployed.name)
+    return deployed
+
+
+@pytest.fixture
+def connection(layouts_dsn: str, layout: Layout) -> Iterator[psycopg.Connection]:
+    """A connection with the schema of the layout in its search_path; nothing is committed."""
+    with psycopg.connect(layouts_dsn) as opened:
+        opened.execute(f"SET search_path TO {schema_for(layout.name)}".encode())
+        yield opened
+        opened.rollback()
+
+
 def test_the_server_fills_the_same_columns_and_probes_as_python(
     connection: psycopg.Connection, layout: Layout
 ) -> None:
-    connect(connection, layout=layout.name)
+    assert connection.execute("SELECT layout()").fetchone() == (layout.name,)
     simhashes = sample(300)
-    assert add(connection, "default", simhashes) == len(simhashes)
-    assert add(connection, "default", simhashes[:9]) == 0
+    schema = schema_for(layout.name)
+    collection_id = new_collection(connection, "default", schema)
+    insert(connection, collection_id, simhashes, schema)
     names = ", ".join(permutation.column for permutation in layout.permutations)
-    rows = connection.execute(
-        f"SELECT collection_id, simhash, {names} FROM pgsimhash.{layout.table}"
-    ).fetchall()
-    expected = layout.prefixes(np.array(simhashes, dtype=np.uint64), rows[0][0])
-    stored = {from_bigint(simhash): prefixes for _, simhash, *prefixes in rows}
+    rows = connection.execute(f"SELECT simhash, {names} FROM pages".encode()).fetchall()
+    expected = layout.prefixes(np.array(simhashes, dtype=np.uint64), collection_id)
+    stored = {from_bigint(simhash): prefixes for simhash, *prefixes in rows}
     assert stored == dict(zip(simhashes, expected.tolist(), strict=True))
     for permutation in layout.permutations[:: len(layout.permutations) // 2]:
         for radius, simhash in product((-1, 0, 1, 2, 3), EDGES[::3]):
             row = connection.execute(
-                f"SELECT pgsimhash.probes{layout.suffix}(%s::bigint, %s, %s, 5)",
+                "SELECT probes(%s::bigint, %s, %s, 5)",
                 [to_bigint(simhash), permutation.number, radius],
             ).fetchone()
             assert row is not None
@@ -58,15 +84,15 @@ def test_the_server_fills_the_same_columns_and_probes_as_python(
                 (5 << 40) + (prefix ^ flip) for flip in permutation.flips(radius)
             }
     for distance in layout.distances:
-        radii = f"SELECT pgsimhash.radii{layout.suffix}(%s)"
-        assert connection.execute(radii, [distance]).fetchone() == (list(layout.radii(distance)),)
+        radii = connection.execute("SELECT radii(%s)", [distance]).fetchone()
+        assert radii == (list(layout.radii(distance)),)
+    beyond = layout.distances[-1] + 1
+    assert connection.execute("SELECT radii(%s)", [beyond]).fetchone() == (None,)
 
 
-@every_layout
 def test_lookups_return_what_a_full_scan_returns(
     connection: psycopg.Connection, layout: Layout
 ) -> None:
-    connect(connection, layout=layout.name)
     rng = random.Random(layout.name)
     centres = [rng.getrandbits(64) for _ in range(6)] + EDGES[:3]
     known = list(
@@ -76,9 +102,11 @@ def test_lookups_return_what_a_full_scan_returns(
             for _ in range(60)
         )
     )
-    add(connection, "default", known)
-    connect(connection, collection="other", layout=layout.name)
-    add(connection, "other", [simhash ^ 1 for simhash in known])
+    # Several pages can have one simhash.
+    schema = schema_for(layout.name)
+    own_id, other_id = (new_collection(connection, name, schema) for name in ("default", "other"))
+    insert(connection, own_id, known + known[:20], schema)
+    insert(connection, other_id, [simhash ^ 1 for simhash in known], schema)
     for distance in layout.distances if layout is DEFAULT_LAYOUT else layout.distances[:9]:
         expected = [
             (number, simhash, hamming_distance(simhash, query))
@@ -87,7 +115,7 @@ def test_lookups_return_what_a_full_scan_returns(
             if hamming_distance(simhash, query) <= distance
         ]
         batch = connection.execute(
-            "SELECT * FROM pgsimhash.near_duplicates(%s::bigint[], %s)",
+            "SELECT * FROM near_duplicates(%s::bigint[], %s)",
             [[to_bigint(query) for query in centres], distance],
         ).fetchall()
         assert sorted((n, from_bigint(simhash), bits) for n, simhash, bits in batch) == expected
@@ -95,55 +123,80 @@ def test_lookups_return_what_a_full_scan_returns(
             (number, from_bigint(simhash), bits)
             for number, query in enumerate(centres, start=1)
             for simhash, bits in connection.execute(
-                "SELECT * FROM pgsimhash.near_duplicates(%s::bigint, %s)",
-                [to_bigint(query), distance],
+                "SELECT * FROM near_duplicates(%s::bigint, %s)", [to_bigint(query), distance]
             ).fetchall()
         ]
         assert sorted(single) == expected
         for number, query in enumerate(centres, start=1):
             row = connection.execute(
-                "SELECT pgsimhash.has_near_duplicate(%s::bigint, %s)", [to_bigint(query), distance]
+                "SELECT has_near_duplicate(%s::bigint, %s)", [to_bigint(query), distance]
             ).fetchone()
             assert row == (any(number == found for found, _, _ in expected),)
 
 
-@every_layout
 @pytest.mark.one_server("it reads a plan")
-def test_lookups_read_only_the_indexes(dsn: str, layout: Layout) -> None:
+def test_lookups_read_only_the_indexes(layouts_dsn: str, layout: Layout) -> None:
     """Every branch is an index-only scan, before and after ANALYZE."""
     rng = random.Random(1)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connect(connection, layout=layout.name)
-        add(connection, "default", [rng.getrandbits(64) for _ in range(5_000)])
+    with psycopg.connect(layouts_dsn, autocommit=True) as connection:
+        schema = schema_for(layout.name)
+        connection.execute(f"SET search_path TO {schema}".encode())
+        collection_id = new_collection(connection, "default", schema)
+        insert(connection, collection_id, [rng.getrandbits(64) for _ in range(5_000)], schema)
         plans = explained(connection)
         # Starting a parallel worker takes longer than the lookup, for any size of the table.
         for setting in ("setup_cost", "tuple_cost"):
-            connection.execute(f"SET parallel_{setting} = 0")
+            connection.execute(f"SET parallel_{setting} = 0".encode())
         connection.execute("SET min_parallel_index_scan_size = 0")
         count = len(layout.permutations)
-        for prepare in ("SELECT 1", f"VACUUM ANALYZE pgsimhash.{layout.table}"):
-            connection.execute(prepare)
+        scan = "Index Only Scan using pages_prefix_"
+        for prepare in ("SELECT 1", "VACUUM ANALYZE pages"):
+            connection.execute(prepare.encode())
             for distance, call in product(
                 {0, 3, layout.distances[-1]},
                 ("near_duplicates(7, %s)", "near_duplicates(ARRAY[7, 8], %s)"),
             ):
                 plans.clear()
-                connection.execute(f"SELECT * FROM pgsimhash.{call}", [distance])
+                connection.execute(f"SELECT * FROM {call}".encode(), [distance])
                 plan = next(text for text in plans if "Append" in text)
-                assert plan.count(f"Index Only Scan using {layout.table}_") == count, plan
+                assert plan.count(scan) == count, plan
                 assert "Seq Scan on pages" not in plan
                 assert "Gather" not in plan
                 plans.clear()
-                connection.execute("SELECT pgsimhash.has_near_duplicate(7, %s)", [distance])
-                lookups = [text for text in plans if f"{layout.table}_" in text]
+                connection.execute("SELECT has_near_duplicate(7, %s)", [distance])
+                lookups = [text for text in plans if "pages_prefix_" in text]
                 assert len(lookups) == count
                 for text in lookups:
-                    assert f"Index Only Scan using {layout.table}_" in text
+                    assert scan in text
                     assert "Gather" not in text
 
 
-def test_a_store_works_the_same_with_another_layout(dsn: str) -> None:
-    with connect(dsn, collection="sixteen", layout="16+16+16+16") as store:
+def test_the_masks_are_those_of_python(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        for width in range(1, COLLECTION_SHIFT + 1):
+            permutation = Permutation(1, (Block(width, 0),), ())
+            radii = [
+                radius for radius in range(width + 1) if permutation.probes(radius) <= PROBES_MAX
+            ]
+            for radius in (-1, *radii):
+                row = connection.execute("SELECT pgsimhash._flips(%s, %s)", [width, radius])
+                assert sorted(row.fetchone()[0]) == permutation.flips(radius)
+
+
+@pytest.mark.parametrize("file", SCHEMA_FILES)
+def test_the_files_have_the_default_layout_as_it_is_rendered(file: str) -> None:
+    same = Layout("same", DEFAULT_LAYOUT.widths)
+    rendered = in_layout(read_sql(file), same)
+    assert rendered.replace("'same'", f"'{DEFAULT_LAYOUT.name}'") == read_sql(file)
+    assert in_layout(read_sql(file), DEFAULT_LAYOUT) == read_sql(file)
+    other = re.sub("-- .*", "", in_layout(read_sql(file), LAYOUTS["32+32"]))
+    for left in ("22+21+21", "prefix_3", "4194303", "2097151", "_flips(21"):
+        assert left not in other
+
+
+def test_a_store_works_the_same_with_another_layout(empty_dsn: str) -> None:
+    migrate.upgrade(empty_dsn, layout="4 choose 1")
+    with connect(empty_dsn) as store:
         assert store.layout == "16+16+16+16"
         verdicts = store.add_many(
             [("https://a.example/1", 0), ("https://a.example/2", 7), ("https://a.example/3", 2**40)]
@@ -165,22 +218,21 @@ def test_a_store_works_the_same_with_another_layout(dsn: str) -> None:
         assert [status.simhashes for status in store.status()] == [2]
 
 
-def test_a_collection_starts_with_a_distance_that_its_layout_answers(dsn: str) -> None:
-    with connect(dsn, collection="halves", layout="32+32") as store:
+def test_a_collection_starts_with_a_distance_that_its_layout_answers(empty_dsn: str) -> None:
+    migrate.upgrade(empty_dsn, layout="32+32")
+    with connect(empty_dsn) as store:
         assert store.status()[0].default_distance == 7
         with pytest.raises(ArgumentError, match="0 to 7"):
             store.find(1, distance=8)
 
 
-def test_the_layout_of_new_collections_can_be_chosen_for_the_database(dsn: str) -> None:
-    from pgsimhash.store.layouts import set_default_layout
-
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        set_default_layout(connection, LAYOUTS["5 choose 2"])
-        set_default_layout(connection, LAYOUTS["5 choose 2"])
-        assert connect(connection, collection="first").layout == "5 choose 2"
-        connection.execute(
-            "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('by SQL', 'mine')"
-        )
-        rows = connection.execute("SELECT DISTINCT layout FROM pgsimhash.collections").fetchall()
-        assert rows == [("5 choose 2",)]
+def test_the_layout_of_a_schema_stays(dsn: str) -> None:
+    migrate.upgrade(dsn, layout="22+21+21")
+    for name in ("16+16+16+16", "5 choose 2"):
+        with pytest.raises(StoreError, match=r"has layout '22\+21\+21', .*--into-schema"):
+            migrate.upgrade(dsn, layout=name)
+    migrate.upgrade(dsn, schema="crawl", layout="16+16+16+16")
+    migrate.upgrade(dsn, schema="crawl")
+    migrate.upgrade(dsn, schema="crawl", layout="4 choose 1")
+    with connect(dsn) as one, connect(dsn, schema="crawl") as other:
+        assert (one.layout, other.layout) == ("22+21+21", "16+16+16+16")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
 from alembic import command
@@ -22,7 +22,7 @@ from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import read_pages
 from tests.conftest import ROOT
 from tests.refusals import because
-from tests.store.content import content, simhash_rows
+from tests.store.content import content, indexed
 from tests.store.schema.test_schema import dump
 
 EXAMPLES = ROOT / "examples" / "pages"
@@ -35,8 +35,8 @@ def _next_revision(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Alembic find the revision after the package's newest one."""
     made = migrate.config_for
 
-    def with_next(schema: str, output: io.StringIO | None = None, *, citus: bool = False) -> Config:
-        config = made(schema, output, citus=citus)
+    def with_next(schema: str, output: io.StringIO | None = None, **options: Any) -> Config:
+        config = made(schema, output, **options)
         folders = (
             files("pgsimhash.migrations") / "versions",
             Path(__file__).parent / "next_revision",
@@ -59,7 +59,7 @@ def package_at(revision: str) -> Iterator[None]:
 @pytest.fixture
 def filled(empty_dsn: str) -> str:
     """A database at revision 0001, with all kinds of rows in every table."""
-    migrate.upgrade(empty_dsn, "0001")
+    migrate.upgrade(empty_dsn, "0001", layout="16+16+16+16")
     with connect(empty_dsn, keep_markdown=True) as store:
         store.start_run("first")
         list(store.ingest_many(read_pages([EXAMPLES])))
@@ -68,19 +68,19 @@ def filled(empty_dsn: str) -> str:
         maintenance.mark(store, DOTTED, (EXAMPLES / "town-swifts.html").as_uri(), same=True)
         maintenance.set_policy(store, "example.com", PolicySettings(distance=3))
         assert store.save_clusters()
-    with connect(empty_dsn, collection="apart", layout="40+24") as store:
-        list(store.add_many([("https://example.com/1", 7), ("https://example.com/2", 5)]))
-        store.add_simhashes(np.array([2**63], np.uint64))
+    with connect(empty_dsn, collection="apart") as store:
+        pages = [7, 5, 2**63, 7]
+        list(store.add_many((f"https://example.com/{n}", one) for n, one in enumerate(pages)))
     return empty_dsn
 
 
 def everything(dsn: str) -> list[object]:
     parts: list[object] = []
     for collection in ("default", "apart"):
-        parts += [content(dsn, collection, numbered=True), simhash_rows(dsn, collection)]
+        parts += [content(dsn, collection, numbered=True), indexed(dsn, collection)]
     with psycopg.connect(dsn) as connection:
         pages = ("clusters", "last_seen", "marks")
-        for table in (*pages, "collections", "layouts", "policies", "runs"):
+        for table in (*pages, "collections", "policies", "runs"):
             rows = connection.execute(f"SELECT t::text FROM pgsimhash.{table} AS t ORDER BY 1")
             parts.append(rows.fetchall())
     return parts
@@ -124,7 +124,7 @@ def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
         assert store.ingest(PLAIN, html).verdict == "duplicate"
         assert [*maintenance.check(store)] == []
     with connect(filled, collection="apart") as store:
-        assert [match.distance for match in store.find(4)] == [1, 2, 2]
+        assert [match.distance for match in store.find(4)] == [1, 2, 2, 2]
     migrate.upgrade(filled)
     assert "example.com." not in hosts(filled)
 

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
-import numpy as np
 import psycopg
 import pytest
 from psycopg import sql
@@ -35,7 +34,6 @@ def roles(dsn: str) -> Iterator[dict[str, str]]:
 
 CHANGES: dict[str, Callable[[Store], object]] = {
     "ingest": lambda store: store.ingest(A, page(*ARTICLE)),
-    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
     "delete": lambda store: store.delete(A),
     "save_clusters": lambda store: store.save_clusters(),
     "mark": lambda store: maintenance.mark(store, A, B, same=True),
@@ -79,7 +77,7 @@ class TestWhatTheyMay:
         with connect(roles["writer"]) as store:
             store.add(A, 1)
         with psycopg.connect(dsn) as connection:
-            connection.execute("DELETE FROM pgsimhash.simhashes")
+            connection.execute("UPDATE pgsimhash.pages SET indexed = false")
         with connect(roles["reader"]) as store:
             assert [one.reason for one in maintenance.check(store)] == ["simhash_missing"]
             with pytest.raises(StoreError, check=because("not_permitted")):
@@ -116,14 +114,14 @@ class TestWhatTheyMay:
         "statement",
         [
             "ALTER TABLE pgsimhash.pages ADD COLUMN mine text",
-            "DROP TABLE pgsimhash.cache_epochs",
+            "DROP TABLE pgsimhash.clusters",
             "CREATE TABLE pgsimhash.mine ()",
             "CREATE FUNCTION pgsimhash.mine() RETURNS int LANGUAGE sql RETURN 1",
             "CREATE TRIGGER mine BEFORE INSERT ON pgsimhash.pages FOR EACH ROW "
             "EXECUTE FUNCTION pg_catalog.suppress_redundant_updates_trigger()",
             "CREATE INDEX ON pgsimhash.pages (title)",
             "TRUNCATE pgsimhash.pages",
-            "UPDATE pgsimhash.layouts SET suffix = 'x'",
+            "CREATE OR REPLACE FUNCTION pgsimhash.layout() RETURNS text LANGUAGE sql RETURN 'x'",
             "UPDATE pgsimhash.alembic_version SET version_num = '9'",
             "GRANT SELECT ON pgsimhash.pages TO PUBLIC",
         ],
@@ -167,44 +165,37 @@ class TestWhatTheyMay:
         ):
             connection.execute(statement.encode())
 
+    def test_a_writer_rebuilds_and_the_owner_deletes_the_old_collection(
+        self, roles: dict[str, str]
+    ) -> None:
+        with connect(roles["writer"]) as store:
+            store.add(A, 7)
+            maintenance.rebuild(store)
+            with pytest.raises(StoreError, match="or owner, which alone can delete"):
+                maintenance.rebuild(store, into="old", replace=True)
+        with connect(roles["reader"]) as store:
+            assert store.exists(7)
+        with psycopg.connect(roles["owner"]) as connection:
+            assert maintenance.delete_collection(connection, "old") == 1
+
     @pytest.mark.one_server("Citus has a connection for each role, and one transaction uses two")
-    def test_the_tables_of_later_layouts_have_the_grants(
+    def test_a_writer_of_two_schemas_copies_a_collection(
         self, roles: dict[str, str], dsn: str
     ) -> None:
-        # By the owner, by a member of the owner role, and by a superuser.
-        member = f"member_{uuid.uuid4().hex[:12]}"
-        owner = psycopg.conninfo.conninfo_to_dict(roles["owner"])["options"]
-        name = str(owner).partition("role=")[2].replace("\\ ", " ")
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(
-                sql.SQL("CREATE ROLE {} IN ROLE {}").format(
-                    sql.Identifier(member), sql.Identifier(name)
-                )
-            )
-        deployers = {
-            "16+16+16+16": roles["owner"],
-            "32+32": as_role(dsn, member),
-            "5 choose 2": dsn,
-        }
-        with dropped_afterwards(dsn, [member]):
-            for layout, deployer in deployers.items():
-                with connect(deployer, collection=layout, layout=layout) as store:
-                    assert store.layout == layout
-                with connect(roles["writer"], collection=layout) as store:
-                    store.add(A, 5)
-                with connect(roles["reader"], collection=layout) as store:
-                    assert store.exists(4)
-            with connect(roles["writer"]) as store:
-                store.add(A, 7)
-                maintenance.rebuild(store, layout="16+16+16+16")
-                # Only the owner deletes the old collection.
-                with pytest.raises(StoreError, match="or owner, which alone can delete"):
-                    maintenance.rebuild(store, into="old", replace=True)
-            with connect(roles["reader"]) as store:
-                assert store.layout == "16+16+16+16"
-                assert store.exists(7)
-            with psycopg.connect(roles["owner"]) as connection:
-                assert maintenance.delete_collection(connection, "old") == 1
+        migrate.upgrade(dsn, schema="crawl", layout="16+16+16+16")
+        made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}", schema="crawl")
+        options = str(psycopg.conninfo.conninfo_to_dict(roles["writer"])["options"])
+        writer = options.partition("role=")[2].replace("\\ ", " ")
+        with dropped_afterwards(dsn, made), connect(roles["writer"]) as store:
+            store.add(A, 7)
+            with pytest.raises(StoreError, check=because("not_permitted")):
+                maintenance.rebuild(store, into_schema="crawl")
+            with psycopg.connect(dsn) as connection:
+                grant = sql.SQL("GRANT {} TO {}")
+                connection.execute(grant.format(sql.Identifier(made[1]), sql.Identifier(writer)))
+            assert maintenance.rebuild(store, into_schema="crawl").layout == "16+16+16+16"
+            with connect(roles["writer"], schema="crawl") as copy:
+                assert copy.add(B, 7).duplicate_of == A
 
     def test_roles_are_made_once_and_again_after_an_upgrade(
         self, roles: dict[str, str], dsn: str
@@ -311,7 +302,7 @@ def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str, admin:
     with dropped_afterwards(empty_dsn, made):
         with connect(as_role(empty_dsn, made[1])) as store:
             store.add(A, 5)
-        with connect(as_role(empty_dsn, admin), collection="x", layout="32+32") as store:
+        with connect(as_role(empty_dsn, admin), collection="x") as store:
             store.add(A, 5)
         with connect(as_role(empty_dsn, made[2]), collection="x") as store:
             assert store.exists(5)

@@ -23,15 +23,9 @@ import pgsimhash
 from pgsimhash import SchemaError, StoreError, connect
 from pgsimhash.db import migrate
 from pgsimhash.db.connection import REVISION, check_schema, open_connection, schema_revision
-from pgsimhash.db.statements import layout_statements, read_sql
+from pgsimhash.db.statements import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
-from pgsimhash.search.layout import (
-    COLLECTION_MAX,
-    COLLECTION_SHIFT,
-    DEFAULT_LAYOUT,
-    DISTANCE_MAX,
-    LAYOUTS,
-)
+from pgsimhash.search.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX
 from tests.refusals import because
 from tests.roles import as_role, dropped_afterwards
 
@@ -92,7 +86,7 @@ def test_the_three_routes_give_the_same_dump(
     server_dsn: str, dsn: str, empty_dsn: str, tmp_path: Path
 ) -> None:
     by_library = dump(dsn)
-    assert "CREATE TABLE pgsimhash.simhashes" in by_library
+    assert "CREATE TABLE pgsimhash.pages" in by_library
 
     alembic("upgrade", "head", dsn=empty_dsn)
     assert dump(empty_dsn) == by_library
@@ -248,9 +242,8 @@ def test_a_downgrade_drops_the_objects_of_the_package_and_leaves_yours(dsn: str)
     before = dump(dsn)
     migrate.upgrade(dsn)
     assert dump(dsn) == before
-    for layout in [*LAYOUTS, "7 choose 4"]:
-        with connect(dsn, collection=layout, layout=layout) as store:
-            store.add("https://a.example/", 5)
+    with connect(dsn) as store:
+        store.add("https://a.example/", 5)
     with psycopg.connect(dsn) as connection:
         connection.execute("CREATE TABLE pgsimhash.runs_of_mine (run integer)")
         connection.execute("CREATE FUNCTION pgsimhash.mine() RETURNS integer RETURN 1")
@@ -273,36 +266,23 @@ def test_a_downgrade_drops_the_objects_of_the_package_and_leaves_yours(dsn: str)
     assert dump(dsn) == before
 
 
-def test_the_lookup_of_the_default_layout_is_written_out_as_the_template_renders_it() -> None:
-    search = read_sql("search.sql")
-    for statement in layout_statements("lookup", DEFAULT_LAYOUT):
-        assert f"\n{statement};\n" in search
-
-
-def test_the_table_of_the_default_layout_is_written_out_as_the_template_renders_it() -> None:
-    tables = read_sql("tables.sql")
-    table, *comments = layout_statements("table", DEFAULT_LAYOUT)
-    assert f"\n{table};\n" in tables
-    assert len(comments) == 1 + 3 + len(DEFAULT_LAYOUT.permutations)
-
-
 def test_numbers_of_the_package_stand_in_the_tables_as_they_are() -> None:
     tables = read_sql("tables.sql")
     assert f"BETWEEN 1 AND {COLLECTION_MAX})" in tables
     assert f"default_distance smallint NOT NULL DEFAULT {NEAR_MAX}, " in tables
     assert tables.count(f"distance BETWEEN 0 AND {DISTANCE_MAX})") == 2
-    assert f"c.collection_id::bigint << {COLLECTION_SHIFT})" in read_sql("collections.sql")
+    assert f"(collection_id::bigint << {COLLECTION_SHIFT})" in tables
 
 
 def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
-    standalone = connection.execute(
+    without = connection.execute(
         "SELECT a.attrelid::regclass, a.attname FROM pg_attribute AS a "
         "JOIN pg_class AS c ON c.oid = a.attrelid "
         "WHERE c.relnamespace = 'pgsimhash'::regnamespace AND c.relkind = 'r' "
         "AND c.relname <> 'alembic_version' AND a.attnum > 0 "
         "AND col_description(a.attrelid, a.attnum) IS NULL"
     ).fetchall()
-    assert standalone == []
+    assert without == []
 
 
 class TestRefusals:
@@ -347,8 +327,8 @@ def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None
     strict = conninfo.make_conninfo(
         empty_dsn, options="-c plpgsql.extra_errors=all -c plpgsql.extra_warnings=all"
     )
-    migrate.upgrade(strict)
-    with connect(strict, layout="32+32") as store:
+    migrate.upgrade(strict, layout="32+32")
+    with connect(strict) as store:
         store.add("https://a.example/1", 5)
         store.add("https://a.example/2", 5)
     with psycopg.connect(strict) as connection:

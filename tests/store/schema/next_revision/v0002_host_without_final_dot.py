@@ -15,6 +15,7 @@ from alembic.operations import Operations
 
 from pgsimhash.db.schema_names import in_schema
 from pgsimhash.db.statements import read_sql, split_statements
+from pgsimhash.search.layout import Layout
 
 revision: str = "0002"
 down_revision: str | None = "0001"
@@ -33,14 +34,14 @@ UPDATE pgsimhash.pages SET markdown_chars = length(markdown) WHERE markdown IS N
 """
 
 
-def upgrade(op: Operations, schema: str) -> None:
+def upgrade(op: Operations, schema: str, layout: Layout) -> None:
     now = _host_of()
     trimmed = now.replace("RETURN CASE", "RETURN rtrim(CASE").removesuffix("END") + "END, '.')"
     for statement in (*split_statements(_UP), trimmed, _HOSTS_AGAIN):
         op.execute(in_schema(statement, schema))
 
 
-def downgrade(op: Operations, schema: str) -> None:
+def downgrade(op: Operations, schema: str, layout: Layout) -> None:
     dropped = "ALTER TABLE pgsimhash.pages DROP COLUMN markdown_chars"
     for statement in (_host_of(), _HOSTS_AGAIN, dropped):
         op.execute(in_schema(statement, schema))
