@@ -17,7 +17,7 @@ from psycopg.rows import dict_row, scalar_row
 from pgsimhash.db.connection import check_schema
 from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
 from pgsimhash.db.statements import query
-from pgsimhash.errors import ArgumentError, CollectionError
+from pgsimhash.errors import ArgumentError, CollectionError, StoreError
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
 from pgsimhash.maintenance.removal import delete_collection
@@ -82,6 +82,7 @@ def rebuild(
             present one is not registered; or the layout does not support a distance.
         CollectionError: ``into`` exists; or the scheme differs and the collection does not store
             Markdown.
+        StoreError: with ``replace``, a plain INSERT added pages to the old collection meanwhile.
         SchemaError: ``into_schema`` is missing, or older or newer than this package.
     """
     session, name = store.session, store.collection
@@ -122,12 +123,13 @@ def rebuild(
             # What verdicts depend on, and the runs.
             tables = ["policies", "marks", "runs", *([] if new_scheme else ["sources"])]
             connection.execute(query("copy_rows", connection), {**scope, "tables": tables})
-        rules = rules_of(target, options)
+        rules, copied = rules_of(target, options), 0
         for versions in _versions(connection, scope, new_scheme, target.keep_markdown, progress):
             with in_other_schema(connection, to_schema):
                 decided = list(_decided(connection, target, rules, versions))
             for verdict in decided:
                 verdicts(verdict)
+            copied += len(versions)
         with in_other_schema(connection, to_schema):
             connection.execute(query("copy_rows", connection), {**scope, "tables": ["last_seen"]})
             if to_schema != from_schema:
@@ -137,8 +139,15 @@ def rebuild(
         session.collection = target
     if replace:
         # In a separate transaction, because other tables may refer to the old pages.
-        with session.read() as connection:
-            delete_collection(connection, old_name)
+        with session.transaction() as connection:
+            inserted = delete_collection(connection, old_name) - copied
+            if inserted > 0:
+                raise StoreError(
+                    "refused",
+                    f"{inserted} {'page was' if inserted == 1 else 'pages were'} inserted into "
+                    f"{old_name!r} during the rebuild, so it is not deleted; add them to "
+                    f"{target.name!r}, and delete it: pgsimhash collection delete {old_name}",
+                )
     return target
 
 

@@ -18,6 +18,7 @@ from pgsimhash.pages.policies import PolicySettings
 from tests.refusals import because
 from tests.store.content import content, indexed
 from tests.store.maintain.test_rebuilding_verdicts import crawl, put_marks, stored_ones
+from tests.store.test_store import FAR
 
 WIDE = "wide"
 NEW = "https://new.example/"
@@ -97,13 +98,11 @@ def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) ->
     with connect(dsn, collection="first", schema=WIDE) as first:
         first.add("https://first.example/", 5)
         assert first.opened.collection_id == store.opened.collection_id
-    store.add("https://a.example/1", 7)
-    store.add("https://a.example/2", 1 << 40)
-    maintenance.set_policy(store, "*", PolicySettings(scope="global"))
-    maintenance.rebuild(store, into_schema=WIDE)
-    with connect(dsn, schema=WIDE) as copy:
-        found = [copy.get(f"https://a.example/{n}") for n in (1, 2)]
-    assert [page and page.distance for page in found] == [1, None]
+    list(store.add_many((f"https://a.example/{n}", one) for n, one in enumerate((FAR, 7, 0))))
+    maintenance.set_policy(store, "*", PolicySettings(scope="global", distance=1))
+    verdicts: list[Verdict] = []
+    maintenance.rebuild(store, into_schema=WIDE, verdicts=verdicts.append)
+    assert [one.duplicate_of for one in verdicts] == [None, "https://first.example/", None]
 
 
 def test_until_the_commit_nobody_sees_it_and_writers_are_refused(dsn: str, store: Store) -> None:
@@ -143,14 +142,14 @@ def test_an_interrupted_one_leaves_nothing(dsn: str, store: Store) -> None:
         own = connect(connection)
         maintenance.rebuild(own, into_schema=WIDE)
         assert schema_of(connection) == SCHEMA
-        assert own.add(NEW, 1).verdict == "new"
+        assert own.add(NEW, FAR).verdict == "new"
         connection.rollback()
         left = connection.execute(
             "SELECT (SELECT count(*) FROM wide.collections), (SELECT count(*) FROM wide.pages)"
         ).fetchone()
     assert left == (0, 0)
     assert store.get(NEW) is None
-    assert store.add(NEW, 1).verdict == "new"
+    assert store.add(NEW, FAR).verdict == "new"
 
 
 def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:
