@@ -197,18 +197,6 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._copy_last_seen(source_id integer, collection_id integer) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at)
-    SELECT p.collection_id, p.page_id, s.seen_at
-    FROM pgsimhash.last_seen AS s
-    JOIN pgsimhash.pages AS p ON p.collection_id = _copy_last_seen.collection_id AND p.page_id = s.page_id
-    WHERE s.collection_id = _copy_last_seen.source_id;
-END
-$$;
-
 -- The present version of a page; a row of NULLs if the page is unknown, and no row if
 -- the collection does not exist.
 CREATE FUNCTION pgsimhash._page(collection text, of_url text) RETURNS TABLE (

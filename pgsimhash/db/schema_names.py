@@ -118,7 +118,7 @@ def in_other_schema(connection: psycopg.BaseConnection[Any], schema: str) -> Ite
     Raises:
         ArgumentError: the name is invalid.
     """
-    connection = getattr(connection, "unpinned", connection)
+    connection = getattr(connection, "wrapped", connection)
     present = schema_of(connection)
     _schemas[connection] = check_schema_name(schema)
     try:

@@ -54,7 +54,7 @@ def rebuild_apart(store: Store, into: str, **options: Any) -> None:
     """Rebuild a collection into another; the first one keeps its name."""
     opened = store.opened
     maintenance.rebuild(store, into, **options)
-    names = {"old": opened.name, "new": into, "swap": True}
+    names = {"old_name": opened.name, "new_name": into, "swap": True}
     with store.session.read() as connection:
         connection.execute(query("rename_collection", connection), names)
     store.session.collection = opened
