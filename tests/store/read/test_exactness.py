@@ -1,0 +1,392 @@
+"""Lookups are exact: random histories, compared with all rows of ``pages``.
+
+Pages come by the package, by INSERT and by COPY; some are deleted again. After each step, every
+lookup must give the result of a comparison with each row, in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psycopg.rows import namedtuple_row
+
+from pgsimhash import PgsimhashError, connect, maintenance
+from pgsimhash.db import migrate
+from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
+from pgsimhash.hashing.signature import from_halves, verified
+from pgsimhash.pages.records import PageRecord
+from pgsimhash.pages.urls import host_of
+from tests.conftest import database_examples
+
+NAMES = ("first", "second")
+NOW = datetime.now(UTC)
+
+# Few simhashes, so that many are equal or near; bits 0, 20, 21, 41, 42 and 63 end bit blocks.
+BASES = [0, 2**64 - 1, 1 << 63, 0x0123_4567_89AB_CDEF]
+MASKS = [0, 1, 1 << 63, 3 << 20, 3 << 41, 0xFF, 0xFFF << 15, 0xFFF << 36, 1 << 54 | 1 << 38]
+FLIPS = st.sets(st.integers(0, 63), max_size=12).map(lambda bits: sum(1 << bit for bit in bits))
+SIMHASHES = st.builds(int.__xor__, st.sampled_from(BASES), st.sampled_from(MASKS) | FLIPS)
+
+HOSTS = ("a.example", "www.a.example", "b.example")
+URLS = st.builds("https://{}/{}".format, st.sampled_from(HOSTS), st.integers(1, 4))
+
+RECORDS = st.builds(
+    PageRecord,
+    url=URLS,
+    simhash=SIMHASHES,
+    fetched_at=st.none() | st.sampled_from([NOW - timedelta(days=days) for days in (1, 3)]),
+    canonical_url=st.none() | URLS,
+    # Equal simhashes with different signatures are no copies.
+    signature=st.sampled_from([None, 0, (1 << 25) - 1, (1 << 128) - 1]),
+    text_digest=st.none() | st.integers(1, 2),
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "distance": st.sampled_from([0, 3, 8, 12]),
+        "scope": st.sampled_from(["host", "collection", "global"]),
+        "verify": st.booleans(),
+        "max_copies": st.integers(1, 3),
+        "canonical_link": st.booleans(),
+        "window_size": st.integers(1, 2),
+    },
+)
+
+
+class Row(NamedTuple):
+    """A row without page_id gets the next one."""
+
+    page_id: int | None
+    url: str
+    simhash: int
+
+
+class Lookup(NamedTuple):
+    """Queries for all lookups in a collection after a step."""
+
+    name: str
+    distances: set[int]
+    queries: list[int]
+    host: str
+    limit: int
+
+
+class History:
+    """A schema with two collections of one scheme, their stores, and two other sessions."""
+
+    def __init__(self, dsn: str) -> None:
+        self.stores = {name: connect(dsn, collection=name) for name in NAMES}
+        self.plain = psycopg.connect(dsn, autocommit=True)
+        self.late = psycopg.connect(dsn)
+
+    def close(self) -> None:
+        for store in self.stores.values():
+            store.close()
+        self.late.close()
+        self.plain.close()
+
+    def begin(self) -> None:
+        self.plain.execute(
+            "TRUNCATE pgsimhash.pages, pgsimhash.marks, pgsimhash.last_seen, pgsimhash.runs"
+        )
+
+    def collection_id(self, name: str) -> int:
+        return self.stores[name].opened.collection_id
+
+    def rows(self, name: str) -> list[Any]:
+        cursor = self.plain.cursor(row_factory=namedtuple_row)
+        return cursor.execute(
+            "SELECT page_id, url, simhash, signature_high, signature_low FROM pgsimhash.pages "
+            "WHERE collection_id = %s ORDER BY page_id",
+            [self.collection_id(name)],
+        ).fetchall()
+
+
+# The steps of a history.
+
+
+def add(
+    history: History, name: str, records: list[PageRecord], options: dict[str, Any], size: int
+) -> None:
+    list(history.stores[name]._ingest.decide(records, size, options, remember=True))
+
+
+def add_single(history: History, name: str, record: PageRecord, options: dict[str, Any]) -> None:
+    history.stores[name]._ingest.decide_batch([record], options, remember=True)
+
+
+def add_by_sql(history: History, name: str, records: list[PageRecord]) -> None:
+    urls, simhashes = zip(*((r.url, to_bigint(r.simhash)) for r in records), strict=True)
+    history.plain.execute(
+        "SELECT pgsimhash.add_pages(%s, %s, %s)", [list(urls), list(simhashes), name]
+    )
+
+
+def insert(history: History, name: str, rows: list[Row], copy: bool) -> None:
+    write(history.plain, history, name, rows, copy)
+
+
+def insert_late(
+    history: History,
+    name: str,
+    rows: list[Row],
+    copy: bool,
+    meanwhile: list[Callable[[History], None]],
+    commit: bool,
+) -> None:
+    """Rows of a transaction that ends after other steps; deletions would wait for its end."""
+    write(history.late, history, name, rows, copy)
+    for step in meanwhile:
+        step(history)
+        check(history, Lookup(name, {0}, [rows[0].simhash], HOSTS[0], 1))
+    if commit:
+        history.late.commit()
+    else:
+        history.late.rollback()
+
+
+def write(
+    connection: psycopg.Connection, history: History, name: str, rows: list[Row], copy: bool
+) -> None:
+    """INSERT or COPY rows; first those with new ids of their own, then those without."""
+    collection_id = history.collection_id(name)
+    taken = {row.page_id for row in history.rows(name)}
+    numbered = {row.page_id: row for row in rows if row.page_id not in {None, *taken}}
+    for columns, group in (
+        ("collection_id, url, simhash, page_id", list(numbered.values())),
+        ("collection_id, url, simhash", [row for row in rows if row.page_id is None]),
+    ):
+        values = [
+            (collection_id, row.url, to_bigint(row.simhash), row.page_id)[: columns.count(",") + 1]
+            for row in group
+        ]
+        with connection.cursor() as cursor:
+            if copy:
+                with cursor.copy(f"COPY pgsimhash.pages ({columns}) FROM STDIN".encode()) as stream:
+                    for value in values:
+                        stream.write_row(value)
+            else:
+                marks = ", ".join(["%s"] * (columns.count(",") + 1))
+                cursor.executemany(
+                    f"INSERT INTO pgsimhash.pages ({columns}) VALUES ({marks})".encode(), values
+                )
+
+
+def delete(history: History, name: str, url: str, by_sql: bool) -> None:
+    if by_sql:
+        history.plain.execute("SELECT pgsimhash.delete_url(%s, %s)", [name, url])
+    else:
+        history.stores[name].delete(url)
+
+
+def delete_host(history: History, name: str, host: str, by_sql: bool) -> None:
+    if by_sql:
+        history.plain.execute("SELECT pgsimhash.delete_host(%s, %s)", [name, host])
+    else:
+        history.stores[name].delete_host(host)
+
+
+def expire(history: History, name: str, days: int, by_sql: bool) -> None:
+    if by_sql:
+        history.plain.execute("CALL pgsimhash.expire(%s, %s, 2)", [name, timedelta(days=days)])
+    else:
+        history.stores[name].expire(timedelta(days=days))
+
+
+def undo(history: History, name: str, place: int) -> None:
+    store = history.stores[name]
+    runs = maintenance.runs(store)
+    if runs:
+        maintenance.delete_run(store, runs[place % len(runs)].run_id)
+
+
+def mark(history: History, name: str, urls: list[str], same: bool | None) -> None:
+    """Set or remove a mark, unless the pages are unknown or another mark contradicts it."""
+    try:
+        if same is None:
+            maintenance.unmark(history.stores[name], *urls)
+        else:
+            maintenance.mark(history.stores[name], *urls, same=same)
+    except PgsimhashError:
+        pass
+
+
+ROWS = st.lists(
+    st.builds(Row, page_id=st.none() | st.integers(-20, -1), url=URLS, simhash=SIMHASHES),
+    min_size=1,
+    max_size=5,
+)
+NAME = st.sampled_from(NAMES)
+BATCHES = st.lists(RECORDS, min_size=1, max_size=8)
+ADDITIONS = st.one_of(
+    st.builds(
+        partial, st.just(add), name=NAME, records=BATCHES, options=OPTIONS, size=st.integers(1, 8)
+    ),
+    st.builds(partial, st.just(add_single), name=NAME, record=RECORDS, options=OPTIONS),
+    st.builds(partial, st.just(add_by_sql), name=NAME, records=BATCHES),
+)
+BY_SQL = st.booleans()
+STEPS = st.one_of(
+    ADDITIONS,
+    st.builds(partial, st.just(insert), name=NAME, rows=ROWS, copy=st.booleans()),
+    st.builds(
+        partial,
+        st.just(insert_late),
+        name=NAME,
+        rows=ROWS,
+        copy=st.booleans(),
+        meanwhile=st.lists(ADDITIONS, max_size=2),
+        commit=st.sampled_from([True, True, False]),
+    ),
+    st.builds(partial, st.just(delete), name=NAME, url=URLS, by_sql=BY_SQL),
+    st.builds(partial, st.just(delete_host), name=NAME, host=st.sampled_from(HOSTS), by_sql=BY_SQL),
+    st.builds(partial, st.just(expire), name=NAME, days=st.sampled_from([2, 4]), by_sql=BY_SQL),
+    st.builds(partial, st.just(undo), name=NAME, place=st.integers(0, 2)),
+    st.builds(
+        partial,
+        st.just(mark),
+        name=NAME,
+        urls=st.lists(URLS, min_size=2, max_size=2, unique=True),
+        same=st.sampled_from([True, False, None]),
+    ),
+)
+LOOKUPS = st.builds(
+    Lookup,
+    name=NAME,
+    distances=st.sets(st.integers(0, 12), min_size=1, max_size=2),
+    queries=st.lists(SIMHASHES, min_size=1, max_size=2),
+    host=st.sampled_from(HOSTS),
+    limit=st.integers(1, 3),
+)
+
+
+# The comparison with all rows.
+
+
+def check(history: History, lookup: Lookup) -> None:
+    rows = history.rows(lookup.name)
+    for distance in lookup.distances:
+        check_simhashes(history, rows, distance, lookup)
+        for query in lookup.queries:
+            check_pages(history, rows, query, distance, lookup)
+    for name in NAMES:
+        violations = history.plain.execute("SELECT pgsimhash.check_collection(%s)", [name])
+        assert violations.fetchall() == []
+
+
+def near(rows: Sequence[Any], query: int, distance: int) -> list[tuple[int, int]]:
+    """The distance and the simhash, as bigint, of each distinct simhash near the query."""
+    bits = {row.simhash: hamming_distance(from_bigint(row.simhash), query) for row in rows}
+    return sorted((bits[simhash], simhash) for simhash in bits if bits[simhash] <= distance)
+
+
+def check_simhashes(history: History, rows: Sequence[Any], distance: int, lookup: Lookup) -> None:
+    name, queries = lookup.name, lookup.queries
+    store, plain = history.stores[name], history.plain
+    expected = [
+        (number, simhash, bits)
+        for number, query in enumerate(queries, 1)
+        for bits, simhash in near(rows, query, distance)
+    ]
+    of_array = plain.execute(
+        "SELECT * FROM pgsimhash.near_duplicates(%s::bigint[], %s, %s) ORDER BY 1, 3, 2",
+        [list(map(to_bigint, queries)), distance, name],
+    )
+    assert of_array.fetchall() == expected
+    matches = store.find_many(queries, distance)
+    assert [
+        (number + 1, to_bigint(simhash), bits)
+        for number, simhash, bits in zip(*(column.tolist() for column in matches), strict=True)
+    ] == expected
+    for number, query in enumerate(queries, 1):
+        of_one = [match[1:] for match in expected if match[0] == number]
+        arguments = [to_bigint(query), distance, name]
+        found = plain.execute(
+            "SELECT * FROM pgsimhash.near_duplicates(%s::bigint, %s, %s) ORDER BY 2, 1", arguments
+        )
+        assert found.fetchall() == of_one
+        known = plain.execute("SELECT pgsimhash.has_near_duplicate(%s, %s, %s)", arguments)
+        assert known.fetchone() == (bool(of_one),)
+        assert store.exists(query, distance) is bool(of_one)
+
+
+def check_pages(
+    history: History, rows: Sequence[Any], query: int, distance: int, lookup: Lookup
+) -> None:
+    store, limit = history.stores[lookup.name], lookup.limit
+
+    def first_pages(host: str | None) -> list[tuple[int, int, str]]:
+        """The first page, optionally on a host, of each simhash."""
+        pages = [row for row in rows if host in {None, host_of(row.url)}]
+        return [
+            (from_bigint(simhash), bits, next(row.url for row in pages if row.simhash == simhash))
+            for bits, simhash in near(pages, query, distance)
+        ]
+
+    def found(**options: Any) -> list[tuple[int, int, str]]:
+        matches = store.find(query, distance, **options)
+        return [(match.simhash, match.distance, match.url) for match in matches]
+
+    assert found() == first_pages(None)
+    assert found(limit=limit) == first_pages(None)[:limit]
+    assert found(host=lookup.host) == first_pages(lookup.host)
+
+    present = {row.url: row for row in rows}
+
+    def pages_near(simhash: int, signature: int | None, own_url: str | None) -> list[Any]:
+        matches = [
+            (bits, row.page_id, row.url, from_bigint(row.simhash))
+            for row in present.values()
+            if row.url != own_url
+            and (bits := hamming_distance(from_bigint(row.simhash), simhash)) <= distance
+            and verified(bits, signature, signature_of(row))
+        ]
+        return sorted(matches)
+
+    def near_pages(page: int | str, **options: Any) -> list[Any]:
+        pages = store.near_pages(page, distance, **options)
+        return [(page.distance, page.page_id, page.url, page.simhash) for page in pages]
+
+    expected = pages_near(query, None, None)
+    assert near_pages(query) == expected
+    assert near_pages(query, limit=limit) == expected[:limit]
+    by_sql = history.plain.execute(
+        "SELECT distance, page_id, url, simhash FROM pgsimhash.near_pages(%s::bigint, %s, %s)",
+        [to_bigint(query), distance, lookup.name],
+    ).fetchall()
+    assert [(*page[:3], from_bigint(page[3])) for page in by_sql] == expected
+    for url in list(present)[:2]:
+        own, signature = present[url], signature_of(present[url])
+        simhash = from_bigint(own.simhash)
+        assert near_pages(url) == pages_near(simhash, signature, url)
+        assert near_pages(url, verify=False) == pages_near(simhash, None, url)
+
+
+def signature_of(row: Any) -> int | None:
+    return from_halves(row.signature_high, row.signature_low)
+
+
+@pytest.fixture(params=["22+21+21", "16+16+16+16"])
+def history(empty_dsn: str, request: pytest.FixtureRequest) -> Iterator[History]:
+    migrate.upgrade(empty_dsn, layout=request.param)
+    opened = History(empty_dsn)
+    yield opened
+    opened.close()
+
+
+@database_examples(30)
+@given(steps=st.lists(st.tuples(STEPS, LOOKUPS), min_size=1, max_size=8))
+def test_lookups_are_exact(
+    history: History, steps: list[tuple[Callable[[History], None], Lookup]]
+) -> None:
+    history.begin()
+    for step, lookup in steps:
+        step(history)
+        check(history, lookup)
