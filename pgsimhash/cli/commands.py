@@ -162,7 +162,8 @@ collection = LazyGroup(
             "rename": Entry("rebuild:rename", "Rename a collection"),
             "delete": Entry("collections:delete_one", "Delete a collection and everything in it"),
             "rebuild": Entry(
-                "rebuild:rebuild", "Rebuild a collection with other settings, or in another schema"
+                "rebuild:rebuild",
+                "Rebuild a collection with another scheme or settings, or copy it",
             ),
         }
     },

@@ -230,9 +230,7 @@ def test_the_remaining_pages_follow_the_rule(
             )
             world.pages = without(world, step.urls, policies).pages
         else:
-            batch = Batch(
-                OWN, step, options, together=True, remembered=False, large=False, meanwhile=[]
-            )
+            batch = Batch(OWN, step, options, together=True, meanwhile=[])
             take(world, OWN, step, [database.settings(record.url, batch) for record in step])
             database.write(batch)
         assert database.rows() == rows_of(world)
