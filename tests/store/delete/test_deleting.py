@@ -212,8 +212,8 @@ class TestRuns:
             one.add("https://a.example/1", 1)
             delete = deleting.delete
 
-            def and_goes_on(*arguments: Any) -> Any:
-                went = delete(*arguments)
+            def and_goes_on(*arguments: Any, **scope: Any) -> Any:
+                went = delete(*arguments, **scope)
                 one.add("https://a.example/2", 2)
                 return went
 

@@ -211,10 +211,10 @@ def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
         list(store.add_many((f"https://a.example/{n}", 1 << n) for n in range(40)))
         plans = explained(connection)
         list(store.add_many((f"https://b.example/{n}", 3 << n) for n in range(40)))
-        (plan,) = (text for text in plans if "using pages_simhash_idx" in text)
+        (plan,) = (text for text in plans if "CTE question" in text)
         # Of stored pages, and of those of the batch.
-        assert re.search(r"Hash Cond: \(g\.query = q_\d\.simhash\)", plan), plan
-        assert re.search(r"Hash Cond: \(g_1\.number = q_\d\.number\)", plan), plan
+        assert re.search(r"Hash Cond: \([gq]\w*\.(query|simhash) = [gq]", plan), plan
+        assert re.search(r"Hash Cond: \([gq]\w*\.number = [gq]", plan), plan
         assert not re.search(r"Join Filter: .*\.(query|number) = ", plan), plan
 
 
