@@ -46,7 +46,7 @@ def is_a_call(statement: str) -> bool:
 def _checked(execute: Callable[..., Any]) -> Callable[..., Any]:
     def run(cursor: Any, query: Any, *arguments: Any, **options: Any) -> Any:
         frame = sys._getframe(1)
-        if frame.f_globals["__name__"] == plain.__name__ and frame.f_back is not None:
+        while frame.f_globals["__name__"] == plain.__name__ and frame.f_back is not None:
             frame = frame.f_back
         sender = frame.f_globals.get("__name__", "")
         if sender.startswith("pgsimhash") and not sender.startswith(_OTHERS):

@@ -23,14 +23,14 @@ PAGES = 200_000
 FILL: LiteralString = """
 INSERT INTO pgsimhash.pages (
     collection_id, url, simhash, fetched_at, title, features, html_bytes, html_digest, text_digest,
-    signature_high, signature_low, duplicate_of, distance
+    signature_high, signature_low, duplicate_of, distance, indexed
 )
 SELECT
     1, 'https://www.site' || n %% 1000 || '.example/a/section/page-' || n,
     hashint8extended(n - (n %% 5 = 0)::integer, 1), now() - interval '1 hour' * (%(pages)s - n),
     'The title of page ' || n, 300, 60000, decode(md5(n::text), 'hex'), hashint8extended(n, 2),
     hashint8extended(n, 3), hashint8extended(n, 4), CASE n %% 5 WHEN 0 THEN n - 1 END,
-    CASE n %% 5 WHEN 0 THEN 0 END
+    CASE n %% 5 WHEN 0 THEN 0 END, n %% 5 <> 0
 FROM generate_series(1, %(pages)s) AS n
 """
 
@@ -105,8 +105,8 @@ def server(filled: str, request: pytest.FixtureRequest) -> Iterator[Server]:
 
 @pytest.fixture
 def store(server: Server) -> Store:
-    """A store over that connection, which asks the database."""
-    return connect(server.connection, lookup_memory=0)
+    """A store over that connection."""
+    return connect(server.connection)
 
 
 def new_url() -> str:
@@ -155,17 +155,6 @@ def test_writes(server: Server, store: Store) -> None:
     assert server.buffers(add_batch) <= 8_000
 
 
-def test_writes_with_a_cache(server: Server) -> None:
-    store = connect(server.connection)
-    with store.session.read() as connection:
-        store.session.memory.take_in(connection, store.opened)
-
-    def add_batch(_: int) -> None:
-        list(store.add_many(new_pages(20), distance=3))
-
-    assert server.buffers(add_batch) <= 1_000
-
-
 def test_deletions(server: Server, store: Store) -> None:
     taken = count(1)
     assert server.buffers(lambda _: store.delete(stored(server, 100 * next(taken))[0])) <= 400
@@ -195,9 +184,38 @@ def test_expiry_a_slice_of_a_check_and_a_window(
     assert server.buffers(lambda _: server.connection.execute(statement)) <= most
 
 
+CROWD: LiteralString = """
+INSERT INTO pgsimhash.pages (collection_id, url, simhash, signature_high, signature_low, indexed)
+SELECT 1, 'https://site' || n || '.example/', 7, hashint8extended(n, 3), hashint8extended(n, 4),
+    n = 1 OR %(all_indexed)s
+FROM generate_series(1, 10000) AS n
+"""
+"""Pages of one simhash that are no copies: hosts and signatures differ."""
+
+
+@pytest.mark.parametrize("all_indexed", [False, True], ids=["by the package", "by COPY"])
+def test_lookups_do_not_read_ten_thousand_pages_of_one_simhash(dsn: str, all_indexed: bool) -> None:
+    server = Server(dsn, "force_generic_plan")
+    store = connect(server.connection)
+    server.connection.execute(CROWD, {"all_indexed": all_indexed})
+    server.connection.execute("VACUUM (ANALYZE)")
+    calls: list[Callable[[int], object]] = [
+        lambda _: store.find(7, 3),
+        lambda _: store.find_many([7, 6], 3),
+        lambda _: store.exists(7, 3),
+        lambda _: store.near_pages(7, 3, limit=10),
+        lambda _: store.near_pages("https://site7.example/", 3, limit=10, verify=False),
+        lambda _: store.add(new_url(), 7),
+    ]
+    with server.connection:
+        # The indexes have 10,000 entries each if every page is indexed, in about 60 disk pages.
+        for call in calls:
+            assert server.buffers(call) <= (1_100 if all_indexed else 80)
+
+
 def test_tables_that_were_never_analysed(dsn: str) -> None:
     server = Server(dsn, "force_generic_plan")
-    store = connect(server.connection, lookup_memory=0)
+    store = connect(server.connection)
     server.connection.execute(FILL, {"pages": 5_000})
     taken = count(1)
     with server.connection:

@@ -67,9 +67,8 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_entrance_reads_them(store: Store, path: Path, name: str) -> None:
     column = COLUMNS[name]
-    assert store.add_simhashes(column) == 3
-    assert store.add_simhashes([column, column]) == 0
-    assert analysis.simhashes(store).tolist() == SIMHASHES
+    list(store.add_many([(f"https://a.example/{n}", n) for n in SIMHASHES], distance=0))
+    assert sorted(analysis.simhashes(store).tolist()) == SIMHASHES
     matches = store.find_many(column, 0)
     assert (matches.queries.tolist(), matches.simhashes.tolist()) == ([0, 1, 2], SIMHASHES)
     for write in (parquet.write_simhashes, parquet.write_archive):
@@ -81,7 +80,6 @@ def test_every_entrance_reads_them(store: Store, path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("column", EMPTY)
 def test_none_are_none(store: Store, path: Path, column: Any) -> None:
-    assert store.add_simhashes(column) == 0
     assert len(store.find_many(column).queries) == 0
     assert parquet.write_simhashes(path, column) == 0
     assert len(find_pairs(column).low) == 0
@@ -94,19 +92,17 @@ def test_a_row_that_is_no_simhash_is_named_before_any_write(
     row = "row 0" if name == "float" else "row 1"
     for use in (
         store.find_many,
-        store.add_simhashes,
         lambda column: parquet.write_simhashes(path, column),
         lambda column: parquet.write_archive(path, column),
         find_pairs,
     ):
         with pytest.raises(ArgumentError, match=row, check=because("invalid_argument")):
             use(WRONG[name])
-    assert len(analysis.simhashes(store)) == 0
     assert not path.exists()
 
 
 @pytest.mark.parametrize("values", ["12", b"12", 7, None, {1: 2}, np.array([[1]], dtype=np.uint64)])
 def test_anything_else_is_refused(store: Store, values: Any) -> None:
-    for use in (store.find_many, store.add_simhashes, find_pairs):
+    for use in (store.find_many, find_pairs):
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             use(values)

@@ -271,18 +271,8 @@ def test_find_can_be_limited_to_the_nearest_a_host_and_a_time(store: Store) -> N
     assert store.find(1, host="a.example", since=young) == []
 
 
-def test_simhashes_can_be_loaded_without_pages(store: Store) -> None:
-    array = np.array([0, 7, 2**63, 7], dtype=np.uint64)
-    assert store.add_simhashes(array) == 3
-    assert store.add_simhashes(array) == 0
-    matches = [(match.distance, match.url) for match in store.find(0, 3)]
-    assert matches == [(0, None), (1, None), (3, None)]
-    verdict = store.add("https://a.example/", 6)
-    assert (verdict.verdict, verdict.duplicate_of) == ("duplicate", None)
-
-
 def test_a_batch_of_a_million_is_answered(store: Store) -> None:
-    store.add_simhashes(np.array([5, 2**64 - 1], dtype=np.uint64))
+    list(store.add_many([("https://a.example/", 5), ("https://b.example/", 2**64 - 1)]))
     queries = np.arange(1, 1_000_001, dtype=np.uint64) << np.uint64(12)
     queries[123_456] = 4
     queries[999_999] = 2**64 - 4
@@ -420,12 +410,11 @@ class TestTheCallersOwnConnection:
                 assert len(list(store.clusters())) == 1
             for _ in range(2):
                 assert store.save_clusters() == 1
-            assert store.add_simhashes(np.array([5], np.uint64)) == 1
             assert store.delete("https://a.example/1").versions == 1
             assert len(store.status()) == 1
         assert told == []
 
-    def test_in_a_pipeline_copies_raise_a_clear_error(self, dsn: str) -> None:
+    def test_in_a_pipeline_a_read_raises_a_clear_error(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
             store = connect(connection)
             store.add("https://a.example/1", 1)
@@ -470,20 +459,6 @@ class TestBadInput:
             assert store.exists(1)
             with pytest.raises(ArgumentError, match="register yours"):
                 store.ingest("https://a.example/2", "<p>")
-
-    def test_an_unknown_layout_is_refused(self, dsn: str) -> None:
-        with pytest.raises(ArgumentError, match="there are: 22"):
-            connect(dsn, collection="new", layout="64")
-        with psycopg.connect(dsn) as connection:
-            connection.execute(
-                "INSERT INTO pgsimhash.layouts VALUES ('9 choose 4', '_9_choose_4', 8, 28)"
-            )
-            connection.execute(
-                "INSERT INTO pgsimhash.collections (name, scheme, layout) VALUES (%s, %s, %s)",
-                ["new", "pgsimhash-article-1", "9 choose 4"],
-            )
-        with pytest.raises(pgsimhash.CollectionError, match="upgrade in an up-to-date clone"):
-            connect(dsn, collection="new")
 
     @pytest.mark.parametrize("url", ["", "page", "https://", "https://a.example/\x00", "x" * 3000])
     def test_an_invalid_url_is_refused(self, store: Store, url: str) -> None:

@@ -67,9 +67,7 @@ def test_an_argument_of_a_wrong_type_is_refused(store: Store, call: Callable[[An
     [
         {"collection": 5},
         {"scheme": 5},
-        {"layout": 5},
         {"schema": 5},
-        {"lookup_memory": "5"},
         {"lock_timeout": "5"},
         {"statement_timeout": "5"},
         {"retry_seconds": "5"},

@@ -49,7 +49,6 @@ from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import registry
 from pgsimhash.sources import PAUSE, SourcePage
 from pgsimhash.sqlalchemy import Page
-from pgsimhash.store import loading
 from pgsimhash.store.async_store import AsyncStore
 from pgsimhash.testing import url_of_dsn
 from tests.conftest import wait_for_a_lock
@@ -58,7 +57,6 @@ from tests.refusals import because
 from tests.store.connect.test_retries import behind_proxy, end_others
 from tests.store.content import content
 from tests.store.test_store import ARTICLE, page, paragraph, said
-from tests.store.write.test_loading import indexes
 
 A, B = "https://a.example/", "https://b.example/"
 FAR = 2**63
@@ -147,7 +145,6 @@ async def everything(store: AsyncStore) -> list[object]:
     known = await store.get(A)
     seen.append(known and known.simhash)
     seen.append(await store.should_fetch(f"{A}never"))
-    seen.append(await store.add_simhashes(SIMHASHES ^ np.uint64(1 << 30)))
     seen.append(await store.delete(f"{A}three"))
     seen.append((await store.delete_host("b.example")).versions)
     seen += [v async for v in store.decide_many(PAGES, jobs=2)]
@@ -175,7 +172,6 @@ def the_same(store: Store) -> list[object]:
     known = store.get(A)
     seen.append(known and known.simhash)
     seen.append(store.should_fetch(f"{A}never"))
-    seen.append(store.add_simhashes(SIMHASHES ^ np.uint64(1 << 30)))
     seen.append(store.delete(f"{A}three"))
     seen.append(store.delete_host("b.example").versions)
     seen += store.decide_many(PAGES, jobs=2)
@@ -250,7 +246,7 @@ FUNCTIONS: dict[str, Callable[[Store], Any]] = {
 
 MANY_TRANSACTIONS: dict[str, Callable[[Store], Any]] = {
     "check": lambda store: list(maintenance.check(store, repair=True)),
-    "rebuild": lambda store: maintenance.rebuild(store, layout="32+32").layout,
+    "rebuild": lambda store: maintenance.rebuild(store, distance=3).default_distance,
 }
 
 
@@ -300,19 +296,6 @@ def test_a_loop_may_call_the_store_and_end_early(
         return said
 
     assert run(way(dsn, use)) == ["new", "new"]
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_many_simhashes_are_loaded(
-    dsn: str, way: Callable[..., Coroutine[Any, Any, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loading, "LARGE", 1_000)
-    many = np.arange(2_000, dtype=np.uint64) << np.uint64(40)
-    before = indexes(dsn)
-    assert run(way(dsn, lambda store: store.add_simhashes([many, many[:5]]))) == len(many)
-    assert (indexes(dsn) == before) == (way in {over_connection, over_alchemy, over_session})
-    with connect(dsn) as store:
-        assert [match.simhash for match in store.find(1_999 << 40, 0)] == [1_999 << 40]
 
 
 class TestTransactions:
@@ -370,7 +353,6 @@ class TestTasks:
     ) -> None:
         around = [(n << 40) ^ (1 << bit) for n in range(40) for bit in range(3)]
         list(store.add_many([(f"{A}{n}", simhash) for n, simhash in enumerate(around)], distance=0))
-        store.add_simhashes(np.array([7, FAR], dtype=np.uint64))
         asked = [(simhash, distance) for simhash in [*around, 5, 7] for distance in (None, 1, 3)]
 
         async def use(own: AsyncStore) -> list[list[Match]]:
@@ -442,7 +424,7 @@ class TestTasks:
 
         run(over_pool(dsn, use))
         with psycopg.connect(dsn) as connection:
-            transactions = "SELECT count(DISTINCT xmin::text) FROM pgsimhash.simhashes"
+            transactions = "SELECT count(DISTINCT xmin::text) FROM pgsimhash.pages"
             ((count,),) = connection.execute(transactions)
         assert count < 10
 

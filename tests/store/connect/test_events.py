@@ -56,18 +56,6 @@ def test_each_lookup_is_an_event(dsn: str) -> None:
         ("near_pages", 1, {"found": 1}, None),
         ("near_pages", 1, {}, "unknown_page"),
     ]
-    assert {event.cached_simhashes for event in events} == {0}
-
-
-def test_an_event_tells_what_is_cached(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pgsimhash.store.memory._PATIENCE", 0.0)
-    monkeypatch.setattr("pgsimhash.store.memory._READ_SECONDS", 0.0)
-    events: list[Event] = []
-    with connect(dsn, on_event=events.append) as store:
-        store.add_simhashes(np.arange(5, dtype=np.uint64))
-        store.find_many(np.arange(2, dtype=np.uint64))
-        store.find_many(np.arange(2, dtype=np.uint64))
-    assert [event.cached_simhashes for event in events][-1] == 5
 
 
 def test_lookups_of_several_tasks_are_one_event(dsn: str) -> None:

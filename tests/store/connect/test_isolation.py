@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-import numpy as np
 import psycopg
 import pytest
 from psycopg import IsolationLevel, conninfo
@@ -18,7 +17,6 @@ DAY = timedelta(days=1)
 
 FROM_PYTHON: dict[str, Callable[[Store], object]] = {
     "add": lambda store: store.add("https://a.example/3", 3),
-    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
     "delete": lambda store: store.delete("https://a.example/1"),
     "delete_host": lambda store: store.delete_host("a.example"),
     "delete_run": lambda store: maintenance.delete_run(store, maintenance.runs(store)[0].run_id),
@@ -33,11 +31,9 @@ FROM_PYTHON: dict[str, Callable[[Store], object]] = {
 
 FROM_SQL = [
     "SELECT pgsimhash._lock_collections(ARRAY[1])",
-    "SELECT pgsimhash.add_simhashes('default', ARRAY[3])",
-    "SELECT pgsimhash._delete_pages('default', ARRAY[1])",
+    "SELECT pgsimhash._delete_pages('default', ARRAY[1], NULL)",
     "SELECT pgsimhash.delete_url('default', 'https://a.example/')",
     "SELECT pgsimhash.delete_host('default', 'a.example')",
-    "SELECT pgsimhash.delete_simhashes('default', ARRAY[1])",
     "SELECT pgsimhash._expire_batch('default', interval '1 day', 0, 10)",
     "CALL pgsimhash.expire('default', interval '1 day')",
     "SELECT pgsimhash.mark('default', 'https://a.example/1', 'https://a.example/2', true)",
@@ -55,9 +51,9 @@ def state(dsn: str) -> list[tuple[object, ...]]:
     """All rows that these calls would change."""
     with psycopg.connect(dsn) as connection:
         return connection.execute(
-            "SELECT name, layout, (SELECT count(*) FROM pgsimhash.pages), "
-            "(SELECT count(*) FROM pgsimhash.marks), (SELECT count(*) FROM pgsimhash.simhashes), "
-            "(SELECT count(*) FROM pgsimhash.runs) FROM pgsimhash.collections"
+            "SELECT name, (SELECT count(*) FROM pgsimhash.pages), "
+            "(SELECT count(*) FROM pgsimhash.marks), (SELECT count(*) FROM pgsimhash.runs) "
+            "FROM pgsimhash.collections"
         ).fetchall()
 
 

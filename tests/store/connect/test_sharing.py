@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
 from psycopg_pool import ConnectionPool
@@ -124,24 +123,6 @@ def test_threads_that_lost_their_connections_store_each_page_once(dsn: str, way:
     with connect(dsn) as another:
         assert sum(run.pages for run in maintenance.runs(another)) == THREADS * 50
     assert rows(dsn) == THREADS * 50
-
-
-def test_the_cache_is_exact_for_all_threads(dsn: str) -> None:
-    with connect(dsn) as store:
-        near_copies(store)
-        with store.session.read() as connection:
-            store.session.memory.take_in(connection, store.opened)
-
-        def work(number: int) -> list[str]:
-            pages = [(f"{URL}{number}/{n}", n << 40) for n in range(100)]
-            made = store.add_many(pages, batch_size=5, distance=0)
-            return [verdict.verdict for verdict in made]
-
-        told = Counter(verdict for made in in_threads(work) for verdict in made)
-        assert told == {"new": 99, "duplicate": THREADS * 100 - 99}
-        known = np.arange(100, dtype=np.uint64) << np.uint64(40)
-        assert len(store.find_many(known, 0).queries) == 100
-        assert store.session.memory.holds(store.opened)
 
 
 def test_pages_of_a_thread_after_a_start_are_one_run(dsn: str) -> None:

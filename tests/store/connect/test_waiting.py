@@ -46,7 +46,6 @@ def held(dsn: str) -> Iterator[psycopg.Connection]:
 
 CHANGES: dict[str, Callable[[Store], object]] = {
     "add": lambda store: store.add(f"{URL}2", 5),
-    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
     "delete": lambda store: store.delete(URL),
     "expire": lambda store: store.expire(timedelta(1)),
     "mark": lambda store: maintenance.mark(store, URL, f"{URL}1", same=True),
@@ -127,7 +126,7 @@ def test_sql_uses_its_own_timeout(held: psycopg.Connection, dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("SET LOCAL lock_timeout = '100ms'")
         with pytest.raises(psycopg.Error, check=sqlstate("PS032"), match=FROZEN):
-            connection.execute("SELECT pgsimhash._delete_pages('default', ARRAY[1])")
+            connection.execute("SELECT pgsimhash._delete_pages('default', ARRAY[1], NULL)")
 
 
 def test_no_collection_is_locked_at_once(dsn: str) -> None:
@@ -155,10 +154,9 @@ def test_a_users_statement_takes_the_lock_of_writers(dsn: str) -> None:
             "SELECT FROM pgsimhash.collections WHERE name IN ('default', 'other') "
             "ORDER BY collection_id FOR NO KEY UPDATE"
         )
-        store.add_simhashes(np.array([3], dtype=np.uint64))
         with pytest.raises(StoreError, match="others wait for too", check=because("locked")):
             store.add(URL, 5)
-        assert connect(holder).add(URL, 5).verdict == "duplicate"
+        assert connect(holder).add(URL, 5).verdict == "new"
 
 
 def timeout(connection: psycopg.Connection, of: str = "lock") -> str:
@@ -176,7 +174,6 @@ LOOKUPS: dict[str, Callable[[Store], object]] = {
     "should_fetch": lambda store: store.should_fetch(URL),
     "decide": lambda store: store.decide(URL, page(*ARTICLE)),
     "add": lambda store: store.add(f"{URL}2", 5),
-    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
 }
 
 
@@ -184,7 +181,7 @@ LOOKUPS: dict[str, Callable[[Store], object]] = {
 def test_statements_respect_the_statement_timeout(dsn: str, call: str) -> None:
     with connect(dsn, statement_timeout=0.2) as store, psycopg.connect(dsn) as other:
         list(store.add_many([(URL, 7)]))
-        other.execute("LOCK TABLE pgsimhash.pages, pgsimhash.simhashes")
+        other.execute("LOCK TABLE pgsimhash.pages")
         with pytest.raises(StoreError, match="raise statement_timeout", check=because("gave_up")):
             LOOKUPS[call](store)
         other.rollback()
@@ -200,7 +197,7 @@ def test_asynchronous_lookups_respect_the_statement_timeout(dsn: str) -> None:
                 await store.find(7)
 
     with connect(dsn), psycopg.connect(dsn) as other:
-        other.execute("LOCK TABLE pgsimhash.simhashes")
+        other.execute("LOCK TABLE pgsimhash.pages")
         asyncio.run(use())
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import psycopg
 import pytest
 
@@ -13,7 +12,6 @@ import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.match_settings import SCOPES, MatchOptions
-from pgsimhash.search.layout import LAYOUTS
 from tests.conftest import wait_for_a_lock
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
@@ -124,10 +122,6 @@ class TestScope:
         assert found.duplicate_of == "https://b.example/1"
         assert store.add("https://b.example/3", 0).duplicate_of == "https://a.example/1"
 
-    def test_a_standalone_simhash_is_on_no_host(self, store: Store) -> None:
-        store.add_simhashes(np.array([0], dtype=np.uint64))
-        assert store.add("https://a.example/1", 0, scope="host").verdict == "new"
-
     def test_global_sees_every_collection_of_the_scheme(self, dsn: str) -> None:
         with connect(dsn, collection="one") as one, connect(dsn, collection="two") as two:
             one.add("https://a.example/1", 0)
@@ -140,25 +134,6 @@ class TestScope:
             kept = two.get("https://b.example/3")
             assert kept is not None
             assert (kept.distance, kept.duplicate_of) == (0, None)
-
-    def test_global_needs_distances_that_all_layouts_support(self, dsn: str) -> None:
-        with connect(dsn, collection="one", layout="6 choose 3"), connect(dsn) as store:
-            with pytest.raises(ArgumentError, match="from 0 to 5"):
-                store.add("https://a.example/1", 0, scope="global", distance=8)
-            assert store.add("https://a.example/1", 0, scope="global", distance=5).keep
-
-    def test_global_searches_any_layout(self, dsn: str) -> None:
-        names = list(LAYOUTS)[:3]
-        for number, name in enumerate(names):
-            with connect(dsn, collection=name, layout=name) as one:
-                one.add(f"https://{number}.example/", 2**40 << number)
-        with connect(dsn) as store:
-            queries = [(f"https://q.example/{n}", 2**40 << n) for n in (0, 2)]
-            found = list(store.add_many(queries, scope="global", distance=1))
-        assert [verdict.duplicate_of for verdict in found] == [
-            "https://0.example/",
-            "https://2.example/",
-        ]
 
     @pytest.mark.parametrize("scope", SCOPES)
     def test_a_copy_that_arrives_during_the_lookup_is_seen(self, dsn: str, scope: str) -> None:

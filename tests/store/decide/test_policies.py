@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from pgsimhash import Store, connect, maintenance
+from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.policies import SETTINGS, PolicySettings
 from pgsimhash.sources import SourcePage
@@ -374,8 +375,10 @@ class TestRefusals:
         ):
             connection.execute(statement.format(sql.Identifier(setting)), [age])
 
-    def test_a_distance_that_the_layout_does_not_support(self, dsn: str) -> None:
-        with connect(dsn, collection="two", layout="32+32") as store:
+    def test_a_distance_that_the_layout_does_not_support(self, empty_dsn: str) -> None:
+        dsn = empty_dsn
+        migrate.upgrade(dsn, layout="32+32")
+        with connect(dsn, collection="two") as store:
             with pytest.raises(ArgumentError, match="from 0 to 7"):
                 maintenance.set_policy(store, "*", PolicySettings(distance=8))
             maintenance.set_policy(store, "*", PolicySettings(distance=7))
@@ -388,9 +391,3 @@ class TestRefusals:
                 connection.execute("UPDATE pgsimhash.policies SET distance = 8")
             with pytest.raises(ArgumentError, match="from 0 to 7"):
                 store.add("https://a.example/", 5)
-
-    def test_a_rebuild_with_a_layout_that_does_not_support_a_policy(self, store: Store) -> None:
-        maintenance.set_policy(store, "a.example", PolicySettings(distance=9))
-        with pytest.raises(ArgumentError, match=r"policy has distance 9, and layout .32.32."):
-            maintenance.rebuild(store, layout="32+32", distance=3)
-        assert store.layout == "22+21+21"

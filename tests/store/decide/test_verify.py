@@ -36,7 +36,7 @@ def test_a_distant_page_with_another_signature_is_new(store: Store, dsn: str) ->
     verdicts = [
         write(dsn, page("like", 12, LIKE))[0],
         write(dsn, page("near", 8, UNLIKE))[0],
-        write(dsn, page("standalone", 11, None))[0],
+        write(dsn, page("unsigned", 11, None))[0],
     ]
     assert [verdict.distance for verdict in verdicts] == [12, 4, 1]
     assert [verdict.duplicate_of for verdict in verdicts] == [

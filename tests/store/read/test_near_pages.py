@@ -6,12 +6,11 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import psycopg
 import pytest
 
 from pgsimhash import Store, connect
-from pgsimhash.db import statements
+from pgsimhash.db import migrate, statements
 from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import SAME_BITS_MAX, to_halves, verified
@@ -48,10 +47,6 @@ def insert(dsn: str, rows: list[Row], collection: str = "default") -> None:
                 )
                 for row in rows
             ],
-        )
-        cursor.execute(
-            "SELECT pgsimhash.add_simhashes(%s, %s)",
-            [collection, sorted({to_bigint(row.simhash) for row in rows})],
         )
 
 
@@ -166,8 +161,10 @@ def test_only_the_present_version_is_near(store: Store) -> None:
     assert [page.distance for page in store.near_pages(f"{URL}1")] == [1]
 
 
-def test_without_a_distance_the_collections_applies(dsn: str) -> None:
-    with connect(dsn, collection="narrow", layout="32+32") as store:
+def test_without_a_distance_the_collections_applies(empty_dsn: str) -> None:
+    dsn = empty_dsn
+    migrate.upgrade(dsn, layout="32+32")
+    with connect(dsn, collection="narrow") as store:
         for bits in range(12):
             store.add(f"{URL}{bits}", (1 << bits) - 1)
         assert len(store.near_pages(0)) == store.opened.default_distance + 1 == 8
@@ -180,19 +177,12 @@ def test_without_a_distance_the_collections_applies(dsn: str) -> None:
             store.near_pages(0, 8)
 
 
-def test_a_standalone_simhash_is_not_a_page(store: Store) -> None:
-    store.add_simhashes(np.arange(3, dtype=np.uint64))
-    store.add(f"{URL}1", 1)
-    assert [page.url for page in store.near_pages(0)] == [f"{URL}1"]
-    assert store.near_pages(f"{URL}1") == []
-
-
 def test_a_url_that_is_not_known_is_an_error(store: Store, dsn: str) -> None:
     store.add(f"{URL}1", 0)
     with connect(dsn, collection="other") as other:
         other.add(f"{URL}2", 0)
     for url in (f"{URL}2", "", f"{URL}1/", "0"):
-        with pytest.raises(NotFoundError, match="does not know", check=because("unknown_page")):
+        with pytest.raises(NotFoundError, match="has no page at", check=because("unknown_page")):
             store.near_pages(url)
     store.delete(f"{URL}1")
     with pytest.raises(NotFoundError, check=because("unknown_page")):
@@ -294,10 +284,6 @@ def test_only_indexes_are_read_before_and_after_the_tables_are_analysed(
             "FROM pgsimhash.collections AS c, generate_series(1, 100000) AS n"
         )
         connection.execute(
-            "SELECT pgsimhash.add_simhashes('default', array_agg(simhash)) "
-            "FROM (SELECT DISTINCT simhash FROM pgsimhash.pages) AS d"
-        )
-        connection.execute(
             "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; "
             "SET auto_explain.log_analyze = on; SET auto_explain.log_nested_statements = on; "
             "SET client_min_messages = log"
@@ -325,7 +311,7 @@ def test_only_indexes_are_read_before_and_after_the_tables_are_analysed(
             assert "rows=5" in scan, scan
             connection.execute("VACUUM (ANALYZE)")
         parameters = {
-            **{"collection": "default", "scheme": store.scheme, "distance": 3, "limit": None},
+            **{"collection": "default", "scheme": store.scheme, "distance": 3, "most": None},
             **{"url": "https://b.example/1", "verify": True},
         }
         plan = str(

@@ -165,7 +165,7 @@ def test_times_that_no_page_was_fetched_at_are_refused(
         ("pgsimhash.add_pages(ARRAY['https://a.example/'], NULL)", "without NULL"),
         ("pgsimhash.add_pages(NULL, ARRAY[1])", "without NULL"),
         ("pgsimhash.add_pages(ARRAY[['https://a.example/']], ARRAY[[1]])", "two arrays"),
-        ("pgsimhash.add_simhashes('default', ARRAY[1, NULL])", "Omit it"),
+        ("pgsimhash.near_duplicates(ARRAY[1, NULL]::bigint[])", "Omit it"),
         ("pgsimhash.mark('default', 'https://a.example/', NULL, true)", "both URLs"),
         (
             "pgsimhash.mark('default', 'https://a.example/', 'https://b.example/', NULL)",

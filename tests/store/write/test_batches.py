@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pgsimhash.store.memory import NO_MEMORY, Memory
 
 from pgsimhash import Store, connect
 from pgsimhash.pages.match_settings import MatchSettings
@@ -74,11 +73,10 @@ def write(
     connection: psycopg.Connection,
     collection: Collection,
     pages: Sequence[tuple[PageRecord, MatchSettings]],
-    memory: Memory = NO_MEMORY,
 ) -> list[Verdict]:
     records, settings = [record for record, _ in pages], [wanted for _, wanted in pages]
     run = draw_run(connection, "test")
-    made = write_batch(connection, collection, records, settings, run, memory, by_policies=False)
+    made = write_batch(connection, collection, records, settings, run, by_policies=False)
     return made
 
 
@@ -103,24 +101,20 @@ def test_a_batch_is_decided_as_its_pages_one_by_one(
 ) -> None:
     connection, (default, other) = collections
 
-    def decided(size: int, memory: Memory = NO_MEMORY) -> list[Verdict]:
+    def decided(size: int) -> list[Verdict]:
         with connection.transaction(force_rollback=True):
             for mark in marks:
                 # A mark may contradict those before it.
                 with suppress(psycopg.ProgrammingError), connection.transaction():
                     connection.execute("SELECT pgsimhash._put_mark('default', %s, %s, %s)", mark)
             write(connection, other, others)
-            write(connection, default, known, memory)
+            write(connection, default, known)
             return [
                 verdict
                 for start in range(0, len(pages), size)
-                for verdict in write(connection, default, pages[start : start + size], memory)
+                for verdict in write(connection, default, pages[start : start + size])
             ]
 
     one_by_one = decided(1)
     assert decided(len(pages) or 1) == one_by_one
     assert decided(3) == one_by_one
-    memory = Memory(1 << 20)
-    memory.take_in(connection, default)
-    assert decided(3, memory) == one_by_one
-    assert memory.holds(default)

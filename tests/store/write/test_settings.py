@@ -39,7 +39,6 @@ SETTINGS = {
 USES: dict[str, Callable[[Store], Any]] = {
     "add": lambda store: store.add(URL, 1),
     "add_many": lambda store: store.add_many([(URL, 1)]),
-    "add_simhashes": lambda store: store.add_simhashes(np.arange(3, dtype=np.uint64)),
     "clusters": lambda store: store.clusters(),
     "decide": lambda store: store.decide(URL, HTML),
     "decide_many": lambda store: store.decide_many([(URL, HTML)]),
