@@ -135,14 +135,14 @@ def test_lookups_return_what_a_full_scan_returns(
 
 
 @pytest.mark.one_server("it reads a plan")
-def test_lookups_read_only_the_indexes(layouts_dsn: str, layout: Layout) -> None:
+def test_lookups_read_only_the_indexes(empty_dsn: str, layout: Layout) -> None:
     """Every branch is an index-only scan, before and after ANALYZE."""
     rng = random.Random(1)
-    with psycopg.connect(layouts_dsn, autocommit=True) as connection:
-        schema = schema_for(layout.name)
-        connection.execute(f"SET search_path TO {schema}".encode())
-        collection_id = new_collection(connection, "default", schema)
-        insert(connection, collection_id, [rng.getrandbits(64) for _ in range(5_000)], schema)
+    migrate.upgrade(empty_dsn, layout=layout.name)
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        connection.execute("SET search_path TO pgsimhash")
+        collection_id = new_collection(connection, "default")
+        insert(connection, collection_id, [rng.getrandbits(64) for _ in range(5_000)])
         plans = explained(connection)
         # Starting a parallel worker takes longer than the lookup, for any size of the table.
         for setting in ("setup_cost", "tuple_cost"):

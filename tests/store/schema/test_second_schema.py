@@ -110,8 +110,8 @@ def look_up(store: Store) -> None:
     assert len(store.near_pages("https://c.example/1", 8, limit=3)) == 1
     assert store.exists(5)
     assert len(store.find_many(np.array([5, FAR], dtype=np.uint64)).queries) == 3
-    assert len(analysis.simhashes(store)) == 9
-    assert len(analysis.sample(store, 100)[0]) == 9
+    assert len(analysis.simhashes(store)) == 8
+    assert len(analysis.sample(store, 100)[0]) == 8
     labelled = [analysis.LabelledPair("https://a.example/1", "https://a.example/2", "copy")]
     assert analysis.evaluate(labelled, store).left_out == 0
     assert store.get("https://a.example/1") is not None
