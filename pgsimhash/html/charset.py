@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import zlib
 from contextlib import suppress
 from typing import Final
 
@@ -59,6 +60,10 @@ _PART: Final = 1 << 16
 """How many bytes of a broken page are decoded at once."""
 
 _PRINTABLE_SHARE: Final = 0.97
+_NOISE_MIN: Final = 1 << 20
+_NOISE_SHARE: Final = 0.87
+"""Random bytes from 0x80 compress to 0.88 or more; even characters drawn by frequency to less."""
+_ASCII: Final = bytes(range(0x80))
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _SHORT: Final = 4096
@@ -111,6 +116,18 @@ def refuse_binary(body: bytes, wanted: str = "HTML") -> None:
     printable = len(head.translate(None, _CONTROLS))
     if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
         raise PageError("not_html", f"this is not {wanted} but binary data")
+    if len(body) > _NOISE_MIN and _is_noise(body):
+        raise PageError("not_html", f"this is not {wanted} but binary data")
+
+
+def _is_noise(body: bytes) -> bool:
+    """Return whether random bytes, which take long to read as words, fill a page."""
+    parts = [body[start : start + _PART] for start in range(0, len(body) - _PART, len(body) // 5)]
+    return all(
+        len(part.translate(None, _ASCII)) > len(part) // 4
+        and len(zlib.compress(part, 1)) > _NOISE_SHARE * len(part)
+        for part in parts
+    )
 
 
 def clean_text(text: str) -> str:
