@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -10,19 +11,10 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.features import Damping, shingle, shingles, weigh
 
 
-def test_shingles_are_windows() -> None:
-    assert shingles(["the", "tide", "goes", "out"], 2) == ["the tide", "tide goes", "goes out"]
-    assert shingles(["the", "tide"], 1) == ["the", "tide"]
-    assert shingles(["the"], 2) == []
-
-
 def test_words_and_pairs_weigh_the_root_of_their_count() -> None:
     assert weigh(["low", "tide", "low", "tide"]) == {
-        "low": math.sqrt(2),
-        "tide": math.sqrt(2),
-        "low tide": math.sqrt(2),
-        "tide low": 1.0,
-    }
+        "low": math.sqrt(2), "tide": math.sqrt(2), "low tide": math.sqrt(2), "tide low": 1.0,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("damping", "weight"), [("sqrt", math.sqrt(3)), ("linear", 3.0)])
@@ -31,8 +23,9 @@ def test_a_count_is_damped_by_the_option(damping: Damping, weight: float) -> Non
 
 
 def test_invalid_shingles_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="1 token"):
-        shingles(["tide"], 0)
+    for window, cut in itertools.product((0, -1), (shingle, shingles)):
+        with pytest.raises(ArgumentError, match="1 token or more"):
+            cut(["low", "tide"], window)
     with pytest.raises(ArgumentError, match="sqrt, linear"):
         weigh(["tide"], (1,), "cube")  # type: ignore[arg-type]
 
@@ -43,10 +36,5 @@ def test_windows_of_tokens_are_lists() -> None:
     assert list(shingle(iter(tokens), 5)) == [tokens[0:5], tokens[1:6]]
     assert list(shingle(range(3), window=1)) == [[0], [1], [2]]
     assert list(shingle(tokens[:3])) == list(shingle([])) == []
-    assert [" ".join(window) for window in shingle(tokens, 3)] == shingles(tokens, 3)
-
-
-@pytest.mark.parametrize("window", [0, -1])
-def test_a_window_of_zero_is_refused(window: int) -> None:
-    with pytest.raises(ArgumentError, match="1 token or more"):
-        shingle(["low", "tide"], window)
+    for size in (1, 2, 3, 7):
+        assert [" ".join(window) for window in shingle(tokens, size)] == shingles(tokens, size)

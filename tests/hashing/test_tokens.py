@@ -24,13 +24,15 @@ from pgsimhash.schemes import SHORT_SCHEME, simhash_texts
 
 
 @pytest.mark.parametrize(("text", "tokens"), [
-    ("Low tide, 6:40 am.", ["low", "tide", "am"]),
-    ("The 3rd of 12 pools", ["the", "3rd", "of", "pools"]), ("don't", ["don", "t"]),
-    ("snake_case and kebab-case", ["snake", "case", "and", "kebab", "case"]), ("", []),
-    (" \n\t ", []), ("1 234 ٣٤", []),
+    ("Low tide, 6:40 am.", "low tide am"), ("The 3rd of 12 pools", "the 3rd of pools"),
+    ("don't", "don t"), ("snake_case and kebab-case", "snake case and kebab case"), ("", ""),
+    (" \n\t ", ""), ("1 234 ٣٤", ""), ("7 " * TOKENS_MAX + "ferry", "ferry"),
+    # Without spaces, pairs of characters are tokens.
+    ("川べりの", "川べ べり りの"), ("朝 市", "朝 市"), ("RSSで読む", "rss で読 読む"),
+    ("ตลาด", "ตล ลา าด"),
 ])  # fmt: skip
-def test_tokens_are_words_with_a_letter_in_them(text: str, tokens: list[str]) -> None:
-    assert tokenize(text) == tokens
+def test_tokens_are_words_with_a_letter_in_them(text: str, tokens: str) -> None:
+    assert tokenize(text) == tokens.split()
 
 
 @pytest.mark.parametrize(("a", "b"), [
@@ -59,14 +61,6 @@ def test_marks_stay_on_their_word(word: str) -> None:
     assert len(tokenize(f"{word}, {word}")) == 2
 
 
-@pytest.mark.parametrize(("text", "tokens"), [
-    ("川べりの", ["川べ", "べり", "りの"]), ("朝 市", ["朝", "市"]),
-    ("RSSで読む", ["rss", "で読", "読む"]), ("ตลาด", ["ตล", "ลา", "าด"]),
-])  # fmt: skip
-def test_without_spaces_pairs_of_characters_are_tokens(text: str, tokens: list[str]) -> None:
-    assert tokenize(text) == tokens
-
-
 @given(st.text())
 def test_tokens_are_folded_and_never_digits_alone(text: str) -> None:
     for token in tokenize(text):
@@ -91,6 +85,8 @@ def test_the_options_of_a_tokenizer() -> None:
     assert Words()(text) == tokenize(text)
     assert Words(min_length=3)(text) == ["the", "3rd", "fine", "pools"]
     assert Words(numbers=True)(text) == ["the", "3rd", "of", "12", "fine", "pools"]
+    with pytest.raises(ArgumentError, match="1 or more"):
+        Words(min_length=0)
 
 
 @pytest.mark.parametrize("text", [
@@ -102,18 +98,8 @@ def test_the_options_of_a_tokenizer() -> None:
 def test_dates_and_counters_are_left_out_on_request(text: str) -> None:
     tokens = [token for token in Words(counters=False)(text) if token != "at"]
     assert tokens == ["updated", "by", "ada"]
-
-
-@pytest.mark.parametrize(
-    "text", ["they may come", "march on", "the second day", "view from the hill", "chapter ten"]
-)
-def test_words_without_a_count_stay(text: str) -> None:
-    assert Words(counters=False)(text) == text.split()
-
-
-def test_a_tokenizer_refuses_invalid_options() -> None:
-    with pytest.raises(ArgumentError, match="1 or more"):
-        Words(min_length=0)
+    for words in ("they may come", "march on", "the second day", "a view from it", "chapter ten"):
+        assert Words(counters=False)(words) == words.split()
 
 
 @given(
@@ -153,7 +139,3 @@ def test_a_long_text_has_the_tokens_of_its_words(word: str, between: str) -> Non
 @pytest.mark.parametrize("text", ["a ", "é ", "ﷺ", "漢 ", "漢"])
 def test_the_first_tokens_of_a_text_count(text: str) -> None:
     assert len(tokenize(text * (TOKENS_MAX + 10))) == TOKENS_MAX
-
-
-def test_numbers_do_not_count_among_the_first_tokens() -> None:
-    assert tokenize("7 " * TOKENS_MAX + "ferry") == ["ferry"]

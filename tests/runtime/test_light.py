@@ -6,8 +6,6 @@ import ast
 import compileall
 import inspect
 import shutil
-import subprocess
-import sys
 import tomllib
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,6 +18,7 @@ from pgsimhash import Store
 from pgsimhash.cli.commands import commands
 from tests.cli.harness import names_of
 from tests.conftest import ROOT
+from tests.programs import python
 
 HEAVY = {
     "alembic", "bs4", "lxml", "mako", "markdown_it", "mmh3", "narwhals", "numpy", "pandas",
@@ -32,20 +31,15 @@ COMMAND = "import sys; sys.argv = ['pgsimhash', *{}]; from pgsimhash.cli import 
 
 def loaded(code: str) -> set[str]:
     """The heavy packages that a process loaded by running ``code``."""
-    told = f"""
-import atexit, sys
-atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr))
-{code}
-"""
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    found: list[str] = ast.literal_eval(done.stderr)
-    return set(found)
+    told = "import atexit, sys\natexit.register(lambda: print('', *{} & set(sys.modules)))\n{}"
+    return {*python(told.format(HEAVY, code)).splitlines()[-1].split()}
 
 
 @pytest.mark.parametrize("code", [
     "import pgsimhash", "from pgsimhash import PageError, PgsimhashError, StoreError",
     *(f"import pgsimhash.{name}" for name in ("analysis", "html_reports", "maintenance")),
     "import pgsimhash.schemes, pgsimhash.store",
+    "import pgsimhash; pgsimhash.hamming_distance", "import pgsimhash; pgsimhash.connect",
     *(COMMAND.format(words) for words in (["--help"], ["--version"], ["policy", "--help"])),
     *(COMMAND.format([*name.split(), "--help"]) for name in names_of(commands)),
 ])  # fmt: skip
@@ -53,38 +47,31 @@ def test_the_import_and_help_load_nothing_heavy(code: str) -> None:
     assert loaded(code) == set()
 
 
-@pytest.mark.parametrize(("name", "needs"), [
-    ("hamming_distance", set()), ("find_pairs", {"numpy"}), ("simhash", {"numpy", "mmh3"}),
-    ("fingerprint", {"numpy", "mmh3", "lxml"}), ("connect", set()), ("Store", {"psycopg"}),
+READER = {"numpy", "mmh3", "lxml"}
+
+
+@pytest.mark.parametrize(("code", "needs"), [
+    ("pgsimhash.find_pairs", {"numpy"}), ("pgsimhash.simhash", {"numpy", "mmh3"}),
+    ("pgsimhash.fingerprint", READER), ("pgsimhash.Store", {"psycopg"}),
+    ("import pgsimhash.batch.frames", {*READER, "narwhals"}),
+    ("import pgsimhash.batch.parquet", {"numpy", "psycopg", "pyarrow"}),
+    ("import pgsimhash.scrapy", {*READER, "psycopg", "scrapy", "twisted"}),
 ])  # fmt: skip
-def test_a_name_loads_what_it_needs(name: str, needs: set[str]) -> None:
-    assert loaded(f"import pgsimhash; pgsimhash.{name}") == needs
+def test_a_name_and_a_module_for_a_library_load_what_they_need(code: str, needs: set[str]) -> None:
+    assert loaded(f"import pgsimhash; {code}") == needs
 
 
-def test_a_lookup_loads_only_what_it_uses(store: Store, dsn: str) -> None:
+def test_a_lookup_and_your_own_tables_load_only_what_they_use(store: Store, dsn: str) -> None:
     store.add("https://example.com/a", 5)
     assert loaded(COMMAND.format(["find", "0", "--dsn", dsn])) == {"psycopg"}
-
-
-def test_your_own_tables_load_neither_readers_nor_a_driver() -> None:
     assert loaded("import pgsimhash.sqlalchemy") <= {"numpy", "sqlalchemy"}
 
 
-@pytest.mark.parametrize(("module", "needs"), [
-    ("batch.frames", {"numpy", "mmh3", "lxml", "narwhals"}),
-    ("batch.parquet", {"numpy", "psycopg", "pyarrow"}),
-    ("scrapy", {"numpy", "mmh3", "lxml", "psycopg", "scrapy", "twisted"}),
+@pytest.mark.parametrize(("module", "package"), [
+    ("batch.frames", "narwhals"), ("batch.parquet", "pyarrow"), ("scrapy", "scrapy"),
 ])  # fmt: skip
-def test_a_module_for_a_library_loads_that_library(module: str, needs: set[str]) -> None:
-    assert loaded(f"import pgsimhash.{module}") == needs
-
-
-@pytest.mark.parametrize(
-    ("module", "package"),
-    [("batch.frames", "narwhals"), ("batch.parquet", "pyarrow"), ("scrapy", "scrapy")],
-)
 def test_a_module_whose_library_is_missing_names_the_extra(module: str, package: str) -> None:
-    code = f"""
+    told = python(f"""
 import sys
 sys.modules[{package!r}] = None
 from pgsimhash.errors import MissingPackageError
@@ -92,8 +79,7 @@ try:
     import pgsimhash.{module}
 except MissingPackageError as error:
     print(error.reason, error)
-"""
-    told = subprocess.check_output([sys.executable, "-c", code], text=True)
+""")
     assert told.startswith("not_installed ")
     assert f"clone of pgsimhash: pip install -e '.[{module.rpartition('.')[2]}]'" in told
 
@@ -108,18 +94,13 @@ def test_every_public_name_is_there_and_listed() -> None:
         pgsimhash.fingerprnt  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_the_version_stands_in_one_place() -> None:
+def test_the_version_stands_in_one_place_and_its_use_alone_loads_the_metadata() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert pgsimhash.__version__ == project["version"]
     assert "__version__" in dir(pgsimhash)
-    arguments = [sys.executable, "-m", "pgsimhash", "--version"]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    assert done.stdout == f"pgsimhash, version {project['version']}\n"
-
-
-def test_only_a_use_of_the_version_loads_the_metadata() -> None:
-    code = "import sys, pgsimhash; sys.exit('importlib.metadata' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert python(COMMAND.format(["--version"])) == f"pgsimhash, version {project['version']}\n"
+    loads = "import sys, pgsimhash; print('importlib.metadata' in sys.modules)"
+    assert python(loads) == "False\n"
 
 
 LAZY = [
@@ -160,7 +141,4 @@ def test_an_installation_without_sources_works(tmp_path: Path) -> None:
     for source in package.rglob("*.py"):
         source.unlink()
     code = "import pgsimhash; print(pgsimhash.__file__, pgsimhash.simhash({'a': 1}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith(str(package))
+    assert python(code, folder=tmp_path).startswith(str(package))

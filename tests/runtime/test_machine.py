@@ -13,80 +13,56 @@ from pgsimhash.cli.work import choose_jobs
 from pgsimhash.runtime import machine
 
 
-@pytest.fixture
-def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-
-
-@pytest.fixture
-def groups(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-def written(groups: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
+def written(folder: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
     for name, text in files.items():
-        path = groups / "tree" / name
+        path = folder / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    (groups / "own").write_text(own)
-    return groups / "tree", groups / "own"
+    (folder / "own").write_text(own)
+    return folder / "tree", folder / "own"
 
 
-@pytest.mark.usefixtures("eight_cores")
-@pytest.mark.parametrize(("own", "files", "cores_left"), [
-    ("0::/\n", {}, 8),
-    ("0::/\n", {"cpu.max": "max 100000\n"}, 8),
-    ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),
-    ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
-    ("0::/\n", {"cpu.max": "10000 100000\n"}, 1),
-    ("0::/\n", {"cpu.max": "6400000 100000\n"}, 8),
+CPU, MOST, QUOTA = "cpu.max", "memory.max", "cpu.cfs_quota_us"
+
+
+@pytest.mark.parametrize(("own", "files", "cores"), [
+    ("0::/", {}, 8), ("0::/", {CPU: "max 100000\n"}, 8), ("0::/", {CPU: "200000 100000\n"}, 2),
+    ("0::/", {CPU: "150000 100000\n"}, 2), ("0::/", {CPU: "10000 100000\n"}, 1),
+    ("0::/", {CPU: "6400000 100000\n"}, 8), ("0::/", {CPU: "nonsense"}, 8),
     # The limit of a group includes the groups below it.
-    ("0::/a/b\n", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
+    ("0::/a/b", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
     # In a container the name may be that of the host.
-    ("0::/docker/abc\n", {"cpu.max": "400000 100000"}, 4),
-    (
-        "3:cpuset:/x\n2:cpu,cpuacct:/x\n0::/\n",
-        {
-            "cpu,cpuacct/x/cpu.cfs_quota_us": "500000\n",
-            "cpu,cpuacct/x/cpu.cfs_period_us": "100000\n",
-        },
-        5,
-    ),
-    ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 8),
-    ("0::/\n", {"cpu.max": "nonsense"}, 8),
+    ("0::/docker/abc", {CPU: "400000 100000"}, 4),
+    ("3:cpuset:/x\n2:cpu,cpuacct:/x\n0::/", {f"cpu,cpuacct/x/{QUOTA}": "500000\n",
+                                             "cpu,cpuacct/x/cpu.cfs_period_us": "100000\n"}, 5),
+    ("1:cpu:/", {f"cpu/{QUOTA}": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 8),
 ])  # fmt: skip
 def test_a_container_has_the_cores_it_is_given(
-    groups: Path, own: str, files: dict[str, str], cores_left: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: str, files: dict[str, str], cores: int
 ) -> None:
-    assert machine.usable_cores(*written(groups, own, files)) == cores_left
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert machine.usable_cores(*written(tmp_path, f"{own}\n", files)) == cores
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert machine.usable_cores(tmp_path / "none", tmp_path / "none") == 6
 
 
 @pytest.mark.parametrize(("own", "files", "left"), [
-    ("0::/\n", {"memory.max": "2147483648\n"}, 2 << 30),
+    ("0::/\n", {MOST: "2147483648\n"}, 2 << 30),
     # The limit of a group includes the groups below it.
     ("0::/a/b\n", {"a/memory.max": "1073741824\n", "a/b/memory.max": "max\n"}, 1 << 30),
     # In a container the name may be that of the host.
-    ("0::/docker/abc\n", {"memory.max": "1048576"}, 1 << 20),
+    ("0::/docker/abc\n", {MOST: "1048576"}, 1 << 20),
     ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": "4096\n"}, 4096),
     ("4:memory:/\n", {"memory/memory.limit_in_bytes": str(2**70)}, None),
-    ("0::/\n", {"memory.max": "max\n"}, None),
-    ("0::/\n", {"memory.max": ""}, None),
-    ("0::/\n", {}, None),
+    ("0::/\n", {MOST: "max\n"}, None), ("0::/\n", {MOST: ""}, None), ("0::/\n", {}, None),
     ("", {}, None),
 ])  # fmt: skip
 def test_a_container_has_the_memory_it_is_given(
-    groups: Path, own: str, files: dict[str, str], left: int | None
+    tmp_path: Path, own: str, files: dict[str, str], left: int | None
 ) -> None:
     limit = psutil.virtual_memory().total if left is None else left
-    assert machine.memory_bytes(*written(groups, own, files)) == limit
-
-
-def test_without_control_groups_all_cores_count(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 6)
-    assert machine.usable_cores(tmp_path / "none", tmp_path / "none") == 6
+    assert machine.memory_bytes(*written(tmp_path, own, files)) == limit
 
 
 @pytest.mark.parametrize(("asked", "pages", "usable", "jobs"), [

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 import lxml.html
+import mmh3
 import pytest
 from bs4 import BeautifulSoup, Tag
 from hypothesis import given, settings
@@ -23,13 +22,13 @@ from readability import Document, readability
 
 from pgsimhash import fingerprint, format_simhash
 from pgsimhash.errors import PageError
-from pgsimhash.hashing.hashes import murmur3_32_32
 from pgsimhash.html.charset import decode
 from pgsimhash.html.markdown import render
 from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, Scheme, blog, readable
 from pgsimhash.schemes.blog import ELEMENTS_MAX, read_blog
 from tests.conftest import ROOT
 from tests.html.fuzzed_pages import PIECES
+from tests.programs import python
 from tests.refusals import because
 
 VECTORS = ROOT / "tests" / "vectors"
@@ -41,36 +40,12 @@ TEXT = (
     "The ships, she says, know nothing of this, and they would not change their course for it. "
     "Last winter the book was full, so she began again on the first page, between the lines."
 )
-U32 = 2**32 - 1
-
-
 # The steps, transcribed.
 
 
-def murmur32(data: bytes, seed: int) -> int:
-    """MurmurHash3 x86 32, from its published description."""
-
-    def turned(value: int, by: int) -> int:
-        return (value << by | value >> 32 - by) & U32
-
-    def scrambled(block: int) -> int:
-        return turned(block * 0xCC9E2D51 & U32, 15) * 0x1B873593 & U32
-
-    state = seed
-    whole = len(data) // 4 * 4
-    for start in range(0, whole, 4):
-        state ^= scrambled(int.from_bytes(data[start : start + 4], "little"))
-        state = turned(state, 13) * 5 + 0xE6546B64 & U32
-    state ^= scrambled(int.from_bytes(data[whole:], "little"))
-    state ^= len(data)
-    state = (state ^ state >> 16) * 0x85EBCA6B & U32
-    state = (state ^ state >> 13) * 0xC2B2AE35 & U32
-    return state ^ state >> 16
-
-
 def hash64(token: str) -> int:
-    first = murmur32(token.encode(), 0)
-    return first << 32 | murmur32(token.encode(), first)
+    first: int = mmh3.hash(token.encode(), 0, signed=False)
+    return first << 32 | mmh3.hash(token.encode(), first, signed=False)
 
 
 def simhash_of(tokens: list[str]) -> int:
@@ -232,12 +207,6 @@ def test_the_vectors_are_those_of_the_steps(name: str) -> None:
         assert case["hex"] == format_simhash(simhash_of(features))
 
 
-@given(st.lists(st.text(max_size=20)))
-def test_the_second_hash_is_seeded_with_the_first(tokens: list[str]) -> None:
-    encodable = [token.encode("utf-8", "replace").decode() for token in tokens]
-    assert murmur3_32_32(encodable).tolist() == list(map(hash64, encodable))
-
-
 def test_the_remaining_content_after_each_rule() -> None:
     """Results computed by hand, in case the steps and their transcription have the same error."""
     assert read_blog(PAGES["plain"]).text == f"# The book\n\n{TEXT}"
@@ -264,31 +233,20 @@ def test_the_remaining_content_after_each_rule() -> None:
 def test_more_than_four_fifths_of_the_text_in_links_is_navigation() -> None:
     def kept(links: int, others: int) -> bool:
         block = f"<div><a href=x>{'x' * links}</a>{'y' * others}</div>"
-        return "xx" in str(cleaned_by_package(page(block)))
+        soup = blog._soup(lxml.html.document_fromstring(page(block)))
+        blog._clean(soup)
+        return "xx" in str(soup)
 
     assert kept(8, 2)
     assert not kept(9, 2)
-    assert kept(0, 2) is False  # there is no x
     # A link inside a link counts twice, like nested links in a table.
     assert not kept(800, 199)
 
 
-def cleaned_by_package(html: str) -> BeautifulSoup:
-    root = lxml.html.document_fromstring(html)
-    soup = blog._soup(root)
-    blog._clean(soup)
-    return soup
-
-
 @pytest.mark.parametrize("scheme", [BLOG_WORDS_SCHEME, BLOG_SHINGLES_SCHEME])
 def test_a_page_without_content_is_too_short_and_three_words_are_not(scheme: Scheme) -> None:
-    for html in (
-        "",
-        " ",
-        PAGES["a body with a name"],
-        "<html class=modal-open><p>x",
-        "<p>I do</p>",
-    ):
+    navbar = PAGES["a body with a name"]
+    for html in ("", " ", navbar, "<html class=modal-open><p>x", "<p>I do</p>"):
         with pytest.raises(PageError, check=because("too_short")):
             fingerprint(html, scheme=scheme)
     few = fingerprint("<p>Ships and horns</p>", scheme=scheme)
@@ -296,20 +254,17 @@ def test_a_page_without_content_is_too_short_and_three_words_are_not(scheme: Sch
     assert few.simhash == simhash_of(words if few.features == 3 else [" ".join(words)])
 
 
-def test_the_head_is_read_as_usual() -> None:
-    html = page("", head='<link rel="canonical" href="/book"><meta charset="utf-8">')
-    made = fingerprint(
-        html.replace("<html", "<html lang=en"), "https://a.example/1?b", scheme=BLOG_WORDS_SCHEME
-    )
+def test_the_head_is_read_as_usual_and_links_are_absolute_in_the_hashed_text() -> None:
+    html = page(
+        "<p>Read <a href='/b'>the book</a> <img data-src='c.png' alt='of ships'> today</p>",
+        head='<link rel="canonical" href="/book"><meta charset="utf-8">',
+    ).replace("<html", "<html lang=en")
+    made = fingerprint(html, "https://a.example/1/?b", scheme=BLOG_WORDS_SCHEME)
     assert (made.title, made.language) == ("The book", "en")
     assert made.canonical_url == "https://a.example/book"
     assert made.structure == fingerprint(html).structure
-
-
-def test_links_and_images_are_absolute_in_the_text_that_is_hashed() -> None:
-    html = page("<p>Read <a href='/b'>the book</a> <img data-src='c.png' alt='of ships'> today</p>")
-    text = fingerprint(html, "https://a.example/1/", scheme=BLOG_WORDS_SCHEME).markdown
-    assert "[the book](https://a.example/b) ![of ships](https://a.example/1/c.png)" in text
+    links = "[the book](https://a.example/b) ![of ships](https://a.example/1/c.png)"
+    assert links in made.markdown
 
 
 def test_only_the_blog_reader_loads_beautifulsoup_readability_and_chardet() -> None:
@@ -317,12 +272,10 @@ def test_only_the_blog_reader_loads_beautifulsoup_readability_and_chardet() -> N
         "import sys; from pgsimhash import fingerprint\n"
         "page = (b'<meta charset=latin1><p>F\\xe4hre ' + b'some words of a page ' * 9)\n"
         "others = {'bs4', 'readability', 'chardet'}\n"
-        "fingerprint(page); print(sorted(others & set(sys.modules)))\n"
+        "fingerprint(page); print(len(others & set(sys.modules)))\n"
         "fingerprint(page, scheme='pgsimhash-blog-words-1'); print(len(others & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[0] == "[]"
-    assert int(done.stdout.split("\n")[1]) >= 2
+    assert python(code) in ("0\n2\n", "0\n3\n")
 
 
 WORDS = "Some words, about the tide that comes, and goes. "
@@ -364,12 +317,8 @@ def test_hostile_pages_take_bounded_time_and_memory() -> None:
         "    print(kind, flush=True)\n"
         "    read_blog(html)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=json.dumps(HOSTILE), capture_output=True, text=True
-    )
     # The last reported kind is the one that failed.
-    assert done.stdout.splitlines() == list(HOSTILE)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert python(code, stdin=json.dumps(HOSTILE)).splitlines() == list(HOSTILE)
 
 
 def test_a_page_of_too_many_elements_is_refused() -> None:

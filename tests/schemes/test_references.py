@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from pgsimhash import fingerprint
 from pgsimhash.html import read_article
-from pgsimhash.schemes import INTEROP_SCHEME, get_scheme
+from pgsimhash.schemes import INTEROP_SCHEME
 from pgsimhash.schemes.references import read_with_references
+from tests.programs import python
 
 TEXT = (
     "The tide comes, says Flood, and goes, says Ebb, and between the two it waits for nobody. "
@@ -112,9 +110,4 @@ def test_nested_headings_around_all_of_a_page_take_bounded_time() -> None:
         f"page = '<h1><div>' * 1_000 + '<p>' + {TEXT!r} * 50_000\n"
         "print(len(read_with_references(page).text) >= 9_000_000)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
-
-
-def test_only_the_interoperable_scheme_includes_references() -> None:
-    assert get_scheme("pgsimhash-interop-1").extract is read_with_references
+    assert python(code) == "True\n"

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,7 +14,8 @@ from pgsimhash.hashing.features import weigh
 from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.hashing.votes import simhash, vote
 from pgsimhash.html import read_article
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights, get_scheme
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights
+from tests.programs import python
 from tests.refusals import because
 
 TEXT = (
@@ -58,16 +56,7 @@ def test_frozen_simhash() -> None:
 
 def test_the_simhash_does_not_depend_on_the_hash_seed() -> None:
     code = f"from pgsimhash import fingerprint; print(fingerprint({PAGE!r}).simhash)"
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-            text=True,
-        ).stdout
-        for seed in ("0", "1", "4242")
-    }
+    printed = {python(code, PYTHONHASHSEED=seed) for seed in ("0", "1", "4242")}
     assert printed == {f"{fingerprint(PAGE).simhash}\n"}
 
 
@@ -141,9 +130,7 @@ def test_a_valid_label_from_the_http_header_is_used() -> None:
 @pytest.mark.parametrize("body", [b"%PDF-1.7\n" + b"tide " * 100, bytes(range(32)) * 30])
 def test_the_text_scheme_refuses_bytes_that_are_no_text(body: bytes) -> None:
     with pytest.raises(PageError, match="this is not text but", check=because("not_html")):
-        fingerprint(body, scheme=get_scheme("pgsimhash-text-1"))
+        fingerprint(body, scheme="pgsimhash-text-1")
     german = "Die Fähre fährt über den See und zurück zu der Brücke am anderen Ufer " * 3
     for charset in ("utf-8", "windows-1252", "utf-16"):
-        assert fingerprint(
-            german.encode(charset), charset=charset, scheme=get_scheme("pgsimhash-text-1")
-        )
+        assert fingerprint(german.encode(charset), charset=charset, scheme="pgsimhash-text-1")

@@ -40,6 +40,7 @@ def clusters(values: NDArray[np.uint64], distance: int, linkage: Linkage) -> lis
 
 def test_single_linkage_follows_a_chain_to_its_end() -> None:
     assert clusters(CHAIN, 2, "single") == [CHAIN.tolist()]
+    assert [clusters(CHAIN[:0], 3, linkage) for linkage in LINKAGES] == [[]] * len(LINKAGES)
 
 
 def test_complete_linkage_cuts_a_chain_where_its_ends_are_too_far_apart() -> None:
@@ -75,12 +76,6 @@ def test_complete_linkage_keeps_all_members_near_and_joins_what_it_can(
             assert any((a ^ b).bit_count() > distance for a in one for b in other)
 
 
-def test_no_simhash_has_no_cluster() -> None:
-    empty = np.empty(0, dtype=np.uint64)
-    for linkage in LINKAGES:
-        assert clusters(empty, 3, linkage) == []
-
-
 def page(number: int, url: str, features: int | None = None) -> ClusterPage:
     return ClusterPage(number, url, 1, datetime(2026, 1, number, tzinfo=UTC), None, features)
 
@@ -105,11 +100,8 @@ def test_the_canonical_page_is_chosen_by_a_rule(rule: str | Score, number: int) 
 
 
 @pytest.mark.parametrize("rule", ["best", ["https", "best"], []])
-def test_an_unknown_rule_is_refused_with_the_ones_there_are(rule: str) -> None:
+def test_an_unknown_rule_or_linkage_is_refused_with_the_ones_there_are(rule: str) -> None:
     with pytest.raises(ArgumentError, match="there are: earliest"):
         scorer(rule)
-
-
-def test_an_unknown_linkage_is_refused() -> None:
     with pytest.raises(ArgumentError, match="single, complete"):
         cluster_simhashes(CHAIN, [], "average", 3)  # type: ignore[arg-type]

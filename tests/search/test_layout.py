@@ -78,20 +78,15 @@ def test_proof_by_exhaustion_that_no_pair_within_the_distance_is_missed(layout: 
 @small_layouts
 def test_smaller_radii_would_miss_a_pair(layout: Layout) -> None:
     masks = np.arange(2**layout.bits, dtype=np.uint64)
+    widths = [permutation.width for permutation in layout.permutations]
     for distance in layout.distances:
         radii = layout.radii(distance)
-        if any(
-            radius >= permutation.width
-            for permutation, radius in zip(layout.permutations, radii, strict=True)
-        ):
+        if any(radius >= width for width, radius in zip(widths, radii, strict=True)):
             continue  # at this distance some permutation sees every pair there is
+        smaller = [[radius - 1 for radius in radii]]
         if layout.leading == 1 and not layout.inner:
-            smaller = [
-                [*radii[:at], radius - 1, *radii[at + 1 :]] for at, radius in enumerate(radii)
-            ]
+            smaller = [[*radii[:at], one - 1, *radii[at + 1 :]] for at, one in enumerate(radii)]
             smaller = [some for some in smaller if min(some) >= NOT_PROBED]
-        else:
-            smaller = [[radius - 1 for radius in radii]]
         for some in smaller:
             assert fewest_beyond(layout, masks, some) <= distance
 
@@ -223,9 +218,6 @@ def test_the_radii_are_the_smallest_that_suffice(distance: int) -> None:
     radii = DEFAULT_LAYOUT.radii(distance)
     assert sum(radius + 1 for radius in radii) == distance + 1
     assert list(radii) == sorted(radii, reverse=True)
-
-
-def test_a_distance_beyond_the_layout_is_refused() -> None:
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
         DEFAULT_LAYOUT.radii(13)
 
@@ -233,64 +225,38 @@ def test_a_distance_beyond_the_layout_is_refused() -> None:
 def test_flips_are_all_masks_of_few_bits_each_once() -> None:
     for permutation in DEFAULT_LAYOUT.permutations:
         for radius in range(3):
-            flips = permutation.flips(radius)
-            assert (
-                len(flips)
-                == len(set(flips))
-                == sum(comb(permutation.width, count) for count in range(radius + 1))
-            )
-            assert all(
-                0 <= flip < 1 << permutation.width and flip.bit_count() <= radius for flip in flips
-            )
+            flips, width = permutation.flips(radius), permutation.width
+            masks = sum(comb(width, count) for count in range(radius + 1))
+            assert len(flips) == len(set(flips)) == masks
+            assert all(0 <= one < 1 << width and one.bit_count() <= radius for one in flips)
         assert permutation.flips(NOT_PROBED) == []
 
 
 @every_layout
 @given(values=st.lists(simhashes, min_size=1, max_size=9))
-def test_permuting_moves_every_bit_and_the_prefix_to_the_front(
+def test_permuting_keeps_every_bit_with_the_prefix_in_front(
     layout: Layout, values: list[int]
 ) -> None:
-    array = np.array(values, dtype=np.uint64)
-    for permutation in layout.permutations:
-        permuted = permutation.permute(array)
-        assert permutation.restore(permuted).tolist() == values
-        assert [value.bit_count() for value in permuted.tolist()] == [
-            value.bit_count() for value in values
-        ]
-        assert [value >> (64 - permutation.width) for value in permuted.tolist()] == [
-            permutation.prefix(value) for value in values
-        ]
-
-
-@given(simhashes)
-def test_the_prefixes_together_are_the_simhash(simhash: int) -> None:
-    assert (
-        sum(
-            permutation.prefix(simhash) << permutation.leading[0].shift
-            for permutation in DEFAULT_LAYOUT.permutations
-        )
-        == simhash
-    )
+    for part in layout.permutations:
+        permuted = part.permute(np.array(values, dtype=np.uint64))
+        assert part.restore(permuted).tolist() == values
+        for value, moved in zip(values, permuted.tolist(), strict=True):
+            assert moved.bit_count() == value.bit_count()
+            assert moved >> (64 - part.width) == part.prefix(value)
 
 
 @given(st.lists(simhashes, min_size=1, max_size=9), st.integers(1, COLLECTION_MAX))
-def test_prefixes_of_an_array_carry_the_collection_above_the_prefix(
-    values: list[int], collection_id: int
-) -> None:
-    columns = DEFAULT_LAYOUT.prefixes(np.array(values, dtype=np.uint64), collection_id)
-    assert columns.shape == (len(values), len(DEFAULT_LAYOUT.permutations))
+def test_prefixes_are_the_simhash_and_carry_the_collection(values: list[int], number: int) -> None:
+    parts = DEFAULT_LAYOUT.permutations
+    columns = DEFAULT_LAYOUT.prefixes(np.array(values, dtype=np.uint64), number)
+    assert columns.shape == (len(values), len(parts))
     assert columns.dtype == np.int64
     for row, value in zip(columns.tolist(), values, strict=True):
-        assert row == [
-            (collection_id << COLLECTION_SHIFT) + permutation.prefix(value)
-            for permutation in DEFAULT_LAYOUT.permutations
-        ]
-
-
-@pytest.mark.parametrize("collection_id", [0, -1, COLLECTION_MAX + 1])
-def test_a_collection_number_that_would_overflow_is_refused(collection_id: int) -> None:
-    with pytest.raises(ValueError, match="a collection's number"):
-        DEFAULT_LAYOUT.prefixes(np.array([1], dtype=np.uint64), collection_id)
+        assert row == [(number << COLLECTION_SHIFT) + part.prefix(value) for part in parts]
+        assert sum(part.prefix(value) << part.leading[0].shift for part in parts) == value
+    for wrong in (0, -1, COLLECTION_MAX + 1):
+        with pytest.raises(ValueError, match="a collection's number"):
+            DEFAULT_LAYOUT.prefixes(np.array([1], dtype=np.uint64), wrong)
 
 
 @pytest.mark.parametrize(

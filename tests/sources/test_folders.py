@@ -34,6 +34,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_pages_come_in_the_order_of_their_names_whatever_their_depth(folder: Path) -> None:
     assert names(folder) == ["a.HTM", "aa/z.html", "b.html", "c/a.html", "c/d/e.xhtml"]
+    left_out = Counter[str]()
+    assert len(list(read_pages([folder], left_out=left_out))) == 5
+    assert left_out == {"files by their names": 3, "hidden files and folders": 2}
+    # A folder that is given may have any name.
+    assert names(folder / ".git") == ["x.html"]
 
 
 def test_a_page_comes_before_the_pages_named_after_it(tmp_path: Path) -> None:
@@ -73,14 +78,16 @@ def test_links_to_folders_are_followed_and_loops_end(folder: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_link_to_nothing_is_a_failure_where_it_names_a_page(folder: Path) -> None:
+def test_a_link_to_nothing_and_a_pipe_are_failures_where_they_name_a_page(folder: Path) -> None:
     (folder / "a.html").symlink_to(folder / "gone.html")
     (folder / "also-gone").symlink_to(folder / "gone")
+    os.mkfifo(folder / "ab.html")
     items = list(read_pages([folder]))
     assert [failed(item) for item in items if isinstance(item, PageFailure)] == [
-        (f"file://{folder}/a.html", "unreadable", "No such file or directory")
+        (f"file://{folder}/a.html", "unreadable", "No such file or directory"),
+        (f"file://{folder}/ab.html", "unreadable", "a device or pipe, not a file"),
     ]
-    assert len(items) == 6
+    assert len(items) == 7
 
 
 def test_pages_as_wget_and_servers_name_them(tmp_path: Path) -> None:
@@ -91,24 +98,6 @@ def test_pages_as_wget_and_servers_name_them(tmp_path: Path) -> None:
         "a.html/index.html", "b.SHTML", "index.html%3Fpage%3D2", "index.html%40page%3D2"
     ]  # fmt: skip
     assert len(list(read_pages([tmp_path / "index.html?page=2"]))) == 1
-
-
-def test_what_is_left_out_is_counted(folder: Path) -> None:
-    left_out = Counter[str]()
-    assert len(list(read_pages([folder], left_out=left_out))) == 5
-    assert left_out == {"files by their names": 3, "hidden files and folders": 2}
-
-
-def test_a_folder_given_as_a_path_may_have_any_name(tmp_path: Path) -> None:
-    (tmp_path / ".site.html").mkdir()
-    (tmp_path / ".site.html" / "a.html").write_text("<p>x")
-    assert names(tmp_path / ".site.html") == ["a.html"]
-
-
-def test_a_pipe_does_not_stop_the_walk(folder: Path) -> None:
-    os.mkfifo(folder / "a.html")
-    item = list(read_pages([folder]))[1]
-    assert failed(item)[1:] == ("unreadable", "a device or pipe, not a file")
 
 
 def test_pages_and_folders_that_may_not_be_read_are_failures(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, count_pages, read_pages
+from tests.programs import python
 
 
 def write_lines(path: Path, *urls: str) -> Path:
@@ -66,16 +65,13 @@ def test_an_unknown_suffix_names_what_is_accepted(tmp_path: Path) -> None:
         assert suffix in item.detail
 
 
-def test_a_dash_is_the_stdin_of_the_process() -> None:
-    code = "from pgsimhash.sources import read_pages; print([p.url for p in read_pages(['-'])])"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input='{"url": "https://example.com/", "html": ""}',
-        capture_output=True,
-        text=True,
-        check=True,
+def test_a_dash_is_the_stdin_of_the_process_and_warcio_is_loaded_only_for_archives() -> None:
+    code = (
+        "import sys; from pgsimhash.sources import read_pages\n"
+        "print([p.url for p in read_pages(['-'])], 'warcio' in sys.modules)"
     )
-    assert done.stdout == "['https://example.com/']\n"
+    line = '{"url": "https://example.com/", "html": ""}'
+    assert python(code, stdin=line) == "['https://example.com/'] False\n"
 
 
 def test_the_first_page_comes_before_later_inputs_are_opened(tmp_path: Path) -> None:
@@ -112,8 +108,3 @@ def test_the_total_of_a_stream_is_unknown(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     assert count_pages([tmp_path, tmp_path / name]) is None
     assert count_pages(["-"]) is None
-
-
-def test_warcio_is_loaded_only_for_archives() -> None:
-    code = "import sys, pgsimhash.sources; sys.exit('warcio' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
