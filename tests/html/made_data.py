@@ -18,16 +18,7 @@ DATA_MIN, DATA_MAX = 20, 2000
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of data.
-
-    Attributes:
-        kind: one of ``KINDS``.
-        columns: the columns of a table; the words of an item.
-        cell: the words in a cell.
-        header: whether a table has a header row.
-        marked: whether elements have classes.
-        prose_first: whether the prose precedes the data.
-    """
+    """The shape of data: one of KINDS, columns of a table (words of an item), words in a cell."""
 
     kind: str
     columns: int
@@ -159,19 +150,13 @@ def pair_of(
         prose = rng.choice((0, size_between(rng, 5, PROSE_MAX)))
     size = size_between(rng, max(DATA_MIN, prose // 2), DATA_MAX)
     shape = Shape(
-        kind,
-        rng.randrange(2, 7),
-        rng.choice((1, 1, 2, 2, 3, 5)),
-        rng.random() < 0.6,
-        rng.random() < 0.5,
-        rng.random() < 0.8,
-    )
+        kind, rng.randrange(2, 7), rng.choice((1, 1, 2, 2, 3, 5)), rng.random() < 0.6,
+        rng.random() < 0.5, rng.random() < 0.8,
+    )  # fmt: skip
     shared = [rng.choice(words) for _ in range(prose)]
     title = " ".join(rng.choice(words) for _ in range(4))
-    first, second = (
-        Data(title, shared, drawn_tokens(rng, kind, size, words), shape) for _ in range(2)
-    )
-    return first, second
+    first, second = (drawn_tokens(rng, kind, size, words) for _ in range(2))
+    return Data(title, shared, first, shape), Data(title, shared, second, shape)
 
 
 def invented(rng: random.Random, size: int) -> list[str]:

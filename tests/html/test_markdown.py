@@ -31,50 +31,38 @@ def rendered(html: str) -> str:
     ("<p>2 * 3 [sic] a_b &lt;x&gt;</p>", "2 \\* 3 \\[sic\\] a\\_b \\<x>"),
     ("<p># no heading</p><p>1. no list</p><p>- nor this</p>",
      "\\# no heading\n\n1\\. no list\n\n\\- nor this"),
+    ("<ul><li>boats<ol start=3><li>ferry</li><li>dinghy</li></ol></li><li>oars</li></ul>",
+     "- boats\n\n  3. ferry\n\n  4. dinghy\n\n- oars"),
+    ("<ol><li><p>Moor.</p><p>Wait.</p></li><li><p>Row.</p></li></ol>",
+     "1. Moor.\n\n   Wait.\n\n2. Row."),
+    ("<blockquote><p>She said:</p><blockquote><p>Row!</p></blockquote></blockquote>",
+     "> She said:\n\n> > Row!"),
+    ("<pre>a\n```\nb</pre>", "````\na\n```\nb\n````"), ("<p>foo<u>bar</u></p>", "foobar"),
+    ("<table><tr><th>Tide<th>Time</tr><tr><td>low | ebb<td>6:40<br>am</tr>"
+     "<tr><td colspan=2>none</tr></table>",
+     "| Tide | Time |\n| --- | --- |\n| low \\| ebb | 6:40 am |\n| none |  |"),
 ])  # fmt: skip
 def test_blocks_and_marks(html: str, markdown: str) -> None:
     assert rendered(html) == markdown
 
 
-def test_lists_nest() -> None:
-    html = "<ul><li>boats<ol start=3><li>ferry</li><li>dinghy</li></ol></li><li>oars</li></ul>"
-    assert rendered(html).split("\n\n") == ["- boats", "  3. ferry", "  4. dinghy", "- oars"]
-
-
-def test_an_item_keeps_its_paragraphs_together() -> None:
-    html = "<ol><li><p>Moor.</p><p>Wait.</p></li><li><p>Row.</p></li></ol>"
-    assert rendered(html) == "1. Moor.\n\n   Wait.\n\n2. Row."
-
-
-def test_quotes_nest() -> None:
-    html = "<blockquote><p>She said:</p><blockquote><p>Row!</p></blockquote></blockquote>"
-    assert rendered(html) == "> She said:\n\n> > Row!"
-
-
-@pytest.mark.parametrize("html", [
-    '<pre><code class="language-python">if low:\n    wait()</code></pre>',
-    '<pre class="lang-python">if low:\n    wait()</pre>',
-    '<div class="highlight highlight-source-python"><pre>if low:\n    wait()\n</pre></div>',
-    '<pre><code class="hljs-python">if low:\n    wait()</code></pre>',
-    '<pre lang="python">if low:\n    wait()</pre>',
-    '<pre class="language-python"><span>if low:<br></span><span>    wait()<br></span></pre>',
+@pytest.mark.parametrize(("language", "html"), [
+    ("python", '<pre><code class="language-python">if low:\n    wait()</code></pre>'),
+    ("python", '<pre class="lang-python">if low:\n    wait()</pre>'),
+    ("python",
+     '<div class="highlight highlight-source-python"><pre>if low:\n    wait()\n</pre></div>'),
+    ("python", '<pre><code class="hljs-python">if low:\n    wait()</code></pre>'),
+    ("python", '<pre lang="python">if low:\n    wait()</pre>'),
+    ("python",
+     '<pre class="language-python"><span>if low:<br></span><span>    wait()<br></span></pre>'),
+    # Lines that are elements.
+    ("", "<pre><div>if low:</div><div>    wait()</div></pre>"),
+    ("", "<pre><div>if low:</div>\n<div>    wait()</div>\n</pre>"),
+    ("", "<pre><ol><li>if low:<li>    wait()</ol></pre>"),
+    ("", "<pre><div>if low:<br></div><span>    wait()</span></pre>"),
 ])  # fmt: skip
-def test_code_keeps_its_lines_and_its_language(html: str) -> None:
-    assert rendered(html) == "```python\nif low:\n    wait()\n```"
-
-
-def test_a_fence_is_longer_than_the_backticks_inside() -> None:
-    assert rendered("<pre>a\n```\nb</pre>") == "````\na\n```\nb\n````"
-
-
-def test_a_table_of_data() -> None:
-    html = (
-        "<table><tr><th>Tide<th>Time</tr><tr><td>low | ebb<td>6:40<br>am</tr>"
-        "<tr><td colspan=2>none</tr></table>"
-    )
-    assert rendered(html) == (
-        "| Tide | Time |\n| --- | --- |\n| low \\| ebb | 6:40 am |\n| none |  |"
-    )
+def test_code_keeps_its_lines_and_its_language(language: str, html: str) -> None:
+    assert rendered(html) == f"```{language}\nif low:\n    wait()\n```"
 
 
 @pytest.mark.parametrize(("rows", "header"), [
@@ -97,16 +85,6 @@ def test_a_list_of_definitions(end: str) -> None:
         *("ebb", ": goes", "  out", ": or slack"),
         *("flood", ": comes"),
     ]
-
-
-@pytest.mark.parametrize("html", [
-    "<pre><div>if low:</div><div>    wait()</div></pre>",
-    "<pre><div>if low:</div>\n<div>    wait()</div>\n</pre>",
-    "<pre><ol><li>if low:<li>    wait()</ol></pre>",
-    "<pre><div>if low:<br></div><span>    wait()</span></pre>",
-])  # fmt: skip
-def test_code_keeps_lines_that_are_elements(html: str) -> None:
-    assert rendered(html) == "```\nif low:\n    wait()\n```"
 
 
 @pytest.mark.parametrize("html", [
@@ -134,10 +112,6 @@ def test_a_table_for_layout_is_only_its_cells(html: str) -> None:
 ])  # fmt: skip
 def test_links_and_images_are_absolute(html: str, markdown: str) -> None:
     assert rendered(html) == markdown
-
-
-def test_inline_elements_do_not_split_words() -> None:
-    assert rendered("<p>foo<u>bar</u></p>") == "foobar"
 
 
 def test_the_first_links_and_images_keep_their_urls(monkeypatch: pytest.MonkeyPatch) -> None:

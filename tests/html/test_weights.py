@@ -11,9 +11,8 @@ from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
 from pgsimhash.html.block_features import nearby
 from pgsimhash.html.blocks import outline
-from pgsimhash.html.page_words import Page, read_words
+from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
-from pgsimhash.html.tree import Floats
 from pgsimhash.html.weights import scores_of, weights_of
 
 SENTENCES = [
@@ -33,19 +32,14 @@ FOOTER = (
 )
 
 
-def blocks_of(body: str) -> tuple[list[str], Page, Floats]:
-    """Return the texts of the blocks with words, their counts and their weights."""
+def weights_in(body: str) -> dict[str, float]:
+    """Return the weight of each text block with words."""
     root = parse(f"<body>{body}")
     assert root is not None
     found = outline(root.find("body"))
     page = read_words(found)
     texts = [found.texts()[place] for place in page.places.tolist()]
-    return texts, page, weights_of(scores_of(page), page.counts)
-
-
-def weights_in(body: str) -> dict[str, float]:
-    texts, _, weights = blocks_of(body)
-    return dict(zip(texts, weights.tolist(), strict=True))
+    return dict(zip(texts, weights_of(scores_of(page), page.counts).tolist(), strict=True))
 
 
 @pytest.mark.parametrize("beside", [
@@ -66,14 +60,10 @@ def test_content_beside_a_story_has_little_weight(beside: str, order: str) -> No
 
 
 def test_the_list_of_an_index_weighs_more_than_the_footer() -> None:
-    entries = "".join(
-        f"<li><a href='/{number}'>{' '.join(sentence.split()[:6])}</a></li>"
-        for number, sentence in enumerate(SENTENCES)
-    )
+    entries = "".join(f"<li><a href=/>{' '.join(text.split()[:6])}</a></li>" for text in SENTENCES)
     notice = "The society is registered in the county and depends on the support of its members."
-    found = weights_in(
-        f"<h1>News</h1><ul>{entries}</ul><div class='footer'><p>{notice}</p>{FOOTER}</div>"
-    )
+    footer = f"<div class='footer'><p>{notice}</p>{FOOTER}</div>"
+    found = weights_in(f"<h1>News</h1><ul>{entries}</ul>{footer}")
     listed = [weight for text, weight in found.items() if text in " ".join(SENTENCES)]
     assert min(listed) > found[notice]
     assert len(listed) * 6 * min(listed) > 2 * len(notice.split()) * found[notice]
@@ -108,13 +98,9 @@ def test_weights_are_between_0_and_1_whatever_the_page() -> None:
         assert ((found >= 0) & (found <= 1)).all()
 
 
-@given(
-    st.lists(st.integers(1, 4000), min_size=1, max_size=60), st.sampled_from([15.0, 40.0, 150.0])
-)
+@given(st.lists(st.integers(1, 4000), min_size=1, max_size=60), st.sampled_from([15.0, 40, 150]))
 def test_nearby_amounts_are_summed_over_any_length(counts: list[int], window: float) -> None:
     amounts = np.array(counts, dtype=np.float64)
     middle = np.cumsum(amounts) - amounts / 2
-    exactly = [
-        (amounts * np.exp(-np.abs(middle - place) / window)).sum() for place in middle.tolist()
-    ]
-    assert np.allclose(nearby(middle, amounts[np.newaxis], window)[0], exactly)
+    shares = np.exp(-np.abs(middle - middle[:, np.newaxis]) / window)
+    assert np.allclose(nearby(middle, amounts[np.newaxis], window)[0], shares @ amounts)
