@@ -28,12 +28,17 @@ FAILURES = {"PageFailure"}
 """Failures that are not raised; their second argument is a code of PageError."""
 
 
-def codes() -> Iterator[tuple[str, str]]:
-    """Yield the class and the code of each call of a class in CLASSES or FAILURES."""
+def nodes() -> Iterator[tuple[str, ast.AST]]:
+    """Yield the parts of the package's code, each with the name of its file."""
     for path in sorted((ROOT / "pgsimhash").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
+            yield path.name, node
+
+
+def codes() -> Iterator[tuple[str, str]]:
+    """Yield the class and the code of each call of a class in CLASSES or FAILURES."""
+    for _, node in nodes():
+        if isinstance(node, ast.Call):
             called = ast.unparse(node.func).rpartition(".")[2]
             called = PRIVATE.get(called, called)
             code = node.args[called in FAILURES] if called in {*CLASSES, *FAILURES} else None
@@ -41,54 +46,43 @@ def codes() -> Iterator[tuple[str, str]]:
                 yield "PageError" if called in FAILURES else called, str(code.value)
 
 
-def constants() -> set[str]:
-    """Return the texts in the package's code outside errors.py."""
-    return {
-        node.value
-        for path in (ROOT / "pgsimhash").rglob("*.py")
-        if path.name != "errors.py"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-
-
 def test_each_raise_has_a_listed_reason_and_each_listed_reason_is_used() -> None:
     listed = {(name, code) for name, kind in CLASSES.items() for code in kind.reasons}
     assert set(codes()) <= listed
-    assert {code for _, code in listed} <= constants()
+    texts = {
+        node.value
+        for name, node in nodes()
+        if name != "errors.py" and isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert {code for _, code in listed} <= texts
 
 
-def test_the_manual_lists_every_reason() -> None:
-    page = error_codes()
+def test_the_manual_lists_every_class_and_reason() -> None:
+    page, there = error_codes(), set(CLASSES) - {"PgsimhashError"}
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
-    assert set(sections) == set(CLASSES) - {"PgsimhashError"}
+    assert set(sections) == there
     for name, section in sections.items():
         rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE))
         assert rows == CLASSES[name].reasons
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert {*re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)} == there
 
 
 @pytest.mark.parametrize("kind", CLASSES.values())
-def test_an_error_has_a_message_and_a_reason_and_can_be_pickled(kind: type[PgsimhashError]) -> None:
+def test_an_error_with_message_and_reason_can_be_pickled(kind: type[PgsimhashError]) -> None:
     error = kind("some_code", "what is wrong; what to do")
-    again = pickle.loads(pickle.dumps(error))
-    for one in (error, again):
+    for one in (error, pickle.loads(pickle.dumps(error))):
         assert (type(one), one.reason, str(one)) == (kind, "some_code", "what is wrong; what to do")
 
 
-def test_the_manual_has_every_class() -> None:
-    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
-    assert {*re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)} == {*CLASSES} - {"PgsimhashError"}
-
-
 def test_base_classes_and_public_names() -> None:
-    assert issubclass(PageError, ValueError)
-    assert issubclass(errors.ArgumentError, ValueError)
+    for kind in (PageError, errors.ArgumentError):
+        assert issubclass(kind, ValueError)
     assert issubclass(NotFoundError, LookupError)
     assert issubclass(MissingPackageError, ImportError)
     assert not issubclass(errors.StoreError, ValueError)
-    assert {name for name in pgsimhash.__all__ if name.endswith("Error")} == set(CLASSES) - {
-        "MissingPackageError"
-    }
+    public = {name for name in pgsimhash.__all__ if name.endswith("Error")}
+    assert public == set(CLASSES) - {"MissingPackageError"}
 
 
 def test_no_message_installs_the_package_from_an_index() -> None:

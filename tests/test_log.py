@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 
 import pytest
 
 from pgsimhash import Store
 from pgsimhash.log import logger
+from tests.programs import python
 
 
 def test_a_handler_receives_each_batch(store: Store, caplog: pytest.LogCaptureFixture) -> None:
@@ -24,8 +23,7 @@ def test_a_handler_receives_each_batch(store: Store, caplog: pytest.LogCaptureFi
 
 def test_without_a_handler_nothing_is_logged(dsn: str) -> None:
     code = "import sys, pgsimhash; pgsimhash.connect(sys.argv[1]).add('https://a.example/', 1)"
-    done = subprocess.run([sys.executable, "-c", code, dsn], capture_output=True, check=True)
-    assert (done.stdout, done.stderr) == (b"", b"")
+    assert python(code, dsn) == ""
 
 
 def test_a_record_names_its_collection_and_run(

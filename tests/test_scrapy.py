@@ -99,31 +99,25 @@ class Crawl:
     def __init__(self, site: Site, dsn: str, settings: dict[str, Any]) -> None:
         settings = {"PGSIMHASH_DSN": dsn, "HTTPERROR_ALLOWED_CODES": [404], **settings}
         done = subprocess.run(
-            [sys.executable, "-m", "tests.crawl", site.url, json.dumps(settings)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        )
+            [sys.executable, "-m", "tests.crawl", site.url, json.dumps(settings)], cwd=ROOT,
+            capture_output=True, text=True, check=True, timeout=120,
+        )  # fmt: skip
         told = json.loads(done.stdout)
         self.log: str = done.stderr
         self.items: list[dict[str, Any]] = told["items"]
         self.all: dict[str, Any] = told["stats"]
-        self.counted: Counter[str] = Counter()
-        for name, count in self.all.items():
-            if name.startswith("pgsimhash/"):
-                self.counted[name.removeprefix("pgsimhash/")] = count
+        own = {name: count for name, count in self.all.items() if name.startswith("pgsimhash/")}
+        self.counted = Counter({name.partition("/")[2]: count for name, count in own.items()})
 
 
 def stored(dsn: str) -> dict[str, str | None]:
     """The URL of each page in the store, and its original."""
+    query = (
+        "SELECT p.url, o.url FROM pgsimhash.pages AS p "
+        "LEFT JOIN pgsimhash.pages AS o ON o.page_id = p.duplicate_of"
+    )
     with psycopg.connect(dsn) as connection:
-        rows = connection.execute(
-            "SELECT p.url, o.url FROM pgsimhash.pages AS p "
-            "LEFT JOIN pgsimhash.pages AS o ON o.page_id = p.duplicate_of"
-        )
-        return dict(rows.fetchall())
+        return dict(connection.execute(query).fetchall())
 
 
 def verdicts(crawl: Crawl) -> int:
@@ -332,12 +326,9 @@ def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixt
     # No item is lost, even if it cannot have a tag or has no page.
     assert list(map(id, made)) == list(map(id, items))
     assert crawler.stats.get_stats() == {
-        "pgsimhash/new": 2,
-        "pgsimhash/duplicate": 1,
-        "pgsimhash/failed": 3,
-        "pgsimhash/no_page": 3,
+        "pgsimhash/new": 2, "pgsimhash/duplicate": 1, "pgsimhash/failed": 3, "pgsimhash/no_page": 3,
         "pgsimhash/untagged": 1,
-    }
+    }  # fmt: skip
     assert "StrictItem has no field 'pgsimhash'" in caplog.text
     assert items[0].pgsimhash["verdict"] == "new"
     assert items[1]["pgsimhash"]["duplicate_of"] == f"{url}a"
@@ -345,9 +336,8 @@ def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixt
 
 def test_waiting_pages_are_stored_together(dsn: str) -> None:
     """One transaction for many items, not one for each."""
-    pages = [
-        {"url": f"https://example.com/{n}", "html": PAGES["tide-pools.html"]} for n in range(99)
-    ]
+    html = PAGES["tide-pools.html"]
+    pages = [{"url": f"https://example.com/{n}", "html": html} for n in range(99)]
     made = asyncio.run(process(crawler_of(dsn), pages))
     assert sum(one is not None for one in made) == 1
     with psycopg.connect(dsn) as connection:
@@ -390,9 +380,8 @@ def test_invalid_settings_are_refused(
 
 
 def test_the_two_are_not_enabled_together(dsn: str) -> None:
-    crawler = crawler_of(dsn)
-
     async def both() -> None:
+        crawler = crawler_of(dsn)
         await process(crawler, [])
         PgsimhashSpiderMiddleware.from_crawler(crawler)
 

@@ -60,15 +60,11 @@ def outcome(item: PageRecord | PageFailure) -> str:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_records_are_not_read_again(jobs: int) -> None:
+def test_records_are_not_read_again_and_a_store_accepts_them(jobs: int, store: Store) -> None:
+    said = list(store.decide_many(map(page, range(3))))
     read = [extract(page(number)) for number in range(3)]
     assert {outcome(item) for item in read} == {"record"}
     assert list(extract_many(read, jobs)) == read
-
-
-def test_a_store_accepts_records(store: Store) -> None:
-    said = list(store.decide_many(map(page, range(5))))
-    read = [extract(page(number)) for number in range(5)]
     assert list(store.ingest_many(read)) == said
 
 
@@ -110,13 +106,11 @@ def test_a_page_that_takes_too_long_fails_alone(jobs: int) -> None:
     assert sum(isinstance(item, PageRecord) for item in made) == 28
 
 
-@pytest.mark.parametrize(("seconds", "elsewhere"), [(60, True), (math.inf, False), (None, False)])
-def test_one_job_is_another_process_if_it_has_a_deadline(
-    seconds: float | None, elsewhere: bool
-) -> None:
+@pytest.mark.parametrize(("seconds", "away"), [(60, True), (math.inf, False), (None, False)])
+def test_one_job_is_another_process_if_it_has_a_deadline(seconds: float | None, away: bool) -> None:
     made = list(extract_many([page(1), page(2)], 1, HANGING, page_seconds=seconds))
     (process,) = {item.title for item in made if isinstance(item, PageRecord)}
-    assert (process != str(os.getpid())) == elsewhere
+    assert (process != str(os.getpid())) == away
 
 
 @pytest.mark.parametrize(
@@ -186,34 +180,30 @@ def test_an_abandoned_iterator_leaves_no_process() -> None:
     assert readers() == before
 
 
+class Counted:
+    """Makes pages, and counts them in ``taken``."""
+
+    taken = 0
+
+    def pages(self, count: int, spaces: int = 0, pause: float = 0) -> Iterator[SourcePage]:
+        for self.taken in range(1, count + 1):
+            yield page(self.taken, article(self.taken) + spaces * " ")
+            time.sleep(pause)
+
+
 @pytest.mark.parametrize(("size", "held"), [(0, 2 * 64 + 16), (1_000_000, 2 * 4 + 2)])
 def test_few_pages_are_held_at_a_time(size: int, held: int) -> None:
-    taken = 0
-    most = 0
-
-    def pages() -> Iterator[SourcePage]:
-        nonlocal taken
-        for taken in range(1, 301):
-            yield page(taken, article(taken) + size * " ")
-
-    for given, _ in enumerate(extract_many(pages(), jobs=2)):
-        most = max(most, taken - given)
+    source, most = Counted(), 0
+    for given, _ in enumerate(extract_many(source.pages(300, size), jobs=2)):
+        most = max(most, source.taken - given)
     assert given == 299
     assert 2 < most <= held
 
 
 def test_a_page_that_is_done_does_not_wait_for_many_others() -> None:
-    taken = 0
-
-    def pages() -> Iterator[SourcePage]:
-        nonlocal taken
-        for taken in range(1, 121):
-            yield page(taken)
-            time.sleep(0.1)
-
-    made = extract_many(pages(), jobs=2)
-    next(made)
-    assert taken < 120
+    source = Counted()
+    next(extract_many(source.pages(120, pause=0.1), jobs=2))
+    assert source.taken < 120
 
 
 @pytest.mark.parametrize("jobs", [2, 3])
@@ -223,20 +213,12 @@ def test_pending_pages_are_yielded_when_the_pages_end(jobs: int) -> None:
         assert [item.url for item in made] == [page(number).url for number in range(count)]
 
 
-def test_an_unexpected_error_is_a_failure_of_the_page() -> None:
+def test_an_unexpected_error_fails_the_page_and_its_metadata_is_bounded() -> None:
     made = extract(page(1, html=7))
     assert isinstance(made, PageFailure)
-    assert made.reason == "crashed"
-    assert "TypeError: " in made.detail
-
-
-def test_the_metadata_of_a_page_is_bounded() -> None:
-    html = (
-        article(1)
-        .replace("Number 1", "x" * 100_000)
-        .replace("<body>", f"<link rel=canonical href='https://a.example/{'y' * 5000}'><body>")
-    )
+    assert (made.reason, "TypeError: " in made.detail) == ("crashed", True)
+    link = f"<link rel=canonical href='https://a.example/{'y' * 5000}'><body>"
+    html = article(1).replace("Number 1", "x" * 100_000).replace("<body>", link)
     made = extract(page(1, html))
     assert isinstance(made, PageRecord)
-    assert made.title == "x" * 1000
-    assert made.canonical_url is None
+    assert (made.title, made.canonical_url) == ("x" * 1000, None)
