@@ -34,13 +34,9 @@ def newest_python() -> str:
 def run(command: Sequence[str | Path], folder: Path, **variables: str) -> str:
     outside = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**outside, **variables},
-        check=False,
-        capture_output=True,
+        command, cwd=folder, env={**outside, **variables}, check=False, capture_output=True,
         text=True,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

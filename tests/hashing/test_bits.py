@@ -12,21 +12,7 @@ from hypothesis import strategies as st
 
 import pgsimhash
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.bits import (
-    band,
-    check_distance,
-    check_simhash,
-    from_base32,
-    from_bigint,
-    hamming_distances,
-    level_distance,
-    range_distances,
-    similarity,
-    similarity_level,
-    similarity_percent,
-    to_base32,
-    to_bigint,
-)
+from pgsimhash.hashing import bits
 from pgsimhash.pages.records import Match, Verdict
 from tests.refusals import because
 
@@ -38,14 +24,14 @@ simhashes = st.integers(0, 2**64 - 1)
     [(0, 0), (1, 1), (2**63 - 1, 2**63 - 1), (2**63, -(2**63)), (2**64 - 1, -1)],
 )
 def test_the_bigint_of_a_simhash_is_its_twos_complement(simhash: int, bigint: int) -> None:
-    assert to_bigint(simhash) == bigint
-    assert from_bigint(bigint) == simhash
-    assert to_bigint(np.uint64(simhash)) == bigint
+    assert bits.to_bigint(simhash) == bigint
+    assert bits.from_bigint(bigint) == simhash
+    assert bits.to_bigint(np.uint64(simhash)) == bigint
 
 
 @given(simhashes)
 def test_bigint_and_text_forms_round_trip(simhash: int) -> None:
-    assert from_bigint(to_bigint(simhash)) == simhash
+    assert bits.from_bigint(bits.to_bigint(simhash)) == simhash
     assert pgsimhash.parse_simhash(pgsimhash.format_simhash(simhash)) == simhash
     assert pgsimhash.parse_simhash(hex(simhash)) == simhash
     assert pgsimhash.parse_simhash(f" {pgsimhash.format_simhash(simhash).upper()}\n") == simhash
@@ -65,11 +51,11 @@ def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
 @example(2**63)
 @example(2**64 - 1)
 def test_base32_is_the_eight_bytes_in_thirteen_digits_of_either_case(simhash: int) -> None:
-    written = to_base32(simhash)
+    written = bits.to_base32(simhash)
     assert len(written) == 13
     assert base64.b32decode(f"{written.upper()}===") == simhash.to_bytes(8, "big")
     for form in (written, written.upper(), f"{written}===", f" {written.title()}\n"):
-        assert from_base32(form) == simhash
+        assert bits.from_base32(form) == simhash
         if not written.isdigit():
             assert pgsimhash.parse_simhash(form) == simhash
 
@@ -78,7 +64,7 @@ def test_thirteen_digits_that_could_be_a_decimal_or_base32_are_refused_not_guess
     with pytest.raises(ArgumentError, match="can be a decimal or base32"):
         pgsimhash.parse_simhash("2345672345672")
     assert pgsimhash.parse_simhash("0x22224f78848") == 2345672345672
-    assert pgsimhash.parse_simhash("2345672345672===") == from_base32("2345672345672")
+    assert pgsimhash.parse_simhash("2345672345672===") == bits.from_base32("2345672345672")
     # No eight bytes end in these digits.
     assert pgsimhash.parse_simhash("2345672345673") == 2345672345673
     assert pgsimhash.parse_simhash("2345672345678") == 2345672345678
@@ -98,33 +84,33 @@ NOT_BASE32 = [
 @pytest.mark.parametrize("text", NOT_BASE32)
 def test_invalid_base32_is_refused(text: str) -> None:
     with pytest.raises(ArgumentError, match="not base32 of eight bytes"):
-        from_base32(text)
+        bits.from_base32(text)
     if not text.isdigit():
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             pgsimhash.parse_simhash(text)
 
 
 def test_bands_and_levels_of_similarity_have_names_and_distances() -> None:
-    assert [band(distance) for distance in (0, 3, 4, 8, 9, 64)] == [
+    assert [bits.band(distance) for distance in (0, 3, 4, 8, 9, 64)] == [
         "duplicate", "duplicate", "near", "near", "different", "different",
     ]  # fmt: skip
-    assert [similarity_level(distance) for distance in (0, 1, 2, 6, 7, 64)] == [
+    assert [bits.similarity_level(distance) for distance in (0, 1, 2, 6, 7, 64)] == [
         "close", "close", "loose", "loose", None, None,
     ]  # fmt: skip
-    assert level_distance("close") == 1
-    assert level_distance("loose") == 6
+    assert bits.level_distance("close") == 1
+    assert bits.level_distance("loose") == 6
     for level, share in (("close", 0.98), ("loose", 0.90)):
-        farthest = level_distance(level)  # type: ignore[arg-type]
-        assert similarity(0, (1 << farthest) - 1) >= share
-        assert similarity(0, (1 << farthest + 1) - 1) < share
+        farthest = bits.level_distance(level)  # type: ignore[arg-type]
+        assert bits.similarity(0, (1 << farthest) - 1) >= share
+        assert bits.similarity(0, (1 << farthest + 1) - 1) < share
     with pytest.raises(ArgumentError, match="one of close, loose"):
-        level_distance("near")  # type: ignore[arg-type]
+        bits.level_distance("near")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("check", "values"), [
     (pgsimhash.parse_simhash, ["", "xyz", "0x1ffffffffffffffff", "18446744073709551616", "1.5"]),
-    (check_simhash, [-1, 2**64, True, 1.0, "1", None]),
-    (check_distance, [-1, 9, 3.0, "3", True, None]),
+    (bits.check_simhash, [-1, 2**64, True, 1.0, "1", None]),
+    (bits.check_distance, [-1, 9, 3.0, "3", True, None]),
 ])  # fmt: skip
 def test_an_invalid_simhash_or_distance_is_refused(check: Any, values: list[object]) -> None:
     for value in values:
@@ -136,15 +122,16 @@ def test_an_invalid_simhash_or_distance_is_refused(check: Any, values: list[obje
 def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -> None:
     other = simhash ^ sum(1 << bit for bit in flipped)
     assert pgsimhash.hamming_distance(simhash, other) == len(flipped)
-    assert similarity(simhash, other) == 1 - len(flipped) / 64
-    assert hamming_distances(simhash, np.array([other, simhash], dtype=np.uint64)).tolist() == [
-        len(flipped),
-        0,
-    ]
+    assert bits.similarity(simhash, other) == 1 - len(flipped) / 64
+    assert bits.hamming_distances(
+        simhash, np.array([other, simhash], dtype=np.uint64)
+    ).tolist() == [len(flipped), 0]
 
 
 def test_verdicts_and_matches_have_a_similarity_in_per_cent() -> None:
-    assert [similarity_percent(distance) for distance in (0, 3, 8, 64)] == [100.0, 95.3, 87.5, 0.0]
+    assert [bits.similarity_percent(distance) for distance in (0, 3, 8, 64)] == [
+        100.0, 95.3, 87.5, 0.0,
+    ]  # fmt: skip
     near = Verdict("https://a.example/2", "near", "within_distance", 5, 8, "https://a.example/1")
     assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)
     assert Verdict("https://a.example/1", "new", "first_seen", 5).similarity_percent is None
@@ -160,7 +147,7 @@ def test_the_distance_to_a_range_is_that_to_its_nearest(
 ) -> None:
     least, most = sorted(border)
     array = np.array([*others, least, most, (least + most) // 2], dtype=np.uint64)
-    found = range_distances(array, least, most).tolist()
+    found = bits.range_distances(array, least, most).tolist()
     assert found[-3:] == [0, 0, 0]
     for simhash, distance in zip(array.tolist(), found, strict=True):
         assert (distance == 0) == (least <= simhash <= most)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import pytest
@@ -23,9 +22,11 @@ def test_a_count_is_damped_by_the_option(damping: Damping, weight: float) -> Non
 
 
 def test_invalid_shingles_are_refused() -> None:
-    for window, cut in itertools.product((0, -1), (shingle, shingles)):
+    for window in (0, -1):
         with pytest.raises(ArgumentError, match="1 token or more"):
-            cut(["low", "tide"], window)
+            shingle(["low", "tide"], window)
+        with pytest.raises(ArgumentError, match="1 token"):
+            shingles(["tide"], window)
     with pytest.raises(ArgumentError, match="sqrt, linear"):
         weigh(["tide"], (1,), "cube")  # type: ignore[arg-type]
 

@@ -110,14 +110,16 @@ def test_two_bigints_hold_a_signature() -> None:
 
 
 def test_an_invalid_signature_is_refused() -> None:
-    for call in (resemblance, lambda _, wrong: to_halves(wrong)):
-        for wrong in (-1, 2**128):
-            with pytest.raises(ArgumentError, match="not a signature"):
-                call(0, wrong)
+    for wrong in (-1, 2**128):
+        with pytest.raises(ArgumentError, match="not a signature"):
+            resemblance(0, wrong)
+        with pytest.raises(ArgumentError, match="not a signature"):
+            to_halves(wrong)
     with pytest.raises(ArgumentError, match="bigint"):
         from_halves(2**63, 0)
-    for nothing in (lambda: signature([]), lambda: signature_hashes(np.empty(0, dtype=np.uint64))):
-        with pytest.raises(PageError, check=because("too_short")):
-            nothing()
+    with pytest.raises(PageError, check=because("too_short")):
+        signature([])
+    with pytest.raises(PageError, check=because("too_short")):
+        signature_hashes(np.empty(0, dtype=np.uint64))
     with pytest.raises(TypeError, match="split it first"):
         signature("one string")

@@ -8,25 +8,13 @@ from functools import partial
 
 import pytest
 
-from pgsimhash import fingerprint, simhash
+from pgsimhash import fingerprint, schemes, simhash
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.features import weigh
 from pgsimhash.hashing.hashes import fnv1a_64
 from pgsimhash.hashing.tokens import Words, tokenize
 from pgsimhash.html import read_article
 from pgsimhash.reading.workers import extract_many
-from pgsimhash.schemes import (
-    DEFAULT_SCHEME,
-    INTEROP_SCHEME,
-    TEXT_SCHEME,
-    CategoryWords,
-    Scheme,
-    ShingleWeights,
-    get_scheme,
-    read_text,
-    register_scheme,
-    scheme_names,
-)
 from pgsimhash.schemes.article_features import murmur3_64_of_words
 from pgsimhash.schemes.texts import long_words, spaced_words
 from pgsimhash.sources import SourcePage
@@ -38,8 +26,8 @@ TEXT = (
 )
 PAGE = f"""<html><head><title>The ferryman</title></head><body><article><h1>Two goats</h1>
 <p>{TEXT}</p><img src="https://bay.example/goat.jpg" alt="A goat"></article></body></html>"""
-OWN = Scheme(
-    "own-1", extract=read_article, weigh=ShingleWeights((3,), "linear"),
+OWN = schemes.Scheme(
+    "own-1", extract=read_article, weigh=schemes.ShingleWeights((3,), "linear"),
     tokenize=Words(min_length=3, counters=False), hash_features=fnv1a_64, min_tokens=5,
 )  # fmt: skip
 
@@ -55,7 +43,9 @@ def test_the_distance_is_not_part_of_the_recipe() -> None:
 
 
 def test_the_schemes_that_ship_have_their_distances_and_go_to_other_processes() -> None:
-    shipped = [get_scheme(name) for name in scheme_names() if name.startswith("pgsimhash-")]
+    shipped = [
+        schemes.get_scheme(name) for name in schemes.scheme_names() if name.startswith("pgsimhash-")
+    ]
     assert [(scheme.name, scheme.distance) for scheme in shipped] == [
         ("pgsimhash-article-1", 8), ("pgsimhash-text-1", 8), ("pgsimhash-short-1", 6),
         ("pgsimhash-blog-words-1", 3), ("pgsimhash-blog-shingles-1", 3), ("pgsimhash-interop-1", 3),
@@ -64,7 +54,7 @@ def test_the_schemes_that_ship_have_their_distances_and_go_to_other_processes() 
 
 
 def test_a_scheme_is_found_by_its_name() -> None:
-    assert get_scheme("pgsimhash-article-1") is DEFAULT_SCHEME
+    assert schemes.get_scheme("pgsimhash-article-1") is schemes.DEFAULT_SCHEME
     assert fingerprint(PAGE, scheme="pgsimhash-interop-1").scheme == "pgsimhash-interop-1"
     assert fingerprint(PAGE, scheme="pgsimhash-article-1") == fingerprint(PAGE)
     with pytest.raises(ArgumentError, match=r"'mine', only pgsimhash-article-1, .*register_scheme"):
@@ -72,8 +62,8 @@ def test_a_scheme_is_found_by_its_name() -> None:
 
 
 def test_a_scheme_of_own_parts_is_registered_and_used_by_name() -> None:
-    assert register_scheme(OWN) is OWN
-    assert scheme_names()[-1] == "own-1"
+    assert schemes.register_scheme(OWN) is OWN
+    assert schemes.scheme_names()[-1] == "own-1"
     made = fingerprint(PAGE, scheme="own-1")
     assert made.scheme == "own-1"
     assert made.simhash == fingerprint(PAGE, scheme=OWN).simhash
@@ -82,17 +72,17 @@ def test_a_scheme_of_own_parts_is_registered_and_used_by_name() -> None:
 
 
 def test_a_name_stands_for_one_recipe() -> None:
-    register_scheme(OWN)
-    same = dataclasses.replace(OWN, weigh=ShingleWeights((3,), "linear"))
-    assert register_scheme(same) == OWN
+    schemes.register_scheme(OWN)
+    same = dataclasses.replace(OWN, weigh=schemes.ShingleWeights((3,), "linear"))
+    assert schemes.register_scheme(same) == OWN
     with pytest.raises(ArgumentError, match="choose a different name"):
-        register_scheme(dataclasses.replace(OWN, min_tokens=6))
+        schemes.register_scheme(dataclasses.replace(OWN, min_tokens=6))
     with pytest.raises(ArgumentError, match="pgsimhash-article-1"):
-        register_scheme(dataclasses.replace(OWN, name="pgsimhash-article-1"))
+        schemes.register_scheme(dataclasses.replace(OWN, name="pgsimhash-article-1"))
 
 
 def test_other_processes_need_not_have_registered_the_scheme() -> None:
-    register_scheme(OWN)
+    schemes.register_scheme(OWN)
     pages = [SourcePage("https://bay.example/1", PAGE.encode())] * 2
     (first, second) = extract_many(pages, jobs=2, scheme="own-1")
     assert first == second
@@ -110,19 +100,22 @@ def test_a_scheme_with_a_lambda_stays_in_its_process() -> None:
 
 def test_plain_text_is_its_own_main_content() -> None:
     expected = simhash(weigh(tokenize(TEXT)), hash_function=murmur3_64_of_words)
-    assert TEXT_SCHEME.simhash(TEXT) == expected
+    assert schemes.TEXT_SCHEME.simhash(TEXT) == expected
     assert fingerprint(TEXT, scheme="pgsimhash-text-1").simhash == expected
-    assert fingerprint(TEXT.encode(), scheme=TEXT_SCHEME).markdown == TEXT
-    assert fingerprint(TEXT.encode("utf-16"), scheme=TEXT_SCHEME, charset="utf-16").markdown == TEXT
+    assert fingerprint(TEXT.encode(), scheme=schemes.TEXT_SCHEME).markdown == TEXT
+    assert (
+        fingerprint(TEXT.encode("utf-16"), scheme=schemes.TEXT_SCHEME, charset="utf-16").markdown
+        == TEXT
+    )
     with pytest.raises(PageError, check=because("too_short")):
-        TEXT_SCHEME.simhash("too short")
+        schemes.TEXT_SCHEME.simhash("too short")
 
 
 def test_bytes_of_text_are_utf_8_by_default() -> None:
-    assert read_text("\ufeffFähre".encode()).text == "Fähre"
-    assert read_text("Fähre".encode("cp1252"), charset="cp1252").text == "Fähre"
-    assert read_text("Fähre".encode(), charset="no-such-charset").text == "Fähre"
-    assert read_text(b"F\xe4hre").text == "F\ufffdhre"
+    assert schemes.read_text("\ufeffFähre".encode()).text == "Fähre"
+    assert schemes.read_text("Fähre".encode("cp1252"), charset="cp1252").text == "Fähre"
+    assert schemes.read_text("Fähre".encode(), charset="no-such-charset").text == "Fähre"
+    assert schemes.read_text(b"F\xe4hre").text == "F\ufffdhre"
 
 
 @pytest.mark.parametrize(("text", "words"), [
@@ -138,15 +131,15 @@ def test_bytes_of_text_are_utf_8_by_default() -> None:
      "goats home bay example u s canada sea tide or e g i e and keeper"),
 ])  # fmt: skip
 def test_interoperable_tokens_are_runs_by_category_with_a_letter(text: str, words: str) -> None:
-    assert CategoryWords()(text) == words.split()
+    assert schemes.CategoryWords()(text) == words.split()
 
 
 @pytest.mark.parametrize(
     "hidden", ["\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u200e", "\ufe0f"]
 )
 def test_invisible_characters_split_no_interoperable_word(hidden: str) -> None:
-    assert CategoryWords()(f"sea{hidden}weed{hidden} {hidden}tide") == ["seaweed", "tide"]
-    assert CategoryWords()(f"https://bay.exam{hidden}ple/tide pool") == ["pool"]
+    assert schemes.CategoryWords()(f"sea{hidden}weed{hidden} {hidden}tide") == ["seaweed", "tide"]
+    assert schemes.CategoryWords()(f"https://bay.exam{hidden}ple/tide pool") == ["pool"]
 
 
 @pytest.mark.parametrize("identifier", [
@@ -166,9 +159,9 @@ def test_identifiers_are_no_interoperable_words(identifier: str) -> None:
         f"see ({identifier}) there",
         f"see\t{identifier}\nthere",
     ):
-        assert CategoryWords()(text) == ["see", "there"]
-    assert CategoryWords()(f"潮{identifier} tide") == ["潮", "tide"]
-    assert CategoryWords()(f"http://bay.example/{tide}池 tide") == ["池", "tide"]
+        assert schemes.CategoryWords()(text) == ["see", "there"]
+    assert schemes.CategoryWords()(f"潮{identifier} tide") == ["潮", "tide"]
+    assert schemes.CategoryWords()(f"http://bay.example/{tide}池 tide") == ["池", "tide"]
 
 
 def test_words_between_white_space_keep_their_marks() -> None:
@@ -179,15 +172,17 @@ def test_words_between_white_space_keep_their_marks() -> None:
 
 
 def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:
-    assert CategoryWords(frozenset({"and", "in", "see", "or"}))("and IN a See") == ["a"]
-    words = CategoryWords(frozenset({"the", "and"}))
-    own = dataclasses.replace(INTEROP_SCHEME, name="own-interop-1", tokenize=words)
+    assert schemes.CategoryWords(frozenset({"and", "in", "see", "or"}))("and IN a See") == ["a"]
+    words = schemes.CategoryWords(frozenset({"the", "and"}))
+    own = dataclasses.replace(schemes.INTEROP_SCHEME, name="own-interop-1", tokenize=words)
     assert own.simhash(TEXT) == own.simhash(TEXT.replace("the ", ""))
-    assert own.simhash(TEXT) != INTEROP_SCHEME.simhash(TEXT)
+    assert own.simhash(TEXT) != schemes.INTEROP_SCHEME.simhash(TEXT)
 
 
 def test_a_scheme_can_have_a_limit_of_its_own() -> None:
-    scheme = Scheme("mine-limited-1", partial(read_article, max_elements=50), ShingleWeights())
+    scheme = schemes.Scheme(
+        "mine-limited-1", partial(read_article, max_elements=50), schemes.ShingleWeights()
+    )
     few = "".join(f"<p>word{n} and word{n + 1} again" for n in range(40))
     assert fingerprint(few, scheme=scheme).tokens > 100
     with pytest.raises(PageError, match="more than 50 elements"):

@@ -89,16 +89,10 @@ def test_a_hot_prefix_takes_bounded_memory() -> None:
     assert found(BlockIndex(crowd), queries, 3) == brute_force(crowd, queries, 3)
 
 
-def test_empty_indexes_and_queries() -> None:
-    none = np.empty(0, dtype=np.uint64)
-    some = np.arange(10, dtype=np.uint64)
-    assert found(BlockIndex(none), some, 12) == []
-    assert found(BlockIndex(some), none, 12) == []
-
-
-def test_invalid_arguments_are_refused() -> None:
-    some = np.arange(3, dtype=np.uint64)
+def test_empty_indexes_and_invalid_arguments() -> None:
+    none, some = np.empty(0, dtype=np.uint64), np.arange(10, dtype=np.uint64)
     index = BlockIndex(some)
+    assert found(BlockIndex(none), some, 12) == found(index, none, 12) == []
     for refusing in (index.add, BlockIndex, partial(index.near, distance=3)):
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             refusing(some.astype(np.float64))

@@ -54,7 +54,7 @@ def test_empty_lines_a_byte_order_mark_and_a_missing_last_newline_do_no_harm() -
     assert read(b"\xef\xbb\xbf" + GOOD + b"\r\n\n  \n" + GOOD) == [PAGE, PAGE]
 
 
-@pytest.mark.parametrize(("line", "reason", "detail"), [
+@pytest.mark.parametrize(("line", "reason", "said"), [
     (b"{", "unreadable", "the line is not JSON: Expecting property name"),
     (b"[" * 100_000, "unreadable", "the line is not JSON"),
     (b'["url", "html"]', "unreadable", "the line is not a JSON object"),
@@ -71,13 +71,13 @@ def test_empty_lines_a_byte_order_mark_and_a_missing_last_newline_do_no_harm() -
     (b'{"url": "https://a.example", "html": "\xff"}', "unreadable", "not UTF-8 (byte 39)"),
 ])  # fmt: skip
 def test_a_broken_line_is_a_failure_and_the_next_follows(
-    line: bytes, reason: str, detail: str
+    line: bytes, reason: str, said: str
 ) -> None:
     before, broken, after = read(GOOD + b"\n" + line + b"\n" + GOOD, max_bytes=1_000_000)
     assert before == after == PAGE
     assert isinstance(broken, PageFailure)
     assert (broken.url, broken.reason) == ("stdin#2", reason)
-    assert detail in broken.detail
+    assert said in broken.detail
     assert "\n" not in broken.detail
 
 
@@ -101,9 +101,8 @@ def test_a_line_over_the_limit_is_never_held_whole() -> None:
     stdin = LongLine(GOOD + b"\n")
     page, long = read_pages(["-"], stdin=stdin, max_bytes=1000)
     assert page == PAGE
-    assert long == PageFailure(
-        "stdin#2", "too_large", "the line is larger than 1,000 bytes (max_bytes)"
-    )
+    detail = "the line is larger than 1,000 bytes (max_bytes)"
+    assert long == PageFailure("stdin#2", "too_large", detail)
     assert stdin.largest <= 2**20
     items = read(GOOD + b"\n" + b"x" * 3_000_000 + b"\n" + GOOD, max_bytes=len(GOOD))
     assert [item.url for item in items] == [PAGE.url, "stdin#2", PAGE.url]
@@ -112,11 +111,7 @@ def test_a_line_over_the_limit_is_never_held_whole() -> None:
 @pytest.mark.parametrize("damage", ["cut", "changed"])
 def test_damaged_gzip_data_ends_the_file_with_one_failure(tmp_path: Path, damage: str) -> None:
     good = gzip.compress(GOOD + b"\n")
-    rest = bytearray(gzip.compress(GOOD + b"\n"))
-    if damage == "cut":
-        del rest[-10:]
-    else:
-        rest[-10] ^= 0xFF
+    rest = good[:-10] if damage == "cut" else good[:-10] + bytes([good[-10] ^ 0xFF]) + good[-9:]
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(good + rest)
     page, broken = read_pages([path])

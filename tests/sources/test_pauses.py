@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -19,28 +19,25 @@ def test_pages_come_in_their_order_and_end() -> None:
     assert [page for page in with_pauses(PAGES) if page is not PAUSE] == PAGES
 
 
+def source(*steps: Callable[[], object]) -> Iterator[SourcePage | PageFailure]:
+    """Yields a page before each step and after the last."""
+    for number, step in enumerate([*steps, list]):
+        yield PAGES[number]
+        step()
+
+
 def test_a_source_that_waits_gives_pauses() -> None:
     goes_on = threading.Event()
-
-    def source() -> Iterator[SourcePage | PageFailure]:
-        yield PAGES[0]
-        goes_on.wait()
-        yield PAGES[1]
-
-    pages = with_pauses(source())
+    pages = with_pauses(source(goes_on.wait))
     assert [next(pages) for _ in range(3)] == [PAGES[0], PAUSE, PAUSE]
     goes_on.set()
     assert [page for page in pages if page is not PAUSE] == PAGES[1:2]
 
 
 def test_errors_of_a_source_are_raised_after_its_pages() -> None:
-    def source() -> Iterator[SourcePage | PageFailure]:
-        yield PAGES[0]
-        raise RuntimeError("the disk is gone")
-
-    pages = with_pauses(source())
+    pages = with_pauses(source({}.popitem))
     assert next(pages) == PAGES[0]
-    with pytest.raises(RuntimeError, match="the disk is gone"):
+    with pytest.raises(KeyError, match="dictionary is empty"):
         list(pages)
 
 

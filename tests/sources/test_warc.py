@@ -171,12 +171,10 @@ def bare_deflate(body: bytes) -> bytes:
     ("gzip, gzip", gzip.compress(gzip.compress(HTML))),
     ("gzip", HTML), ("zstd", HTML),  # headers that outlived their encodings
 ], ids=str)  # fmt: skip
-@pytest.mark.parametrize("in_chunks", [True, False])
-def test_content_encodings_are_undone(
-    path: Path, encoding: str, body: bytes, in_chunks: bool
-) -> None:
-    http = {"Content-Encoding": encoding, **(CHUNKED if in_chunks else {})}
-    body = chunked(body) if in_chunks else body
+@pytest.mark.parametrize("cut_up", [True, False])
+def test_content_encodings_are_undone(path: Path, encoding: str, body: bytes, cut_up: bool) -> None:
+    http = {"Content-Encoding": encoding, **(CHUNKED if cut_up else {})}
+    body = chunked(body) if cut_up else body
     assert one(path, record(body, http=http)).html == HTML
     # Without a type, a packed body that begins like HTML is a page.
     if encoding != "zstd":
@@ -196,17 +194,17 @@ def test_damaged_chunks_keep_their_content(path: Path, body: bytes, page: bytes)
 def test_brotli_is_undone_where_it_is_installed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    brotli = pytest.importorskip("brotli", "1.2")
     http = {"Content-Encoding": "br"}
-    whole = record(brotli.compress(HTML), http=http)
-    assert one(path, whole).html == HTML
-    cut = record(brotli.compress(HTML)[:-5], http=http)
-    broken, bomb = read(path, cut, record(brotli.compress(bytes(10**8)), http=http))
-    assert failed(broken) == ("https://example.com/", "unreadable")
-    assert failed(bomb) == ("https://example.com/", "too_large")
-    monkeypatch.setitem(sys.modules, "brotli", None)
-    (item,) = read(path, whole)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "brotli", None)
+        (item,) = read(path, record(b"\x1b\x00", http=http))
     assert failed(item, "pip install 'brotli>=1.2'") == ("https://example.com/", "unreadable")
+    brotli = pytest.importorskip("brotli", "1.2")
+    assert one(path, record(brotli.compress(HTML), http=http)).html == HTML
+    bodies = (brotli.compress(HTML)[:-5], brotli.compress(bytes(10**8)))
+    cut, bomb = read(path, *(record(body, http=http) for body in bodies))
+    assert failed(cut) == ("https://example.com/", "unreadable")
+    assert failed(bomb) == ("https://example.com/", "too_large")
 
 
 @pytest.mark.parametrize(("broken", "reason"), [
@@ -379,7 +377,7 @@ def test_damage_says_nothing_on_stderr(path: Path, capfd: pytest.CaptureFixture[
     assert capfd.readouterr() == ("", "")
 
 
-def bomb(piece: bytes, megabytes: int) -> bytes:
+def packed(piece: bytes, megabytes: int) -> bytes:
     """Return this many megabytes of ``piece``, as gzip data a thousandth as large."""
     member = gzip.compress(piece * (16 * 1024 * 1024 // len(piece)), 1)
     return member * (megabytes // 16)
@@ -391,19 +389,19 @@ def header(length: int) -> bytes:
 
 @pytest.mark.parametrize("piece", [b"\n", b" \r\n", b"x", b"no record\n", header(0)])
 def test_very_much_data_without_pages_ends_an_archive(path: Path, piece: bytes) -> None:
-    page, *_, end = read(path, record(), bomb(piece, 8192))
+    page, *_, end = read(path, record(), packed(piece, 8192))
     assert isinstance(page, SourcePage)
     assert failed(end, "data without pages")[1] == "unreadable"
 
 
 def test_a_record_larger_than_its_gzip_data_can_be_ends_an_archive(path: Path) -> None:
-    (end,) = read(path, gzip.compress(header(9_999_999_999)), bomb(b"x", 8192))
+    (end,) = read(path, gzip.compress(header(9_999_999_999)), packed(b"x", 8192))
     assert failed(end, "data without pages")
 
 
 def test_well_compressed_records_are_skipped(path: Path) -> None:
-    packed = gzip.compress(header(64 * 1024 * 1024))
-    page, again = read(path, packed, bomb(b"x", 64), record(), bomb(b"\r\n", 64), record())
+    start = gzip.compress(header(64 * 1024 * 1024))
+    page, again = read(path, start, packed(b"x", 64), record(), packed(b"\r\n", 64), record())
     assert isinstance(page, SourcePage)
     assert page == again
 
