@@ -57,22 +57,17 @@ BEGIN
             SELECT 'simhash_missing' AS reason, p.page_id, p.url, p.simhash,
                 'the page is indexed' AS repair
             FROM (
-                SELECT p.page_id, p.url, p.simhash
+                SELECT p.page_id, p.url, p.simhash, p.prefix_1
                 FROM pgsimhash.pages AS p
                 WHERE p.collection_id = own_id AND p.page_id BETWEEN first_page AND last_page
                     AND NOT p.indexed
                 ORDER BY p.collection_id, p.page_id
                 OFFSET 0
             ) AS p
-            WHERE (
-                SELECT true
-                FROM pgsimhash.pages AS f
-                WHERE f.collection_id = own_id
-                    AND f.simhash BETWEEN p.simhash AND p.simhash
-                    AND f.indexed
-                ORDER BY f.simhash
-                LIMIT 1
-            ) IS NULL
+            WHERE NOT EXISTS (
+                SELECT FROM pgsimhash.pages AS f
+                WHERE f.indexed AND f.prefix_1 = p.prefix_1 AND f.simhash = p.simhash
+            )
             UNION ALL
             SELECT 'original_missing', p.page_id, p.url, p.simhash, 'the page becomes an original'
             FROM pgsimhash.pages AS p

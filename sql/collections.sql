@@ -437,18 +437,21 @@ BEGIN
                 LIMIT 1000
             ) AS n
         );
-        last_seen := (
-            SELECT max(s.seen_at)
-            FROM generate_series(0, 499) AS place
-            CROSS JOIN LATERAL (
-                SELECT s.seen_at
-                FROM pgsimhash.last_seen AS s
-                WHERE s.collection_id = own_id
-                    AND s.page_id >= first_page + (last_page - first_page) / 500 * place
-                ORDER BY s.collection_id, s.page_id
-                LIMIT 20
-            ) AS s
-        );
+        IF pgsimhash._estimated_rows('pgsimhash.last_seen', own_id) > 10 * few THEN
+            last_seen := (
+                SELECT max(s.seen_at)
+                FROM generate_series(0, 499) AS place
+                CROSS JOIN LATERAL (
+                    SELECT s.seen_at
+                    FROM pgsimhash.last_seen AS s
+                    WHERE s.collection_id = own_id
+                        AND s.page_id >= first_page + (last_page - first_page) / 500 * place
+                    ORDER BY s.collection_id, s.page_id
+                    LIMIT 20
+                ) AS s
+            );
+            RETURN;
+        END IF;
     ELSE
         SELECT
             count(*), count(DISTINCT p.url), count(p.distance),
@@ -457,10 +460,10 @@ BEGIN
         INTO pages, urls, duplicates, duplicate_bytes, simhashes, last_fetched
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id;
-        last_seen := (
-            SELECT max(s.seen_at) FROM pgsimhash.last_seen AS s WHERE s.collection_id = own_id
-        );
     END IF;
+    last_seen := (
+        SELECT max(s.seen_at) FROM pgsimhash.last_seen AS s WHERE s.collection_id = own_id
+    );
 END
 $$;
 
@@ -532,7 +535,7 @@ CREATE FUNCTION pgsimhash._skip_ids(collection_id integer) RETURNS void
 DECLARE
     own_id constant integer := collection_id;
 BEGIN
-    PERFORM nextval(i.drawn)
+    PERFORM setval(i.drawn, greatest(i.newest, nextval(i.drawn)))
     FROM (
         SELECT pg_get_serial_sequence('pgsimhash.pages', 'page_id')::regclass AS drawn,
             (SELECT max(p.page_id) FROM pgsimhash.pages AS p WHERE p.collection_id = own_id) AS newest
@@ -543,6 +546,6 @@ BEGIN
         SELECT pg_get_serial_sequence('pgsimhash.marks', 'mark_id')::regclass,
             (SELECT max(m.mark_id) FROM pgsimhash.marks AS m WHERE m.collection_id = own_id)
     ) AS i
-    CROSS JOIN LATERAL generate_series(nextval(i.drawn), i.newest);
+    WHERE i.newest IS NOT NULL;
 END
 $$;

@@ -20,7 +20,7 @@ CREATE TYPE pgsimhash._content AS (
     html_bytes integer, structure bigint, markdown text
 );
 
--- Two near simhashes, of the batch and of the store; or the numbers of two near pages of a batch.
+-- Two near simhashes: one of the batch, and one of the store or of the batch.
 CREATE TYPE pgsimhash._near_pair AS (query bigint, near bigint);
 
 -- Decides about a batch in order and stores it. pages is an array of objects with the fields of
@@ -37,7 +37,8 @@ CREATE FUNCTION pgsimhash._add_batch(
     keep boolean, page_id bigint, run_pages bigint
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO'
-    SET plan_cache_mode = force_generic_plan SET jit = off
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+    SET enable_bitmapscan = off
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -192,7 +193,7 @@ RETURNS pgsimhash._near_pair[]
     RETURN ARRAY(
         SELECT (d.simhash, s)::pgsimhash._near_pair
         FROM unnest(batch) AS d
-        JOIN unnest(simhashes) AS s
+        JOIN (SELECT DISTINCT u FROM unnest(simhashes) AS u) AS a (s)
             ON pgsimhash.hamming_distance(d.simhash, s) <= d.max_distance
     );
 
@@ -412,13 +413,20 @@ CREATE FUNCTION pgsimhash._with_originals(
 ) RETURNS pgsimhash._decision[]
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    simhashes constant bigint[] := ARRAY(SELECT d.simhash FROM unnest(batch) AS d);
-    distances constant integer[] := ARRAY(SELECT d.max_distance FROM unnest(batch) AS d);
+    -- The near simhashes within the batch.
     inner_pairs constant pgsimhash._near_pair[] := ARRAY(
-        SELECT (q.number, b.number)::pgsimhash._near_pair
-        FROM unnest(simhashes, distances) WITH ORDINALITY AS q (simhash, max_distance, number)
-        JOIN unnest(simhashes) WITH ORDINALITY AS b (simhash, number)
-            ON b.number < q.number
+        WITH page AS MATERIALIZED (
+            SELECT
+                d.simhash, max(d.max_distance) AS max_distance,
+                min(d.ordinality) AS first_number, max(d.ordinality) AS last_number
+            FROM unnest(batch) WITH ORDINALITY AS d
+            WHERE d.is_stored
+            GROUP BY d.simhash
+        )
+        SELECT (q.simhash, b.simhash)::pgsimhash._near_pair
+        FROM page AS q
+        JOIN page AS b
+            ON b.first_number < q.last_number
             AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.max_distance
     );
     candidate record;
@@ -527,6 +535,7 @@ BEGIN
         FROM (
             SELECT DISTINCT pgsimhash.hamming_distance(u, q.simhash) AS distance, u AS simhash
             FROM unnest(g.simhashes) AS u
+            WHERE pgsimhash.hamming_distance(u, q.simhash) <= q.max_distance
             ORDER BY 1, 2
             OFFSET 0
         ) AS n
@@ -558,18 +567,19 @@ BEGIN
     SELECT
         q.number, k.distance, k.page_id, k.url, k.html_digest, k.number, q.apart, true
     FROM (
-        SELECT n.query, array_agg(n.near) AS numbers
+        SELECT n.query, array_agg(n.near) AS simhashes
         FROM unnest(inner_pairs) AS n
         GROUP BY n.query
     ) AS g
-    JOIN question AS q ON q.number = g.query
+    JOIN question AS q ON q.simhash = g.query
     CROSS JOIN LATERAL (
         SELECT n.distance, p.number, p.page_id, p.url, p.html_digest
-        FROM page AS p
+        FROM unnest(g.simhashes) AS u (simhash)
+        JOIN page AS p ON p.simhash = u.simhash
         CROSS JOIN LATERAL (
             SELECT pgsimhash.hamming_distance(p.simhash, q.simhash) AS distance
         ) AS n
-        WHERE p.number = ANY (g.numbers)
+        WHERE p.number < q.number
             AND pgsimhash._counts(
                 n.distance, p.page_id, p.url,
                 CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(p.url) END,
@@ -673,10 +683,9 @@ DECLARE
         WHERE (
             SELECT true
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id
-                AND p.simhash BETWEEN d.simhash AND d.simhash
-                AND p.indexed
-            ORDER BY p.simhash
+            WHERE p.indexed
+                AND p.prefix_1 = (pgsimhash.probes(d.simhash, 1, 0, own_id))[1]
+                AND p.simhash = d.simhash
             LIMIT 1
         )
     );
@@ -777,7 +786,10 @@ BEGIN
                 AND page_id = ANY (_batch_stored.page_ids)
                 AND url = ANY (_batch_stored.urls)
         ) ELSE _batch_stored.run_pages = (
-            SELECT sum(pages) FROM pgsimhash.runs WHERE run_id = _batch_stored.run_id
+            SELECT sum(pages)
+            FROM pgsimhash.runs
+            WHERE collection_id = _batch_stored.collection_id
+                AND run_id = _batch_stored.run_id
         ) END
     );
 END

@@ -67,13 +67,13 @@ BEGIN
             'GRANT USAGE ON SCHEMA %1$s TO %3$I',
             'GRANT SELECT ON ALL TABLES IN SCHEMA %1$s TO %3$I',
             'GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I',
-            'GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$s TO %2$I',
+            'GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA %1$s TO %2$I',
             -- For the tables of later revisions.
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s GRANT SELECT ON TABLES TO %3$I',
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
                 'GRANT INSERT, UPDATE, DELETE ON TABLES TO %2$I',
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
-                'GRANT USAGE ON SEQUENCES TO %2$I',
+                'GRANT USAGE, UPDATE ON SEQUENCES TO %2$I',
             -- Only the owner may do the rest. Revoking a right on a table revokes it on columns too.
             'REVOKE INSERT, UPDATE, DELETE ON %1$s.alembic_version FROM %2$I',
             'REVOKE UPDATE ON %1$s.pages FROM %2$I',

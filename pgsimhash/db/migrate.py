@@ -18,13 +18,24 @@ from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from psycopg import conninfo
 from psycopg.rows import scalar_row
-from sqlalchemy import Connection, Engine, create_engine, exc, func, make_url, select
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Text,
+    cast,
+    create_engine,
+    exc,
+    func,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from pgsimhash.db.connection import check_schema, open_connection
 from pgsimhash.db.refusals import first_line, raised_by_schema, server_words, translated_errors
-from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema, schema_of
+from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema
 from pgsimhash.db.statements import query, read_sql, split_statements
 from pgsimhash.errors import (
     ArgumentError,
@@ -35,7 +46,7 @@ from pgsimhash.errors import (
     install_command,
 )
 from pgsimhash.log import logger
-from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
+from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 
 VERSION_TABLE: Final = "alembic_version"
 
@@ -127,8 +138,28 @@ def run_revisions(
         for statement in split_statements(in_schema(script, schema)):
             context.execute(statement)
     context.run_migrations(
-        op=Operations(context), schema=schema, layout=get_layout(layout or DEFAULT_LAYOUT.name)
+        op=Operations(context), schema=schema, layout=_layout_of(context, schema, layout)
     )
+
+
+def _layout_of(context: MigrationContext, schema: str, layout: str | None) -> Layout:
+    """Return the layout of a schema, or of a new one."""
+    wanted = get_layout(layout or DEFAULT_LAYOUT.name)
+    connection = None if context.as_sql else context.connection
+    if connection is None:
+        return wanted
+    function = in_schema("pgsimhash.layout()", schema)
+    deployed = select(cast(func.pg_catalog.to_regprocedure(function), Text))
+    if connection.scalar(deployed) is None:
+        return wanted
+    present = get_layout(str(connection.scalar(text(f"SELECT {function}"))))
+    if layout is not None and present != wanted:
+        raise StoreError(
+            "unsuitable",
+            f"schema {schema} has layout {present.name!r}, not {layout!r}; deploy a second schema "
+            "(--schema NAME), and move collections by pgsimhash collection rebuild --into-schema",
+        )
+    return present
 
 
 @contextmanager
@@ -228,16 +259,6 @@ def upgrade(
         StoreError: the user may not change the schema; or the schema has another layout.
     """
     _run(command.upgrade, dsn, revision, schema, citus=citus, layout=layout)
-    if layout is not None and revision == "head":
-        with open_connection(dsn) as connection, bound_to_schema(connection, schema):
-            present = connection.execute(query("layout", connection)).fetchone()
-            if present != (get_layout(layout).name,):
-                raise StoreError(
-                    "unsuitable",
-                    f"schema {schema_of(connection)} has layout {present and present[0]!r}, not "
-                    f"{layout!r}; deploy a second schema (--schema NAME), and move collections by "
-                    "pgsimhash collection rebuild --into-schema",
-                )
 
 
 def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:

@@ -119,12 +119,14 @@ def in_other_schema(connection: psycopg.BaseConnection[Any], schema: str) -> Ite
         ArgumentError: the name is invalid.
     """
     connection = getattr(connection, "wrapped", connection)
-    present = schema_of(connection)
+    present = _schemas.get(connection)
     _schemas[connection] = check_schema_name(schema)
     try:
         yield
     finally:
-        _schemas[connection] = present
+        _schemas.pop(connection)
+        if present is not None:
+            _schemas[connection] = present
 
 
 _schemas: WeakKeyDictionary[psycopg.BaseConnection[Any], str] = WeakKeyDictionary()
