@@ -359,7 +359,7 @@ class TestTasks:
             return await asyncio.gather(*(own.find(*one) for one in asked))
 
         expected = [store.find(*one) for one in asked]
-        assert {len(matches) for matches in expected} > {1, 3}
+        assert {len(matches) for matches in expected} > {0, 2}
         for way in (over_pool, over_engine, over_dsn, over_connection):
             assert run(way(dsn, use)) == expected
 

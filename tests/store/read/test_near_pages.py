@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, connect
-from pgsimhash.db import migrate, statements
+from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import SAME_BITS_MAX, to_halves, verified
@@ -310,13 +310,3 @@ def test_only_indexes_are_read_before_and_after_the_tables_are_analysed(
             (scan,) = [line for line in plan.splitlines() if "using pages_simhash_idx" in line]
             assert "rows=5" in scan, scan
             connection.execute("VACUUM (ANALYZE)")
-        parameters = {
-            **{"collection": "default", "scheme": store.scheme, "distance": 3, "most": None},
-            **{"url": "https://b.example/1", "verify": True},
-        }
-        plan = str(
-            connection.execute(
-                "EXPLAIN " + statements.query("near_pages_of_url", connection), parameters
-            ).fetchall()
-        )
-        assert "using pages_url_idx" in plan
