@@ -64,10 +64,13 @@ BEGIN
                 ORDER BY p.collection_id, p.page_id
                 OFFSET 0
             ) AS p
-            WHERE NOT EXISTS (
-                SELECT FROM pgsimhash.pages AS f
+            WHERE (
+                SELECT true
+                FROM pgsimhash.pages AS f
                 WHERE f.indexed AND f.prefix_1 = p.prefix_1 AND f.simhash = p.simhash
-            )
+                ORDER BY f.prefix_1
+                LIMIT 1
+            ) IS NULL
             UNION ALL
             SELECT 'original_missing', p.page_id, p.url, p.simhash, 'the page becomes an original'
             FROM pgsimhash.pages AS p

@@ -260,11 +260,10 @@ BEGIN
     IF remember THEN
         batch[1].page_id := nextval(drawn);
         newest := (SELECT max(n) FROM unnest(pgsimhash._newest_pages(compared)) AS n);
-        -- Citus commits pages on their node first. A coordinator that stops at that moment forgets
-        -- which ids it drew.
+        -- Someone inserted higher ids; or Citus, which commits pages on their node first, stopped at
+        -- that moment and forgot which ids it drew.
         IF batch[1].page_id <= newest THEN
-            PERFORM nextval(drawn)
-            FROM generate_series(batch[1].page_id, least(newest, batch[1].page_id + 1000000));
+            PERFORM setval(drawn, greatest(newest, nextval(drawn)));
             batch[1].page_id := nextval(drawn);
         END IF;
         -- Citus starts the sequences of workers above 2 ^ 48.
@@ -672,7 +671,7 @@ CREATE FUNCTION pgsimhash._store_batch(
     label text
 ) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = auto
-    SET enable_seqscan = off SET enable_bitmapscan = off
+    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -686,6 +685,7 @@ DECLARE
             WHERE p.indexed
                 AND p.prefix_1 = (pgsimhash.probes(d.simhash, 1, 0, own_id))[1]
                 AND p.simhash = d.simhash
+            ORDER BY p.prefix_1
             LIMIT 1
         )
     );

@@ -11,14 +11,15 @@ COMMENT ON FUNCTION pgsimhash.layout() IS 'The layout of the prefix columns.';
 -- few bits of at least one bit block. So for each permutation the lookup visits all prefixes that
 -- differ from the query's in at most radii[n] bits, and compares the simhashes that it finds there.
 -- The settings keep one generic plan of index scans: the planner cannot estimate arrays of probes,
--- and a new plan takes longer than the lookup. ROWS keeps the plans of surrounding statements
+-- and a new plan takes longer than the lookup. The orders require the right index; of a table that
+-- seems empty, the planner would scan all of any partial index. ROWS keeps the plans of surrounding statements
 -- generic too.
 CREATE FUNCTION pgsimhash.near_duplicates(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.match
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET max_parallel_workers_per_gather = 0
+    SET enable_bitmapscan = off SET enable_sort = off SET max_parallel_workers_per_gather = 0
     ROWS 4
     AS $$
 #variable_conflict use_column
@@ -39,31 +40,34 @@ BEGIN
     SELECT DISTINCT m.simhash, pgsimhash.hamming_distance(m.simhash, query)
     FROM (
         -- Permutation 1:
-        SELECT p.simhash
+        (SELECT p.simhash
         FROM pgsimhash.pages AS p
         WHERE p.indexed AND p.prefix_1 = ANY (ARRAY(
                 SELECT (own_id::bigint << 40 | ((query >> 42) & 4194303)) # flip
                 FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
             ))
             AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+        ORDER BY p.prefix_1)
         UNION ALL
         -- Permutation 2:
-        SELECT p.simhash
+        (SELECT p.simhash
         FROM pgsimhash.pages AS p
         WHERE p.indexed AND p.prefix_2 = ANY (ARRAY(
                 SELECT (own_id::bigint << 40 | ((query >> 21) & 2097151)) # flip
                 FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
             ))
             AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+        ORDER BY p.prefix_2)
         UNION ALL
         -- Permutation 3:
-        SELECT p.simhash
+        (SELECT p.simhash
         FROM pgsimhash.pages AS p
         WHERE p.indexed AND p.prefix_3 = ANY (ARRAY(
                 SELECT (own_id::bigint << 40 | ((query >> 0) & 2097151)) # flip
                 FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
             ))
             AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+        ORDER BY p.prefix_3)
         -- All permutations.
     ) AS m;
 END
@@ -80,7 +84,7 @@ CREATE FUNCTION pgsimhash.near_duplicates(
 ) RETURNS SETOF pgsimhash.numbered_match
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET max_parallel_workers_per_gather = 0
+    SET enable_bitmapscan = off SET enable_sort = off SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -116,6 +120,7 @@ BEGIN
                     SELECT q.prefix # flip FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
                 ))
                 AND pgsimhash.hamming_distance(p.simhash, q.query) <= max_distance
+            ORDER BY p.prefix_1
             OFFSET 0
         ) AS f
         UNION ALL
@@ -136,6 +141,7 @@ BEGIN
                     SELECT q.prefix # flip FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
                 ))
                 AND pgsimhash.hamming_distance(p.simhash, q.query) <= max_distance
+            ORDER BY p.prefix_2
             OFFSET 0
         ) AS f
         UNION ALL
@@ -156,6 +162,7 @@ BEGIN
                     SELECT q.prefix # flip FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
                 ))
                 AND pgsimhash.hamming_distance(p.simhash, q.query) <= max_distance
+            ORDER BY p.prefix_3
             OFFSET 0
         ) AS f
         -- All permutations.
@@ -171,7 +178,7 @@ CREATE FUNCTION pgsimhash.has_near_duplicate(
 ) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET max_parallel_workers_per_gather = 0
+    SET enable_bitmapscan = off SET enable_sort = off SET max_parallel_workers_per_gather = 0
     AS $$
 DECLARE
     query constant bigint := has_near_duplicate.simhash;
@@ -193,6 +200,7 @@ BEGIN
             FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
         ))
         AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+    ORDER BY p.prefix_1
     LIMIT 1;
     IF FOUND THEN
         RETURN true;
@@ -204,6 +212,7 @@ BEGIN
             FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
         ))
         AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+    ORDER BY p.prefix_2
     LIMIT 1;
     IF FOUND THEN
         RETURN true;
@@ -215,6 +224,7 @@ BEGIN
             FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
         ))
         AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+    ORDER BY p.prefix_3
     LIMIT 1;
     IF FOUND THEN
         RETURN true;

@@ -74,6 +74,8 @@ class _Connection:
         # The caller's connection may have its own cursor classes.
         cursor: psycopg.AsyncCursor[Any]
         if name:
+            if self.wrapped.pgconn.pipeline_status:
+                raise psycopg.NotSupportedError("server-side cursors do not work in a pipeline")
             cursor = psycopg.AsyncServerCursor(self.wrapped, name, row_factory=row_factory)
         else:
             cursor = psycopg.AsyncCursor(self.wrapped, row_factory=row_factory)

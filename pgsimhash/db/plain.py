@@ -30,6 +30,8 @@ class _Plain:
     def cursor(self, name: str = "", *, row_factory: Any = tuple_row) -> psycopg.Cursor[Any]:
         cursor: psycopg.Cursor[Any]
         if name:
+            if self.wrapped.pgconn.pipeline_status:
+                raise psycopg.NotSupportedError("server-side cursors do not work in a pipeline")
             cursor = psycopg.ServerCursor(self.wrapped, name, row_factory=row_factory)
         else:
             cursor = psycopg.Cursor(self.wrapped, row_factory=row_factory)

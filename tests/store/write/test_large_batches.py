@@ -38,3 +38,14 @@ def test_a_run_counts_only_in_its_collection(dsn: str, store: Store) -> None:
                 [opened.opened.collection_id, run, pages],
             ).fetchone()
             assert stored == (True,)
+
+
+def test_ids_continue_above_inserted_ones(store: Store, connection: psycopg.Connection) -> None:
+    connection.execute(
+        "INSERT INTO pgsimhash.pages (collection_id, page_id, url, simhash) "
+        "SELECT collection_id, 10::bigint ^ 12, 'https://a.example/', 1 FROM pgsimhash.collections"
+    )
+    connection.commit()
+    verdict = store.add("https://b.example/", 1)
+    assert verdict.duplicate_of == "https://a.example/"
+    assert verdict.page_id == 10**12 + 1
