@@ -241,11 +241,7 @@ def _start_watcher(home: Path) -> None:
     lock = _open(home / "postgres.watcher")
     try:
         if _try_lock(lock):
-            arguments = (
-                json.dumps([str(Path(__file__).parents[2]), *map(str, sys.path)]),
-                home,
-                str(lock),
-            )
+            arguments = json.dumps([str(Path(__file__).parents[2]), *sys.path]), home, str(lock)
             _detach([sys.executable, "-c", _WATCH, *arguments], home, pass_fds=[lock], cwd="/")
     finally:
         # The watcher's copy keeps the lock.

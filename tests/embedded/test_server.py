@@ -302,13 +302,10 @@ def test_a_server_survives_the_process_that_started_it(used: Path) -> None:
 
 def kill_watcher(home: Path) -> psutil.Process:
     """Kill the watcher of a server, and return the server, which survives."""
-    commands = {
-        process: process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])
-    }
     (watcher,) = (
         process
-        for process, command in commands.items()
-        if str(home) in command and any("server.watch" in argument for argument in command)
+        for process in psutil.process_iter(["cmdline"])
+        if str(home) in process.info["cmdline"] and "server.watch" in str(process.info["cmdline"])
     )
     watcher.kill()
     return postmaster(home)
@@ -341,6 +338,15 @@ def test_the_last_user_leaves_another_process_with_the_pid_of_the_server_alone(u
         with sleeper(["-D", str(used / "postgres")]) as stranger:
             say_it_runs(used, stranger.pid)
             assert client.end() == ""
+
+
+def test_of_many_that_begin_at_once_one_starts_the_server(used: Path) -> None:
+    starting = "starting PostgreSQL"
+    before = (used / "postgres.log").read_text().count(starting)
+    with clients(used, 12) as started:
+        assert len({client.dsn() for client in started}) == 1
+        assert {client.end() for client in started} == {""}
+    assert (used / "postgres.log").read_text().count(starting) == before + 1
 
 
 def test_a_killed_server_starts_again(used: Path) -> None:
@@ -512,6 +518,12 @@ def test_data_of_another_major_version_is_one_clear_line(used: Path, version: st
     (used / "postgres" / "PG_VERSION").write_text(f"{version}\n")
     line = refusal(used)
     assert f"has data of PostgreSQL {version!r}, and the embedded server is 18" in line
+
+
+def test_lock_files_with_garbage_do_no_harm(used: Path) -> None:
+    for name in ("postgres.users", "postgres.server"):
+        (used / name).write_text("garbage\n")
+    use(used)
 
 
 @pytest.mark.parametrize(
