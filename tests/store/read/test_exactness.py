@@ -21,6 +21,7 @@ from pgsimhash import PgsimhashError, connect, maintenance
 from pgsimhash.db import migrate
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import from_halves, verified
+from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.urls import host_of
 from tests.conftest import database_examples
@@ -115,12 +116,12 @@ class History:
 
 
 def add(
-    history: History, name: str, records: list[PageRecord], options: dict[str, Any], size: int
+    history: History, name: str, records: list[PageRecord], options: MatchOptions, size: int
 ) -> None:
     list(history.stores[name]._ingest.decide(records, size, options, remember=True))
 
 
-def add_single(history: History, name: str, record: PageRecord, options: dict[str, Any]) -> None:
+def add_single(history: History, name: str, record: PageRecord, options: MatchOptions) -> None:
     history.stores[name]._ingest.decide_batch([record], options, remember=True)
 
 

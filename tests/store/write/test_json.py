@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pgsimhash import Store, connect
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
+from pgsimhash.pages.match_settings import NUMBER_MAX
 from pgsimhash.pages.records import PageRecord
-from pgsimhash.store.batches import NUMBER_MAX
 from tests.conftest import database_examples
 
 A = "https://a.example/"
