@@ -67,7 +67,9 @@ BEGIN
             WHERE (
                 SELECT true
                 FROM pgsimhash.pages AS f
-                WHERE f.indexed AND f.prefix_1 = p.prefix_1 AND f.simhash = p.simhash
+                WHERE f.indexed
+                    AND f.prefix_1 BETWEEN p.prefix_1 AND p.prefix_1
+                    AND f.simhash = p.simhash
                 ORDER BY f.prefix_1
                 LIMIT 1
             ) IS NULL

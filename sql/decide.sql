@@ -678,12 +678,16 @@ DECLARE
     batch_run constant bigint := run_id;
     indexed_simhashes constant bigint[] := ARRAY(
         SELECT d.simhash
-        FROM unnest(batch) AS d
+        FROM (
+            SELECT u.simhash, (pgsimhash.probes(u.simhash, 1, 0, own_id))[1] AS prefix
+            FROM unnest(batch) AS u
+            OFFSET 0
+        ) AS d
         WHERE (
             SELECT true
             FROM pgsimhash.pages AS p
             WHERE p.indexed
-                AND p.prefix_1 = (pgsimhash.probes(d.simhash, 1, 0, own_id))[1]
+                AND p.prefix_1 BETWEEN d.prefix AND d.prefix
                 AND p.simhash = d.simhash
             ORDER BY p.prefix_1
             LIMIT 1
