@@ -133,6 +133,7 @@ REFUSED = dict.fromkeys(
     ["anchors across tables", "ends of nothing, deeper and deeper"], "too_large"
 )
 REFUSED |= {"paragraphs of a letter": "too_large", "open labels": "too_short"}
+REFUSED["high bytes"] = "not_html"
 
 PEAK = """
 def peak():

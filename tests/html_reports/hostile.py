@@ -24,7 +24,7 @@ TEXTS: Final = [
     "<link rel=stylesheet href=https://tracker.invalid/8.css><base href=https://tracker.invalid/>",
     "<style>body { background: url(https://tracker.invalid/9.png) }</style>",
     "</details></section><form action=https://tracker.invalid/10><button>",
-    "${__import__('os').system('true')} <%def name='x()'></%def> {{7*7}}\n% endif\n## x",
+    "${__import__('os').system('true')} <%def name='x()'></%def> {{7777*7777}}\n% endif\n## x",
     "[link](javascript:window.hacked=12) ![i](https://tracker.invalid/12.png) <!-- -->",
     "\u202eright to left\u2066 &lt;script&gt; &amp; \u0000 \U000e0001 " + "w" * 500,
 ]

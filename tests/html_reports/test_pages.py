@@ -53,10 +53,10 @@ def test_texts_are_shown_unchanged_and_are_no_templates(pages: dict[str, str]) -
         shown = "".join("".join(map(str, html.document_fromstring(text).itertext())).split())
         for told in hostile.TEXTS[:10]:
             assert "".join(told.split()) in shown, (name, told)
-        assert not re.findall(r"\b49\b", text)
+        assert not re.findall(r"60481729", text)
         for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
             etree.fromstring(picture)
-    assert "7*7" in pages["explanation"]
+    assert "7777*7777" in pages["explanation"]
     assert "<svg" in pages["report"]
 
 
