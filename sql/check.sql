@@ -50,8 +50,9 @@ BEGIN
             WHERE s.collection_id = own_id
         ) AS s
     ) AS o;
-    violations := ARRAY(
-        SELECT v::pgsimhash.violation
+    -- Citus cannot run it with the variables of a function.
+    EXECUTE $query$
+        SELECT array_agg(v::pgsimhash.violation ORDER BY v.reason, v.page_id)
         FROM (
             -- A lookup misses the page.
             SELECT 'simhash_missing' AS reason, p.page_id, p.url, p.simhash,
@@ -59,7 +60,7 @@ BEGIN
             FROM (
                 SELECT p.page_id, p.url, p.simhash, p.prefix_1
                 FROM pgsimhash.pages AS p
-                WHERE p.collection_id = own_id AND p.page_id BETWEEN first_page AND last_page
+                WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
                     AND NOT p.indexed
                 ORDER BY p.collection_id, p.page_id
                 OFFSET 0
@@ -76,11 +77,11 @@ BEGIN
             UNION ALL
             SELECT 'original_missing', p.page_id, p.url, p.simhash, 'the page becomes an original'
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id AND p.page_id BETWEEN first_page AND last_page
+            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
                 AND p.duplicate_of IS NOT NULL
                 AND NOT EXISTS (
                     SELECT FROM pgsimhash.pages AS o
-                    WHERE o.collection_id = own_id
+                    WHERE o.collection_id = $1
                         AND o.page_id = p.duplicate_of
                         AND o.page_id < p.page_id
                 )
@@ -89,21 +90,20 @@ BEGIN
             FROM pgsimhash.pages AS p
             JOIN pgsimhash.pages AS o
                 ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
-            WHERE p.collection_id = own_id AND p.page_id BETWEEN first_page AND last_page
+            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
                 AND o.page_id < p.page_id
                 AND p.distance::integer
                     IS DISTINCT FROM pgsimhash.hamming_distance(p.simhash, o.simhash)
             UNION ALL
             SELECT 'seen_orphaned', s.page_id, NULL, NULL, 'the row of last_seen is removed'
             FROM pgsimhash.last_seen AS s
-            WHERE s.collection_id = own_id AND s.page_id BETWEEN first_page AND last_page
+            WHERE s.collection_id = $1 AND s.page_id BETWEEN $2 AND $3
                 AND NOT EXISTS (
                     SELECT FROM pgsimhash.pages AS p
-                    WHERE p.collection_id = own_id AND p.page_id = s.page_id
+                    WHERE p.collection_id = $1 AND p.page_id = s.page_id
                 )
         ) AS v
-        ORDER BY v.reason, v.page_id
-    );
+    $query$ INTO violations USING own_id, first_page, last_page;
     IF repair AND cardinality(violations) > 0 THEN
         PERFORM pgsimhash._index_simhashes(own_id, array_agg(DISTINCT v.simhash))
         FROM unnest(violations) AS v
