@@ -98,11 +98,9 @@ CREATE FUNCTION pgsimhash._collection_there(collection_id integer) RETURNS boole
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN (
-        SELECT EXISTS (
-            SELECT FROM pgsimhash.collections AS c
-            WHERE c.collection_id = _collection_there.collection_id
-        )
+    RETURN EXISTS (
+        SELECT FROM pgsimhash.collections AS c
+        WHERE c.collection_id = _collection_there.collection_id
     );
 END
 $$;
@@ -148,9 +146,7 @@ $$;
 
 CREATE FUNCTION pgsimhash._end_rebuild() RETURNS text
     LANGUAGE sql VOLATILE
-    BEGIN ATOMIC
-        SELECT set_config('simhashes.rebuilt', '', true);
-    END;
+    RETURN set_config('simhashes.rebuilt', '', true);
 
 CREATE FUNCTION pgsimhash._count_versions(source_id integer) RETURNS bigint
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -270,7 +266,9 @@ END
 $$;
 
 -- All versions of a page in order of arrival.
-CREATE FUNCTION pgsimhash._versions(collection_id integer, of_url text, with_markdown boolean) RETURNS TABLE (
+CREATE FUNCTION pgsimhash._versions(
+    collection_id integer, of_url text, with_markdown boolean
+) RETURNS TABLE (
     url text, simhash bigint, fetched_at timestamptz, seen_at timestamptz, title text,
     structure bigint, html_bytes integer, markdown text, text_digest bigint
 )
@@ -279,8 +277,8 @@ CREATE FUNCTION pgsimhash._versions(collection_id integer, of_url text, with_mar
 BEGIN
     RETURN QUERY
     SELECT p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.title,
-        p.structure, p.html_bytes, CASE WHEN _versions.with_markdown THEN p.markdown END AS markdown,
-        p.text_digest
+        p.structure, p.html_bytes,
+        CASE WHEN _versions.with_markdown THEN p.markdown END AS markdown, p.text_digest
     FROM pgsimhash.pages AS p
     LEFT JOIN pgsimhash.last_seen AS s
         ON s.collection_id = p.collection_id AND s.page_id = p.page_id
@@ -308,7 +306,9 @@ $$;
 
 -- The present versions of all pages that share a cluster, or else a simhash, with another page. The
 -- clusters come as arrays, because a standby has no temporary tables.
-CREATE FUNCTION pgsimhash._clusters(collection_id integer, simhashes bigint[], clusters bigint[]) RETURNS TABLE (
+CREATE FUNCTION pgsimhash._clusters(
+    collection_id integer, simhashes bigint[], clusters bigint[]
+) RETURNS TABLE (
     cluster bigint, page_id bigint, url text, simhash bigint, fetched_at timestamptz, title text,
     features integer
 )
@@ -316,8 +316,9 @@ CREATE FUNCTION pgsimhash._clusters(collection_id integer, simhashes bigint[], c
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT member.cluster, member.page_id, member.url, member.simhash, member.fetched_at, member.title,
-        member.features
+    SELECT
+        member.cluster, member.page_id, member.url, member.simhash, member.fetched_at,
+        member.title, member.features
     FROM (
         SELECT
             p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.features,
@@ -388,7 +389,8 @@ BEGIN
         unnest(_save_clusters.page_ids), unnest(_save_clusters.clusters),
         unnest(_save_clusters.canonical)
     ) AS c (page_id, cluster, is_canonical)
-    JOIN pgsimhash.pages AS p ON p.collection_id = _save_clusters.collection_id AND p.page_id = c.page_id;
+    JOIN pgsimhash.pages AS p
+        ON p.collection_id = _save_clusters.collection_id AND p.page_id = c.page_id;
 END
 $$;
 

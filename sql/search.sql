@@ -5,7 +5,8 @@ CREATE FUNCTION pgsimhash.near_pages(
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM pgsimhash._near_pages_of(collection, url, distance, true, NULL);
+    RETURN QUERY
+    SELECT * FROM pgsimhash._near_pages_of_url(collection, NULL, url, distance, true, NULL);
 END
 $$;
 
@@ -112,8 +113,8 @@ END
 $$;
 
 -- Every other page near the present version of a URL.
-CREATE FUNCTION pgsimhash._near_pages_of(
-    collection text, url text, distance integer, verify boolean, most bigint
+CREATE FUNCTION pgsimhash._near_pages_of_url(
+    collection text, scheme text, url text, distance integer, verify boolean, most bigint
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
@@ -121,8 +122,8 @@ CREATE FUNCTION pgsimhash._near_pages_of(
     AS $$
 #variable_conflict use_column
 DECLARE
-    own_url constant text := _near_pages_of.url;
-    own_id constant integer := pgsimhash._id_of(collection);
+    own_url constant text := _near_pages_of_url.url;
+    own_id constant integer := pgsimhash._id_in_scheme(collection, scheme);
     present record;
 BEGIN
     SELECT p.simhash, p.signature_high, p.signature_low INTO present
@@ -136,7 +137,7 @@ BEGIN
     END IF;
     RETURN QUERY SELECT * FROM pgsimhash._near_pages(
         collection, present.simhash, CASE WHEN verify THEN present.signature_high END,
-        CASE WHEN verify THEN present.signature_low END, _near_pages_of.distance, own_url, most
+        CASE WHEN verify THEN present.signature_low END, _near_pages_of_url.distance, own_url, most
     );
 END
 $$;
@@ -203,26 +204,16 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._near_pages_of_url(
-    collection text, scheme text, url text, distance integer, verify boolean, most bigint
-) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM pgsimhash._id_in_scheme(collection, scheme);
-    RETURN QUERY SELECT * FROM pgsimhash._near_pages_of(collection, url, distance, verify, most);
-END
-$$;
-
--- The id of a collection of a scheme; an error if there is none.
+-- The id of the collection with a name and a scheme, NULL for any; an error if none has both.
 CREATE FUNCTION pgsimhash._id_in_scheme(collection text, scheme text) RETURNS integer
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := (
         SELECT c.collection_id
         FROM pgsimhash.collections AS c
-        WHERE c.name = collection AND c.scheme = _id_in_scheme.scheme
+        WHERE c.name = collection AND c.scheme = coalesce(_id_in_scheme.scheme, c.scheme)
     );
 BEGIN
-    RETURN coalesce(own_id, pgsimhash._id_of(NULL));
+    RETURN coalesce(own_id, pgsimhash._id_of(CASE WHEN scheme IS NULL THEN collection END));
 END
 $$;

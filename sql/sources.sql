@@ -32,7 +32,8 @@ BEGIN
         ARRAY(
             SELECT p.page_id
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = _see_known_pages.collection_id AND p.page_id = ANY (_see_known_pages.page_ids)
+            WHERE p.collection_id = _see_known_pages.collection_id
+                AND p.page_id = ANY (_see_known_pages.page_ids)
         ),
         NULL
     );
@@ -82,6 +83,7 @@ CREATE FUNCTION pgsimhash._forget_archives(collection_id integer) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    DELETE FROM pgsimhash.sources WHERE collection_id = _forget_archives.collection_id AND page_id IS NULL;
+    DELETE FROM pgsimhash.sources
+    WHERE collection_id = _forget_archives.collection_id AND page_id IS NULL;
 END
 $$;

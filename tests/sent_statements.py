@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -60,9 +60,9 @@ def _checked(execute: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def all_checked() -> Iterator[None]:
     """Check all statements in the block."""
-    blocking, waiting = psycopg.Cursor, psycopg.AsyncCursor
-    with (
-        mock.patch.object(blocking, "execute", _checked(blocking.execute)),
-        mock.patch.object(waiting, "execute", _checked(waiting.execute)),
-    ):
+    kinds = psycopg.Cursor, psycopg.ServerCursor, psycopg.AsyncCursor, psycopg.AsyncServerCursor
+    with ExitStack() as patches:
+        for kind in kinds:
+            checked = _checked(kind.execute)
+            patches.enter_context(mock.patch.object(kind, "execute", checked))
         yield

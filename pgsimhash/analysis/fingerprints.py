@@ -9,10 +9,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from psycopg.rows import tuple_row
-
 from pgsimhash.analysis.labels import file_rows
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
@@ -79,20 +77,14 @@ class Fingerprints:
 def stored_fingerprints(store: Store, urls: Iterable[str]) -> Fingerprints:
     """Return the fingerprints of the current versions of pages in a store."""
     known: dict[str, Print | None] = {}
-    with (
-        store.session.reading() as (connection, collection),
-        connection.cursor(row_factory=tuple_row) as cursor,
-    ):
+    with store.session.reading() as (connection, collection):
         # The database rejects NUL, and no page has a URL with NUL.
         names = list(dict.fromkeys(urls))
         pages = [(name, collection.page_url(name)) for name in names if "\0" not in name]
         for start in range(0, len(pages), _URLS):
             batch = pages[start : start + _URLS]
             scope = {"collection_id": collection.collection_id, "urls": [url for _, url in batch]}
-            rows = {
-                url: values
-                for url, *values in cursor.execute(query("known_fingerprints", connection), scope)
-            }
+            rows = {url: values for url, *values in fetch(connection, "known_fingerprints", scope)}
             for name, url in batch:
                 if url in rows:
                     simhash, high, low, title = rows[url]

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from psycopg.rows import tuple_row
-
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import Band, band, format_simhash, from_bigint, hamming_distance
 from pgsimhash.html.structure import SAME_TEMPLATE_MAX
 from pgsimhash.store import Store
@@ -80,16 +78,13 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
     Raises:
         NotFoundError: the collection does not have the URL.
     """
-    with (
-        store.session.reading() as (connection, collection),
-        connection.cursor(row_factory=tuple_row) as cursor,
-    ):
+    with store.session.reading() as (connection, collection):
         parameters = {
             "collection_id": collection.collection_id,
             "of_url": collection.page_url(url),
             "with_markdown": markdown,
         }
-        rows = cursor.execute(query("versions", connection), parameters).fetchall()
+        rows = fetch(connection, "versions", parameters)
     if not rows:
         raise unknown_page(collection, url)
     found: list[Version] = []

@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.rows import tuple_row
 
 from pgsimhash.analysis.evaluation import LARGEST
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import check_distance, hamming_distances
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -55,12 +54,9 @@ def sample(store: Store, size: int, seed: int = 0) -> Sample:
 
     The same ``seed`` chooses the same pages.
     """
-    with (
-        store.session.reading() as (connection, collection),
-        connection.cursor(row_factory=tuple_row) as cursor,
-    ):
+    with store.session.reading() as (connection, collection):
         parameters = {"collection_id": collection.collection_id, "size": size, "seed": seed}
-        rows = cursor.execute(query("sample", connection), parameters).fetchall()
+        rows = fetch(connection, "sample", parameters)
     values = np.array([simhash for _, simhash, _ in rows], dtype=np.int64).view(np.uint64)
     return Sample([url for url, *_ in rows], values, [title for *_, title in rows])
 

@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 from psycopg.rows import tuple_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch, query
 from pgsimhash.hashing.bits import format_simhash, from_bigint
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -117,9 +117,7 @@ def _first_pages(
     connection: psycopg.Connection[Any], collection: Collection, simhashes: Sequence[int]
 ) -> dict[int, PairedPage]:
     parameters = {"collection_id": collection.collection_id, "simhashes": simhashes}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        cursor.execute(query("first_pages", connection), parameters)
-        return {
-            from_bigint(simhash): PairedPage(url, title, from_bigint(simhash))
-            for simhash, url, title in cursor
-        }
+    return {
+        from_bigint(simhash): PairedPage(url, title, from_bigint(simhash))
+        for simhash, url, title in fetch(connection, "first_pages", parameters)
+    }

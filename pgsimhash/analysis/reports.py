@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from psycopg.rows import tuple_row
-
 from pgsimhash.analysis.differences import Difference, side_by_side
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, check_linkage, scorer
@@ -154,14 +152,11 @@ def report(
     """
     check_linkage(linkage)
     score = scorer(canonical)
-    with (
-        store.session.reading(together=True) as (connection, collection),
-        connection.cursor(row_factory=tuple_row) as cursor,
-    ):
+    with store.session.reading(together=True) as (connection, collection):
 
         def rows(name: str, **parameters: object) -> list[tuple[Any, ...]]:
             scope = {"collection_id": collection.collection_id, **parameters}
-            return cursor.execute(query(name, connection), scope).fetchall()
+            return fetch(connection, name, scope)
 
         limit = checked_distance(collection, distance, DISTANCE_MAX)
         (status,) = read_status(connection, collection.name)

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
-from psycopg.rows import tuple_row
-
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import from_bigint, hamming_distance
 from pgsimhash.hashing.signature import from_halves
@@ -112,15 +110,12 @@ def known_side(store: Store, url: str) -> Side:
         NotFoundError: the collection does not have the URL.
         ArgumentError: the collection's scheme is not registered in this process.
     """
-    with (
-        store.session.reading() as (connection, collection),
-        connection.cursor(row_factory=tuple_row) as cursor,
-    ):
+    with store.session.reading() as (connection, collection):
         parameters = {"collection_id": collection.collection_id, "of_url": collection.page_url(url)}
-        row = cursor.execute(query("explained_page", connection), parameters).fetchone()
-    if row is None:
+        rows = fetch(connection, "explained_page", parameters)
+    if not rows:
         raise unknown_page(collection, url)
-    page_url, simhash, fetched_at, title, structure, high, low, markdown = row
+    ((page_url, simhash, fetched_at, title, structure, high, low, markdown),) = rows
     article = kept_article(markdown, title, collection.scheme)
     return Side(
         from_bigint(simhash),

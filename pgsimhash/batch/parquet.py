@@ -29,7 +29,7 @@ from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.search.pairs import distinct
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import SLICES, all_simhashes
+from pgsimhash.store.lookups import simhash_slices
 
 ROWS: Final = 1 << 16
 """Rows per row group of text; this bounds the memory."""
@@ -191,8 +191,7 @@ def save_simhashes(store: Store, path: str | Path) -> int:
         StoreError: the database does not answer.
     """
     with store.session.reading() as (connection, collection):
-        simhashes = np.sort(all_simhashes(connection, collection))
-        return write_simhashes(path, np.array_split(simhashes, SLICES))
+        return write_simhashes(path, simhash_slices(connection, collection))
 
 
 def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[Verdict]:

@@ -12,8 +12,9 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Self, TypeVar, cast
 
 import psycopg
-from psycopg.pq import Format
 from psycopg.rows import tuple_row
+
+from pgsimhash.db.plain import new_cursor
 
 try:
     from sqlalchemy.util import await_
@@ -72,15 +73,8 @@ class _Connection:
 
     def cursor(self, name: str = "", *, row_factory: Any = tuple_row) -> _Cursor:
         # The caller's connection may have its own cursor classes.
-        cursor: psycopg.AsyncCursor[Any]
-        if name:
-            if self.wrapped.pgconn.pipeline_status:
-                raise psycopg.NotSupportedError("server-side cursors do not work in a pipeline")
-            cursor = psycopg.AsyncServerCursor(self.wrapped, name, row_factory=row_factory)
-        else:
-            cursor = psycopg.AsyncCursor(self.wrapped, row_factory=row_factory)
-        cursor.format = Format.BINARY
-        return _Cursor(cursor)
+        kinds = psycopg.AsyncCursor, psycopg.AsyncServerCursor
+        return _Cursor(new_cursor(self.wrapped, name, row_factory, *kinds))
 
     def execute(self, query: Any, parameters: Any = None) -> _Cursor:
         return self.cursor().execute(query, parameters)

@@ -22,7 +22,6 @@ Sources = Mapping[str, Callable[[Any, Mode], ConnectionSource]]
 
 _SOURCES: Final[Sources] = {
     "psycopg.Connection": CallerSource,
-    "pgsimhash._Plain": CallerSource,
     "psycopg_pool.ConnectionPool": PoolSource,
     "sqlalchemy.Engine": EngineSource,
     "sqlalchemy.Connection": lambda where, mode: SessionSource(lambda: where, mode),
@@ -43,7 +42,8 @@ def source_of(
     """
     if is_dsn(where):
         return DsnSource(partial(open_deployed, as_dsn(where), schema, prepare=prepare))
-    if source := chosen_source(where, _SOURCES, BLOCKING, prepare):
+    # The command line has plain connections.
+    if source := chosen_source(getattr(where, "wrapped", where), _SOURCES, BLOCKING, prepare):
         return source
     name = f"{type(where).__module__}.{type(where).__qualname__}"
     hint = ""

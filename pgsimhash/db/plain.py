@@ -28,15 +28,8 @@ class _Plain:
         self.wrapped.__exit__(*error)
 
     def cursor(self, name: str = "", *, row_factory: Any = tuple_row) -> psycopg.Cursor[Any]:
-        cursor: psycopg.Cursor[Any]
-        if name:
-            if self.wrapped.pgconn.pipeline_status:
-                raise psycopg.NotSupportedError("server-side cursors do not work in a pipeline")
-            cursor = psycopg.ServerCursor(self.wrapped, name, row_factory=row_factory)
-        else:
-            cursor = psycopg.Cursor(self.wrapped, row_factory=row_factory)
-        # Times in text form depend on the DateStyle.
-        cursor.format = Format.BINARY
+        kinds = psycopg.Cursor, psycopg.ServerCursor
+        cursor: psycopg.Cursor[Any] = new_cursor(self.wrapped, name, row_factory, *kinds)
         return cursor
 
     def execute(self, query: Any, parameters: Any = None) -> psycopg.Cursor[Any]:
@@ -49,3 +42,14 @@ def plain(connection: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
         return connection
     made = vars(connection).setdefault(_KEPT, _Plain(connection))
     return cast("psycopg.Connection[Any]", made)
+
+
+def new_cursor(connection: Any, name: str, row_factory: Any, ordinary: Any, named: Any) -> Any:
+    """Return a cursor of one of two classes of psycopg: the second if it has a name."""
+    if name and connection.pgconn.pipeline_status:
+        raise psycopg.NotSupportedError("server-side cursors do not work in a pipeline")
+    names = (name,) if name else ()
+    cursor = (named if name else ordinary)(connection, *names, row_factory=row_factory)
+    # Times in text form depend on the DateStyle.
+    cursor.format = Format.BINARY
+    return cursor

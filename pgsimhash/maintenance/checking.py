@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
-from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import format_simhash, from_bigint
 from pgsimhash.store import Store
 
@@ -64,8 +63,7 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
     session = store.session
     with session.reading() as (connection, collection):
         values = {"collection": collection.name, "rows": _SLICE}
-        with connection.cursor(row_factory=scalar_row) as cursor:
-            slices = int(cursor.execute(query("check_slices", connection), values).fetchone() or 1)
+        ((slices,),) = fetch(connection, "check_slices", values)
         objects = foreign_objects(connection)
     yield from objects
     for number in range(slices):
@@ -79,19 +77,17 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
 
 def foreign_objects(connection: psycopg.Connection[Any]) -> list[Violation]:
     """Return the objects of the schema that run code of another role."""
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        return [
-            Violation(None, reason, object=f"{described}, of the role {role}")
-            for reason, described, role in cursor.execute(query("foreign_objects", connection))
-        ]
+    return [
+        Violation(None, reason, object=f"{described}, of the role {role}")
+        for reason, described, role in fetch(connection, "foreign_objects")
+    ]
 
 
 def _slice(
     connection: psycopg.Connection[Any], collection: str, number: int, slices: int, *, repair: bool
 ) -> list[Violation]:
     values = {"collection": collection, "repair": repair, "slice": number, "slices": slices}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("check_collection", connection), values).fetchall()
+    rows = fetch(connection, "check_collection", values)
     return [
         Violation(
             collection,

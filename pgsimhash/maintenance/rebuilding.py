@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Unpack
 
 import psycopg
-from psycopg.rows import dict_row, scalar_row
+from psycopg.rows import dict_row
 
 from pgsimhash.db.connection import check_schema
 from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch, query
 from pgsimhash.errors import ArgumentError, CollectionError, StoreError
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
@@ -198,8 +198,7 @@ def _versions(
     progress: Progress,
 ) -> Iterator[list[_Version]]:
     """Yield all versions in batches, fingerprinted by the new scheme."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        total = cursor.execute(query("count_versions", connection), scope).fetchone() or 0
+    ((total,),) = fetch(connection, "count_versions", scope)
     done, last_page = 0, 0
     progress("pages", done, total)
     limits = {
@@ -207,13 +206,12 @@ def _versions(
         "bytes": BATCH_BYTES,
         "with_markdown": markdown or bool(new_scheme),
     }
-    with connection.cursor(row_factory=dict_row) as cursor:
-        while rows := cursor.execute(
-            query("next_versions", connection), {**scope, **limits, "after_page": last_page}
-        ).fetchall():
-            last_page, done = rows[-1]["page_id"], done + len(rows)
-            yield [_version(row, new_scheme) for row in rows]
-            progress("pages", done, total)
+    while rows := fetch(
+        connection, "next_versions", {**scope, **limits, "after_page": last_page}, dict_row
+    ):
+        last_page, done = rows[-1]["page_id"], done + len(rows)
+        yield [_version(row, new_scheme) for row in rows]
+        progress("pages", done, total)
 
 
 def _version(row: dict[str, Any], new_scheme: Scheme | None) -> _Version:

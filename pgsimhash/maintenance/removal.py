@@ -22,12 +22,9 @@ from pgsimhash.store.session import LOCK_TIMEOUT
 
 def runs(store: Store) -> list[RunRecord]:
     """Return the runs that added pages, the last one first."""
-    with (
-        store.session.reading() as (connection, collection),
-        connection.cursor(row_factory=class_row(RunRecord)) as cursor,
-    ):
+    with store.session.reading() as (connection, collection):
         scope = {"collection_id": collection.collection_id}
-        return cursor.execute(query("runs", connection), scope).fetchall()
+        return fetch(connection, "runs", scope, class_row(RunRecord))
 
 
 def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) -> Deletion:

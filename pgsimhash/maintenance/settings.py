@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from psycopg.rows import dict_row, scalar_row
+from psycopg.rows import dict_row
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch, query
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.marks import Mark
 from pgsimhash.pages.match_settings import MatchSettings
@@ -87,11 +87,8 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
         "pattern": pattern,
         **{name: getattr(settings, name) for name in SETTINGS},
     }
-    with (
-        store.session.writing() as (connection, _),
-        connection.cursor(row_factory=dict_row) as cursor,
-    ):
-        (row,) = cursor.execute(query("set_policy", connection), parameters)
+    with store.session.writing() as (connection, _):
+        (row,) = fetch(connection, "set_policy", parameters, dict_row)
     return Policy(**{field.name: row[field.name] for field in dataclasses.fields(Policy)})
 
 
@@ -102,11 +99,8 @@ def remove_policy(store: Store, pattern: str) -> bool:
         ArgumentError: the pattern is invalid.
     """
     parameters = {"collection": store.collection, "pattern": pattern}
-    with (
-        store.session.writing() as (connection, _),
-        connection.cursor(row_factory=scalar_row) as cursor,
-    ):
-        return bool(cursor.execute(query("remove_policy", connection), parameters).fetchone())
+    with store.session.writing() as (connection, _):
+        return bool(fetch(connection, "remove_policy", parameters)[0][0])
 
 
 def policies(store: Store) -> list[Policy]:
@@ -159,12 +153,8 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
 
 def unmark(store: Store, a: str, b: str) -> bool:
     """Remove the mark of two URLs, and decide them again; return whether there was one."""
-    with (
-        store.session.writing() as (connection, collection),
-        connection.cursor(row_factory=scalar_row) as cursor,
-    ):
-        parameters = _two(collection, a, b)
-        return bool(cursor.execute(query("unmark", connection), parameters).fetchone())
+    with store.session.writing() as (connection, collection):
+        return bool(fetch(connection, "unmark", _two(collection, a, b))[0][0])
 
 
 def marks(store: Store) -> list[Mark]:

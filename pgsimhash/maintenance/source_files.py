@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final, Unpack
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch, query
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.page_bytes import MAX_BYTES
 from pgsimhash.pages.records import PageFailure, Verdict
@@ -243,17 +243,14 @@ def _at_present(file: Path) -> _Progress | None:
 @retried
 def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
     """Load the recorded progress of files, and mark their pages as seen; record new files."""
-    with (
-        store.session.writing() as (connection, collection),
-        connection.cursor(row_factory=dict_row) as cursor,
-    ):
+    with store.session.writing() as (connection, collection):
         lock_to_write(connection, collection)
         scope = {"collection_id": collection.collection_id}
         new = {**scope, "rows": Jsonb([file.as_row() for file in files])}
         connection.execute(query("begin_sources", connection), new)
         paths = [] if reread else [file.path for file in files]
-        cursor.execute(query("sources", connection), {**scope, "paths": paths})
-        rows = {row["path"]: row for row in cursor}
+        known = fetch(connection, "sources", {**scope, "paths": paths}, dict_row)
+        rows = {row["path"]: row for row in known}
         seen = []
         for file in files:
             row = rows.get(file.path)

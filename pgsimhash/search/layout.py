@@ -25,8 +25,7 @@ from pgsimhash.hashing.bits import BITS, check_distance
 from pgsimhash.search.permutation import Block, Permutation
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 COLLECTION_SHIFT: Final = 40
 """A prefix column holds the collection's number above this bit and the prefix below it."""
@@ -82,16 +81,6 @@ class Layout:
             raise ValueError(f"a prefix has at most {self.prefix_max} bits; use smaller blocks")
 
     @cached_property
-    def suffix(self) -> str:
-        """The suffix of its table's and functions' names; empty for the default layout."""
-        return "" if self.name == _DEFAULT_NAME else "_" + re.sub(r"\W+", "_", self.name)
-
-    @property
-    def table(self) -> str:
-        """The name of its table, in the schema ``pgsimhash``."""
-        return f"simhashes{self.suffix}"
-
-    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks, from the highest bits to the lowest."""
         shift, blocks = self.bits, []
@@ -107,14 +96,6 @@ class Layout:
             Permutation(number, leading, trailing)
             for number, (leading, trailing) in enumerate(self._choices(), start=1)
         )
-
-    @property
-    def permutations_by_width(self) -> dict[int, list[int]]:
-        """The numbers of the permutations by the width of their prefixes."""
-        numbers: dict[int, list[int]] = {}
-        for permutation in self.permutations:
-            numbers.setdefault(permutation.width, []).append(permutation.number)
-        return numbers
 
     def _choices(self) -> Iterator[tuple[tuple[Block, ...], tuple[Block, ...]]]:
         for front in combinations(self.blocks, self.leading):
@@ -168,19 +149,6 @@ class Layout:
         share, extra = divmod(distance + 1, blocks)
         return tuple(share - 1 + (number <= extra) for number in range(1, blocks + 1))
 
-    def prefixes(self, simhashes: NDArray[np.uint64], collection_id: int) -> NDArray[np.int64]:
-        """Return the prefix columns of shape (n, permutations), int64, for shape (n,), uint64."""
-        if not 0 < collection_id <= COLLECTION_MAX:
-            raise ValueError(f"a collection's number is 1 to {COLLECTION_MAX}, not {collection_id}")
-        import numpy as np
-
-        columns = [
-            permutation.permute(simhashes) >> np.uint64(BITS - permutation.width)
-            for permutation in self.permutations
-        ]
-        scoped = np.stack(columns, axis=1) | np.uint64(collection_id << COLLECTION_SHIFT)
-        return scoped.astype(np.int64)
-
 
 def _cut(blocks: tuple[Block, ...], count: int) -> list[tuple[Block, ...]]:
     """Cut a row of blocks, joined end to end, into ``count`` pieces of about the same width."""
@@ -222,7 +190,7 @@ PERMUTATIONS_MAX: Final = 100
 """The maximum number of columns, each with an index, of a deployed layout."""
 
 NAME_MAX: Final = 39
-"""The maximum length of a layout's name, which is part of the names of its indexes."""
+"""The maximum length of a layout's name."""
 
 _CHOICE: Final = re.compile("([1-9][0-9]?) choose ([1-9][0-9]?)")
 _WIDTHS: Final = re.compile(r"[1-9][0-9]?(?:\+[1-9][0-9]?)+")
@@ -269,7 +237,7 @@ def _layout_of_form(name: str) -> Layout:
         )
     if len(name) > NAME_MAX:
         raise _invalid(name, f"have {columns} blocks in its name", "use fewer and wider blocks")
-    # The name becomes a table's name: one layout with two names would have two tables.
+    # One layout with two names would be refused as another one.
     equal = (known for known in LAYOUTS.values() if known.permutations == layout.permutations)
     return next(equal, Layout(name, widths, leading, inner))
 

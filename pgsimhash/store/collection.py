@@ -222,11 +222,6 @@ def lock_to_write(connection: psycopg.Connection[Any], collection: Collection) -
     A rebuild that ended during the wait gave the name to another collection.
     """
     lock_collections(connection, [collection])
-    check_writable(connection, collection)
-
-
-def check_writable(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Check, under the lock, that a collection has the same name."""
     if follow(connection, collection).collection_id != collection.collection_id:
         raise _moved(collection)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
@@ -86,25 +86,30 @@ def _find_batch(
     )
 
 
+def simhash_slices(
+    connection: psycopg.Connection[Any], collection: Collection
+) -> Iterator[NDArray[np.uint64]]:
+    """Yield all distinct simhashes of a collection, ascending, in slices."""
+    import numpy as np
+
+    for number in range(SLICES):
+        # The database orders signed numbers: the lower half of simhashes follows the upper.
+        parameters = {
+            "collection_id": collection.collection_id,
+            "number": (number + SLICES // 2) % SLICES,
+            "slices": SLICES,
+        }
+        (values,) = fetch(connection, "simhash_slice", parameters, scalar_row)
+        yield np.frombuffer(values or b"", dtype=">u8").astype(np.uint64)
+
+
 def all_simhashes(
     connection: psycopg.Connection[Any], collection: Collection
 ) -> NDArray[np.uint64]:
-    """Return all distinct simhashes of a collection."""
+    """Return all distinct simhashes of a collection, ascending."""
     import numpy as np
 
-    slices = [_simhash_slice(connection, collection, number) for number in range(SLICES)]
-    return np.concatenate(slices)
-
-
-def _simhash_slice(
-    connection: psycopg.Connection[Any], collection: Collection, number: int
-) -> NDArray[np.uint64]:
-    """Return slice ``number`` of the distinct simhashes of a collection, of 64."""
-    import numpy as np
-
-    parameters = {"collection_id": collection.collection_id, "number": number, "slices": SLICES}
-    rows = fetch(connection, "simhash_slice", parameters, scalar_row)
-    return np.frombuffer((rows and rows[0]) or b"", dtype=">u8").astype(np.uint64)
+    return np.concatenate(list(simhash_slices(connection, collection)))
 
 
 def unknown_page(collection: Collection, url: str) -> NotFoundError:

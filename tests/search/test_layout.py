@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from math import comb
@@ -15,8 +14,6 @@ from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError
 from pgsimhash.search.layout import (
-    COLLECTION_MAX,
-    COLLECTION_SHIFT,
     DEFAULT_LAYOUT,
     DISTANCE_MAX,
     LAYOUTS,
@@ -152,8 +149,6 @@ def test_other_layouts_are_exact(name: str, blocks: int, columns: int, data: st.
     assert layout.name == name
     assert (len(layout.widths), sum(layout.widths)) == (blocks, 64)
     assert len(layout.permutations) == columns
-    for made in ("has_near_duplicate{}", "simhashes{}_prefix_00_idx"):
-        assert re.fullmatch("[a-z0-9_]{1,63}", made.format(layout.suffix))
     distance = data.draw(st.sampled_from(layout.distances))
     flipped = data.draw(st.sets(st.integers(0, 63), max_size=distance))
     assert seen_by(layout, 0, sum(1 << bit for bit in flipped), distance)
@@ -169,7 +164,7 @@ def test_the_blocks_of_a_layout_have_the_widths_of_its_name() -> None:
 
 
 def test_one_layout_has_one_name() -> None:
-    """Its tables are named after it."""
+    """A schema records it."""
     assert get_layout("2 choose 1") is LAYOUTS["32+32"]
     assert get_layout("3 choose 1") is LAYOUTS["22+21+21"]
     assert get_layout("4 choose 1") is LAYOUTS["16+16+16+16"]
@@ -177,7 +172,7 @@ def test_one_layout_has_one_name() -> None:
     assert get_layout("13+13+13+13+12") == get_layout("5 choose 1")
     assert get_layout("+".join("1" * 64)).name == "64 choose 1"
     assert get_layout("24+40") != get_layout("40+24")
-    assert len({get_layout(f"{m} choose {r}").suffix for m in range(5, 8) for r in (1, 2, 3)}) == 9
+    assert len({get_layout(f"{m} choose {r}").name for m in range(5, 8) for r in (1, 2, 3)}) == 9
 
 
 @pytest.mark.parametrize(("name", "why"), [
@@ -245,18 +240,10 @@ def test_permuting_keeps_every_bit_with_the_prefix_in_front(
             assert moved >> (64 - part.width) == part.prefix(value)
 
 
-@given(st.lists(simhashes, min_size=1, max_size=9), st.integers(1, COLLECTION_MAX))
-def test_prefixes_are_the_simhash_and_carry_the_collection(values: list[int], number: int) -> None:
+@given(simhashes)
+def test_prefixes_are_the_simhash(value: int) -> None:
     parts = DEFAULT_LAYOUT.permutations
-    columns = DEFAULT_LAYOUT.prefixes(np.array(values, dtype=np.uint64), number)
-    assert columns.shape == (len(values), len(parts))
-    assert columns.dtype == np.int64
-    for row, value in zip(columns.tolist(), values, strict=True):
-        assert row == [(number << COLLECTION_SHIFT) + part.prefix(value) for part in parts]
-        assert sum(part.prefix(value) << part.leading[0].shift for part in parts) == value
-    for wrong in (0, -1, COLLECTION_MAX + 1):
-        with pytest.raises(ValueError, match="a collection's number"):
-            DEFAULT_LAYOUT.prefixes(np.array([1], dtype=np.uint64), wrong)
+    assert sum(part.prefix(value) << part.leading[0].shift for part in parts) == value
 
 
 @pytest.mark.parametrize(

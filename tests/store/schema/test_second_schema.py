@@ -140,7 +140,7 @@ def change(store: Store) -> None:
     assert maintenance.remove_policy(store, "e.example") is False
     assert len(maintenance.policies(store)) == 2
     store.ingest("https://d.example/1", page(paragraph(6), paragraph(7)))
-    rebuild_apart(store, f"{store.collection} anew", scheme=WORDS)
+    rebuild_apart(store, f"{store.collection} rebuilt", scheme=WORDS)
     maintenance.rebuild(store, distance=3, scope="global", replace=True)
     file = ROOT / "examples" / "pages" / "tide-pools.html"
     assert [len(list(maintenance.ingest_files(store, [file]))) for _ in range(2)] == [1, 0]

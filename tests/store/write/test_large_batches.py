@@ -7,8 +7,9 @@ import psycopg
 from pgsimhash import Store, connect
 
 
-def test_thousands_of_pages_with_one_simhash(connection: psycopg.Connection) -> None:
-    """Their pairs are those of distinct simhashes, not of pages."""
+def test_of_thousands_of_pages_with_one_simhash_the_first_is_indexed(
+    connection: psycopg.Connection,
+) -> None:
     connection.execute("INSERT INTO pgsimhash.collections (name, scheme) VALUES ('default', 'x')")
     verdicts = connection.execute(
         "SELECT verdict, count(*) FROM pgsimhash.add_pages("
