@@ -85,10 +85,10 @@ class TaskBatcher(Generic[_V, _O, _A]):
             for call in batch:
                 if not call.answer.done():
                     call.answer.set_exception(error)
-        finally:
-            # If the task was cancelled; otherwise without effect.
+        except asyncio.CancelledError:
             for call in batch:
                 call.answer.cancel()
+            raise
 
     def _next(self) -> list[_Call[_V, _O, _A]]:
         """Take the calls for the next statement, without those of cancelled tasks."""

@@ -97,6 +97,27 @@ def test_an_event_loop_that_closed_during_calls_stops_no_other(dsn: str) -> None
         gc.collect()
 
 
+def test_a_call_of_a_closed_event_loop_is_dropped_without_an_error() -> None:
+    async def never(values: Sequence[int], options: str) -> Sequence[int]:
+        await asyncio.get_running_loop().create_future()
+        return values
+
+    loop = asyncio.new_event_loop()
+    call = loop.create_task(TaskBatcher(never).call(1, ""))
+    for _ in range(2):
+        loop.run_until_complete(asyncio.sleep(0))
+    del call
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+    loop.close()
+    # As garbage collection does, which would only report an error.
+    for task in tasks:
+        coroutine = task.get_coro()
+        assert coroutine
+        coroutine.close()
+
+
 def test_an_error_of_a_statement_reaches_all_its_calls() -> None:
     async def one_answer(values: Sequence[int], options: str) -> Sequence[int]:
         if options == "error":
