@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeVar, cast
 from weakref import WeakSet
 
 from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError, install_command
-from pgsimhash.pages.match_settings import MatchOptions, check_options
+from pgsimhash.pages.policies import MatchOptions, check_options
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.page_reader import PageReader
 from pgsimhash.schemes import get_scheme

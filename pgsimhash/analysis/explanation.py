@@ -19,8 +19,8 @@ from pgsimhash.hashing.signature import SIGNATURE_BITS, bits_max, verified
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
+from pgsimhash.store.clusters import all_marks
 from pgsimhash.store.collection import checked_distance
-from pgsimhash.store.groups import all_marks
 
 TOP: Final = 20
 """How many features of each side an explanation lists."""

@@ -15,8 +15,8 @@ from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
 from pgsimhash.html import Article
-from pgsimhash.pages.page_bytes import MAX_BYTES
 from pgsimhash.pages.records import PageFailure, PageRecord
+from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.schemes import Scheme

@@ -17,7 +17,8 @@ from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
-from pgsimhash.store import Store, groups
+from pgsimhash.store import Store
+from pgsimhash.store.clusters import clusters as clusters_of
 from pgsimhash.store.collection import checked_distance
 from pgsimhash.store.lookups import read_status
 
@@ -163,7 +164,7 @@ def report(
         by_host = rows("report_hosts", limit=max(hosts, 1))
         changed = rows("report_changed", limit=max(urls, 1))
         distances = rows("report_distances")
-        all_clusters = groups.clusters(connection, collection, limit, linkage, score)
+        all_clusters = clusters_of(connection, collection, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, clusters, members)
         page_ids = [
             page.page_id

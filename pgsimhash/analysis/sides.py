@@ -12,8 +12,8 @@ from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import from_bigint, hamming_distance
 from pgsimhash.hashing.signature import from_halves
 from pgsimhash.html import Article, WeightedWords
-from pgsimhash.pages.page_bytes import BytesLike, checked_size, frozen
 from pgsimhash.pages.urls import check_url
+from pgsimhash.pages.values import BytesLike, checked_size, frozen
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import BlockWeights, Scheme
 from pgsimhash.store import Store

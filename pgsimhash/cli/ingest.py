@@ -34,8 +34,8 @@ from pgsimhash.cli.work import (
     with_progress,
 )
 from pgsimhash.errors import CollectionError
-from pgsimhash.pages.match_settings import MatchOptions
-from pgsimhash.pages.page_bytes import MAX_BYTES
+from pgsimhash.pages.policies import MatchOptions
+from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.schemes.names import DEFAULT_NAME
 from pgsimhash.sources import count_pages
 from pgsimhash.store import connect

@@ -15,8 +15,8 @@ import click
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
-from pgsimhash.pages.match_settings import NUMBER_MAX, SCOPES
-from pgsimhash.pages.times import parse_age
+from pgsimhash.pages.policies import NUMBER_MAX, SCOPES
+from pgsimhash.pages.values import parse_age
 from pgsimhash.schemes.names import SHIPPED_NAMES
 from pgsimhash.search.clusters import LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout

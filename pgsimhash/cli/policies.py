@@ -16,8 +16,7 @@ from pgsimhash.cli.options import (
     match_options,
 )
 from pgsimhash.cli.printing import print_json
-from pgsimhash.pages.match_settings import MatchOptions
-from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.policies import MatchOptions, PolicySettings
 from pgsimhash.pages.urls import check_url
 from pgsimhash.store import connect
 

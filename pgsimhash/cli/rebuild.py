@@ -12,7 +12,7 @@ from pgsimhash.cli.options import Checked, dsn_option, match_options
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import progress_bars
 from pgsimhash.db.schema_names import check_schema_name
-from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Verdict
 from pgsimhash.schemes.names import SHIPPED_NAMES
 from pgsimhash.store import connect

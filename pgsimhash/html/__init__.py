@@ -15,7 +15,7 @@ from pgsimhash.html.head import read_head
 from pgsimhash.html.parse import ELEMENTS_MAX, parse
 from pgsimhash.html.soft_404 import PAGE_WORDS_MAX, check_stand_in
 from pgsimhash.html.structure import structure_simhash
-from pgsimhash.pages.page_bytes import BytesLike
+from pgsimhash.pages.values import BytesLike
 
 _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
 

@@ -19,7 +19,7 @@ from w3lib.encoding import html_body_declared_encoding, read_bom
 
 from pgsimhash.errors import PageError
 from pgsimhash.html.names import words
-from pgsimhash.pages.page_bytes import BytesLike
+from pgsimhash.pages.values import BytesLike
 
 _MAGIC: Final = {
     b"%PDF-": "a PDF",

@@ -21,8 +21,7 @@ from pgsimhash.errors import ArgumentError, CollectionError, StoreError
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
 from pgsimhash.maintenance.removal import delete_collection
-from pgsimhash.pages.match_settings import MatchOptions
-from pgsimhash.pages.policies import Rules
+from pgsimhash.pages.policies import MatchOptions, Rules
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.kept_markdown import reread
 from pgsimhash.runtime.progress import no_progress

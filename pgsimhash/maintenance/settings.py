@@ -8,14 +8,13 @@ from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch, query
 from pgsimhash.errors import ArgumentError
-from pgsimhash.pages.marks import Mark
-from pgsimhash.pages.match_settings import MatchSettings
-from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
-from pgsimhash.pages.times import check_age
+from pgsimhash.pages.policies import SETTINGS, MatchSettings, Policy, PolicySettings
+from pgsimhash.pages.records import Mark
+from pgsimhash.pages.values import check_age
 from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store
+from pgsimhash.store.clusters import all_marks
 from pgsimhash.store.collection import Collection, checked_distance, follow, lock_to_write
-from pgsimhash.store.groups import all_marks
 from pgsimhash.store.policies import read_policies, said_about
 from pgsimhash.store.retries import retried
 

@@ -14,9 +14,9 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from pgsimhash.db.statements import fetch, query
-from pgsimhash.pages.match_settings import MatchOptions
-from pgsimhash.pages.page_bytes import MAX_BYTES
+from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageFailure, Verdict
+from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.sources import (
     FILES_BEFORE,
     RECORDS_BEFORE,

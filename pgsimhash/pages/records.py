@@ -78,7 +78,7 @@ class Verdict:
 
     ``keep`` says whether the page is worth keeping: it is ``new``, ``updated`` with another text,
     or one of its first ``max_copies`` (see
-    :class:`pgsimhash.pages.match_settings.MatchSettings`).
+    :class:`pgsimhash.pages.policies.MatchSettings`).
 
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
     without a row. ``original_page_id`` is that of the original; an ``unchanged`` page has the
@@ -306,3 +306,28 @@ class RunRecord:
         fields = asdict(self)
         fields |= {name: fields[name].isoformat() for name in ("started_at", "finished_at")}
         return {"run": fields.pop("run_id"), **fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A person's mark on the pages at two URLs, which overrides simhashes.
+
+    It applies to all past and future versions of the pages. ``same`` is a must-link: a page is the
+    duplicate of a known page that it is the same as, at any distance. Otherwise it is a
+    cannot-link: the pages are compared neither with each other nor with their duplicates. Setting
+    or removing a mark decides the two pages again.
+    """
+
+    a: str
+    b: str
+    same: bool
+    marked_at: datetime
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "mark": "same" if self.same else "different",
+            "marked_at": self.marked_at.isoformat(),
+        }

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import threading
 
-from pgsimhash.pages.page_bytes import MAX_BYTES
 from pgsimhash.pages.records import PageFailure, PageRecord
+from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.processes import Deadlines, has_limits
 from pgsimhash.reading.workers import PAGE_SECONDS, Reader, Work, extract, new_reader, read_by
 from pgsimhash.runtime.machine import usable_cores

@@ -12,9 +12,9 @@ from operator import index
 from typing import Final, NamedTuple
 
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.pages.page_bytes import MAX_BYTES
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.urls import URL_BYTES_MAX
+from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.processes import Deadlines, EndedError, Worker, has_limits
 from pgsimhash.runtime.machine import limit_memory
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgsimhash.pages.page_bytes import MAX_BYTES, BytesLike, checked_size, frozen
 from pgsimhash.pages.urls import check_url
+from pgsimhash.pages.values import MAX_BYTES, BytesLike, checked_size, frozen
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.registry import get_scheme
 from pgsimhash.schemes.shipped import DEFAULT_SCHEME

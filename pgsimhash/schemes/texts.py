@@ -11,7 +11,7 @@ from typing import Final
 from pgsimhash.hashing.tokens import TOKENS_MAX
 from pgsimhash.html import Article
 from pgsimhash.html.charset import refuse_binary
-from pgsimhash.pages.page_bytes import BytesLike
+from pgsimhash.pages.values import BytesLike
 
 RUN_MAX: Final = 256
 """How many characters of a run of letters count; hashing longer runs takes too long."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.page_bytes import MAX_BYTES
 from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, is_html_name, read_html
 from pgsimhash.sources.jsonlines import read_json_file, read_json_lines
 from pgsimhash.sources.page import SourcePage, failure, shown

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Final
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.page_bytes import too_large
+from pgsimhash.pages.values import too_large
 
 _ENCODINGS_MAX: Final = 4
 """The maximum number of encodings of a body; servers use one."""

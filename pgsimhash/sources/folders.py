@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.page_bytes import too_large
 from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.values import too_large
 from pgsimhash.sources.page import SourcePage, failure, plain_path, shown
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.page_bytes import too_large
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.urls import check_url
+from pgsimhash.pages.values import too_large
 from pgsimhash.sources.page import SourcePage, failure, parse_time, shown
 from pgsimhash.sources.streams import DamagedError, Stream, open_stream
 

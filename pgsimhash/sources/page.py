@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.page_bytes import frozen
 from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.values import frozen
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.page_bytes import too_large
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.urls import check_url
+from pgsimhash.pages.values import too_large
 from pgsimhash.sources.bodies import decode_body, looks_like_html
 from pgsimhash.sources.page import (
     SourcePage,

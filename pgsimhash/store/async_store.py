@@ -24,7 +24,7 @@ import psycopg
 
 from pgsimhash.errors import MissingPackageError, install_command
 from pgsimhash.hashing.bits import check_simhash
-from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Match, Verdict
 from pgsimhash.reading.page_reader import PageReader
 from pgsimhash.reading.workers import PAGE_SECONDS

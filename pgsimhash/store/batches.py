@@ -11,11 +11,10 @@ from typing import Any, Final
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.hashing.signature import to_halves
-from pgsimhash.pages.match_settings import NUMBER_MAX, MatchSettings
-from pgsimhash.pages.page_bytes import BytesLike, frozen, text_size
+from pgsimhash.pages.policies import NUMBER_MAX, MatchSettings
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
-from pgsimhash.pages.times import check_time
 from pgsimhash.pages.urls import check_url, normalized_url
+from pgsimhash.pages.values import BytesLike, check_time, frozen, text_size
 from pgsimhash.sources import PAUSE, SourcePage
 
 BATCH_PAGES: Final = 256

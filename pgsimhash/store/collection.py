@@ -17,8 +17,8 @@ from pgsimhash.errors import (
     PageError,
 )
 from pgsimhash.hashing.bits import check_distance
-from pgsimhash.pages.page_bytes import text_size
 from pgsimhash.pages.urls import normalized_url
+from pgsimhash.pages.values import text_size
 from pgsimhash.search.layout import get_layout
 
 if TYPE_CHECKING:

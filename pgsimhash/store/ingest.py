@@ -11,10 +11,9 @@ import psycopg
 from pgsimhash.db.refusals import MovedCollectionError
 from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError
 from pgsimhash.log import logger
-from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
-from pgsimhash.pages.page_bytes import text_size
-from pgsimhash.pages.policies import Rules
+from pgsimhash.pages.policies import MatchOptions, MatchSettings, Rules
 from pgsimhash.pages.records import PageRecord, Verdict
+from pgsimhash.pages.values import text_size
 from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
 from pgsimhash.store.collection import Collection, lock_collections
 from pgsimhash.store.events import Observation

@@ -9,8 +9,14 @@ import psycopg
 from psycopg.rows import class_row
 
 from pgsimhash.db.statements import fetch
-from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
-from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings, Rules
+from pgsimhash.pages.policies import (
+    SETTINGS,
+    MatchOptions,
+    MatchSettings,
+    Policy,
+    PolicySettings,
+    Rules,
+)
 from pgsimhash.store.collection import Collection, checked_distance
 
 

@@ -22,8 +22,7 @@ from pgsimhash.hashing.bits import (
     to_bigint,
 )
 from pgsimhash.hashing.signature import to_halves
-from pgsimhash.pages.match_settings import MatchOptions
-from pgsimhash.pages.page_bytes import MAX_BYTES, BytesLike, frozen
+from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import (
     CollectionStatus,
     Deletion,
@@ -34,8 +33,8 @@ from pgsimhash.pages.records import (
     StoredPage,
     Verdict,
 )
-from pgsimhash.pages.times import check_age, check_time, check_zone
 from pgsimhash.pages.urls import check_url, lowered
+from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time, check_zone, frozen
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -72,7 +71,7 @@ if TYPE_CHECKING:
 class Store:
     """A collection of pages in PostgreSQL; create it with :func:`pgsimhash.connect`.
 
-    The ``options`` of methods are those of :class:`~pgsimhash.pages.match_settings.MatchSettings`:
+    The ``options`` of methods are those of :class:`~pgsimhash.pages.policies.MatchSettings`:
     ``distance``, ``verify``, ``scope``, ``window_size``, ``max_age``, ``canonical_link``,
     ``max_copies`` and ``min_tokens``. Missing options are taken from the policies, else from the
     collection.
@@ -319,7 +318,7 @@ class Store:
             markdown: whether the verdict has the main content as Markdown, even if the collection
                 does not store it.
             options: settings that override those of the policies and the collection; see
-                :class:`~pgsimhash.pages.match_settings.MatchSettings`.
+                :class:`~pgsimhash.pages.policies.MatchSettings`.
         """
         page = _page_of(url, html, fetched_at)
         return self._decide_page(page, max_bytes, options, markdown=markdown, remember=True)
@@ -365,7 +364,7 @@ class Store:
             markdown: whether the verdicts have the main content as Markdown, even if the collection
                 does not store it.
             options: settings that override those of the policies and the collection; see
-                :class:`~pgsimhash.pages.match_settings.MatchSettings`.
+                :class:`~pgsimhash.pages.policies.MatchSettings`.
 
         Raises:
             StoreError: the caller's transaction ended within a batch.
@@ -559,12 +558,12 @@ class Store:
         """
         check_linkage(linkage)
         score = scorer(canonical)
-        from pgsimhash.store import groups
+        from pgsimhash.store import clusters
 
         with self.session.reading(together=True) as (connection, collection):
             bits = checked_distance(collection, distance, DISTANCE_MAX)
-            found = groups.clusters(connection, collection, bits, linkage, score, progress)
-            return groups.save_clusters(connection, collection, found, self.session.bound_waits)
+            found = clusters.clusters(connection, collection, bits, linkage, score, progress)
+            return clusters.save_clusters(connection, collection, found, self.session.bound_waits)
 
     @retried
     def status(self) -> list[CollectionStatus]:
@@ -629,11 +628,11 @@ class Store:
     def _clusters(
         self, distance: int | None, linkage: Linkage, score: Score, progress: Compared
     ) -> Generator[Cluster]:
-        from pgsimhash.store import groups
+        from pgsimhash.store import clusters
 
         with self.session.reading(together=True) as (connection, collection):
             bits = checked_distance(collection, distance, DISTANCE_MAX)
-            yield from groups.clusters(connection, collection, bits, linkage, score, progress)
+            yield from clusters.clusters(connection, collection, bits, linkage, score, progress)
 
 
 def _signed(simhash: int, signature: int | None) -> dict[str, Any]:

@@ -12,10 +12,10 @@ import psycopg
 from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
-from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.policies import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
-from pgsimhash.pages.times import back
 from pgsimhash.pages.urls import same_site
+from pgsimhash.pages.values import back
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.runs import Run

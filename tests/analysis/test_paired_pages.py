@@ -13,7 +13,7 @@ from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis import paired_pages
 from pgsimhash.errors import ArgumentError
 from tests.refusals import because
-from tests.store.read.test_groups import FAR, fill
+from tests.store.read.test_clusters import FAR, fill
 
 Known = dict[str, int]
 

@@ -12,7 +12,7 @@ from pgsimhash import Store, fingerprint
 from pgsimhash.analysis.sides import read_side
 from pgsimhash.errors import PageError
 from pgsimhash.html import read_article
-from pgsimhash.pages.page_bytes import BytesLike, frozen
+from pgsimhash.pages.values import BytesLike, frozen
 from pgsimhash.schemes import DEFAULT_SCHEME, read_text, scheme_names
 from pgsimhash.sources import SourcePage
 from tests.refusals import because

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.pages.match_settings import MatchSettings
-from pgsimhash.pages.policies import Policy, PolicySettings, Rules
+from pgsimhash.pages.policies import MatchSettings, Policy, PolicySettings, Rules
 
 
 def test_options_override_policies_and_policies_the_collection() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.pages.times import EARLIEST, back, check_age, check_time, parse_age
+from pgsimhash.pages.values import EARLIEST, back, check_age, check_time, parse_age
 from tests.refusals import because
 
 NOW = datetime(2024, 2, 29, 12, tzinfo=UTC)

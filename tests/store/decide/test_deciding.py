@@ -11,7 +11,7 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError
-from pgsimhash.pages.match_settings import SCOPES, MatchOptions
+from pgsimhash.pages.policies import SCOPES, MatchOptions
 from tests.conftest import wait_for_a_lock
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from pgsimhash import PgsimhashError, connect, maintenance
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import verified
-from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
-from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.policies import MatchOptions, MatchSettings, PolicySettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import host_of, same_site
 from tests.conftest import database_examples, some_session_waits

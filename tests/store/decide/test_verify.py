@@ -6,7 +6,7 @@ import psycopg
 
 from pgsimhash import Store
 from pgsimhash.hashing.signature import SAME_BITS_MAX
-from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.policies import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.collection import find_collection
 from pgsimhash.store.runs import draw_run

@@ -13,8 +13,7 @@ import pytest
 
 from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.maintenance import rebuilding
-from pgsimhash.pages.match_settings import MatchSettings
-from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.policies import MatchSettings, PolicySettings
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.store.collection import find_collection
 from pgsimhash.store.runs import draw_run

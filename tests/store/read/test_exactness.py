@@ -21,7 +21,7 @@ from pgsimhash import PgsimhashError, connect, maintenance
 from pgsimhash.db import migrate
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import from_halves, verified
-from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.urls import host_of
 from tests.conftest import database_examples

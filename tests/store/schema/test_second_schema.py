@@ -37,8 +37,7 @@ from pgsimhash.db.statements import (
 )
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
 from pgsimhash.maintenance.removal import delete_collection
-from pgsimhash.pages.match_settings import MatchOptions
-from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.policies import MatchOptions, PolicySettings
 from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.store.collection import collection_names

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pgsimhash import Store, connect
-from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.policies import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.collection import Collection, find_collection
 from pgsimhash.store.runs import draw_run

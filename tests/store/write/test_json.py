@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pgsimhash import Store, connect
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
-from pgsimhash.pages.match_settings import NUMBER_MAX
+from pgsimhash.pages.policies import NUMBER_MAX
 from pgsimhash.pages.records import PageRecord
 from tests.conftest import database_examples
 

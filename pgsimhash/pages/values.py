@@ -1,12 +1,23 @@
-"""Check times and ages: times have a zone and are from 1970 to now, ages are positive."""
+"""Check the values that enter: bytes of pages, texts, times and ages.
+
+Times have a zone and are from 1970 to now. Ages are positive.
+"""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from reprlib import repr as short_repr
 from typing import Final
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import ArgumentError, PageError
+
+BytesLike = bytes | bytearray | memoryview
+"""The accepted types for bytes."""
+
+MAX_BYTES: Final = 10_000_000
+"""The default largest size in bytes of a page, and of the file, line or record that holds it."""
 
 _CLOCKS_DIFFER: Final = timedelta(days=1)
 """How far another machine's clock may be ahead."""
@@ -16,6 +27,43 @@ EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+
+
+def frozen(page: BytesLike | str) -> bytes | str:
+    """Return ``page`` as an immutable value, which can be hashed and pickled."""
+    return bytes(page) if isinstance(page, bytearray | memoryview) else page
+
+
+def checked_size(page: BytesLike | str, max_bytes: int = MAX_BYTES) -> int:
+    """Return the size of a page in bytes; text counts as UTF-8.
+
+    Raises:
+        PageError: the page is larger than ``max_bytes``.
+    """
+    size = len(page) if isinstance(page, str) else memoryview(page).nbytes
+    if size <= max_bytes and isinstance(page, str):
+        size = len(page.encode("utf-8", "replace"))
+    if size > max_bytes:
+        raise too_large("the page", max_bytes)
+    return size
+
+
+def text_size(name: str, text: str) -> int:
+    """Return the size of a text in UTF-8.
+
+    Raises:
+        ArgumentError: PostgreSQL cannot store it.
+    """
+    if isinstance(text, str) and "\0" not in text:
+        with suppress(UnicodeEncodeError):
+            return len(text.encode())
+    wanted = "a str in valid UTF-8 without NUL"
+    raise ArgumentError("invalid_argument", f"{name} is {wanted}, not {short_repr(text)}")
+
+
+def too_large(what: str, max_bytes: int) -> PageError:
+    """Return the error for something larger than ``max_bytes``."""
+    return PageError("too_large", f"{what} is larger than {max_bytes:,} bytes (max_bytes)")
 
 
 def check_time(time: datetime, *, now: datetime | None = None) -> datetime:

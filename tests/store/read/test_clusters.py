@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.search.clusters import ClusterPage, Score
-from pgsimhash.store import groups
+from pgsimhash.store import clusters
 from tests.conftest import wait_for_a_lock
 from tests.refusals import because
 from tests.roles import dropped_afterwards
@@ -177,7 +177,7 @@ def as_rows(
 def test_saved_clusters_replace_those_of_the_collection(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "_SAVED", 2)
+    monkeypatch.setattr(clusters, "_SAVED", 2)
     with connect(dsn) as store, connect(dsn, collection="other") as other:
         fill(store, {**CHAIN, "a.example/apart": FAR, "b.example/apart": FAR + 1})
         fill(other, CHAIN)

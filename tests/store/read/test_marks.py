@@ -8,8 +8,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from pgsimhash.pages.marks import Mark, join_marked, split_marked
+from pgsimhash.pages.records import Mark
 from pgsimhash.search.clusters import ClusterPage
+from pgsimhash.store.clusters import join_marked, split_marked
 
 NOW = datetime(2024, 2, 29, tzinfo=UTC)
 
