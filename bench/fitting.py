@@ -24,14 +24,12 @@ from scipy.special import bdtr, comb
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, murmur3_64
 from pgsimhash.hashing.signature import signature_hashes
 from pgsimhash.hashing.votes import vote
-from pgsimhash.html.block_features import features
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.charset import decode
-from pgsimhash.html.numbers import VOLATILE
-from pgsimhash.html.page_words import read_words
+from pgsimhash.html.page_words import VOLATILE, read_words
 from pgsimhash.html.parse import parse
 from pgsimhash.html.tree import sums_of
-from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, weights_of
+from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, features, weights_of
 from pgsimhash.schemes.article_features import EVENED, OCCURRENCES, BlockWeights, pair_hashes
 
 sys.path.append(str(Path(__file__).parents[1]))

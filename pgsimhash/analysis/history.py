@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import Band, band, format_simhash, from_bigint, hamming_distance
-from pgsimhash.html.structure import SAME_TEMPLATE_MAX
+from pgsimhash.html.blocks import SAME_TEMPLATE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import unknown_page
 

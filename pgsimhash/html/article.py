@@ -1,58 +1,88 @@
-"""Define the result of reading a page, for all readers."""
+"""Read the main content of a page: its words with weights, and the text blocks to show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from lxml.html import HtmlElement
 
-from pgsimhash.html.numbers import PASSING
+from pgsimhash.html.blocks import Outline, Piece, outline, structure_simhash
+from pgsimhash.html.charset import clean_text, clean_utf8
+from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
+from pgsimhash.html.markdown import LeftOut, render
+from pgsimhash.html.markdown_syntax import escape, escape_start
+from pgsimhash.html.page_words import WeightedWords, read_words
+from pgsimhash.html.parse import ELEMENTS_MAX, parse
+from pgsimhash.html.weights import (
+    is_frame_only,
+    scores_of,
+    shown_blocks,
+    weights_of,
+    with_whole_elements,
+)
+from pgsimhash.pages.values import BytesLike
+
+_TAG: Final = re.compile(b"<[a-zA-Z/!?]")
+MARKED_UP_MAX: Final = 150_000
+"""The Markdown of a page with more elements has no headings, lists and links."""
 
 
-class WeightedWords(NamedTuple):
-    """The words of a page in order, and the weights of its text blocks.
+def read_article(
+    html: BytesLike | str,
+    url: str | None = None,
+    charset: str | None = None,
+    max_elements: int = ELEMENTS_MAX,
+) -> Article:
+    """Return the main content of a page: all words with weights, and the heaviest to read.
 
-    Attributes:
-        vocabulary: the distinct words.
-        words: the index in ``vocabulary`` of each word of the page (shape (n,), dtype int64).
-        kinds: each word's kind, see :mod:`pgsimhash.html.numbers` (shape (n,), dtype int64).
-        blocks: each word's block number, ascending (shape (n,), dtype int64).
-        weights: each block's weight, 0 to 1 (shape (m,), dtype float64).
-        shown: whether each block is part of the visible main content (shape (m,), dtype bool).
+    Text without tags is plain text: all lines are main content with equal weights.
+
+    Args:
+        html: the page, as bytes or text.
+        url: the page's URL, the base of relative URLs.
+        charset: the label in the HTTP header, if any.
+        max_elements: the most elements of a page.
+
+    Raises:
+        PageError: the page has another format (``not_html``) or too many elements (``too_large``),
+            or is an error page (``error_page``), a bot check (``blocked``) or JavaScript-rendered
+            (``needs_script``).
     """
+    source = clean_utf8(html, charset)
+    if _TAG.search(source) is None:
+        text = source.decode()
+        if len(text.split()) <= PAGE_WORDS_MAX:
+            check_stand_in(None, text, [])
+        return Article(lambda: unmarked(map(str.strip, text.split("\n"))), text)
+    root = parse(source, max_elements)
+    return Article("", "") if root is None else article_of_tree(root, url)
 
-    vocabulary: list[str]
-    words: NDArray[np.int64]
-    kinds: NDArray[np.int64]
-    blocks: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    shown: NDArray[np.bool_]
 
-    @property
-    def length(self) -> int:
-        """The number of words of the visible main content."""
-        return int(np.count_nonzero(self.shown[self.blocks]))
+def article_of_tree(
+    root: HtmlElement, url: str | None = None, also: Collection[HtmlElement] = ()
+) -> Article:
+    """Return the main content of a parsed page, including all elements of ``also``.
 
-    @property
-    def unseen(self) -> tuple[float, list[int]]:
-        """The share of words in low-weight blocks, and these blocks, those with most words first.
-
-        A low-weight block has less than a tenth of the mean weight of the page's words, so it
-        hardly affects the simhash.
-        """
-        counts = np.bincount(self.blocks, minlength=len(self.weights))
-        words = max(len(self.blocks), 1)
-        is_light = self.weights < 0.1 * (counts @ self.weights) / words
-        light = np.flatnonzero(is_light & (counts > 0))
-        largest_first = light[np.argsort(-counts[light], kind="stable")]
-        return float(counts[light].sum() / words), largest_first.tolist()
-
-    def lasting_words(self) -> list[str]:
-        """Return the visible words and numbers in order, without the passing ones."""
-        lasting = self.words[self.shown[self.blocks] & (self.kinds != PASSING)].tolist()
-        return [self.vocabulary[word] for word in lasting]
+    The other arguments and the errors are those of :func:`read_article`.
+    """
+    head = read_head(root, url)
+    body = root.find("body")
+    content = Content(root if body is None else body, head.base, also=also)
+    structure = structure_simhash(content.outline)
+    if len(content.words.words) <= PAGE_WORDS_MAX:
+        check_stand_in(head.title, content.text(), _empty_ids(root))
+    return Article(
+        content.markdown,
+        content.text,
+        head.title,
+        head.canonical_url,
+        head.language,
+        structure,
+        content.words,
+    )
 
 
 class Article:
@@ -125,3 +155,89 @@ class Article:
         if callable(self._words):
             self._words = self._words()
         return self._words
+
+
+class Content:
+    """The text blocks of a page with their weights, and which of them are shown."""
+
+    def __init__(
+        self, body: HtmlElement, base: str | None, *, also: Collection[HtmlElement] = ()
+    ) -> None:
+        self._body, self._base = body, base
+        self.outline: Outline = outline(body)
+        page = read_words(self.outline)
+        scores = scores_of(page)
+        weights = weights_of(scores, page.counts)
+        shown = with_whole_elements(page, shown_blocks(page, weights))
+        if also:
+            shown[_blocks_in(body, also)] = True
+        counted = shown[page.places] & (not is_frame_only(page, scores))
+        self.words = WeightedWords(
+            page.vocabulary, page.words, page.kinds, page.blocks, weights, counted
+        )
+        self._shown = frozenset(np.flatnonzero(shown).tolist())
+
+    def text(self) -> str:
+        """Return the text of the shown blocks, a line each."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        texts = self.outline.texts()
+        return [texts[place] for place in sorted(self._shown)]
+
+    def markdown(self) -> str:
+        """Return the Markdown of the shown blocks, with the images between them."""
+        if self._body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
+            return unmarked(self._lines())
+        restore_images(self._body)
+        left_out = _left_out(self._body, self._shown)
+        return clean_text(render([self._body], self._base, left_out))
+
+
+def unmarked(lines: Iterable[str]) -> str:
+    """Return lines of text as Markdown, a paragraph each."""
+    return "\n\n".join([escape_start(escape(line)) for line in lines if line])
+
+
+def _blocks_in(body: HtmlElement, elements: Iterable[HtmlElement]) -> list[int]:
+    """Return the numbers of the blocks in ``elements``."""
+    pieces: list[Piece] = []
+    outline(body, pieces)
+    inside = {node for element in elements for node in element.iter()}
+    return [piece.block for piece in pieces if piece.around() in inside]
+
+
+def _left_out(body: HtmlElement, shown: Collection[int]) -> LeftOut:
+    """Return the parts without shown blocks: the largest elements, and texts and tails."""
+    pieces: list[Piece] = []
+    outline(body, pieces)
+    kept = {body}
+    for piece in pieces:
+        if piece.block in shown:
+            element = piece.around()
+            while element not in kept:
+                kept.add(element)
+                element = element.getparent()
+    left_out = LeftOut(set(), set(), set())
+    for piece in pieces:
+        if piece.block in shown:
+            continue
+        element = piece.around()
+        if element in kept:
+            (left_out.tails if piece.is_tail else left_out.texts).add(piece.element)
+        while element not in kept and element not in left_out.elements:
+            left_out.elements.add(element)
+            element = element.getparent()
+    return left_out
+
+
+def _empty_ids(root: HtmlElement) -> Iterator[str]:
+    """Yield the ids of the elements without text."""
+    filled: set[HtmlElement | None] = {None}
+    for element in root.xpath("//*[text()[normalize-space()]]"):
+        while element not in filled:
+            filled.add(element)
+            element = element.getparent()
+    for element in root.xpath("//*[@id]"):
+        if element not in filled:
+            yield element.get("id")

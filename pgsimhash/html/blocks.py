@@ -1,19 +1,104 @@
-"""Extract the text blocks of a tree, with the elements around them.
+"""Extract the text blocks of a tree, with the elements around them and what these are named.
 
 A text block is a run of text between two block tags. No block is left out for its appearance;
-:mod:`pgsimhash.html.weights` decides its weight.
+:mod:`pgsimhash.html.weights` decides its weight. Classes, ids and roles are
+classified by the words that are common on the web.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
+import numpy as np
 from lxml.html import HtmlElement
 
+from pgsimhash.hashing.hashes import murmur3_64
 from pgsimhash.hashing.tokens import SIGNS
-from pgsimhash.html.names import NEVER_TEXT, UNNAMED, Names, is_hidden, names, words
+from pgsimhash.hashing.votes import vote
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of ``text``."""
+    return frozenset(text.split())
+
+
+def flags_of(listed: Iterable[tuple[int, Collection[str]]]) -> dict[str, int]:
+    """Return for each word the sum of the flags of the lists that it is in."""
+    flags: dict[str, int] = {}
+    for flag, listed_words in listed:
+        for word in listed_words:
+            flags[word] = flags.get(word, 0) | flag
+    return flags
+
+
+NEVER_TEXT: Final = words(
+    "script style template svg iframe object embed applet canvas audio video input button select"
+    " textarea datalist head noscript map frameset"
+)
+"""The tags whose content is not text."""
+
+HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
+LIST_TAGS: Final = words("ul ol dl")
+
+BESIDE_TAGS: Final = words("nav aside dialog menu form")
+"""The tags of content beside the main text."""
+
+_BESIDE: Final = words(
+    # navigation
+    "nav navbar navigation menu menus topnav breadcrumb breadcrumbs pager pagination tabs"
+    " role=navigation role=menu role=menubar"
+    # columns
+    " sidebar sidenav aside widget widgets rail toc right left role=complementary"
+    # other pages
+    " related recommended recommendations recommendation teaser teasers trending popular more"
+    " latest also mostread most promo promotion promos similar"
+    # other people
+    " comment comments disqus reply respond replies share sharing social follow shares sharebar"
+    # overlays
+    " cookie cookies consent popup modal overlay newsletter subscribe signup login dialog gdpr"
+    " toolbar role=dialog role=alertdialog role=search search"
+    # advertisements
+    " ad ads advert advertisement advertising sponsored sponsor anzeige werbung adsense"
+)
+_OVERLAY: Final = words(
+    "cookie cookies consent gdpr onetrust cmp cookiebot popup modal overlay role=dialog"
+    " role=alertdialog"
+)
+# Whole class names; "overflow-hidden" and "hidden md:block" mean something else.
+_HIDING: Final = words("hidden hide invisible is-hidden sr-only visually-hidden screen-reader-text")
+_FOOTER: Final = words(
+    "footer copyright copyrights legal bottom foot role=contentinfo colophon disclaimer imprint"
+    " impressum trademark trademarks siteinfo license"
+)
+_HEADER: Final = words("header masthead topbar head banner role=banner")
+_CONTENT: Final = words(
+    "article main content post body entry text story page blog markdown prose document role=main"
+    " role=article"
+)
+_NAMES_MAX: Final = 500
+_HIDDEN: Final = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE
+)
+# React streams content as hidden elements that its script moves into place.
+_STREAMED: Final = re.compile(r"S:[0-9a-f]+")
+_CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+NAMED_BESIDE, NAMED_FOOTER, NAMED_HEADER, NAMED_CONTENT, NAMED_OVERLAY, NAMED_HIDDEN = (
+    1 << bit for bit in range(6)
+)
+_FLAGS: Final = flags_of(
+    (
+        (NAMED_BESIDE, _BESIDE),
+        (NAMED_FOOTER, _FOOTER),
+        (NAMED_HEADER, _HEADER),
+        (NAMED_CONTENT, _CONTENT),
+        (NAMED_OVERLAY, _OVERLAY),
+    )
+)
 
 BLOCK: Final = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
@@ -29,6 +114,17 @@ NAMED_MAX: Final = 50_000
 """How many block elements are classified by their attributes."""
 
 _BEGIN, _LINK_BEGIN, _LINK_END, _SIGN = (f" {sign} " for sign in SIGNS[:4])
+
+_CONTAINERS: Final = words(
+    "body address article aside details dialog div fieldset footer form header main"
+    " menu nav section summary"
+)
+
+SAME_TEMPLATE_MAX: Final = 12
+"""The usual largest distance of pages of one template; pages of two templates differ more."""
+
+DEPTH_MAX: Final = 32
+"""The most containers of a path; deeper containers have the path of their ancestor."""
 
 
 class Piece(NamedTuple):
@@ -53,17 +149,17 @@ class Outline:
     Attributes:
         parents: the index of the element's parent, -1 for element 0.
         tags: the element's tag.
-        said_to_be: the meaning of its class, id and role.
+        names: the meaning of its class, id and role.
         ends: the index behind its last descendant.
         owners: for each text block, the element that directly contains it.
         text: the texts of all blocks, with the signs of :mod:`pgsimhash.hashing.tokens`. The first
             begins a block, the second and third enclose links, and the fourth is a copyright sign.
-            The fifth is for :func:`pgsimhash.html.numbers.mark_dates`.
+            The fifth is for :func:`pgsimhash.html.page_words.mark_dates`.
     """
 
     parents: list[int]
     tags: list[str]
-    said_to_be: list[Names]
+    names: list[Names]
     ends: list[int]
     owners: list[int]
     text: str
@@ -80,7 +176,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
     Hidden elements, scripts, controls and images are left out with all their content. Elements
     within ``pre`` do not begin text blocks.
     """
-    parents, tags, said_to_be, ends = [-1], [""], [UNNAMED], [0]
+    parents, tags, all_names, ends = [-1], [""], [UNNAMED], [0]
     owners: list[int] = []
     texts: list[str] = []
     # The state around the next children; ``goes_on``: they continue the last text block.
@@ -110,14 +206,14 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             if goes_on and (tag in _EMPTY or (in_pre and is_block)):
                 texts.append(" ")
             is_block = is_block and not in_pre
-            says: Names | None = None
+            named: Names | None = None
             if tag not in NEVER_TEXT and tag not in _EMPTY:
                 if is_block and pieces is None and len(tags) <= NAMED_MAX:
                     attributes = child.items()
-                    says = names(attributes) if attributes else UNNAMED
+                    named = names_of(attributes) if attributes else UNNAMED
                 elif tag in _PLAIN or not is_hidden(child):
-                    says = UNNAMED
-            if says is None:
+                    named = UNNAMED
+            if named is None:
                 goes_on = goes_on and not is_block
                 text, is_tail = child.tail, True
             else:
@@ -126,7 +222,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                     parents.append(element)
                     element = len(tags)
                     tags.append(tag)
-                    said_to_be.append(says)
+                    all_names.append(named)
                     ends.append(len(tags))
                     goes_on = False
                 in_link, in_pre = in_link or tag == "a", in_pre or tag == "pre"
@@ -148,4 +244,89 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             pieces.append(Piece(len(owners) - 1, child, is_tail))
     ends[0] = len(parents)
     text = "".join(texts).replace("\xa9", _SIGN)
-    return Outline(parents, tags, said_to_be, ends, owners, text)
+    return Outline(parents, tags, all_names, ends, owners, text)
+
+
+class Names(NamedTuple):
+    """The meaning of the class, id and role of an element, by whole words, also of camelCase.
+
+    ``flags`` is the sum of ``NAMED_BESIDE`` and the others that apply. ``first`` is the first word,
+    used to find similar siblings.
+    """
+
+    flags: int
+    first: str
+
+
+UNNAMED: Final = Names(0, "")
+
+
+def is_hidden(element: HtmlElement) -> bool:
+    """Return whether an element's attributes hide it."""
+    style = element.get("style")
+    if style is not None and _HIDDEN.search(style):
+        return True
+    return element.get("hidden") is not None and not _STREAMED.fullmatch(element.get("id") or "")
+
+
+def names_of(attributes: Iterable[tuple[str, str]]) -> Names | None:
+    """Return the meaning of an element's attributes, or None if they hide it."""
+    classes = identity = role = ""
+    hidden = False
+    for name, value in attributes:
+        if name == "class":
+            classes = value
+        elif name == "id":
+            identity = value
+        elif name == "role":
+            role = value
+        elif name == "hidden":
+            hidden = True
+        elif name == "style" and _HIDDEN.search(value):
+            return None
+    if hidden and not _STREAMED.fullmatch(identity):
+        return None
+    if classes or identity or role:
+        return _names(classes[:_NAMES_MAX], identity[:_NAMES_MAX], role[:_NAMES_MAX])
+    return UNNAMED
+
+
+@lru_cache(maxsize=8192)
+def _names(classes: str, identity: str, role: str) -> Names:
+    text = f"{classes} {identity}" if identity else classes
+    parts = _CAMEL.findall(text[:_NAMES_MAX])
+    if role:
+        parts.append(f"role={role}")
+    flags = 0
+    for part in parts:
+        flags |= _FLAGS.get(part.lower(), 0)
+    if ":" not in classes and not _HIDING.isdisjoint(classes.split()):
+        flags |= NAMED_HIDDEN
+    return Names(flags, parts[0].lower() if parts else "")
+
+
+def structure_of(root: HtmlElement) -> int:
+    """Return the :func:`structure_simhash` of a parsed page."""
+    body = root.find("body")
+    return structure_simhash(outline(root if body is None else body))
+
+
+def structure_simhash(blocks: Outline) -> int:
+    """Return the simhash of the structure of a page, 0 <= x < 2**64.
+
+    Pages of one template usually differ by at most ``SAME_TEMPLATE_MAX`` bits, pages of two
+    templates by more. Texts do not matter; all pages without containers have the same simhash.
+    """
+    # The path, the last container and the number of containers of each element.
+    states = [("", "", 0)]
+    pairs: set[tuple[str, str]] = set()
+    # Other elements take the values of the container around them.
+    for parent, tag in zip(blocks.parents[1:], blocks.tags[1:], strict=True):
+        state = states[parent]
+        if tag in _CONTAINERS:
+            path, above, depth = state
+            pairs.add((above, tag))
+            state = (f"{path}/{tag}" if depth < DEPTH_MAX else path, tag, depth + 1)
+        states.append(state)
+    features = sorted({*(path for path, _, _ in states), *map(">".join, pairs)})
+    return vote(murmur3_64(features), np.ones(len(features)))

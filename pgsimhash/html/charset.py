@@ -18,7 +18,6 @@ import webencodings
 from w3lib.encoding import html_body_declared_encoding, read_bom
 
 from pgsimhash.errors import PageError
-from pgsimhash.html.names import words
 from pgsimhash.pages.values import BytesLike
 
 _MAGIC: Final = {
@@ -44,10 +43,10 @@ _MAGIC: Final = {
 _CODECS: Final = {"gbk": "gb18030", "x-user-defined": "cp1252", "replacement": None}
 """The codecs that browsers use instead of the codec of the same name."""
 
-_PYTHON_NAMES: Final = words(
-    "cp874 cp932 cp949 big5hkscs euc_jp iso2022_jp iso8859-16 mac-roman mac-cyrillic"
-    " utf-16-le utf-16-be"
-)
+_PYTHON_NAMES: Final = frozenset({
+    "cp874", "cp932", "cp949", "big5hkscs", "euc_jp", "iso2022_jp", "iso8859-16", "mac-roman",
+    "mac-cyrillic", "utf-16-le", "utf-16-be",
+})  # fmt: skip
 """Python's names that are no labels in browsers, but occur on pages."""
 
 _UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from lxml import etree
 from lxml.html import HtmlElement
 
-from pgsimhash.html.blocks import BLOCK
-from pgsimhash.html.links import absolute, image_source
+from pgsimhash.html.blocks import BLOCK, NEVER_TEXT, is_hidden
+from pgsimhash.html.head import absolute, image_source
 from pgsimhash.html.markdown_syntax import (
     HEADINGS,
     INLINE,
@@ -27,7 +27,6 @@ from pgsimhash.html.markdown_syntax import (
     is_data_table,
     unescape,
 )
-from pgsimhash.html.names import NEVER_TEXT, is_hidden
 
 _CONTAINERS_MAX: Final = 32
 _INDENTS_MAX: Final = 20_000_000

@@ -1,17 +1,24 @@
-"""Write single pieces of Markdown: emphasis, escapes, code and tables.
+"""Write single pieces of Markdown: emphasis, escapes, code and tables; and convert it to text.
 
-:mod:`pgsimhash.html.markdown` walks over a page and uses them.
+:mod:`pgsimhash.html.markdown` walks over a page and uses the pieces. :func:`plain_text` is for
+pages whose HTML is no longer available.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import cache
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lxml.html import HtmlElement
 
-from pgsimhash.html.names import HEADING_TAGS, words
+from pgsimhash.html.blocks import HEADING_TAGS, words
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 HEADINGS: Final = {tag: int(tag[1]) for tag in HEADING_TAGS}
 """The headings and their levels."""
@@ -48,6 +55,7 @@ _NAME: Final = re.compile(r"[\w+#.-]{1,30}")
 _NAMES_MAX: Final = 500
 _BACKTICKS: Final = re.compile(r"`+")
 _COLUMNS_MAX: Final = 100
+_NESTING_MAX: Final = 100
 CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
 """The tags in cells of layout tables; data tables without header cells never have them."""
 
@@ -172,3 +180,37 @@ class Table:
 
 def _table_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def plain_text(markdown: str) -> str:
+    """Return the words of ``markdown`` without markup, URLs or images, a line for each block.
+
+    They are the hashed words of the page, except at the ends of links and emphasis within a word:
+    there a word may become two, or two words one.
+    """
+    lines: list[str] = []
+    for token in _parser().parse(markdown):
+        if token.type == "inline":
+            lines.append(_words(token.children or ()))
+        elif token.type in ("fence", "code_block"):
+            lines.append(token.content)
+    return "\n".join(lines)
+
+
+def _words(tokens: Sequence[Token]) -> str:
+    return "".join(
+        "\n" if token.type in ("softbreak", "hardbreak") else token.content
+        for token in tokens
+        if token.type in ("text", "text_special", "code_inline", "softbreak", "hardbreak")
+    )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Slow to import, and only kept Markdown needs it.
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _NESTING_MAX}).enable("table")
+    # Links are not followed, so any URL is valid, also that of a file.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    return parser

@@ -13,7 +13,6 @@ from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
 from pgsimhash.html.charset import clean_text
-from pgsimhash.html.names import words
 
 ELEMENTS_MAX: Final = 500_000
 """The most elements of a page; browsers give up long before."""
@@ -27,7 +26,10 @@ ATTRIBUTES_MAX: Final = 100
 ATTRIBUTES_CROWD: Final = 200
 """The most attributes of an element that libxml2 parses alone."""
 
-HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
+HEAD: Final = frozenset({
+    "base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style",
+    "template", "title",
+})  # fmt: skip
 """The elements of a head (WHATWG HTML, section 13.2.6.4.4); any other begins the body."""
 
 _Text = str | bytes

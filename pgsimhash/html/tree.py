@@ -13,21 +13,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.html.blocks import Outline
-from pgsimhash.html.markdown_syntax import CELL_BLOCKS
-from pgsimhash.html.names import (
+from pgsimhash.html.blocks import (
     BESIDE_TAGS,
     HEADING_TAGS,
     LIST_TAGS,
-    SAYS_BESIDE,
-    SAYS_CONTENT,
-    SAYS_FOOTER,
-    SAYS_HEADER,
-    SAYS_HIDDEN,
-    SAYS_OVERLAY,
+    NAMED_BESIDE,
+    NAMED_CONTENT,
+    NAMED_FOOTER,
+    NAMED_HEADER,
+    NAMED_HIDDEN,
+    NAMED_OVERLAY,
+    Outline,
     flags_of,
     words,
 )
+from pgsimhash.html.markdown_syntax import CELL_BLOCKS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -79,7 +79,7 @@ class Tree:
         self.ends = np.array(outline.ends)
         size = len(self.parents)
         self.kinds = np.fromiter(map(_TAGS.get, outline.tags, repeat(0)), np.int64, size)
-        self._says = np.array([says for says, _ in outline.said_to_be])
+        self._name_flags = np.array([flags for flags, _ in outline.names])
         self._outline = outline
         self.own = sums_of(self.owners, counts, size)
         self.words = self._below(self.own)
@@ -102,21 +102,21 @@ class Tree:
         share = (self.words / self.words[0] / 0.3) ** 4
         # An element with much of the page is not beside the text, whatever its name.
         named, tagged = 1.0 / (1.0 + share), 1.0 / (1.0 + share / 16.0)
-        kinds, says = self.kinds, self._says
-        header = np.maximum(named * (says & SAYS_HEADER > 0), tagged * (kinds & _IS_HEADER > 0))
-        content = (says & SAYS_CONTENT) | (kinds & _IS_CONTENT) > 0
+        kinds, flags = self.kinds, self._name_flags
+        header = np.maximum(named * (flags & NAMED_HEADER > 0), tagged * (kinds & _IS_HEADER > 0))
+        content = (flags & NAMED_CONTENT) | (kinds & _IS_CONTENT) > 0
         over = 1.0 / (1.0 + share * (0.3 / 0.9) ** 4)
         small = (self._signs > 0) / (1.0 + (self.words / 80.0) ** 2)
         small[0] = 0.0
         levels = np.array(
             (
-                named * (says & SAYS_BESIDE > 0),
+                named * (flags & NAMED_BESIDE > 0),
                 tagged * (kinds & _IS_BESIDE > 0),
-                over * (says & SAYS_OVERLAY > 0),
-                over * (says & SAYS_HIDDEN > 0),
+                over * (flags & NAMED_OVERLAY > 0),
+                over * (flags & NAMED_HIDDEN > 0),
                 header,
                 content,
-                named * (says & SAYS_FOOTER > 0),
+                named * (flags & NAMED_FOOTER > 0),
                 tagged * (kinds & _IS_FOOTER > 0),
                 kinds & IS_LIST > 0,
                 np.log(self._alike),
@@ -130,7 +130,7 @@ class Tree:
 
         An element with nearly all of the page is not boilerplate.
         """
-        frame = (self._says & (SAYS_BESIDE | SAYS_FOOTER | SAYS_HEADER)) > 0
+        frame = (self._name_flags & (NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER)) > 0
         frame |= (self.kinds & (_IS_BESIDE | _IS_FOOTER | _IS_HEADER)) > 0
         frame &= self.words < 0.95 * self.words[0]
         inside: NDArray[np.bool_] = self._with_all_around(frame)[self.owners]
@@ -159,7 +159,7 @@ class Tree:
         """
         outline = self._outline
         numbers: defaultdict[tuple[int, str, str], int] = defaultdict(count().__next__)
-        first_names = [first for _, first in outline.said_to_be]
+        first_names = [first for _, first in outline.names]
         looks = zip(outline.parents, outline.tags, first_names, strict=True)
         groups = np.fromiter(map(numbers.__getitem__, looks), np.int64, len(first_names))
         alike: Integers = np.where(self.kinds & _IS_COMMON, 1, np.bincount(groups)[groups])

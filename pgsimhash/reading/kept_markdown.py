@@ -7,7 +7,7 @@ from typing import Final, NoReturn
 
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import Article
-from pgsimhash.html.plain import plain_text
+from pgsimhash.html.markdown_syntax import plain_text
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, read_text
 from pgsimhash.schemes.blog import read_blog

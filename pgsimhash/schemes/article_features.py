@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_mix
 from pgsimhash.html import Article, WeightedWords
-from pgsimhash.html.numbers import VOLATILE
-from pgsimhash.html.page_words import words_by_line
+from pgsimhash.html.page_words import VOLATILE, words_by_line
 from pgsimhash.html.tree import sums_of
 
 OCCURRENCES: Final = {

@@ -18,13 +18,11 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.html.article import Article
+from pgsimhash.html.blocks import structure_of, words
 from pgsimhash.html.charset import clean_text, clean_utf8
-from pgsimhash.html.head import read_head
-from pgsimhash.html.links import restore_images
+from pgsimhash.html.head import read_head, restore_images
 from pgsimhash.html.markdown import render
-from pgsimhash.html.names import words
 from pgsimhash.html.parse import parse
-from pgsimhash.html.structure import structure_of
 from pgsimhash.schemes.readable import CHARS_MAX, article_of
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.html import Article, article_of_tree
+from pgsimhash.html.blocks import BESIDE_TAGS, HEADING_TAGS, LIST_TAGS, words
 from pgsimhash.html.charset import clean_utf8
 from pgsimhash.html.markdown_syntax import is_data_table
-from pgsimhash.html.names import BESIDE_TAGS, HEADING_TAGS, LIST_TAGS, words
 from pgsimhash.html.parse import parse
 
 _NAMES: Final = words(

@@ -11,8 +11,8 @@ from lxml import etree
 
 from pgsimhash import PageError, fingerprint
 from pgsimhash.html import read_article
+from pgsimhash.html.markdown_syntax import plain_text
 from pgsimhash.html.parse import parse
-from pgsimhash.html.plain import plain_text
 from pgsimhash.schemes import DEFAULT_SCHEME
 
 URL = "https://bay.example/news/7"
@@ -173,7 +173,7 @@ def test_the_markdown_of_a_page_of_very_many_elements_is_paragraphs(
 ) -> None:
     page = f"<h1>The ferry</h1><p>* No *gulls* may sit on the rail, nor any dogs.</p>{STORY}"
     assert "# The ferry" in read_article(page).markdown
-    monkeypatch.setattr("pgsimhash.html.content.MARKED_UP_MAX", 2)
+    monkeypatch.setattr("pgsimhash.html.article.MARKED_UP_MAX", 2)
     article = read_article(page)
     assert article.markdown.startswith("The ferry\n\n\\* No \\*gulls\\* may sit")
     assert article.markdown.replace("\n\n", "\n").replace("\\", "") == article.text

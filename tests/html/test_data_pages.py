@@ -11,8 +11,7 @@ import pytest
 from pgsimhash import Fingerprint, Store, fingerprint, hamming_distance
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.signature import verified
-from pgsimhash.html.numbers import LISTED, NUMBER, PASSING, VOLATILE, WORD
-from pgsimhash.html.page_words import words_by_line
+from pgsimhash.html.page_words import LISTED, NUMBER, PASSING, VOLATILE, WORD, words_by_line
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.html.made_data import KINDS, around, invented, pair_of
 

@@ -9,9 +9,8 @@ import pytest
 from lxml import etree
 
 from pgsimhash import fingerprint, hamming_distance
-from pgsimhash.html.blocks import outline
+from pgsimhash.html.blocks import outline, structure_of, structure_simhash
 from pgsimhash.html.parse import parse
-from pgsimhash.html.structure import structure_of, structure_simhash
 
 PAGES = Path(__file__).parents[2] / "examples" / "pages"
 GOLDEN = 0x6190588D046A5179

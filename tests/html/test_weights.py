@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
-from pgsimhash.html.block_features import nearby
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
-from pgsimhash.html.weights import scores_of, weights_of
+from pgsimhash.html.weights import nearby, scores_of, weights_of
 
 SENTENCES = [
     "The ferryman, who learned the currents from his aunt, rows across the bay every morning.",

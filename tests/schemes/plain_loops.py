@@ -25,24 +25,32 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.hashing.tokens import _UNSEEN, _UNSPACED, _WORD, MARKS_MAX
-from pgsimhash.html import _TAG
-from pgsimhash.html import names as lists
-from pgsimhash.html.blocks import _EMPTY, _PLAIN, BLOCK
+from pgsimhash.html import blocks as lists
+from pgsimhash.html.article import _TAG
+from pgsimhash.html.blocks import (
+    _CONTAINERS,
+    _EMPTY,
+    _PLAIN,
+    BESIDE_TAGS,
+    BLOCK,
+    DEPTH_MAX,
+    HEADING_TAGS,
+    LIST_TAGS,
+    NEVER_TEXT,
+)
 from pgsimhash.html.charset import clean_utf8
 from pgsimhash.html.markdown_syntax import CELL_BLOCKS
-from pgsimhash.html.names import BESIDE_TAGS, HEADING_TAGS, LIST_TAGS, NEVER_TEXT
-from pgsimhash.html.numbers import (
+from pgsimhash.html.page_words import (
     _COUNTED,
     _HOURS,
+    _LEGAL,
     _MONTHS,
     _NOTE_WORDS,
     _POSTED,
     _UPDATED,
     _VISITS,
 )
-from pgsimhash.html.page_words import _LEGAL
 from pgsimhash.html.parse import parse
-from pgsimhash.html.structure import _CONTAINERS, DEPTH_MAX
 from pgsimhash.html.weights import COEFFICIENTS
 from pgsimhash.schemes.article_features import OCCURRENCES
 
