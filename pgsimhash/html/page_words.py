@@ -135,8 +135,7 @@ class Page:
         outline: the elements.
         vocabulary: the distinct words.
         words: the index in ``vocabulary`` of each word of the page (shape (n,)).
-        own_kinds: each word's kind by the words beside it (shape (n,)); see
-            :mod:`pgsimhash.html.page_words`.
+        own_kinds: the kind of each word by the words beside it (shape (n,)).
         blocks: each word's block number (shape (n,)).
         places: the outline's blocks with words (shape (m,)).
         counts: their numbers of words (shape (m,)).
