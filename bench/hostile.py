@@ -29,8 +29,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pgsimhash import PageError, fingerprint
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.reading.workers import extract
-from pgsimhash.schemes import get_scheme
-from pgsimhash.schemes.names import DEFAULT_NAME
+from pgsimhash.schemes import DEFAULT_NAME, get_scheme
 from pgsimhash.sources import SourcePage
 
 sys.path.append(str(Path(__file__).parents[1]))

@@ -41,7 +41,6 @@ PYTHON: Final = {
         "pgsimhash.schemes",
         "pgsimhash.html",
         "pgsimhash.hashing.bits",
-        "pgsimhash.hashing.features",
         "pgsimhash.hashing.hashes",
         "pgsimhash.hashing.tokens",
     ],

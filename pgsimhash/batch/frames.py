@@ -16,7 +16,7 @@ from pgsimhash.html import Article
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
-from pgsimhash.schemes.batch import too_short, vote_texts
+from pgsimhash.schemes.texts import too_short, vote_texts
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import find_pairs
 from pgsimhash.sources import SourcePage

@@ -16,7 +16,7 @@ from pgsimhash.cli.options import (
     yes_option,
 )
 from pgsimhash.cli.printing import print_json, printable
-from pgsimhash.schemes.names import DEFAULT_NAME
+from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import connect
 

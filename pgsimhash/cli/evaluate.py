@@ -24,7 +24,7 @@ from pgsimhash.cli.work import (
     summary_option,
     tell_left_out,
 )
-from pgsimhash.schemes.names import DEFAULT_NAME, SHIPPED_NAMES
+from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
 from pgsimhash.store import connect
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _SHOWN = 20
 @click.option(
     "--scheme",
     "schemes",
-    type=click.Choice(SHIPPED_NAMES),
+    type=click.Choice(BUILT_IN),
     multiple=True,
     default=(DEFAULT_NAME,),
     show_default=True,

@@ -21,7 +21,7 @@ from pgsimhash.cli.printing import people, print_json, printable, write_text
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import parse_simhash
-from pgsimhash.schemes.names import DEFAULT_NAME
+from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import connect
 

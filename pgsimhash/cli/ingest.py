@@ -36,7 +36,7 @@ from pgsimhash.cli.work import (
 from pgsimhash.errors import CollectionError
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.values import MAX_BYTES
-from pgsimhash.schemes.names import DEFAULT_NAME
+from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.sources import count_pages
 from pgsimhash.store import connect
 

@@ -33,7 +33,7 @@ from pgsimhash.hashing.bits import (
     to_bigint,
 )
 from pgsimhash.pages.records import Match, NearPage
-from pgsimhash.schemes.names import DEFAULT_NAME
+from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.store import connect
 
 

@@ -17,7 +17,7 @@ from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
 from pgsimhash.pages.policies import NUMBER_MAX, SCOPES
 from pgsimhash.pages.values import parse_age
-from pgsimhash.schemes.names import SHIPPED_NAMES
+from pgsimhash.schemes import BUILT_IN
 from pgsimhash.search.clusters import LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
 from pgsimhash.sources.page import plain_path
@@ -185,7 +185,7 @@ def scheme_option(default: str) -> Callable[[Command], Command]:
     """Return a decorator that adds ``--scheme``; ``default`` describes its default."""
     return click.option(
         "--scheme",
-        type=click.Choice(SHIPPED_NAMES),
+        type=click.Choice(BUILT_IN),
         help=f"The scheme that computes simhashes; by default {default}.",
     )
 

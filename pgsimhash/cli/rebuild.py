@@ -14,7 +14,7 @@ from pgsimhash.cli.work import progress_bars
 from pgsimhash.db.schema_names import check_schema_name
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Verdict
-from pgsimhash.schemes.names import SHIPPED_NAMES
+from pgsimhash.schemes import BUILT_IN
 from pgsimhash.store import connect
 
 
@@ -33,7 +33,7 @@ from pgsimhash.store import connect
 )
 @click.option(
     "--scheme",
-    type=click.Choice(SHIPPED_NAMES),
+    type=click.Choice(BUILT_IN),
     help="The new scheme; it fingerprints the stored Markdown.",
 )
 @click.option(

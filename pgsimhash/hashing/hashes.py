@@ -15,8 +15,6 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import MissingPackageError, install_command
-
 Hashes = NDArray[np.uint64]
 HashFunction = Callable[[Collection[str]], Hashes]
 
@@ -73,22 +71,6 @@ def jenkins_64(features: Collection[str]) -> Hashes:
     for places, data in _by_length(features):
         hashes[places] = _lookup3(data)
     return hashes
-
-
-def xxh3_64(features: Collection[str]) -> Hashes:
-    """Return XXH3 with 64 bits and seed 0 (Collet, 2019), from the package xxhash.
-
-    Raises:
-        MissingPackageError: xxhash is not installed.
-    """
-    try:
-        from xxhash import xxh3_64_intdigest
-    except ImportError:
-        raise MissingPackageError(
-            "not_installed", f"xxh3_64 needs xxhash; install it {install_command('xxhash')}"
-        ) from None
-    digests = map(xxh3_64_intdigest, _encoded(features))
-    return np.fromiter(digests, dtype=np.uint64, count=len(features))
 
 
 def _encoded(features: Collection[str]) -> list[bytes]:

@@ -16,8 +16,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Final
 
@@ -36,7 +35,6 @@ PIECE: Final = 1 << 16
 """The approximate number of characters that are processed at a time."""
 
 _LONG_PIECE: Final = 4 * PIECE
-_SHORT_LINE: Final = 20
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, ideographs.
 _UNSPACED: Final = (
@@ -55,48 +53,95 @@ _MARKS: Final = (
 # Soft hyphens, line break opportunities and text directions; the joiners are marks.
 _UNSEEN: Final = re.compile("[\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]+")
 _WORD: Final = re.compile(rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+|[{_UNSPACED}]+")
-_DIGIT: Final = re.compile("[0-9]")
 _UNSPACED_RUN: Final = re.compile(rf"[{_UNSPACED}]+")
 # No token crosses one of these, and none of them combines with the character before it.
-_BREAK: Final = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
+_BREAK: Final = re.compile(r"[\x01-/:-@\[-`{-\x7f]")
+# The sign NUL stays.
+_ASCII: Final = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(1, 128)}
+_SIGNED_WORD: Final = re.compile(rf"\0+|{_WORD.pattern}")
 
-_ASCII_SPACED: Final = {
-    code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)
-}
 _TABLE_SIZE: Final = 0x3000
 """Code points below this (alphabets and punctuation) are folded by a table."""
+
 COMPLEX: Final = 0xFFFFFFFF
 """The table's entry for a character that needs its neighbours, or becomes several characters."""
 
+_FEW: Final = 0.02
+"""Up to this share of complex characters, only the words around them are normalised."""
 
 SIGNS: Final = ("\0", "\0\0", "\0\0\0", "\0\0\0\0", "\0\0\0\0\0")
 """What :func:`tokenize_signed` keeps; libxml2 ends texts at NUL, so no page's text contains it."""
 
-_SIGNED_ASCII: Final = _ASCII_SPACED | {0: "\0"}
-_SIGNED_WORD: Final = re.compile(rf"\0+|{_WORD.pattern}")
-_SIGNED_BREAK: Final = re.compile(r"[\x01-/:-@\[-`{-\x7f]")
-_FEW: Final = 0.02
+
+def tokenize(text: str) -> list[str]:
+    """Return the tokens of ``text`` in order, without those of digits alone."""
+    tokens = _tokens(text.replace("\0", " "))
+    return _first([token for token in some if not token.isdecimal()] for some in tokens)
+
+
+def tokenize_with_numbers(text: str) -> list[str]:
+    """Return the tokens of ``text`` in order, including those of digits alone."""
+    return tokenize_signed(text.replace("\0", " "))
 
 
 def tokenize_signed(text: str) -> list[str]:
     """Return the tokens of ``text`` in order, including those of digits alone and :data:`SIGNS`."""
-    return _first(map(_signed_tokens, _pieces(text, _SIGNED_BREAK)))
+    return _first(_tokens(text))
 
 
-def _signed_tokens(text: str) -> Iterable[list[str]]:
+def shingles(tokens: Sequence[str], size: int) -> list[str]:
+    """Return each window of ``size`` neighbouring tokens, joined by one space.
+
+    Single words survive edits; shingles separate pages that share a vocabulary (Manku, Jain, Das
+    Sarma, WWW 2007, section 2; Broder, "On the Resemblance and Containment of Documents", 1997).
+    Fewer tokens than ``size`` give an empty list.
+    """
+    if size < 1:
+        raise ArgumentError("invalid_argument", f"a shingle has 1 token or more, not {size}")
+    if size == 1:
+        return list(tokens)
+    return list(map(" ".join, zip(*(tokens[start:] for start in range(size)), strict=False)))
+
+
+def is_unspaced(token: str) -> bool:
+    """Return whether a token belongs to a script without spaces between words."""
+    return _UNSPACED_RUN.match(token) is not None
+
+
+def _first(parts: Iterable[list[str]]) -> list[str]:
+    """Return the first :data:`TOKENS_MAX` tokens; read no further part."""
+    tokens: list[str] = []
+    for part in parts:
+        tokens += part
+        if len(tokens) >= TOKENS_MAX:
+            del tokens[TOKENS_MAX:]
+            break
+    return tokens
+
+
+def _tokens(text: str) -> Iterator[list[str]]:
+    """Yield the tokens of a text in parts."""
+    start = 0
+    while start < len(text):
+        separator = _BREAK.search(text, start + PIECE)
+        end = separator.start() if separator else len(text)
+        yield from _tokens_of_piece(text[start:end])
+        start = end
+
+
+def _tokens_of_piece(text: str) -> Iterable[list[str]]:
     if text.isascii():
-        return (text.translate(_SIGNED_ASCII).split(),)
+        return (text.translate(_ASCII).split(),)
     codes = code_points(text)
-    folded = _signed_table().take(codes, mode="clip")
-    is_complex = folded == COMPLEX
-    places = np.flatnonzero(is_complex)
+    folded = fold_table().take(codes, mode="clip")
+    places = np.flatnonzero(folded == COMPLEX)
     if len(places) <= _FEW * len(text):
         folded[places] = codes[places]
         words = folded.tobytes().decode("utf-32-le", "surrogatepass")
         mixed = _mixed_words(text, words, places.tolist())
         if mixed is not None:
             return (mixed,)
-    return _complex_words(text, _SIGNED_WORD)
+    return _complex_words(text)
 
 
 def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
@@ -121,123 +166,11 @@ def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
     return "".join(parts).split()
 
 
-def is_unspaced(token: str) -> bool:
-    """Return whether a token belongs to a script without spaces between words."""
-    return _UNSPACED_RUN.match(token) is not None
-
-
-def tokenize(text: str) -> list[str]:
-    """Return the tokens of ``text`` in order, without those of digits alone."""
-    return _first(map(_plain_tokens, _pieces(text)))
-
-
-def _plain_tokens(text: str) -> Iterable[list[str]]:
-    words = _simple_words(text)
-    if words is not None:
-        plain = text.isascii() and _DIGIT.search(text) is None
-        return (words if plain else _without_numbers(words),)
-    return map(_without_numbers, _words_by_line(text))
-
-
-def _words_by_line(text: str) -> Iterator[list[str]]:
-    # No token crosses a line break, and most lines are simple.
-    for line in text.split("\n"):
-        # The table costs more than normalisation for a short line.
-        short = len(line) < _SHORT_LINE and not line.isascii()
-        words = None if short else _simple_words(line)
-        if words is None:
-            yield from _complex_words(line)
-        else:
-            yield words
-
-
-def _complex_words(text: str, pattern: re.Pattern[str] = _WORD) -> Iterator[list[str]]:
+def _complex_words(text: str) -> Iterator[list[str]]:
     # Cuts only text that runs for pages without a space or punctuation.
     size = len(text) if len(text) <= _LONG_PIECE else PIECE
     for start in range(0, len(text), size or 1):
-        yield _split(_folded(text[start : start + size]), pattern)
-
-
-def _pieces(text: str, pattern: re.Pattern[str] = _BREAK) -> Iterator[str]:
-    start = 0
-    while len(text) - start > PIECE:
-        separator = pattern.search(text, start + PIECE)
-        end = separator.start() if separator else len(text)
-        yield text[start:end]
-        start = end
-    yield text[start:]
-
-
-def _first(pieces: Iterable[Iterable[list[str]]]) -> list[str]:
-    """Return the first :data:`TOKENS_MAX` tokens; read no further piece."""
-    tokens: list[str] = []
-    for piece_tokens in itertools.chain.from_iterable(pieces):
-        tokens += piece_tokens
-        if len(tokens) >= TOKENS_MAX:
-            del tokens[TOKENS_MAX:]
-            break
-    return tokens
-
-
-_MONTH: Final = (
-    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
-_WEEKDAY: Final = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? +)?"
-_DAY: Final = r"\d{1,2}(?:st|nd|rd|th)?"
-_DATE: Final = (
-    rf"\b{_WEEKDAY}(?:{_DAY} +(?:of +)?{_MONTH}(?:,? +\d{{4}})?"
-    rf"|{_MONTH} +{_DAY}\b(?:,? +\d{{4}})?|{_MONTH} +\d{{4}})"
-    r"|\b\d{1,4}([./-])\d{1,2}\1\d{1,4}(?:t(?=\d))?"
-)
-_TIME: Final = (
-    r"\b\d{1,2}(?::\d{2}){1,2}(?:\.\d+)?(?: *[ap]\.?m\b\.?)?(?: *(?:utc|gmt|[cemp][ds]t)\b|z)?"
-)
-_COUNTED: Final = (
-    r"(?:views?|reads?|comments?|repl(?:y|ies)|likes?|shares?|reactions?|votes?|points?|followers?"
-    r"|downloads?|visitors?|readers?|(?:sec(?:ond)?|min(?:ute)?|hour|day|week|month|year)s? +ago"
-    r"|min(?:ute)?s? +read)"
-)
-_COUNTER: Final = rf"\b\d(?:[\d.,]{{0,20}}\d)?[km]?\+? +{_COUNTED}\b"
-_CHANGING: Final = re.compile(rf"{_DATE}|{_TIME}|{_COUNTER}", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """A tokenizer with options; the defaults are those of :func:`tokenize`.
-
-    Attributes:
-        min_length: the shortest token to keep, in characters.
-        numbers: whether to keep tokens of digits alone.
-        counters: whether to keep dates and times in digits, English dates with names of months,
-            and English counters ("12 views", "5 minutes ago").
-
-    Raises:
-        ArgumentError: ``min_length`` is below 1.
-    """
-
-    min_length: int = 1
-    numbers: bool = False
-    counters: bool = True
-
-    def __post_init__(self) -> None:
-        if self.min_length < 1:
-            raise ArgumentError(
-                "invalid_argument", f"min_length is 1 or more, not {self.min_length}"
-            )
-
-    def __call__(self, text: str) -> list[str]:
-        """Return the tokens of ``text`` in order."""
-        if not self.counters:
-            text = _CHANGING.sub(" ", text)
-        tokens = tokenize_signed(text.replace("\0", " ")) if self.numbers else tokenize(text)
-        if self.min_length > 1:
-            tokens = [token for token in tokens if len(token) >= self.min_length]
-        return tokens
-
-
-def _without_numbers(tokens: list[str]) -> list[str]:
-    return [token for token in tokens if not token.isdecimal()]
+        yield _split(_folded(text[start : start + size]))
 
 
 def _folded(text: str) -> str:
@@ -277,8 +210,8 @@ def too_many_marks() -> re.Pattern[str]:
     return re.compile(f"[{marks}\U00010000-\U0001ffff]{{{MARKS_MAX + 1},}}")
 
 
-def _split(folded: str, pattern: re.Pattern[str] = _WORD) -> list[str]:
-    words = pattern.findall(folded)
+def _split(folded: str) -> list[str]:
+    words = _SIGNED_WORD.findall(folded)
     if _UNSPACED_RUN.search(folded) is None:
         return words
     tokens: list[str] = []
@@ -290,17 +223,6 @@ def _split(folded: str, pattern: re.Pattern[str] = _WORD) -> list[str]:
     return tokens
 
 
-def _simple_words(text: str) -> list[str] | None:
-    """Return the words of a text in which each character folds by itself, else None."""
-    if text.isascii():
-        return text.translate(_ASCII_SPACED).split()
-    codes = code_points(text)
-    folded = fold_table().take(codes, mode="clip")
-    if folded.max() == COMPLEX:
-        return None
-    return folded.tobytes().decode("utf-32-le").split()
-
-
 def code_points(text: str) -> NDArray[np.uint32]:
     """Return the code points of ``text`` (shape (n,), dtype uint32)."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -310,7 +232,8 @@ def code_points(text: str) -> NDArray[np.uint32]:
 def fold_table() -> NDArray[np.uint32]:
     """Return what each code point folds to: itself, another, a space, or :data:`COMPLEX`."""
     table = np.full(_TABLE_SIZE + 1, COMPLEX, dtype="<u4")
-    for code in range(_TABLE_SIZE):
+    table[0] = 0
+    for code in range(1, _TABLE_SIZE):
         character = chr(code)
         folded = _folded(character)
         if not folded:
@@ -322,13 +245,6 @@ def fold_table() -> NDArray[np.uint32]:
             # Digits of other scripts are rare, so readers of the table need not handle them.
             is_foreign_digit = folded.isdecimal() and not folded.isascii()
             table[code] = COMPLEX if is_foreign_digit else ord(folded)
-    return table
-
-
-@cache
-def _signed_table() -> NDArray[np.uint32]:
-    table = fold_table().copy()
-    table[0] = 0
     return table
 
 

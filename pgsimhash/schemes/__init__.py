@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
     from pgsimhash.schemes.article_features import BlockWeights
-    from pgsimhash.schemes.batch import scheme_for_texts, simhash_texts
-    from pgsimhash.schemes.fingerprints import Fingerprint, fingerprint
+    from pgsimhash.schemes.interop import CategoryWords
     from pgsimhash.schemes.recipe import Scheme
-    from pgsimhash.schemes.registry import get_scheme, register_scheme, scheme_names
-    from pgsimhash.schemes.shipped import (
+    from pgsimhash.schemes.registry import (
         BLOG_SHINGLES_SCHEME,
         BLOG_WORDS_SCHEME,
         DEFAULT_SCHEME,
         INTEROP_SCHEME,
         SHORT_SCHEME,
         TEXT_SCHEME,
+        Fingerprint,
+        fingerprint,
+        get_scheme,
+        register_scheme,
+        scheme_names,
     )
-    from pgsimhash.schemes.texts import CategoryWords, read_text
-    from pgsimhash.schemes.weightings import ShingleWeights
+    from pgsimhash.schemes.text_parts import ShingleWeights, read_text
+    from pgsimhash.schemes.texts import scheme_for_texts, simhash_texts
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
             "pgsimhash.schemes.article_features": "BlockWeights",
-            "pgsimhash.schemes.batch": "scheme_for_texts simhash_texts",
-            "pgsimhash.schemes.fingerprints": "Fingerprint fingerprint",
+            "pgsimhash.schemes.interop": "CategoryWords",
             "pgsimhash.schemes.recipe": "Scheme",
-            "pgsimhash.schemes.registry": "get_scheme register_scheme scheme_names",
-            "pgsimhash.schemes.shipped": (
+            "pgsimhash.schemes.registry": (
                 "BLOG_SHINGLES_SCHEME BLOG_WORDS_SCHEME DEFAULT_SCHEME INTEROP_SCHEME "
-                "SHORT_SCHEME TEXT_SCHEME"
+                "SHORT_SCHEME TEXT_SCHEME Fingerprint fingerprint get_scheme register_scheme "
+                "scheme_names"
             ),
-            "pgsimhash.schemes.texts": "CategoryWords read_text",
-            "pgsimhash.schemes.weightings": "ShingleWeights",
+            "pgsimhash.schemes.text_parts": "ShingleWeights read_text",
+            "pgsimhash.schemes.texts": "scheme_for_texts simhash_texts",
         },
     )
+
+BUILT_IN: Final = (
+    "pgsimhash-article-1",
+    "pgsimhash-text-1",
+    "pgsimhash-short-1",
+    "pgsimhash-blog-words-1",
+    "pgsimhash-blog-shingles-1",
+    "pgsimhash-interop-1",
+)
+"""The names of the built-in schemes, which load nothing."""
+
+DEFAULT_NAME: Final = BUILT_IN[0]
 
 __all__ = [
     "BLOG_SHINGLES_SCHEME",
     "BLOG_WORDS_SCHEME",
+    "BUILT_IN",
+    "DEFAULT_NAME",
     "DEFAULT_SCHEME",
     "INTEROP_SCHEME",
     "SHORT_SCHEME",

@@ -83,7 +83,7 @@ class Scheme:
         if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
             return self._vote_blocks(self.weigh, words_of(article))
         tokens = self.tokenize(article.text)[:TOKENS_MAX]
-        self.check_length(len(tokens))
+        self._check_length(len(tokens))
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
@@ -93,7 +93,7 @@ class Scheme:
 
     def _vote_blocks(self, weigh: BlockWeights, words: WeightedWords) -> Vote:
         length = words.length
-        self.check_length(length)
+        self._check_length(length)
         hashes, weights, evened = weigh.hashed(words)
         signature = signature_hashes(hashes, evened)
         digest = _digest(words)
@@ -108,8 +108,7 @@ class Scheme:
         """
         return self.vote(Article(markdown=text, text=text)).simhash
 
-    def check_length(self, tokens: int) -> None:
-        """Raise if an article has too few tokens."""
+    def _check_length(self, tokens: int) -> None:
         if tokens < self.min_tokens:
             raise PageError(
                 "too_short",

@@ -1,133 +1,171 @@
-"""Read plain text for schemes, and split it into tokens in different ways."""
+"""Compute the simhashes of many plain texts, and choose a scheme for them."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from dataclasses import dataclass
-from itertools import islice
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.hashing.hashes import murmur3_64
 from pgsimhash.hashing.tokens import TOKENS_MAX
-from pgsimhash.html import Article
-from pgsimhash.html.charset import refuse_binary
-from pgsimhash.pages.values import BytesLike
+from pgsimhash.hashing.votes import WEIGHT_UNIT
+from pgsimhash.schemes.article_features import murmur3_64_of_words, pair_hashes
+from pgsimhash.schemes.recipe import Scheme
+from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, get_scheme
+from pgsimhash.schemes.text_parts import DAMPINGS, ShingleWeights
 
-RUN_MAX: Final = 256
-"""How many characters of a run of letters count; hashing longer runs takes too long."""
+BATCH_TEXTS: Final = 64
+"""How many texts are read before the first simhash is yielded."""
 
-CHARS_MAX: Final = 1_000_000
-"""How many characters of a text :class:`CategoryWords` reads."""
+BATCH_CHARS: Final = 1_000_000
+"""How many characters these texts have together, without the last one."""
 
-_CATEGORIES: Final = frozenset({"Ll", "Lu", "Lt", "Lo", "Lm", "Mn", "Nd", "Pc"})
-# The letters of the categories above.
-_LETTER: Final = re.compile(r"[^\W\d_]")
-# Unicode's Default_Ignorable_Code_Point: soft hyphens, zero-width and directional characters.
-_IGNORABLE: Final = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-_HOST: Final = r"(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?![a-z0-9-])"
-_URL: Final = (
-    rf"(?:[a-z][a-z0-9+.-]{{0,31}}://|www\.|{_HOST}(?::\d{{1,5}})?/)"
-    r"""[^\s<>"\u3001\u3002\u3008-\u3011\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]+"""
-)
-_IDENTIFIER: Final = re.compile(
-    r"""
-    (?=[a-z0-9])(?<![a-z0-9_])
-    (?: (?:doi|isbn|issn|arxiv|pmid|pmcid|hdl|orcid|uri|url)[:\s]{0,3}
-        (?=[a-z][a-z0-9+.-]{0,31}://|www\.) )?
-    (?: <URL>
-      | [a-z0-9._%+-]{1,64}@<HOST>
-      | (?:doi[:\s]{0,3}|info:doi/|(?:dx\.)?doi\.org/)? 10\.\d{4,9}/[^\s<>"]+
-      | (?:urn:[a-z0-9-]{1,32}:|hdl:|mailto:|ark:/?\d) [^\s<>"]+
-      | arxiv[:\s]{1,3} (?: [a-z-]{1,20}(?:\.[a-z]{2})?/\d{7} | \d{4}\.\d{4,5} ) (?:v\d{1,3})?
-      | isbn(?:-1[03])?[:\s]{0,3} (?:97[89][\ -]?)? \d[\d\ -]{7,15}[\dx] (?![a-z0-9])
-      | (?:[ep]-?)?issn[:\s]{0,3} \d{4}-?\d{3}[\dx] (?![a-z0-9])
-      | \d{4}-\d{3}x (?![a-z0-9])
-      | (?:orcid[:\s]{0,3})? \d{4}-\d{4}-\d{4}-\d{3}[\dx] (?![a-z0-9])
-      | (?:pmid|pmcid|oclc|lccn|s2cid|jstor)[:\s]{0,3} (?:pmc)?\d{1,12} (?![a-z0-9])
-      | pmc\d{4,12} (?![a-z0-9])
-      | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} (?![a-z0-9])
-    )
-    """.replace("<URL>", _URL).replace("<HOST>", _HOST),
-    re.IGNORECASE | re.ASCII | re.VERBOSE,
-)
-"""URLs, and the identifiers of publications and people, with their labels.
+START_CHARS: Final = 1_000
+"""How many characters of a text :func:`scheme_for_texts` reads, enough to compare lengths."""
 
-A URL has a scheme, begins with ``www.``, or is a host with a path. It ends at white space, a quote,
-or the punctuation of scripts without spaces.
-"""
+_Integers = NDArray[np.int64]
 
 
-def read_text(text: BytesLike | str, url: str | None = None, charset: str | None = None) -> Article:
-    """Return plain text as an article that is all main content.
+def scheme_for_texts(texts: Iterable[str]) -> Scheme:
+    """Return the scheme for plain texts of these lengths.
+
+    It is "pgsimhash-short-1" if more than half of the texts with words are too short for
+    "pgsimhash-text-1", else "pgsimhash-text-1". Only simhashes of one scheme can be compared, so
+    choose once for all texts.
 
     Args:
-        text: the text; bytes are decoded, and invalid bytes become U+FFFD.
-        url: ignored.
-        charset: the encoding of bytes; UTF-8 if missing or unknown.
+        texts: all texts, or a sample of them.
+    """
+    lengths = [len(TEXT_SCHEME.tokenize(text[:START_CHARS])) for text in texts]
+    short = sum(0 < length < TEXT_SCHEME.min_tokens for length in lengths)
+    return SHORT_SCHEME if 2 * short > np.count_nonzero(lengths) else TEXT_SCHEME
+
+
+def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> Iterator[int | None]:
+    """Yield the simhash of each text, in order; None for a text that is too short.
+
+    The simhashes are those of ``scheme.simhash(text)``. Schemes of words and pairs, such as the
+    default, process up to 64 texts at once. If more than half of the texts are too short, a
+    ``UserWarning`` at the end says how many.
+
+    Args:
+        texts: the main contents.
+        scheme: the recipe, or the name of a registered one, without its extraction;
+            :func:`scheme_for_texts` chooses one by the lengths of texts.
 
     Raises:
-        PageError: the bytes are an image, an archive, a PDF or another binary format.
+        ArgumentError: no scheme has this name, ``texts`` is one string or a mapping.
+        TypeError: an item is not a string.
     """
-    plain = text if isinstance(text, str) else _decoded(bytes(text), charset)
-    return Article(markdown=plain, text=plain)
+    if isinstance(texts, str | Mapping):
+        raise ArgumentError("invalid_argument", f"texts are a list, not a {type(texts).__name__}")
+    recipe = get_scheme(scheme)
+
+    def simhashes() -> Iterator[int | None]:
+        done = short = 0
+        for simhash in vote_texts(map(str.__str__, texts), recipe):
+            done += 1
+            short += simhash is None
+            yield simhash
+        if 2 * short > done:
+            warnings.warn(too_short(short, done, recipe), stacklevel=2)
+
+    return simhashes()
 
 
-def _decoded(text: bytes, charset: str | None) -> str:
-    refuse_binary(text, "text")
-    try:
-        return text.decode(charset or "utf-8-sig", "replace")
-    except LookupError:
-        return text.decode("utf-8-sig", "replace")
+def too_short(short: int, texts: int, scheme: Scheme) -> str:
+    """Return the warning about texts that are too short for a scheme."""
+    message = (
+        f"{short:,} of {texts:,} texts have fewer than the {scheme.min_tokens} words that "
+        f"{scheme.name} needs, so they have no simhash"
+    )
+    if 2 * short > texts and scheme.min_tokens > SHORT_SCHEME.min_tokens:
+        message += f"; the scheme for short texts is {SHORT_SCHEME.name!r}"
+    return message
 
 
-def spaced_words(text: str) -> list[str]:
-    """Return the words of lower-cased ``text``, separated by white space.
+def vote_texts(texts: Iterable[str], scheme: Scheme) -> Iterator[int | None]:
+    """Yield the simhashes of texts as :func:`simhash_texts` does, without a warning."""
+    weigh = scheme.weigh
+    has_words_and_pairs = (
+        isinstance(weigh, ShingleWeights)
+        and weigh.sizes == (1, 2)
+        and scheme.hash_features is murmur3_64_of_words
+    )
+    for batch in _batches(texts):
+        yield from _vote_batch(batch, scheme) if has_words_and_pairs else _one_by_one(batch, scheme)
 
-    White space is that of JavaScript's regular expressions, including U+FEFF.
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if len(batch) == BATCH_TEXTS or size > BATCH_CHARS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _one_by_one(texts: Iterable[str], scheme: Scheme) -> Iterator[int | None]:
+    for text in texts:
+        try:
+            yield scheme.simhash(text)
+        except PageError:
+            yield None
+
+
+def _vote_batch(texts: Sequence[str], scheme: Scheme) -> list[int | None]:
+    """Return the simhashes of texts by a scheme of words and pairs, in arrays of features.
+
+    Weights are whole units, which doubles add exactly in any order.
     """
-    return text.lower().replace("\ufeff", " ").split()
+    assert isinstance(scheme.weigh, ShingleWeights)
+    tokens = [scheme.tokenize(text)[:TOKENS_MAX] for text in texts]
+    lengths = [len(words) for words in tokens]
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    words = np.fromiter(
+        map(numbers.__getitem__, chain.from_iterable(tokens)), np.int64, sum(lengths)
+    )
+    hashes, size = murmur3_64(numbers), max(len(numbers), 1)
+    text = np.repeat(np.arange(len(texts)), lengths)
+    singles, single_counts = _counted(text * size + words)
+    inside = text[1:] == text[:-1]
+    pairs, pair_counts = _counted(((text[1:] * size + words[:-1]) * size + words[1:])[inside])
+    first, second = np.divmod(pairs % (size * size), size)
+    voters = np.concatenate((hashes[singles % size], pair_hashes(hashes[first], hashes[second])))
+    owners = np.concatenate((singles // size, pairs // (size * size)))
+    tf = np.concatenate((single_counts, pair_counts))
+    damp = DAMPINGS[scheme.weigh.damping]
+    weights = np.array([0.0, *map(damp, range(1, int(tf.max(initial=0)) + 1))])
+    units = np.rint(weights / WEIGHT_UNIT)[tf]
+    totals = np.bincount(owners, units, len(texts))
+    hash_bytes = voters.astype("<u8").view(np.uint8).reshape(-1, 8)
+    ones = np.empty((len(texts), 64))
+    for place in range(8):
+        # The weight of each of 256 byte values in each text, then the sums of those with a bit.
+        sums = np.bincount(owners * 256 + hash_bytes[:, place], units, len(texts) * 256)
+        for bit in range(8):
+            halves = sums.reshape(len(texts), -1, 2, 1 << bit)
+            ones[:, 8 * place + bit] = halves[:, :, 1].sum((1, 2))
+    bits = 2.0 * ones > totals[:, np.newaxis]
+    simhashes = np.packbits(bits, axis=1, bitorder="little").view("<u8")[:, 0].tolist()
+    return [
+        simhash if total > 0 and length >= scheme.min_tokens else None
+        for simhash, total, length in zip(simhashes, totals.tolist(), lengths, strict=True)
+    ]
 
 
-def long_words(text: str) -> list[str]:
-    """Return the :func:`spaced_words` of ``text`` with more than 2 characters."""
-    return [word for word in spaced_words(text) if len(word) > 2]
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryWords:
-    """Split text into runs of letters, marks, digits and connectors by Unicode category.
-
-    First, invisible characters (such as soft hyphens and zero-width spaces) are removed from the
-    text, and URLs and identifiers (e-mail addresses, DOI, ISBN, ISSN, arXiv, ORCID and others, with
-    their labels) are replaced by spaces. Then it is lower-cased. A token is the first
-    :data:`RUN_MAX` characters of a run of the categories Ll, Lu, Lt, Lo, Lm, Mn, Nd and Pc that
-    contains a letter. There is no normalisation. Only the first :data:`CHARS_MAX` characters count.
-
-    Attributes:
-        stop_words: tokens to leave out, in lower case.
-    """
-
-    stop_words: frozenset[str] = frozenset()
-
-    def __call__(self, text: str) -> list[str]:
-        """Return the tokens of ``text`` in order."""
-        prose = _IDENTIFIER.sub(" ", _IGNORABLE.sub("", text[:CHARS_MAX]))
-        runs = (run[:RUN_MAX] for run in prose.lower().translate(_SPACED).split())
-        words = (run for run in runs if run not in self.stop_words and _LETTER.search(run))
-        return list(islice(words, TOKENS_MAX))
-
-
-class _Spaced(dict[int, int]):
-    """A table from each character to itself or a space, filled on demand."""
-
-    def __missing__(self, code: int) -> int:
-        replacement = code if unicodedata.category(chr(code)) in _CATEGORIES else 32
-        self[code] = replacement
-        return replacement
-
-
-_SPACED: Final = _Spaced()
+def _counted(keys: _Integers) -> tuple[_Integers, _Integers]:
+    """Return the distinct keys and their counts."""
+    keys = np.sort(keys)
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[starts], np.diff(starts, append=len(keys))

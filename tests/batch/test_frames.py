@@ -15,8 +15,7 @@ import pytest
 from pgsimhash import ArgumentError, Store, connect
 from pgsimhash.batch.frames import COLUMNS, mark_duplicates
 from pgsimhash.html import Article
-from pgsimhash.schemes import SHORT_SCHEME, TEXT_SCHEME, Scheme, read_text
-from pgsimhash.schemes.weightings import ShingleWeights
+from pgsimhash.schemes import SHORT_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights, read_text
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
 from tests.refusals import because

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
 import mmh3
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash.errors import MissingPackageError
 from pgsimhash.hashing import hashes
 
-ALL = [hashes.murmur3_64, hashes.murmur3_32_32, hashes.fnv1a_64, hashes.jenkins_64, hashes.xxh3_64]
+ALL = [hashes.murmur3_64, hashes.murmur3_32_32, hashes.fnv1a_64, hashes.jenkins_64]
 FOX = "The quick brown fox jumps over the lazy dog"
 LOW, LOW_32 = 2**64 - 1, 2**32 - 1
 
@@ -30,10 +27,6 @@ LOW, LOW_32 = 2**64 - 1, 2**32 - 1
     # driver5() in lookup3.c prints these as c and b: deadbeef deadbeef, 17770551 ce7226e6.
     (hashes.jenkins_64, "", 0xDEADBEEF_DEADBEEF),
     (hashes.jenkins_64, "Four score and seven years ago", 0xCE7226E6_17770551),
-    # The sanity tests of xxHash.
-    (hashes.xxh3_64, "", 0x2D06800538D394C2),
-    (hashes.xxh3_64, "a", 0xE6C632B61E964E1F),
-    (hashes.xxh3_64, "abc", 0x78AF5F94892F3950),
 ])  # fmt: skip
 def test_published_vectors(function: hashes.HashFunction, text: str, published: int) -> None:
     assert [f"{value:016x}" for value in function([text]).tolist()] == [f"{published:016x}"]
@@ -105,9 +98,3 @@ def lookup3(data: bytes) -> int:
             b, a = (b - a & LOW_32) ^ turned(a, 19), a + c & LOW_32
             c, b = (c - b & LOW_32) ^ turned(b, 4), b + a & LOW_32
     return b << 32 | c
-
-
-def test_without_its_package_xxh3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "xxhash", None)
-    with pytest.raises(MissingPackageError, match=r"\[xxhash\]"):
-        hashes.xxh3_64(["tide"])

@@ -1,4 +1,4 @@
-"""Tokens of the scheme pgsimhash-article-1, and the options of Words."""
+"""Tokens, with and without numbers, and shingles."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from pgsimhash.hashing.tokens import (
     MARKS_MAX,
     PIECE,
     TOKENS_MAX,
-    Words,
     is_mark,
+    shingles,
     tokenize,
     tokenize_signed,
+    tokenize_with_numbers,
     too_many_marks,
 )
 from pgsimhash.schemes import SHORT_SCHEME, simhash_texts
@@ -80,26 +81,20 @@ def test_the_table_gives_the_tokens_of_the_definition(text: str) -> None:
     assert [*tokenize(text), "一"] == tokenize(f"{text} 一")
 
 
-def test_the_options_of_a_tokenizer() -> None:
-    text = "The 3rd of 12 ﬁne pools"
-    assert Words()(text) == tokenize(text)
-    assert Words(min_length=3)(text) == ["the", "3rd", "fine", "pools"]
-    assert Words(numbers=True)(text) == ["the", "3rd", "of", "12", "fine", "pools"]
-    with pytest.raises(ArgumentError, match="1 or more"):
-        Words(min_length=0)
+def test_numbers_are_kept_on_request_and_nul_never() -> None:
+    text = "The 3rd of 12 ﬁne\0pools"
+    assert tokenize(text) == ["the", "3rd", "of", "fine", "pools"]
+    assert tokenize_with_numbers(text) == ["the", "3rd", "of", "12", "fine", "pools"]
+    assert tokenize_signed(text) == ["the", "3rd", "of", "12", "fine", "\0", "pools"]
 
 
-@pytest.mark.parametrize("text", [
-    "updated 2024-05-07 by Ada", "updated 7 May 2024, 6:40 p.m. by Ada",
-    "updated Tuesday, May 7th, 2024 at 18:40:05 UTC by Ada", "updated 07.05.2024 by Ada",
-    "updated 2024-05-07T18:40:05Z by Ada", "1,204 views updated by Ada",
-    "updated 5 minutes ago by Ada 12 comments",
-])  # fmt: skip
-def test_dates_and_counters_are_left_out_on_request(text: str) -> None:
-    tokens = [token for token in Words(counters=False)(text) if token != "at"]
-    assert tokens == ["updated", "by", "ada"]
-    for words in ("they may come", "march on", "the second day", "a view from it", "chapter ten"):
-        assert Words(counters=False)(words) == words.split()
+def test_shingles_are_windows_of_tokens() -> None:
+    tokens = ["twas", "brillig", "and", "the", "slithy"]
+    assert shingles(tokens, 4) == ["twas brillig and the", "brillig and the slithy"]
+    assert shingles(tokens, 1) == tokens
+    assert shingles(tokens, 6) == []
+    with pytest.raises(ArgumentError, match="1 token"):
+        shingles(tokens, 0)
 
 
 @given(
@@ -109,7 +104,7 @@ def test_an_ordinary_text_is_normalised_as_a_whole(text: str) -> None:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     if not too_many_marks().search(text):
         assert tokenize(text) == tokenize(folded)
-        assert Words(numbers=True)(text) == Words(numbers=True)(folded)
+        assert tokenize_with_numbers(text) == tokenize_with_numbers(folded)
 
 
 def test_of_a_run_of_marks_the_first_thirty_count() -> None:

@@ -10,7 +10,6 @@ import json
 import re
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 
 import lxml.html
 import mmh3
@@ -24,7 +23,7 @@ from pgsimhash import fingerprint, format_simhash
 from pgsimhash.errors import PageError
 from pgsimhash.html.charset import decode
 from pgsimhash.html.markdown import render
-from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, Scheme, blog, readable
+from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, Scheme, blog
 from pgsimhash.schemes.blog import ELEMENTS_MAX, read_blog
 from tests.conftest import ROOT
 from tests.html.fuzzed_pages import PIECES
@@ -333,24 +332,21 @@ def test_a_page_of_too_many_elements_is_refused() -> None:
         read_blog("<i></i>" * (ELEMENTS_MAX + 10))
 
 
-@pytest.mark.parametrize(
-    ("module", "limit"),
-    [(blog, "WORK_MAX"), (blog, "DEPTH_MAX"), (blog, "CHARS_MAX"), (readable, "LOOKED_AT_MAX")],
-)
+@pytest.mark.parametrize("limit", ["WORK_MAX", "DEPTH_MAX", "CHARS_MAX", "LOOKED_AT_MAX"])
 def test_pages_too_expensive_for_readability_are_read_without_it(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, limit: str
+    monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     html = f"<main><h1>Lights</h1><div class=story><p>{TEXT}</p><p>{TEXT}</p></div></main>"
     assert read_blog(html).text == f"{TEXT}\n\n{TEXT}"
-    monkeypatch.setattr(module, limit, 3)
+    monkeypatch.setattr(blog, limit, 3)
     assert read_blog(html).text == f"# Lights\n\n{TEXT}\n\n{TEXT}"
 
 
 @given(st.lists(st.sampled_from(["a", " ", "\t", "\n", "\r", "\xa0", " " * 254, " " * 256])))
 def test_text_is_cleaned_as_readability_does(pieces: list[str]) -> None:
     text = "".join(pieces)
-    readable._work.left = readable.LOOKED_AT_MAX
-    assert readable.clean(text) == readability.clean(text)
+    blog._work.left = blog.LOOKED_AT_MAX
+    assert blog.clean(text) == readability.clean(text)
 
 
 @pytest.mark.parametrize("inside", [
@@ -360,10 +356,10 @@ def test_text_is_cleaned_as_readability_does(pieces: list[str]) -> None:
     f"<section>{TEXT[:90]}:</section><section>{TEXT}</section>",
 ])  # fmt: skip
 def test_the_same_elements_are_preserved(inside: str) -> None:
-    own = readable._readability()
+    own = blog._readability()
     own_page, their_page = own.Summary(""), Document("")
     tree = lxml.html.document_fromstring(page(inside))
-    readable._work.left = readable.LOOKED_AT_MAX
+    blog._work.left = blog.LOOKED_AT_MAX
     kept = own_page.get_preserved_elements(tree)
     assert kept == their_page.get_preserved_elements(tree)
 

@@ -13,9 +13,7 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, Verdict, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.features import weigh
 from pgsimhash.hashing.hashes import murmur3_32_32
-from pgsimhash.hashing.tokens import Words
 from pgsimhash.html import Article
 from pgsimhash.maintenance import rebuilding
 from pgsimhash.pages.policies import PolicySettings
@@ -29,6 +27,7 @@ from pgsimhash.schemes import (
     register_scheme,
     simhash_texts,
 )
+from pgsimhash.schemes.blog import long_words
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
 from tests.refusals import because
@@ -41,7 +40,7 @@ WORDS = register_scheme(
         DEFAULT_SCHEME,
         name="words-alone-1",
         weigh=ShingleWeights((1,), "linear"),
-        tokenize=Words(min_length=3),
+        tokenize=long_words,
         hash_features=murmur3_32_32,
     )
 ).name
@@ -101,7 +100,7 @@ def test_it_equals_ingesting_the_pages_with_that_scheme(dsn: str, source: str, s
 
 def emphasis(tokens: Sequence[str], article: Article) -> Mapping[str, float]:
     markup = re.findall(r"^#+ .*|!\[[^][]*\]\([^)]*", article.markdown, re.MULTILINE)
-    words = weigh(tokens, (1, 2)) | dict.fromkeys(markup, 3.0)
+    words = dict(ShingleWeights()(tokens, article)) | dict.fromkeys(markup, 3.0)
     return words | ({} if article.title is None else {article.title: 3.0})
 
 

@@ -1,13 +1,15 @@
-"""References and the like are kept, although a reader may consider them secondary."""
+"""The interoperable scheme: what it reads beyond the main content, and its tokens."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import pytest
 
 from pgsimhash import fingerprint
 from pgsimhash.html import read_article
-from pgsimhash.schemes import INTEROP_SCHEME
-from pgsimhash.schemes.references import read_with_references
+from pgsimhash.schemes import INTEROP_SCHEME, CategoryWords
+from pgsimhash.schemes.interop import read_with_references
 from tests.programs import python
 
 TEXT = (
@@ -93,21 +95,66 @@ def test_content_beside_the_text_has_no_references(part: str, tag: str) -> None:
     assert "Ebb in May" not in read_with_references(html).text
 
 
-def test_all_of_ten_thousand_references_are_kept() -> None:
-    items = "".join(
-        f"<li><a href=x>word{number}</a><style>x{{}}</style>" for number in range(10_000)
-    )
-    html = f"<article>{BODY}</article><ol class=references>{items}</ol>"
-    tokens = INTEROP_SCHEME.tokenize(read_with_references(html).text)
-    assert tokens[-10_000:] == [f"word{number}" for number in range(10_000)]
-
-
 def test_nested_headings_around_all_of_a_page_take_bounded_time() -> None:
     code = (
         "import resource\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (100, 100))\n"
-        "from pgsimhash.schemes.references import read_with_references\n"
+        "from pgsimhash.schemes.interop import read_with_references\n"
         f"page = '<h1><div>' * 1_000 + '<p>' + {TEXT!r} * 50_000\n"
         "print(len(read_with_references(page).text) >= 9_000_000)"
     )
     assert python(code) == "True\n"
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("Snake_case and x2, in 2024 10:30: see https://bay.example/a_b?c=d or WWW.Bay.example.",
+     "snake_case and x2 in see or"),
+    # Spacing marks (Mc) end a run, by the list of categories.
+    ("naïve, cafe\u0301, हिन्दी", "naïve cafe\u0301 ह न्द"), ("_ 12 _1_ \u0301 ②", ""),
+    ("x" * 1000 + " y", "x" * 256 + " y"),
+    # Words that look a little like identifiers.
+    ("the DOI of it, an ISBN; figure 10.1000 and x10.1000, pmc, arxiv and/or ark",
+     "the doi of it an isbn figure and x10 pmc arxiv and or ark"),
+    ("goats @ home; bay.example, U.S./Canada, sea.Tide or e.g./i.e. and @keeper",
+     "goats home bay example u s canada sea tide or e g i e and keeper"),
+])  # fmt: skip
+def test_interoperable_tokens_are_runs_by_category_with_a_letter(text: str, words: str) -> None:
+    assert CategoryWords()(text) == words.split()
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u200e", "\ufe0f"]
+)
+def test_invisible_characters_split_no_interoperable_word(hidden: str) -> None:
+    assert CategoryWords()(f"sea{hidden}weed{hidden} {hidden}tide") == ["seaweed", "tide"]
+    assert CategoryWords()(f"https://bay.exam{hidden}ple/tide pool") == ["pool"]
+
+
+@pytest.mark.parametrize("identifier", [
+    "10.1000/182", "doi:10.1000/a(b)c;d", "DOI 10.1000/tide_pools", "doi.org/10.1000/abc",
+    "doi: https://doi.org/10.1000/abc", "info:doi/10.1000/abc", "arXiv:1501.00001v2",
+    "arXiv:hep-th/9901001", "ISBN 0-306-40615-X", "ISBN-13: 978-3-16-148410-0", "ISSN 1234-567X",
+    "1234-567x", "PMID: 12345", "PMC1234567", "https://orcid.org/0000-0002-1825-009X",
+    "ORCID 0000-0002-1825-009X", "urn:isbn:0451450523", "hdl:4263537/4000", "ark:/12025/abc",
+    "mailto:keeper@bay.example", "keeper@bay.example", "the-keeper.of+goats@mail.bay.example",
+    "bay.example/tides/2026?page=2#low", "BAY.example:8080/tides",
+    "123e4567-e89b-12d3-a456-426614174000", "http://bay.example/潮汐",
+])  # fmt: skip
+def test_identifiers_are_no_interoperable_words(identifier: str) -> None:
+    tide = "潮汐。"
+    for text in (
+        f"see {identifier} there",
+        f"see ({identifier}) there",
+        f"see\t{identifier}\nthere",
+    ):
+        assert CategoryWords()(text) == ["see", "there"]
+    assert CategoryWords()(f"潮{identifier} tide") == ["潮", "tide"]
+    assert CategoryWords()(f"http://bay.example/{tide}池 tide") == ["池", "tide"]
+
+
+def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:
+    assert CategoryWords(frozenset({"and", "in", "see", "or"}))("and IN a See") == ["a"]
+    words = CategoryWords(frozenset({"the", "and"}))
+    own = dataclasses.replace(INTEROP_SCHEME, name="own-interop-1", tokenize=words)
+    assert own.simhash(TEXT) == own.simhash(TEXT.replace("the ", ""))
+    assert own.simhash(TEXT) != INTEROP_SCHEME.simhash(TEXT)

@@ -1,0 +1,141 @@
+"""Parts of schemes for plain text: read it, and weigh its shingles or the letters of its words."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.tokens import is_unspaced, shingles, tokenize_with_numbers
+from pgsimhash.html import Article
+from pgsimhash.html.charset import refuse_binary
+from pgsimhash.pages.values import BytesLike
+
+Damping = Literal["sqrt", "linear"]
+
+DAMPINGS: Final[Mapping[Damping, Callable[[int], float]]] = {"sqrt": math.sqrt, "linear": float}
+"""The weight of a feature that occurs tf times: sqrt(tf) or tf."""
+
+WORDS_MAX: Final = 1_000
+"""How many words of a text count."""
+
+# "e-mail" and "email", "don't" and "dont" are the same word, and "1,299" and "1299" one number.
+_JOINER: Final = re.compile(r"(?<=[^\W\d_])[-'\u2010\u2011\u2019](?=[^\W\d_])")
+_GROUPING: Final = re.compile(r"(?<=\d)[,.'\u2019](?=\d{3}(?!\d))")
+_RUN: Final = re.compile(r"\d+|\D+")
+
+
+def read_text(text: BytesLike | str, url: str | None = None, charset: str | None = None) -> Article:
+    """Return plain text as an article that is all main content.
+
+    Args:
+        text: the text; bytes are decoded, and invalid bytes become U+FFFD.
+        url: ignored.
+        charset: the encoding of bytes; UTF-8 if missing or unknown.
+
+    Raises:
+        PageError: the bytes are an image, an archive, a PDF or another binary format.
+    """
+    plain = text if isinstance(text, str) else _decoded(bytes(text), charset)
+    return Article(markdown=plain, text=plain)
+
+
+def _decoded(text: bytes, charset: str | None) -> str:
+    refuse_binary(text, "text")
+    try:
+        return text.decode(charset or "utf-8-sig", "replace")
+    except LookupError:
+        return text.decode("utf-8-sig", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class ShingleWeights:
+    """Weigh shingles of all ``sizes`` (1 for single tokens), damped by their counts.
+
+    Attributes:
+        sizes: the sizes of shingles.
+        damping: how a weight grows with the count.
+
+    Raises:
+        ArgumentError: ``sizes`` is empty or has a size below 1, or the damping is unknown.
+    """
+
+    sizes: tuple[int, ...] = (1, 2)
+    damping: Damping = "sqrt"
+
+    def __post_init__(self) -> None:
+        if not self.sizes or min(self.sizes) < 1:
+            raise ArgumentError(
+                "invalid_argument", f"sizes are one or more numbers from 1, not {self.sizes}"
+            )
+        if self.damping not in DAMPINGS:
+            raise ArgumentError(
+                "invalid_argument", f"damping is one of {', '.join(DAMPINGS)}, not {self.damping!r}"
+            )
+
+    def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
+        """Return the features, by size and then by first occurrence, and their weights."""
+        weighted: dict[str, float] = {}
+        for size in self.sizes:
+            counts = Counter(shingles(tokens, size))
+            # Few counts differ, so Python code runs once per count, not per feature.
+            weights = {count: DAMPINGS[self.damping](count) for count in set(counts.values())}
+            weighted.update(zip(counts, map(weights.__getitem__, counts.values()), strict=True))
+        return weighted
+
+
+def short_words(text: str) -> list[str]:
+    """Return the words and numbers of ``text`` in order.
+
+    Words are joined at hyphens and apostrophes, and split between digits and letters. Leading zeros
+    and thousands separators are removed.
+    """
+    tokens = tokenize_with_numbers(_GROUPING.sub("", _JOINER.sub("", text)))[:WORDS_MAX]
+    runs = [run for token in tokens for run in _RUN.findall(token)]
+    return [_number(run) if run.isdecimal() else run for run in runs[:WORDS_MAX]]
+
+
+def _number(run: str) -> str:
+    if not run.isascii():
+        run = "".join(str(unicodedata.decimal(digit)) for digit in run)
+    return run.lstrip("0") or "0"
+
+
+@dataclass(frozen=True, slots=True)
+class ShortWeights:
+    """Weigh letters of titles, product names, messages and queries, with all numbers in order.
+
+    A title has too few words for a vote of words: one typo would change a quarter of the votes. So
+    pairs of letters vote, and windows of letters across words, which depend on the order of words.
+    Numbers are part of each feature instead. So texts with different numbers share no feature, and
+    the number of numbers does not affect the similarity of words.
+
+    A feature is ``numbers|letters``. Pairs of neighbouring characters of ``<word>`` have weight 1
+    per occurrence. Windows of three characters of the joined words have weight ``across``. Words of
+    scripts without spaces have no ``<`` and ``>``. If a text has only numbers, they are the words.
+
+    Attributes:
+        across: the weight of the windows; larger values separate different orders of words.
+    """
+
+    across: float = 0.35
+
+    def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
+        """Return the features and their weights."""
+        numbers = " ".join(token for token in tokens if token.isdecimal())
+        words = [token for token in tokens if not token.isdecimal()] or tokens
+        bordered = (word if is_unspaced(word) else f"<{word}>" for word in words)
+        pairs = Counter(pair for word in bordered for pair in _windows(word, 2))
+        across = Counter(_windows("".join(words), 3))
+        weighted = {f"{numbers}|{pair}": float(count) for pair, count in pairs.items()}
+        weighted.update((f"{numbers}|{three}", self.across * n) for three, n in across.items())
+        return weighted
+
+
+def _windows(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(len(text) - size + 1)]
