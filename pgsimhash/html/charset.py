@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 import webencodings
+from chardetng_py import EncodingDetector
 from w3lib.encoding import html_body_declared_encoding, read_bom
 
 from pgsimhash.errors import PageError
@@ -55,6 +56,12 @@ _LABEL_MAX: Final = 40
 _HEAD: Final = 8192
 """How many bytes of a page are searched for its label and for binary data."""
 
+_DETECTED: Final = 1 << 20
+"""How many bytes of a page the detector reads."""
+
+_META: Final = re.compile(rb"<meta\s[^<>]{0,200}\bcharset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
+"""A label in a ``meta`` of which ``http-equiv`` is misspelt or translated."""
+
 _PART: Final = 1 << 16
 """How many bytes of a broken page are decoded at once."""
 
@@ -91,7 +98,8 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
     - ``charset``, then the page's own label, if the bytes are valid in it;
     - UTF-8 mixed with some windows-1252;
     - a label in which nearly all bytes are valid, with replacement characters;
-    - windows-1252.
+    - the encoding that Firefox's detector finds (chardetng), which is windows-1252 without signs of
+      another.
     """
     if isinstance(html, str):
         return _clean(html.encode("utf-8", "surrogatepass"))
@@ -195,7 +203,10 @@ def _to_utf8(body: bytes, charset: str | None) -> bytes:
         # A size limit of the crawler may have cut the last character.
         if error.reason == "unexpected end of data":
             return body[: error.start]
-    labels = [codec_for(label) for label in (charset, html_body_declared_encoding(body[:_HEAD]))]
+    head = body[:_HEAD]
+    meta = _META.search(head)
+    own = html_body_declared_encoding(head) or (meta and meta[1].decode())
+    labels = [codec_for(label) for label in (charset, own)]
     names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
     for name in names:
         with suppress(UnicodeDecodeError):
@@ -213,7 +224,10 @@ def _decode_broken(body: bytes, names: list[str]) -> str:
         text = _decode_nearly_valid(body, name, foreign // 20)
         if text is not None:
             return text
-    return body.decode("cp1252", "replace")
+    detector = EncodingDetector()
+    detector.feed(body[:_DETECTED], last=len(body) <= _DETECTED)
+    found = codec_for(detector.guess(tld=None, allow_utf8=False))
+    return body.decode(found or "cp1252", "replace")
 
 
 def _decode_nearly_valid(body: bytes, name: str, most: int) -> str | None:

@@ -48,6 +48,30 @@ def test_a_wrong_label_gives_way_to_windows_1252(label: str | None) -> None:
     assert decode(GERMAN.encode("cp1252"), label) == GERMAN
 
 
+@pytest.mark.parametrize(("codec", "text"), [
+    ("cp1251", "Паромщик каждое утро переправляется через залив и везёт письма и двух коз."),
+    ("koi8-r", "Паромщик каждое утро переправляется через залив и везёт письма и двух коз."),
+    ("cp932", "渡し守は毎朝湾を渡り、手紙とパンと二匹の山羊を運びます。"),
+    ("euc_jp", "渡し守は毎朝湾を渡り、手紙とパンと二匹の山羊を運びます。"),
+    ("gb18030", "摆渡人每天早晨划船穿过海湾、带着信件、面包和两只山羊。"),
+    ("big5", "擺渡人每天早晨划船穿過海灣、帶著信件、麵包和兩隻山羊。"),
+    ("euc-kr", "뱃사공은 매일 아침 만을 건너며 편지와 빵과 염소 두 마리를 나른다."),
+    ("iso-8859-7", "Ένας βαρκάρης περνά κάθε πρωί τον κόλπο και φέρνει γράμματα και δύο κατσίκες."),
+    ("cp874", "คนพายเรือข้ามอ่าวทุกเช้า เขานำจดหมาย ขนมปัง และแพะสองตัวไปด้วย"),
+    ("cp1250", "Převozník každé ráno přepluje záliv, veze dopisy, chléb a dvě kozy. Hosté žasnou."),
+    ("iso-8859-2", "Przewoźnik każdego ranka przepływa zatokę, przywozi listy, chleb i dwie kozy."),
+    ("cp1254", "Gemici her gün körfezi geçer, mektup, ekmek ve iki keçi götürür, köpeği de gelir."),
+    ("cp1255", "הסוור חוצה את המפרץ בכל בוקר ומביא מכתבים, לחם ושתי עזים."),
+    ("cp1256", "يعبر الملاح الخليج كل صباح ويحمل الرسائل والخبز وعنزتين."),
+])  # fmt: skip
+@pytest.mark.parametrize("label", [None, "utf-8"])
+def test_the_encoding_of_a_page_without_a_true_label_is_detected(
+    codec: str, text: str, label: str | None
+) -> None:
+    page = f"<html><body><h1>{text[:12]}</h1><p>{text}</p></body></html>"
+    assert decode(page.encode(codec), label) == page
+
+
 UTF_8, GREEK = f"<meta charset=utf-8>{GERMAN}", f"<meta charset=iso-8859-7>{GERMAN}"
 ASCII = "<html><body><p>The ferry crosses every day</p>"
 
@@ -120,6 +144,7 @@ def test_broken_labels_take_no_time(head: bytes) -> None:
     "<meta name=a content=b><meta charset=koi8-r>",
     '< META http-equiv=Content-Type content="text/html; charset = koi8-r" />',
     "<meta <meta charset='koi8-r'>",
+    "<meta http-equiv=Inhaltstyp content='text/html; charset=koi8-r'>",
     f"<meta name=description content='{'charset ' * 20}'><meta charset=koi8-r />",
 ])  # fmt: skip
 def test_a_page_names_its_encoding_in_many_ways(label: str) -> None:
