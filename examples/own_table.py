@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, mapped_column
 
 from pgsimhash import PageError, fingerprint
-from pgsimhash.db.connection import resolve_dsn
+from pgsimhash.db.dsn import resolve_dsn
 from pgsimhash.sqlalchemy import SimhashMixin
 
 PAGES = Path(__file__).parent / "pages"

@@ -18,13 +18,8 @@ from alembic.util.exc import CommandError
 from sqlalchemy import Connection, text
 
 from pgsimhash.alembic import plugin as alembic_plugin
-from pgsimhash.db.connection import (
-    DSN_VARIABLE,
-    EMBEDDED,
-    configured_dsn,
-    describe,
-    resolve_dsn,
-)
+from pgsimhash.db.connection import describe
+from pgsimhash.db.dsn import DSN_VARIABLE, EMBEDDED, configured_dsn, resolve_dsn
 from pgsimhash.db.migrate import (
     VERSION_TABLE,
     dsn_of_url,

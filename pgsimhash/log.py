@@ -25,7 +25,7 @@ logger.addHandler(logging.NullHandler())
 logger.addFilter(_with_fields)
 
 
-def tell_of_waits(connection: psycopg.BaseConnection[Any]) -> None:
+def log_waits(connection: psycopg.BaseConnection[Any]) -> None:
     """Log the warnings of the schema's functions about what a connection waits for."""
     # Several stores on one connection log a warning once.
     with suppress(ValueError):
@@ -34,6 +34,6 @@ def tell_of_waits(connection: psycopg.BaseConnection[Any]) -> None:
 
 
 def _log_wait(notice: psycopg.errors.Diagnostic) -> None:
-    # As in pgsimhash/db/refusals.py: no other warning has it.
+    # As in pgsimhash/db/server_errors.py: no other warning has it.
     if notice.sqlstate == "PS032":
         logger.warning("%s", notice.message_primary)

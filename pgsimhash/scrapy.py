@@ -25,7 +25,7 @@ from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import Store, connect
 from pgsimhash.store.batches import BATCH_PAGES, as_source
-from pgsimhash.store.retries import RETRY_SECONDS
+from pgsimhash.store.session import RETRY_SECONDS
 
 try:
     from itemadapter import ItemAdapter

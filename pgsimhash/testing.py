@@ -40,7 +40,7 @@ from psycopg import conninfo, sql
 from sqlalchemy import URL
 
 from pgsimhash.db import migrate
-from pgsimhash.db.connection import plain_dsn
+from pgsimhash.db.dsn import plain_dsn
 from pgsimhash.embedded import server
 from pgsimhash.store import Store, connect
 

@@ -15,8 +15,7 @@ from unittest import mock
 
 import psycopg
 
-from pgsimhash.db import plain
-from pgsimhash.db.statements import read_sql
+from pgsimhash.db.scripts import read_sql
 
 _ARGUMENT = r'"\w+" => %\(\w+\)s::pg_catalog\.\w+(?:\[\])?'
 _CALL = re.compile(rf'SELECT \* FROM (?:\w+|"\w+")\.\w+\((?:{_ARGUMENT}(?:, {_ARGUMENT})*)?\)')
@@ -46,7 +45,8 @@ def is_a_call(statement: str) -> bool:
 def _checked(execute: Callable[..., Any]) -> Callable[..., Any]:
     def run(cursor: Any, query: Any, *arguments: Any, **options: Any) -> Any:
         frame = sys._getframe(1)
-        while frame.f_globals["__name__"] == plain.__name__ and frame.f_back is not None:
+        # `connection.execute` of psycopg is a step between.
+        while frame.f_globals["__name__"].startswith("psycopg") and frame.f_back is not None:
             frame = frame.f_back
         sender = frame.f_globals.get("__name__", "")
         if sender.startswith("pgsimhash") and not sender.startswith(_OTHERS):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from alembic.operations import Operations
 
-from pgsimhash.db.statements import drop_statements, schema_script, split_statements
+from pgsimhash.db.scripts import drop_statements, schema_script, split_statements
 from pgsimhash.search.layout import Layout
 
 revision: str = "0001"

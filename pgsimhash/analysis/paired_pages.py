@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -10,9 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import psycopg
-from psycopg.rows import tuple_row
 
-from pgsimhash.db.statements import fetch, query
+from pgsimhash.db.statements import fetch, stream
 from pgsimhash.hashing.bits import format_simhash, from_bigint
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -22,7 +22,7 @@ from pgsimhash.store.collection import Collection, checked_distance
 from pgsimhash.store.lookups import all_simhashes
 
 _ROWS: Final = 2_000
-"""Rows per fetch, and pairs per lookup of pages."""
+"""Pairs per lookup of pages."""
 
 
 class PairedPage(NamedTuple):
@@ -89,9 +89,7 @@ def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Gener
 def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Iterator[PagePair]:
     """Yield the pairs of the first page of each simhash and its other pages."""
     scope = {"collection_id": collection.collection_id, "simhashes": [], "clusters": []}
-    with connection.cursor(name="pgsimhash_pairs", row_factory=tuple_row) as rows:
-        rows.itersize = _ROWS
-        rows.execute(query("clusters", connection), scope)
+    with closing(stream(connection, "clusters", scope)) as rows:
         for simhash, members in groupby(rows, key=itemgetter(0)):
             value = from_bigint(simhash)
             pages = (PairedPage(url, title, value) for _, _, url, _, _, title, _ in members)

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.db.connection import (
+    from pgsimhash.db.connection import describe, open_connection, schema_revision
+    from pgsimhash.db.dsn import (
         DSN_VARIABLE,
         EMBEDDED,
         checked_connection,
         configured_dsn,
-        describe,
-        open_connection,
         resolve_dsn,
-        schema_revision,
     )
-    from pgsimhash.db.refusals import translated_errors
+    from pgsimhash.db.server_errors import translated_errors
     from pgsimhash.store.collection import (
         Collection,
         collection_names,
@@ -30,11 +28,11 @@ else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
-            "pgsimhash.db.connection": (
-                "DSN_VARIABLE EMBEDDED checked_connection configured_dsn describe "
-                "open_connection resolve_dsn schema_revision"
+            "pgsimhash.db.connection": "describe open_connection schema_revision",
+            "pgsimhash.db.dsn": (
+                "DSN_VARIABLE EMBEDDED checked_connection configured_dsn resolve_dsn"
             ),
-            "pgsimhash.db.refusals": "translated_errors",
+            "pgsimhash.db.server_errors": "translated_errors",
             "pgsimhash.store.collection": (
                 "Collection collection_names create_collection find_collection open_collection"
             ),

@@ -17,7 +17,6 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from psycopg import conninfo
-from psycopg.rows import scalar_row
 from sqlalchemy import (
     Connection,
     Engine,
@@ -34,9 +33,17 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from pgsimhash.db.connection import check_schema, open_connection
-from pgsimhash.db.refusals import first_line, raised_by_schema, server_words, translated_errors
 from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema
-from pgsimhash.db.statements import query, read_sql, split_statements
+from pgsimhash.db.scripts import read_sql, split_statements
+from pgsimhash.db.server_errors import (
+    LOST,
+    Translation,
+    first_line,
+    raised_by_schema,
+    server_words,
+    translated_errors,
+)
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import (
     ArgumentError,
     NoServerError,
@@ -52,12 +59,6 @@ VERSION_TABLE: Final = "alembic_version"
 
 MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
 """The advisory lock of migrations, so that only one runs at a time."""
-
-_IN_FAILED_TRANSACTION: Final = "25P02"
-_READ_ONLY: Final = "25006"
-_NOT_PERMITTED: Final = "42501"
-_CANCELED: Final = "57014"
-_LOCKED: Final = "55P03"
 
 # DO prints nothing, unlike SELECT.
 _COPIED_SETTING: Final = (
@@ -185,35 +186,33 @@ def refusals_translated() -> Iterator[None]:
 def _refusal(error: DBAPIError) -> PgsimhashError:
     original = error.orig
     # A project may use another driver than psycopg 3.
-    state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
+    state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None) or ""
     words = server_words(original) if isinstance(original, psycopg.Error) else str(original).strip()
-    own = raised_by_schema(state or "", words)
-    if own is not None:
+    if own := raised_by_schema(state, words):
         return own
-    if state == _IN_FAILED_TRANSACTION:
-        return StoreError(
-            "wrong_transaction",
-            "the connection's transaction has failed; roll it back before migrating",
-        )
-    if state == _READ_ONLY:
-        fix = "connect to the primary server"
-        return StoreError("read_only", f"the database is read-only here: {words}; {fix}")
-    if error.connection_invalidated:
-        return NoServerError(
-            "connection_lost", f"the connection to the database was lost: {str(original).strip()}"
-        )
-    if state == _NOT_PERMITTED:
-        return StoreError(
-            "not_permitted",
-            f"the database refuses to migrate: {words}; connect as a user who may create a schema "
-            "in it, or hand an administrator the script that `pgsimhash migrate --sql` prints",
-        )
-    refused = f"the database refuses to migrate, and nothing changed: {words}"
-    if state == _CANCELED:
-        return StoreError("gave_up", f"{refused}; raise statement_timeout, if it was that")
-    if state == _LOCKED:
-        return StoreError("locked", refused)
-    return StoreError("refused", refused)
+    return (LOST if error.connection_invalidated else _BY_STATE.get(state, _OTHER)).about(words)
+
+
+_REFUSED: Final = "the database refuses to migrate, and nothing changed"
+_OTHER: Final = Translation("refused", _REFUSED, "correct that, and migrate again")
+_BY_STATE: Final = {
+    "25P02": Translation(
+        "wrong_transaction",
+        "the connection's transaction has failed",
+        "roll it back before migrating",
+    ),
+    "25006": Translation(
+        "read_only", "the database is read-only here", "connect to the primary server"
+    ),
+    "42501": Translation(
+        "not_permitted",
+        "the database refuses to migrate",
+        "connect as a user who may create a schema in it, or hand an administrator the script "
+        "that `pgsimhash migrate --sql` prints",
+    ),
+    "57014": Translation("gave_up", _REFUSED, "raise statement_timeout, if it was that"),
+    "55P03": Translation("locked", _REFUSED, "migrate again"),
+}
 
 
 def config_for(
@@ -307,9 +306,9 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
     """
     with open_connection(dsn) as connection, bound_to_schema(connection, schema):
         check_schema(connection)
-        with translated_errors(connection), connection.cursor(row_factory=scalar_row) as cursor:
+        with translated_errors(connection):
             try:
-                rows = cursor.execute(query("create_roles", connection), {"prefix": prefix})
+                ((names,),) = fetch(connection, "create_roles", {"prefix": prefix})
             except psycopg.errors.InsufficientPrivilege as error:
                 raise StoreError(
                     "not_permitted",
@@ -317,7 +316,7 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
                     "superuser, or as the schema's owner with CREATEROLE and CREATE on the "
                     "database",
                 ) from error
-            return list(rows.fetchone() or [])
+            return list(names or [])
 
 
 def _run(

@@ -73,7 +73,7 @@ def in_schema(text: LiteralString, schema: str) -> LiteralString:
 
 def schema_of(connection: psycopg.BaseConnection[Any]) -> str:
     """Return the schema that a connection uses."""
-    return _schemas.get(getattr(connection, "wrapped", connection), SCHEMA)
+    return _schemas.get(connection, SCHEMA)
 
 
 @contextmanager
@@ -91,8 +91,6 @@ def bound_to_schema(
         ArgumentError: the name is invalid.
         StoreError: the connection already uses another schema.
     """
-    # Unwrap the connections of db/plain.py and db/awaiting.py.
-    connection = getattr(connection, "wrapped", connection)
     present = _schemas.get(connection)
     expected = present if schema is None and present is not None else configured_schema(schema)
     # Open cursors and transactions would continue in the other schema.
@@ -118,7 +116,6 @@ def in_other_schema(connection: psycopg.BaseConnection[Any], schema: str) -> Ite
     Raises:
         ArgumentError: the name is invalid.
     """
-    connection = getattr(connection, "wrapped", connection)
     present = _schemas.get(connection)
     _schemas[connection] = check_schema_name(schema)
     try:

@@ -2,61 +2,39 @@
 
 A call is one transaction or one read. So threads can share a store, and a store that lost its
 connection gets another for the next call.
+
+Asynchronous sources run in a greenlet, see :func:`pgsimhash.db.statements.waited`. SQLAlchemy's
+asynchronous classes wrap its blocking ones in the same greenlets, so those are used directly.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from pgsimhash.db.plain import plain
-from pgsimhash.db.refusals import closed, no_connection, refusal_of_pool
-from pgsimhash.errors import NoServerError, StoreError
+from pgsimhash.db.dsn import open_deployed
+from pgsimhash.db.server_errors import (
+    closed,
+    no_connection,
+    no_connection_of_pool,
+    translated_sqlalchemy_errors,
+)
+from pgsimhash.db.statements import is_idle, waited
+from pgsimhash.errors import ArgumentError, NoServerError, StoreError
 
 if TYPE_CHECKING:
-    pass
-
-
-@dataclass(frozen=True)
-class Mode:
-    """How a source waits: by blocking the thread, or in a greenlet by returning to the event loop.
-
-    Attributes:
-        wait: returns the result of a method of psycopg.
-        wrap: returns the plain interface to a connection.
-        sleep: waits for a number of seconds.
-        in_thread: calls a blocking function.
-        new_lock: returns a lock.
-        user: returns the running thread or task.
-    """
-
-    wait: Callable[[Any], Any]
-    wrap: Callable[[Any], psycopg.Connection[Any]]
-    sleep: Callable[[float], Any]
-    in_thread: Callable[[Callable[[], StoreError]], StoreError]
-    new_lock: Callable[[], Any]
-    user: Callable[[], object]
-
-
-BLOCKING: Final = Mode(
-    wait=lambda result: result,
-    wrap=plain,
-    sleep=time.sleep,
-    in_thread=lambda function: function(),
-    new_lock=threading.Lock,
-    user=threading.get_ident,
-)
+    import sqlalchemy
 
 
 class ConnectionSource(ABC):
@@ -68,8 +46,8 @@ class ConnectionSource(ABC):
 
     owned = True
 
-    def __init__(self, mode: Mode) -> None:
-        self._mode = mode
+    def __init__(self, asynchronous: bool) -> None:
+        self._asynchronous = asynchronous
         self._closed = False
 
     @abstractmethod
@@ -84,44 +62,125 @@ class ConnectionSource(ABC):
             NoServerError: no server answers.
         """
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise closed("store")
-
     def in_transaction(self) -> bool:
         """Return whether the caller's connection is in a transaction that can be committed."""
         return False
 
     def pause(self, seconds: float) -> None:
         """Wait for a number of seconds."""
-        self._mode.sleep(seconds)
+        if self._asynchronous:
+            waited(asyncio.sleep(seconds))
+        else:
+            time.sleep(seconds)
 
     def close(self) -> None:
         """Close the connections that the source opened, not the caller's."""
         self._closed = True
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise closed("store")
 
-class Turn:
-    """A reentrant lock: lets one thread or task at a time use a connection."""
 
-    def __init__(self, mode: Mode) -> None:
-        self._mode = mode
-        self._lock = mode.new_lock()
-        self._user: object = None
-        self._depth = 0
+def source_of(
+    where: Any,
+    schema: str | None = None,
+    prepare: bool | None = None,
+    *,
+    asynchronous: bool = False,
+) -> ConnectionSource:
+    """Return the source for an argument of ``pgsimhash.connect`` or ``connect_async``.
 
-    def __enter__(self) -> None:
-        user = self._mode.user()
-        if self._user != user:
-            self._mode.wait(self._lock.acquire())
-            self._user, self._depth = user, 0
-        self._depth += 1
+    Raises:
+        ArgumentError: the type is not supported, or ``prepare`` is given for a connection that the
+            store does not open.
+        StoreError: the connection is closed, or uses another driver than psycopg 3.
+    """
+    if hasattr(where, "render_as_string"):
+        # A URL of SQLAlchemy.
+        where = where.render_as_string(hide_password=False)
+    if where is None or isinstance(where, str):
+        open_ = _open_async if asynchronous else open_deployed
+        return DsnSource(partial(open_, where, schema, prepare), asynchronous)
+    if prepare is not None:
+        raise ArgumentError(
+            "invalid_argument",
+            "prepare applies to connections that the store opens itself, over a DSN or a URL; "
+            "configure yours when you create them: psycopg.connect(..., prepare_threshold=None), a "
+            "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})",
+        )
+    source = _async_source_over(where) if asynchronous else _source_over(where)
+    if source is not None:
+        return source
+    name = f"{type(where).__module__}.{type(where).__qualname__}"
+    if asynchronous:
+        problem = (
+            "an asynchronous store needs a DSN, psycopg's AsyncConnection or "
+            "AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, AsyncConnection or "
+            f"AsyncSession, not {name}"
+        )
+    else:
+        problem = (
+            "a store needs a DSN, a psycopg connection or pool, or SQLAlchemy's URL, Engine, "
+            f"Connection or Session, not {name}"
+        )
+        if "async" in name.lower():
+            problem += "; use pgsimhash.connect_async() for asynchronous ones"
+        elif callable(where):
+            problem += "; maybe call it first"
+    raise ArgumentError("invalid_argument", problem)
 
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._user = None
-            self._lock.release()
+
+def _source_over(where: Any) -> ConnectionSource | None:
+    """Return the source over a blocking connection, pool, engine or session."""
+    if isinstance(where, psycopg.Connection):
+        return CallerSource(where, asynchronous=False)
+    if _is_pool(where, "ConnectionPool"):
+        return PoolSource(where, asynchronous=False)
+    # Slow to import, but whoever has one of its objects has imported it.
+    import sqlalchemy
+    from sqlalchemy import orm
+
+    if isinstance(where, sqlalchemy.Engine):
+        return EngineSource(where, asynchronous=False)
+    if isinstance(where, sqlalchemy.Connection | orm.Session):
+        return SessionSource(lambda: where, asynchronous=False)
+    if isinstance(where, orm.scoped_session):
+        return SessionSource(where, asynchronous=False)
+    return None
+
+
+def _async_source_over(where: Any) -> ConnectionSource | None:
+    """Return the source over an asynchronous connection, pool, engine or session."""
+    if isinstance(where, psycopg.AsyncConnection):
+        return CallerSource(where, asynchronous=True)
+    if _is_pool(where, "AsyncConnectionPool"):
+        return PoolSource(where, asynchronous=True)
+    from sqlalchemy.ext import asyncio as alchemy
+
+    if isinstance(where, alchemy.AsyncEngine):
+        return EngineSource(where.sync_engine, asynchronous=True)
+    if isinstance(where, alchemy.AsyncConnection):
+        if where.sync_connection is None:
+            raise ArgumentError(
+                "invalid_argument",
+                "the AsyncConnection is not connected yet; await it: "
+                "connect_async(await engine.connect())",
+            )
+        return SessionSource(lambda: where.sync_connection, asynchronous=True)
+    if isinstance(where, alchemy.AsyncSession):
+        return SessionSource(lambda: where.sync_session, asynchronous=True)
+    if isinstance(where, alchemy.async_scoped_session):
+        return SessionSource(lambda: where().sync_session, asynchronous=True)
+    return None
+
+
+def _is_pool(where: object, kind: str) -> bool:
+    try:
+        import psycopg_pool
+    except ImportError:
+        return False
+    return isinstance(where, getattr(psycopg_pool, kind))
 
 
 class DsnSource(ConnectionSource):
@@ -130,12 +189,12 @@ class DsnSource(ConnectionSource):
     Each thread in a call has its own connection. Tasks take turns, because there may be thousands.
     """
 
-    def __init__(self, connect: Callable[[], Any], mode: Mode = BLOCKING) -> None:
-        super().__init__(mode)
+    def __init__(self, connect: Callable[[], Any], asynchronous: bool) -> None:
+        super().__init__(asynchronous)
         self._connect = connect
         # By process: a forked child must not use its parent's connections.
         self._idle: dict[int, list[Any]] = {}
-        self._turn = nullcontext() if mode is BLOCKING else Turn(mode)
+        self._turn = Turn(asynchronous) if asynchronous else nullcontext()
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
@@ -146,7 +205,7 @@ class DsnSource(ConnectionSource):
             idle = self._idle.setdefault(os.getpid(), [])
             connection = self._take(idle)
             try:
-                yield self._mode.wrap(connection)
+                yield connection
             except NoServerError:
                 self._drop(idle)
                 raise
@@ -154,7 +213,7 @@ class DsnSource(ConnectionSource):
                 if is_idle(connection):
                     idle.append(connection)
                 else:
-                    self._mode.wait(connection.close())
+                    waited(connection.close())
                 if self._closed:
                     self._drop(idle)
 
@@ -164,12 +223,12 @@ class DsnSource(ConnectionSource):
                 connection = idle.pop()
                 if not connection.closed:
                     return connection
-        return self._mode.wait(self._connect())
+        return waited(self._connect())
 
     def _drop(self, idle: list[Any]) -> None:
         with suppress(IndexError):
             while True:
-                self._mode.wait(idle.pop().close())
+                waited(idle.pop().close())
 
     def close(self) -> None:
         """Close the idle connections; the others are closed when they are returned."""
@@ -177,11 +236,35 @@ class DsnSource(ConnectionSource):
         self._drop(self._idle.get(os.getpid(), []))
 
 
+async def _open_async(
+    dsn: str | None, schema: str | None, prepare: bool | None
+) -> psycopg.AsyncConnection[Any]:
+    settings = await asyncio.to_thread(_connection_settings, dsn, schema, prepare)
+    try:
+        return await psycopg.AsyncConnection.connect(
+            autocommit=True, client_encoding="UTF8", **settings
+        )
+    except psycopg.OperationalError as error:
+        raise no_connection(error) from error
+
+
+def _connection_settings(
+    dsn: str | None, schema: str | None, prepare: bool | None
+) -> dict[str, Any]:
+    # In one step: a cancelled task would not return to close it.
+    with open_deployed(dsn, schema, prepare) as first:
+        return {
+            "conninfo": first.info.dsn,
+            "password": first.info.password,
+            "prepare_threshold": first.prepare_threshold,
+        }
+
+
 class PoolSource(ConnectionSource):
     """Checks out connections of a psycopg pool."""
 
-    def __init__(self, pool: Any, mode: Mode) -> None:
-        super().__init__(mode)
+    def __init__(self, pool: Any, asynchronous: bool) -> None:
+        super().__init__(asynchronous)
         self._pool = pool
         self._lost = False
 
@@ -189,13 +272,12 @@ class PoolSource(ConnectionSource):
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         """Check out a connection."""
         self._check_open()
-        wait = self._mode.wait
         connection = self._take()
         autocommit = connection.autocommit
         try:
             if not autocommit:
-                wait(connection.set_autocommit(True))
-            yield self._mode.wrap(connection)
+                waited(connection.set_autocommit(True))
+            yield connection
         except NoServerError:
             self._lost = True
             raise
@@ -204,23 +286,23 @@ class PoolSource(ConnectionSource):
                 # The pool replaces it.
                 connection.pgconn.finish()
             elif not autocommit:
-                wait(connection.set_autocommit(False))
-            wait(self._pool.putconn(connection))
+                waited(connection.set_autocommit(False))
+            waited(self._pool.putconn(connection))
             if self._lost:
                 # The other connections may be lost too.
-                wait(self._pool.check())
+                waited(self._pool.check())
 
     def _take(self) -> Any:
         if self._pool.closed:
             raise closed("pool")
         try:
-            connection = self._mode.wait(self._pool.getconn())
+            connection = waited(self._pool.getconn())
         except psycopg.OperationalError as error:
             if self._lost:
                 # The pool takes a while to replace connections.
                 raise no_connection(error) from error
-            refusal = partial(refusal_of_pool, self._pool, error)
-            raise self._mode.in_thread(refusal) from error
+            reason = partial(no_connection_of_pool, self._pool, error)
+            raise (waited(asyncio.to_thread(reason)) if self._asynchronous else reason()) from error
         self._lost = False
         return connection
 
@@ -230,13 +312,13 @@ class CallerSource(ConnectionSource):
 
     owned = False
 
-    def __init__(self, connection: Any, mode: Mode) -> None:
-        super().__init__(mode)
+    def __init__(self, connection: Any, asynchronous: bool) -> None:
+        super().__init__(asynchronous)
         self._connection = connection
-        self._turn = turn_on(connection, mode)
-        self._check_there()
+        self._turn = _turn_on(connection, asynchronous)
+        self._check_open()
 
-    def _check_there(self) -> None:
+    def _check_open(self) -> None:
         if self._connection.closed:
             raise closed("connection")
 
@@ -244,28 +326,187 @@ class CallerSource(ConnectionSource):
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         """Wait until no other thread or task uses it."""
         with self._turn:
-            self._check_there()
-            yield self._mode.wrap(self._connection)
+            self._check_open()
+            yield self._connection
 
     def in_transaction(self) -> bool:
         """Return whether it is in a transaction that can be committed."""
-        return status_of(self._connection) == TransactionStatus.INTRANS
+        return _is_in_transaction(self._connection)
 
 
-def turn_on(caller: object, mode: Mode) -> Turn:
+class EngineSource(ConnectionSource):
+    """Checks out connections of an SQLAlchemy engine."""
+
+    def __init__(self, engine: sqlalchemy.Engine, asynchronous: bool) -> None:
+        super().__init__(asynchronous)
+        _check_driver(engine)
+        self._engine = engine
+
+    @contextmanager
+    def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        """Check out a connection."""
+        self._check_open()
+        with translated_sqlalchemy_errors():
+            checked_out = self._engine.connect()
+        try:
+            connection = _driver_connection(checked_out)
+            autocommit = connection.autocommit
+            with translated_sqlalchemy_errors():
+                waited(connection.set_autocommit(True))
+            try:
+                yield connection
+            finally:
+                if is_idle(connection):
+                    waited(connection.set_autocommit(autocommit))
+                else:
+                    checked_out.invalidate()
+        except NoServerError:
+            checked_out.close()
+            self._find_lost()
+            raise
+        finally:
+            checked_out.close()
+
+    def _find_lost(self) -> None:
+        """Let SQLAlchemy detect a lost connection; it then replaces all connections of the pool."""
+        from sqlalchemy import exc
+
+        with suppress(exc.DBAPIError, exc.TimeoutError):
+            for _ in range(getattr(self._engine.pool, "checkedin", int)()):
+                with self._engine.connect() as checked_out:
+                    checked_out.exec_driver_sql("SELECT 1")
+
+
+class SessionSource(ConnectionSource):
+    """Lends the connection of the caller's SQLAlchemy session, or the SQLAlchemy connection.
+
+    A scoped session is a different one after its remove().
+    """
+
+    owned = False
+
+    def __init__(self, present: Callable[[], Any], asynchronous: bool) -> None:
+        super().__init__(asynchronous)
+        _check_driver(present())
+        self._present = present
+
+    @contextmanager
+    def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        """Wait until no other thread uses it, and begin its transaction."""
+        session = self._present()
+        with _turn_on(session, self._asynchronous):
+            with translated_sqlalchemy_errors():
+                connection = _connection_of(session)
+                if not connection.in_transaction():
+                    # SQLAlchemy's commit() would not end a transaction that it did not begin.
+                    connection.exec_driver_sql("SELECT 1")
+                own = _driver_connection(connection)
+            try:
+                yield own
+            except NoServerError:
+                # Otherwise the caller's rollback() would fail.
+                if not connection.closed:
+                    connection.invalidate()
+                raise
+
+    def in_transaction(self) -> bool:
+        """Return whether it is in a transaction that can be committed; do not begin one."""
+        from sqlalchemy import exc
+
+        session = self._present()
+        with suppress(exc.SQLAlchemyError):
+            if session.in_transaction():
+                return _is_in_transaction(_driver_connection(_connection_of(session)))
+        return False
+
+
+def _check_driver(where: Any) -> None:
+    """Check that SQLAlchemy's engine, connection or session uses psycopg 3."""
+    from sqlalchemy import exc
+
+    try:
+        # Check before sending a statement that another database may not understand.
+        engine = where.get_bind() if hasattr(where, "get_bind") else where
+    except exc.UnboundExecutionError as error:
+        raise ArgumentError(
+            "invalid_argument", "the session has no engine; give Session(engine)"
+        ) from error
+    if (engine.dialect.name, engine.dialect.driver) != ("postgresql", "psycopg"):
+        raise _wrong_driver(f"{engine.dialect.name}+{engine.dialect.driver}")
+
+
+def _connection_of(session: Any) -> sqlalchemy.Connection:
+    # Only a session has get_bind().
+    connection: sqlalchemy.Connection = (
+        session.connection() if hasattr(session, "get_bind") else session
+    )
+    return connection
+
+
+def _driver_connection(connection: sqlalchemy.Connection) -> Any:
+    proxied = connection.connection
+    # A connection detached from its pool has only dbapi_connection.
+    own = proxied.driver_connection or proxied.dbapi_connection
+    if not isinstance(own, psycopg.BaseConnection):
+        raise _wrong_driver(type(own).__module__)
+    return own
+
+
+def _wrong_driver(name: str) -> StoreError:
+    return StoreError(
+        "unsuitable",
+        f"the store needs psycopg 3, and this engine uses {name}; create it with "
+        "create_engine('postgresql+psycopg://...')",
+    )
+
+
+def _is_in_transaction(connection: psycopg.Connection[Any]) -> bool:
+    return connection.info.transaction_status == TransactionStatus.INTRANS
+
+
+class Turn:
+    """A reentrant lock: lets one thread or task at a time use a connection."""
+
+    def __init__(self, asynchronous: bool) -> None:
+        self._lock: Any = _LoopLock() if asynchronous else threading.Lock()
+        self._present: Callable[[], object] = (
+            asyncio.current_task if asynchronous else threading.get_ident
+        )
+        self._user: object = None
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        user = self._present()
+        if self._user != user:
+            waited(self._lock.acquire())
+            self._user, self._depth = user, 0
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._user = None
+            self._lock.release()
+
+
+class _LoopLock:
+    """A lock for each event loop: the tasks of a closed one never release theirs."""
+
+    def __init__(self) -> None:
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
+
+    async def acquire(self) -> None:
+        await self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()).acquire()
+
+    def release(self) -> None:
+        self._locks[asyncio.get_running_loop()].release()
+
+
+def _turn_on(caller: object, asynchronous: bool) -> Turn:
     """Return the lock that all stores over a caller's connection or session share."""
-    return _turns.setdefault(caller, Turn(mode))
-
-
-def status_of(connection: Any) -> TransactionStatus:
-    """Return the state of a connection's transaction."""
-    status: TransactionStatus = connection.info.transaction_status
-    return status
-
-
-def is_idle(connection: Any) -> bool:
-    """Return whether a connection is in no transaction."""
-    return status_of(connection) == TransactionStatus.IDLE
+    return _turns.setdefault(caller, Turn(asynchronous))
 
 
 _turns: WeakKeyDictionary[object, Turn] = WeakKeyDictionary()

@@ -1,56 +1,32 @@
-"""Read and render the SQL files of the package.
+"""Send statements over blocking and asynchronous connections.
 
-``sql/`` has the current schema for the default layout, in the order of :data:`SCHEMA_FILES`. Every
-statement that the package sends is a call of one of its functions, with qualified names and types.
-So nobody can replace what it calls by an object in the caller's ``search_path``.
+Every statement of the package is a call of a function of the schema, with qualified names and
+types. So nobody can replace what it calls by an object in the caller's ``search_path``.
+
+The package is written once, for blocking connections. Over an ``AsyncConnection`` it runs in a
+greenlet, like SQLAlchemy's ``run_sync``: :func:`waited` returns the thread to the event loop until
+the answer arrives.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, LiteralString
+from itertools import count
+from typing import Any, Final, LiteralString, TypeVar
 
-from pgsimhash.db.schema_names import SCHEMA, in_schema, schema_of
-from pgsimhash.search.layout import COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
-from pgsimhash.search.permutation import Permutation
+import psycopg
+from psycopg.pq import Format, TransactionStatus
+from psycopg.rows import RowFactory, tuple_row
 
-if TYPE_CHECKING:
-    import psycopg
-    from psycopg.rows import RowFactory
+from pgsimhash.db.schema_names import in_schema, schema_of
+from pgsimhash.db.scripts import SCHEMA_FILES, read_sql
 
-SCHEMA_FILES: Final = (
-    "tables.sql",
-    "simhash.sql",
-    "collections.sql",
-    "layout.sql",
-    "search.sql",
-    "pages.sql",
-    "marks.sql",
-    "policies.sql",
-    "delete.sql",
-    "decide.sql",
-    "add.sql",
-    "sources.sql",
-    "check.sql",
-    "roles.sql",
-)
-"""The files of the schema, in the order of deployment."""
+_FETCHED: Final = 2_000
+"""Rows per fetch of a server-side cursor."""
 
-_PARTS: Final = re.compile(
-    r" *-- Permutation 1:\n.*?( *-- Permutation 2:\n.*?)( *-- Permutation 3:\n.*?)"
-    r"(?= *-- All permutations)",
-    re.DOTALL,
-)
-_RADII: Final = re.compile(r"(?<=-- Distances:\n).*?(?= *-- All distances)", re.DOTALL)
-
-_TABLE: Final = re.compile(r"CREATE TABLE (\w+)\.(\w+) \(\n    -- (.+)$", re.MULTILINE)
-_COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
-_CREATED: Final = re.compile(
-    r"^CREATE (?:FUNCTION|PROCEDURE|TABLE|TYPE) pgsimhash\.(\w+)", re.MULTILINE
-)
 _FUNCTION: Final = re.compile(
     r"^CREATE FUNCTION pgsimhash\.(\w+)\((.*?)\)\s+(?:RETURNS|LANGUAGE)", re.MULTILINE | re.DOTALL
 )
@@ -63,34 +39,107 @@ _TYPES: Final = {
     "boolean": "bool",
     "double precision": "float8",
 }
+_T = TypeVar("_T")
 
-
-def read_sql(path: str) -> LiteralString:
-    """Return the text of the file ``sql/<path>``."""
-    # The files ship with the package, so they are trusted like literals.
-    return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
-
-
-def query(name: str, connection: psycopg.BaseConnection[Any]) -> LiteralString:
-    """Return the call of the function ``name``, or ``_name``, in the schema of the connection."""
-    return query_in(name, schema_of(connection))
+_numbers: Final = count()
 
 
 def fetch(
-    connection: psycopg.Connection[Any],
+    connection: psycopg.BaseConnection[Any],
     name: str,
     parameters: Mapping[str, Any] | None = None,
-    rows: RowFactory[Any] | None = None,
+    rows: RowFactory[Any] = tuple_row,
 ) -> list[Any]:
-    """Return all rows of a function, by default as tuples."""
-    from psycopg.rows import tuple_row
+    """Call the function ``name``, or ``_name``, and return its rows, by default as tuples."""
+    return execute(connection, call_of(name, schema_of(connection)), parameters, rows)
 
-    with connection.cursor(row_factory=rows or tuple_row) as cursor:
-        return cursor.execute(query(name, connection), parameters).fetchall()
+
+def execute(
+    connection: psycopg.BaseConnection[Any],
+    statement: LiteralString,
+    parameters: Mapping[str, Any] | None = None,
+    rows: RowFactory[Any] = tuple_row,
+) -> list[Any]:
+    """Execute a statement and return its rows."""
+    asynchronous = isinstance(connection, psycopg.AsyncConnection)
+    # The caller's connection may have its own cursor classes and row factories.
+    kind: Any = psycopg.AsyncCursor if asynchronous else psycopg.Cursor
+    cursor = kind(connection, row_factory=rows)
+    # Times in text form depend on the DateStyle.
+    cursor.format = Format.BINARY
+    waited(cursor.execute(statement, parameters))
+    return list(waited(cursor.fetchall()))
+
+
+def stream(
+    connection: psycopg.BaseConnection[Any], name: str, parameters: Mapping[str, Any]
+) -> Generator[Any]:
+    """Call a function in a transaction, and yield its rows without loading all of them."""
+    if connection.pgconn.pipeline_status:
+        raise psycopg.NotSupportedError("server-side cursors do not work in a pipeline")
+    asynchronous = isinstance(connection, psycopg.AsyncConnection)
+    kind: Any = psycopg.AsyncServerCursor if asynchronous else psycopg.ServerCursor
+    cursor = kind(connection, f"pgsimhash_{next(_numbers)}", row_factory=tuple_row)
+    cursor.format = Format.BINARY
+    try:
+        waited(cursor.execute(call_of(name, schema_of(connection)), parameters))
+        while rows := waited(cursor.fetchmany(_FETCHED)):
+            yield from rows
+    finally:
+        waited(cursor.close())
+
+
+@contextmanager
+def transaction(connection: psycopg.BaseConnection[Any]) -> Iterator[None]:
+    """Run a block in a transaction, or in a savepoint of the present one."""
+    if isinstance(connection, psycopg.Connection):
+        with connection.transaction():
+            yield
+        return
+    block: Any = connection.transaction()  # type: ignore[attr-defined]
+    waited(block.__aenter__())
+    try:
+        yield
+    except BaseException as error:
+        if not waited(block.__aexit__(type(error), error, error.__traceback__)):
+            raise
+    else:
+        waited(block.__aexit__(None, None, None))
+
+
+def waited(result: Any) -> Any:
+    """Return a result; for an awaitable, wait in the event loop, which needs a greenlet."""
+    return await_(result) if hasattr(result, "__await__") else result
+
+
+def await_(awaitable: Awaitable[_T]) -> _T:
+    """Wait in the event loop, from a greenlet."""
+    result: _T = _await()(awaitable)
+    return result
 
 
 @cache
-def query_in(name: str, schema: str) -> LiteralString:
+def _await() -> Callable[[Awaitable[Any]], Any]:
+    # Loaded when it is needed, because SQLAlchemy is slow to import.
+    try:
+        from sqlalchemy.util import await_
+    except ImportError:  # SQLAlchemy 2.0
+        from sqlalchemy.util import await_only as await_
+    return await_
+
+
+def is_idle(connection: psycopg.BaseConnection[Any]) -> bool:
+    """Return whether a connection is in no transaction."""
+    return connection.info.transaction_status == TransactionStatus.IDLE
+
+
+def is_failed(connection: psycopg.BaseConnection[Any]) -> bool:
+    """Return whether a connection is in a transaction that failed."""
+    return connection.info.transaction_status == TransactionStatus.INERROR
+
+
+@cache
+def call_of(name: str, schema: str) -> LiteralString:
     """Return the call of a function in a schema, with all its parameters by name."""
     functions = _functions()
     function = name if name in functions else f"_{name}"
@@ -113,124 +162,3 @@ def _functions() -> dict[str, list[tuple[str, str, str]]]:
             kinds = [(name_, kind, array) for out, name_, kind, array in found if not out]
             functions.setdefault(name, kinds)
     return functions
-
-
-def in_layout(script: str, layout: Layout) -> str:
-    """Return a script of ``sql/`` for a layout: each permutation gets its part."""
-    if layout == DEFAULT_LAYOUT:
-        return script
-
-    def parts(default: re.Match[str]) -> str:
-        *others, last = layout.permutations
-        rendered = [_part(default[1], 2, permutation) for permutation in others]
-        return "".join([*rendered, _part(default[2], 3, last)])
-
-    radii = "".join(
-        f"        WHEN {distance} THEN '{{{', '.join(map(str, radii))}}}'::integer[]\n"
-        for distance, radii in ((each, layout.radii(each)) for each in layout.distances)
-    )
-    script = _RADII.sub(radii, _PARTS.sub(parts, script))
-    largest = layout.distances[-1]
-    script = script.replace("NOT NULL DEFAULT 8,", f"NOT NULL DEFAULT {min(8, largest)},")
-    script = script.replace(
-        "default_distance BETWEEN 0 AND 12", f"default_distance BETWEEN 0 AND {largest}"
-    )
-    return script.replace(f"RETURN '{DEFAULT_LAYOUT.name}'", f"RETURN '{layout.name}'")
-
-
-def _part(text: str, number: int, permutation: Permutation) -> str:
-    """Return the part of a permutation, given that of permutation ``number`` of the default."""
-    default = DEFAULT_LAYOUT.permutations[number - 1]
-    (block,) = default.leading
-    to = permutation.number
-    text = re.sub(
-        rf"\(\(([\w.]+) >> {block.shift}\) & {block.mask}\)",
-        lambda match: prefix_of(permutation, match[1]),
-        text,
-    )
-    for old, new in (
-        (f"Permutation {number}:", f"Permutation {to}:"),
-        (f"WHEN {number} THEN", f"WHEN {to} THEN"),
-        (f"prefix_{number}", f"prefix_{to}"),
-        (f"radii[{number}]", f"radii[{to}]"),
-        (f"_flips({default.width}, ", f"_flips({permutation.width}, "),
-        (_bits(default), _bits(permutation)),
-    ):
-        text = text.replace(old, new)
-    return text
-
-
-def _bits(permutation: Permutation) -> str:
-    return " and ".join(
-        f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading
-    )
-
-
-def prefix_of(permutation: Permutation, simhash: str) -> str:
-    """Return the SQL expression of the prefix of a simhash, in parentheses."""
-    blocks = [f"(({simhash} >> {block.shift}) & {block.mask})" for block, _ in permutation.places]
-    if len(blocks) == 1:
-        return blocks[0]
-    moved = [
-        f"({block} << {position})" if position else block
-        for block, (_, position) in zip(blocks, permutation.places, strict=True)
-    ]
-    return f"({' | '.join(moved)})"
-
-
-def prefix_expression(permutation: Permutation) -> str:
-    """Return the SQL expression of a generated prefix column."""
-    return f"(collection_id::bigint << {COLLECTION_SHIFT}) | {prefix_of(permutation, 'simhash')}"
-
-
-def split_statements(script: str) -> list[str]:
-    """Return the statements of a script, each of which ends with a paragraph."""
-    return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
-
-
-def schema_comments() -> dict[tuple[str, str], str]:
-    """Return the comments in ``sql/tables.sql`` by (table, column); "" is the table's own."""
-    return {
-        (table, column): comment
-        for statement in split_statements(read_sql("tables.sql"))
-        for _, table, column, comment in _comments(statement)
-    }
-
-
-def _comments(statement: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield schema, table, column and comment for the comments in a CREATE TABLE."""
-    if begun := _TABLE.search(statement):
-        schema, table, comment = begun.groups()
-        yield schema, table, "", comment
-        for column, comment in _COLUMN.findall(statement, begun.end()):
-            yield schema, table, column, comment
-
-
-def _with_comments(statement: str) -> Iterator[str]:
-    """Yield a statement, then a COMMENT ON for each comment in its table."""
-    yield statement
-    for schema, table, column, comment in _comments(statement):
-        kind, name = ("COLUMN", f".{column}") if column else ("TABLE", "")
-        text = comment.replace("'", "''")
-        yield f"COMMENT ON {kind} {schema}.{table}{name} IS\n    '{text}'"
-
-
-def drop_statements(schema: str = SCHEMA) -> list[str]:
-    """Return the statements that drop all objects of the package from a schema."""
-    names = {name for file in SCHEMA_FILES for name in _CREATED.findall(read_sql(file))}
-    return [
-        f"SET LOCAL deployed.names = '{'|'.join(sorted(names))}'",
-        in_schema(read_sql("drop.sql"), schema),
-    ]
-
-
-def schema_script(schema: str = SCHEMA, layout: Layout = DEFAULT_LAYOUT) -> str:
-    """Return the script of the whole current schema."""
-    foreign = read_sql("foreign_objects.sql").strip()
-    statements = (
-        commented.strip().replace("${foreign_objects}", foreign)
-        for file in SCHEMA_FILES
-        for statement in split_statements(in_layout(read_sql(file), layout))
-        for commented in _with_comments(statement)
-    )
-    return in_schema(";\n\n".join(statements) + ";\n", schema)

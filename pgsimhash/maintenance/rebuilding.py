@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 
 from pgsimhash.db.connection import check_schema
 from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
-from pgsimhash.db.statements import fetch, query
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, CollectionError, StoreError
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
@@ -95,10 +95,10 @@ def rebuild(
             check_schema(connection)
             _check_free(connection, old_name if into_schema is None else new_name)
         names = {"collection": name, "old_name": old_name}
-        connection.execute(query("begin_rebuild", connection), names)
+        fetch(connection, "begin_rebuild", names)
         if to_schema != from_schema:
             # In the other schema, its id is that of another collection.
-            connection.execute(query("end_rebuild", connection))
+            fetch(connection, "end_rebuild")
         source = follow(connection, dataclasses.replace(store.opened, name=old_name))
         new_scheme = _new_scheme(source, name, scheme)
         distance = options.get("distance")
@@ -121,7 +121,7 @@ def rebuild(
             }
             # What verdicts depend on, and the runs.
             tables = ["policies", "marks", "runs", *([] if new_scheme else ["sources"])]
-            connection.execute(query("copy_rows", connection), {**scope, "tables": tables})
+            fetch(connection, "copy_rows", {**scope, "tables": tables})
         rules, copied = rules_of(target, options), 0
         for versions in _versions(connection, scope, new_scheme, target.keep_markdown, progress):
             with in_other_schema(connection, to_schema):
@@ -130,10 +130,10 @@ def rebuild(
                 verdicts(verdict)
             copied += len(versions)
         with in_other_schema(connection, to_schema):
-            connection.execute(query("copy_rows", connection), {**scope, "tables": ["last_seen"]})
+            fetch(connection, "copy_rows", {**scope, "tables": ["last_seen"]})
             if to_schema != from_schema:
-                connection.execute(query("skip_ids", connection), scope)
-        connection.execute(query("end_rebuild", connection))
+                fetch(connection, "skip_ids", scope)
+        fetch(connection, "end_rebuild")
     if into_schema is None:
         session.collection = target
     if replace:

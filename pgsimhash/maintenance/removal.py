@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
-from psycopg.pq import TransactionStatus
 from psycopg.rows import class_row
 
-from pgsimhash.db.plain import plain
 from pgsimhash.db.schema_names import bound_to_schema
-from pgsimhash.db.statements import fetch, query
+from pgsimhash.db.statements import fetch, is_idle, transaction
 from pgsimhash.errors import CollectionError, NotFoundError
 from pgsimhash.pages.records import Deletion, RunRecord
 from pgsimhash.runtime.progress import no_progress
@@ -57,7 +55,7 @@ def _in_collection(store: Store, *statements: str, **parameters: Any) -> None:
         lock_to_write(connection, collection)
         parameters["collection_id"] = collection.collection_id
         for statement in statements:
-            connection.execute(query(statement, connection), parameters)
+            fetch(connection, statement, parameters)
 
 
 def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, Deletion]:
@@ -87,12 +85,11 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     Raises:
         CollectionError: the collection does not exist.
     """
-    connection = plain(connection)
-    alone = connection.info.transaction_status == TransactionStatus.IDLE
-    with bound_to_schema(connection), connection.transaction():
+    alone = is_idle(connection)
+    with bound_to_schema(connection), transaction(connection):
         # In the caller's transaction, other statements keep the caller's timeout.
         bounds = {"lock_timeout": None, "otherwise": LOCK_TIMEOUT if alone else "0"}
-        connection.execute(query("bound_waits", connection), bounds)
+        fetch(connection, "bound_waits", bounds)
         doomed = open_collection(connection, name, create=False)
         lock_collections(connection, [doomed], loaders=True)
         if follow(connection, doomed).collection_id != doomed.collection_id:

@@ -6,7 +6,7 @@ import dataclasses
 
 from psycopg.rows import dict_row
 
-from pgsimhash.db.statements import fetch, query
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.policies import SETTINGS, MatchSettings, Policy, PolicySettings
 from pgsimhash.pages.records import Mark
@@ -16,7 +16,7 @@ from pgsimhash.store import Store
 from pgsimhash.store.clusters import all_marks
 from pgsimhash.store.collection import Collection, checked_distance, follow, lock_to_write
 from pgsimhash.store.policies import read_policies, said_about
-from pgsimhash.store.retries import retried
+from pgsimhash.store.session import retried
 
 
 @retried
@@ -45,7 +45,7 @@ def change_settings(
             "distance": distance,
             "keep_markdown": keep_markdown,
         }
-        connection.execute(query("set_collection", connection), values)
+        fetch(connection, "set_collection", values)
         store.session.collection = follow(connection, collection)
 
 
@@ -60,7 +60,7 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
     """
     with store.session.writing() as (connection, collection):
         names = {"old_name": collection.name, "new_name": name, "swap": swap}
-        connection.execute(query("rename_collection", connection), names)
+        fetch(connection, "rename_collection", names)
         store.session.collection = dataclasses.replace(collection, name=name)
 
 
@@ -147,7 +147,7 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
     """
     with store.session.writing() as (connection, collection):
         parameters = {**_two(collection, a, b), "same": same}
-        connection.execute(query("mark", connection), parameters)
+        fetch(connection, "mark", parameters)
 
 
 def unmark(store: Store, a: str, b: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final, Unpack
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from pgsimhash.db.statements import fetch, query
+from pgsimhash.db.statements import fetch
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageFailure, Verdict
 from pgsimhash.pages.values import MAX_BYTES
@@ -29,7 +29,7 @@ from pgsimhash.sources.folders import is_html_name
 from pgsimhash.sources.page import plain_path, shown
 from pgsimhash.store import Store
 from pgsimhash.store.collection import lock_to_write
-from pgsimhash.store.retries import retried
+from pgsimhash.store.session import retried
 
 _AT_ONCE: Final = 1000
 """Files per lookup statement."""
@@ -247,7 +247,7 @@ def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
         lock_to_write(connection, collection)
         scope = {"collection_id": collection.collection_id}
         new = {**scope, "rows": Jsonb([file.as_row() for file in files])}
-        connection.execute(query("begin_sources", connection), new)
+        fetch(connection, "begin_sources", new)
         paths = [] if reread else [file.path for file in files]
         known = fetch(connection, "sources", {**scope, "paths": paths}, dict_row)
         rows = {row["path"]: row for row in known}
@@ -261,7 +261,7 @@ def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
             if row["page_id"] is not None:
                 seen.append(row["page_id"])
         if seen:
-            connection.execute(query("see_known_pages", connection), {**scope, "page_ids": seen})
+            fetch(connection, "see_known_pages", {**scope, "page_ids": seen})
 
 
 @retried
@@ -270,4 +270,4 @@ def _write(store: Store, files: Sequence[_Progress]) -> None:
         lock_to_write(connection, collection)
         rows = Jsonb([file.as_row() for file in files])
         scope = {"collection_id": collection.collection_id, "rows": rows}
-        connection.execute(query("put_sources", connection), scope)
+        fetch(connection, "put_sources", scope)

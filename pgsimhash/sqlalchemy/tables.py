@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from pgsimhash.db.schema_names import SCHEMA, in_schema
-from pgsimhash.db.statements import prefix_expression, schema_comments
+from pgsimhash.db.scripts import prefix_expression, schema_comments
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.search.layout import COLLECTION_MAX, DEFAULT_LAYOUT
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH

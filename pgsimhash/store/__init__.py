@@ -101,11 +101,11 @@ def connect(
             another schema.
     """
     # Imported here because `--help` does not need them, and they take half of the import time.
-    from pgsimhash.db.opening import source_of
+    from pgsimhash.db.sources import source_of
     from pgsimhash.store.session import Session
     from pgsimhash.store.store import Store
 
-    source = source_of(where, schema, prepare=prepare)
+    source = source_of(where, schema, prepare)
     try:
         limits = (lock_timeout, statement_timeout, retry_seconds, on_event)
         return Store(

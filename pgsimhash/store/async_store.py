@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
+    Awaitable,
     Callable,
     Coroutine,
     Generator,
@@ -18,10 +19,22 @@ from datetime import datetime
 from functools import cached_property, partial, wraps
 from importlib import import_module
 from operator import index
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    Self,
+    TypeVar,
+)
 
 import psycopg
 
+from pgsimhash.db.sources import source_of
+from pgsimhash.db.statements import await_
 from pgsimhash.errors import MissingPackageError, install_command
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.policies import MatchOptions
@@ -30,14 +43,12 @@ from pgsimhash.reading.page_reader import PageReader
 from pgsimhash.reading.workers import PAGE_SECONDS
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import PAUSE
-from pgsimhash.store.batches import Item, Page, Source, as_source, checked, size_of
+from pgsimhash.store.batches import BATCH_BYTES, Item, Page, Source, as_source, checked, size_of
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.events import OnEvent
 from pgsimhash.store.lookups import find_each
-from pgsimhash.store.retries import retried
-from pgsimhash.store.session import Session
+from pgsimhash.store.session import Session, retried
 from pgsimhash.store.store import Store
-from pgsimhash.store.task_batcher import TaskBatcher
 
 if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
@@ -53,9 +64,6 @@ try:
     # Without it, SQLAlchemy's greenlet_spawn fails only when it is called.
     import_module("greenlet")
     from sqlalchemy.util import greenlet_spawn
-
-    from pgsimhash.db.async_sources import async_source_of
-    from pgsimhash.db.awaiting import await_
 except ImportError as error:  # pragma: no cover - the tests have it
     raise MissingPackageError(
         "not_installed",
@@ -65,8 +73,13 @@ except ImportError as error:  # pragma: no cover - the tests have it
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _V = TypeVar("_V")
+_O = TypeVar("_O")
+_A = TypeVar("_A")
 
 _END: Any = object()
+
+_STATEMENT_CALLS: Final = 64
+"""Calls per statement: this bounds how long the first waits for the last."""
 
 
 def _awaited(
@@ -365,7 +378,7 @@ async def connect_async(
     interrupted.
     """
     reader = PageReader(page_seconds, page_memory)
-    source = async_source_of(where, schema, prepare)
+    source = source_of(where, schema, prepare, asynchronous=True)
 
     def open_store() -> Store:
         try:
@@ -385,3 +398,95 @@ async def connect_async(
             raise
 
     return AsyncStore(await greenlet_spawn(open_store), reader)
+
+
+class _Call(NamedTuple, Generic[_V, _O, _A]):
+    """The call of one task, and the future that the task awaits."""
+
+    value: _V
+    options: _O
+    answer: asyncio.Future[_A]
+
+
+class TaskBatcher(Generic[_V, _O, _A]):
+    """Combine the calls of several tasks into one statement.
+
+    Calls that arrive during a statement are part of the next one, if their options are equal. A
+    single call is sent immediately. A call whose task is cancelled may still have an effect.
+    """
+
+    def __init__(
+        self,
+        answer_all: Callable[[Sequence[_V], _O], Awaitable[Sequence[_A]]],
+        *,
+        statements: int = 1,
+        size_of: Callable[[_V], int] = lambda _: 0,
+    ) -> None:
+        """Use a function that returns the answers to several calls, in order.
+
+        ``statements`` is how many may run at once. ``size_of`` returns the bytes of a call; no call
+        is added to a statement that has :data:`~pgsimhash.store.batches.BATCH_BYTES`.
+        """
+        self._answer_all = answer_all
+        self._statements, self._size_of = statements, size_of
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: deque[_Call[_V, _O, _A]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def call(self, value: _V, options: _O) -> _A:
+        """Return the answer to a call."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            # The tasks of a closed loop never end.
+            self._loop, self._waiting, self._tasks = loop, deque(), set()
+        call = _Call(value, options, loop.create_future())
+        self._waiting.append(call)
+        self._start()
+        answer: _A = await call.answer
+        return answer
+
+    def _start(self) -> None:
+        if self._waiting and len(self._tasks) < self._statements:
+            task = asyncio.create_task(self._answer())
+            self._tasks.add(task)
+            # A callback, because a task that is cancelled before its first step runs no line.
+            task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._start()
+
+    async def _answer(self) -> None:
+        batch = self._next()
+        if not batch:
+            return
+        try:
+            answers = await self._answer_all([call.value for call in batch], batch[0].options)
+            for call, answer in zip(batch, answers, strict=True):
+                if not call.answer.done():
+                    call.answer.set_result(answer)
+        except Exception as error:
+            for call in batch:
+                if not call.answer.done():
+                    call.answer.set_exception(error)
+        except asyncio.CancelledError:
+            for call in batch:
+                call.answer.cancel()
+            raise
+
+    def _next(self) -> list[_Call[_V, _O, _A]]:
+        """Take the calls for the next statement, without those of cancelled tasks."""
+        batch: list[_Call[_V, _O, _A]] = []
+        others: list[_Call[_V, _O, _A]] = []
+        size = 0
+        while self._waiting and len(batch) < _STATEMENT_CALLS and size < BATCH_BYTES:
+            call = self._waiting.popleft()
+            if call.answer.done():
+                continue
+            if batch and call.options != batch[0].options:
+                others.append(call)
+                continue
+            batch.append(call)
+            size += self._size_of(call.value)
+        self._waiting.extendleft(reversed(others))
+        return batch

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -18,9 +19,9 @@ from typing import Any, Final
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.rows import class_row, tuple_row
+from psycopg.rows import class_row
 
-from pgsimhash.db.statements import fetch, query
+from pgsimhash.db.statements import fetch, stream
 from pgsimhash.hashing.bits import from_bigint, hamming_distance
 from pgsimhash.pages.records import Mark
 from pgsimhash.runtime.progress import no_progress
@@ -35,9 +36,6 @@ from pgsimhash.search.clusters import (
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store.collection import Collection, lock_to_write
 from pgsimhash.store.lookups import all_simhashes
-
-_ROWS: Final = 2_000
-"""Members of clusters per fetch from the server."""
 
 _SAVED: Final = 50_000
 """Members of clusters per statement that saves them."""
@@ -64,9 +62,7 @@ def clusters(
         "simhashes": _bigint_array(simhashes[shared]),
         "clusters": _bigint_array(roots[shared]),
     }
-    with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row) as rows:
-        rows.itersize = _ROWS
-        rows.execute(query("clusters", connection), scope)
+    with closing(stream(connection, "clusters", scope)) as rows:
         for _, members in groupby(rows, key=itemgetter(0)):
             pages = [
                 ClusterPage(page_id, url, from_bigint(simhash), *others)
@@ -97,7 +93,7 @@ def save_clusters(
     bound_waits(connection)
     lock_to_write(connection, collection)
     scope = {"collection_id": collection.collection_id}
-    connection.execute(query("clear_clusters", connection), scope)
+    fetch(connection, "clear_clusters", scope)
     for start in range(0, len(page_ids), _SAVED):
         part = slice(start, start + _SAVED)
         rows = {
@@ -105,7 +101,7 @@ def save_clusters(
             "clusters": ids[part].tolist(),
             "canonical": list(map(bool, canonical[part])),
         }
-        connection.execute(query("save_clusters", connection), scope | rows)
+        fetch(connection, "save_clusters", scope | rows)
     return len(set(ids))
 
 

@@ -10,8 +10,8 @@ import psycopg
 from psycopg.rows import class_row
 
 from pgsimhash import schemes
-from pgsimhash.db.refusals import MovedCollectionError
-from pgsimhash.db.statements import fetch, query
+from pgsimhash.db.server_errors import MovedCollectionError
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import (
     CollectionError,
     PageError,
@@ -130,7 +130,7 @@ def _insert_collection(
         "keep_markdown": bool(settings.get("keep_markdown")),
         "normalize_urls": bool(settings.get("normalize_urls")),
     }
-    connection.execute(query("create_collection", connection), values)
+    fetch(connection, "create_collection", values)
     collection = find_collection(connection, name)
     if collection is None:
         raise CollectionError(
@@ -204,9 +204,7 @@ def lock_collections(
     ``loaders`` also locks out those who insert pages with SQL.
     """
     ids = [collection.collection_id for collection in collections]
-    connection.execute(
-        query("lock_collections", connection), {"collection_ids": ids, "loaders": loaders}
-    )
+    fetch(connection, "lock_collections", {"collection_ids": ids, "loaders": loaders})
 
 
 def check_there(connection: psycopg.Connection[Any], collection: Collection) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from pgsimhash.errors import PgsimhashError
 from pgsimhash.log import logger
 from pgsimhash.pages.records import Matches, Verdict
-
-if TYPE_CHECKING:
-    from pgsimhash.store.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,51 +42,22 @@ OnEvent = Callable[[Event], object]
 """A function that receives each event, in the calling thread, so it must be fast."""
 
 
-class Observation:
-    """A running batch or lookup; its end creates an event.
-
-    Attributes:
-        answer: the result, set by the block.
-        run_id: the run it belongs to.
-    """
-
-    __slots__ = ("_count", "_name", "_session", "_started", "answer", "run_id")
-
-    def __init__(self, session: Session, name: str, count: int) -> None:
-        self._session, self._name, self._count = session, name, count
-        self.answer: Any = None
-        self.run_id: int | None = None
-
-    def __enter__(self) -> Self:
-        self._started = time.perf_counter()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        on_event = self._session.on_event
-        if on_event is None or self._name.startswith("_"):
-            return
-        event = Event(
-            self._name,
-            self._session.collection.name,
-            self.run_id,
-            time.perf_counter() - self._started,
-            self._count,
-            {} if error is not None else _results(self.answer),
-            None if error is None else _reason(error),
-        )
-        try:
-            on_event(event)
-        except Exception:
-            # A failure of the metrics must not affect the data.
-            logger.exception("on_event failed", extra={"collection": event.collection})
+def report(on_event: OnEvent, event: Event) -> None:
+    """Pass an event to the caller's function."""
+    try:
+        on_event(event)
+    except Exception:
+        # A failure of the metrics must not affect the data.
+        logger.exception("on_event failed", extra={"collection": event.collection})
 
 
-def _results(answer: Any) -> Mapping[str, int]:
+def count_of(queries: object) -> int:
+    """Return how many simhashes or URLs a lookup has."""
+    return len(queries) if isinstance(queries, Sized) and not isinstance(queries, str) else 1
+
+
+def results_of(answer: Any) -> Mapping[str, int]:
+    """Return the numbers of an answer by verdict, or of the pages or simhashes found."""
     if isinstance(answer, list) and answer and isinstance(answer[0], Verdict):
         return dict(Counter(verdict.verdict for verdict in answer))
     return {"found": _found(answer)}
@@ -106,5 +72,6 @@ def _found(answer: Any) -> int:
     return int(bool(answer))
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
+    """Return the code of an error, or the name of its class."""
     return error.reason if isinstance(error, PgsimhashError) else type(error).__name__

@@ -8,17 +8,14 @@ from typing import Any
 
 import psycopg
 
-from pgsimhash.db.refusals import MovedCollectionError
-from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError
+from pgsimhash.errors import ArgumentError, StoreError
 from pgsimhash.log import logger
 from pgsimhash.pages.policies import MatchOptions, MatchSettings, Rules
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.values import text_size
 from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
 from pgsimhash.store.collection import Collection, lock_collections
-from pgsimhash.store.events import Observation
 from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
-from pgsimhash.store.retries import again
 from pgsimhash.store.runs import Run, draw_run, is_stored
 from pgsimhash.store.session import Session
 from pgsimhash.store.writer import write_batch
@@ -144,24 +141,15 @@ class _Writer:
     def decide(self, batch: Sequence[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         """Return a verdict for each item; retries are safe, because the batch is stored once."""
         self._unsure = None
-        name = "ingest" if remember else "decide"
-        with Observation(self._session, name, len(batch)) as observation:
-            try:
-                verdicts = self._verdicts(batch, options, remember)
-            except PgsimhashError as error:
-                if not self._session.may_retry(error):
-                    raise
-                verdicts = again(error, self._session, self._once_more, batch, options, remember)
-            observation.answer, observation.run_id = verdicts, self._run_id(remember)
-        return verdicts
+        return self._session.attempt(
+            "ingest" if remember else "decide",
+            len(batch),
+            lambda: self._stored() or self._verdicts(batch, options, remember),
+            lambda: self._run_id(remember),
+        )
 
     def _run_id(self, remember: bool) -> int | None:
         return self._run.run_id if remember and self._run is not None else None
-
-    def _once_more(
-        self, batch: Sequence[Item], options: MatchOptions, remember: bool
-    ) -> list[Verdict]:
-        return self._stored() or self._verdicts(batch, options, remember)
 
     def _verdicts(
         self, batch: Sequence[Item], options: MatchOptions, remember: bool
@@ -171,8 +159,6 @@ class _Writer:
                 verdicts = self._decide_batch(batch, options, remember)
             except StalePoliciesError:
                 self._policies = True
-            except MovedCollectionError as error:
-                logger.info("%s", error, extra={"collection": self._session.collection.name})
             else:
                 decided = sum(verdict.simhash is not None for verdict in verdicts)
                 done = "stored in" if remember else "compared with"

@@ -1,31 +1,40 @@
-"""The transactions of a store, over connections of its source."""
+"""The attempts and transactions of a store, over connections of its source."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any, Final
+from functools import partial, wraps
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg import errors
 
 from pgsimhash.db.connection import check_settings
-from pgsimhash.db.refusals import translated_errors
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
+from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.sources import ConnectionSource
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import execute, fetch, is_failed, is_idle, transaction
 from pgsimhash.errors import (
     ArgumentError,
     CollectionError,
+    NoServerError,
     PgsimhashError,
     StoreError,
 )
-from pgsimhash.log import tell_of_waits
+from pgsimhash.log import log_waits, logger
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
-from pgsimhash.store.events import OnEvent
-from pgsimhash.store.retries import checked_retry_seconds, passes
+from pgsimhash.store.events import Event, OnEvent, count_of, reason_of, report, results_of
+
+RETRY_SECONDS: Final = 60.0
+"""How long to retry by default: a restarting server takes some of these seconds."""
+
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 2.0
 
 _LOCK_SECONDS: Final = 300
 """How long the store's own transactions wait for each lock, and run a statement after it."""
@@ -35,9 +44,24 @@ LOCK_TIMEOUT: Final = f"{_LOCK_SECONDS}s"
 _LONGEST: Final = 2**31 // 1000
 """PostgreSQL's maximum in seconds: 24 days."""
 
+_ABORTED: Final = (
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    errors.TooManyConnections,
+    # From a node of a Citus cluster.
+    errors.ConnectionFailure,
+)
+"""Errors of an aborted transaction that may succeed when it is repeated."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 
 class Session:
-    """The transactions of a store, each on a connection checked out for it.
+    """The attempts and transactions of a store, each on a connection checked out for it.
 
     ``collection`` is its row as last read. A store is bound to the name: :meth:`reading` and
     :meth:`writing` read the row that has the name at that moment.
@@ -54,14 +78,19 @@ class Session:
         retry_seconds: float | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
+        if retry_seconds is not None and not 0 <= retry_seconds <= 86_400:
+            raise ArgumentError(
+                "invalid_argument",
+                f"retry_seconds must be between 0 (no retries) and a day, not {retry_seconds!r}",
+            )
+        if on_event is not None and not callable(on_event):
+            raise TypeError(f"on_event is a function that receives events, not {on_event!r}")
         self.source = source
         self._schema = schema
         # Connections whose settings were checked, with the store's schema.
         self._known: WeakSet[psycopg.Connection[Any]] = WeakSet()
-        self.retry_seconds = checked_retry_seconds(retry_seconds)
-        if on_event is not None and not callable(on_event):
-            raise TypeError(f"on_event is a function that receives events, not {on_event!r}")
-        self.on_event = on_event
+        self._retry_seconds = RETRY_SECONDS if retry_seconds is None else retry_seconds
+        self._on_event = on_event
         locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
         # For one transaction only: the next one may use another server behind a pooler.
         self.bounds = {
@@ -74,50 +103,111 @@ class Session:
             ),
         }
 
-    def may_retry(self, error: PgsimhashError) -> bool:
-        """Return whether to retry: nothing was committed, and the fault may be transient."""
-        return self.source.owned and self.retry_seconds > 0 and passes(error)
+    def attempt(
+        self,
+        name: str,
+        count: int,
+        call: Callable[[], _T],
+        run_id: Callable[[], int | None] = lambda: None,
+    ) -> _T:
+        """Return the result of a call, retry it after transient faults, and report it as an event.
+
+        A call whose name begins with an underscore is not reported.
+        """
+        started = time.perf_counter()
+        results: Mapping[str, int] = {}
+        reason = None
+        try:
+            answer = self._retried(call)
+            results = results_of(answer)
+            return answer
+        except BaseException as error:
+            reason = reason_of(error)
+            raise
+        finally:
+            if self._on_event is not None and not name.startswith("_"):
+                seconds, collection = time.perf_counter() - started, self.collection.name
+                event = Event(name, collection, run_id(), seconds, count, results, reason)
+                report(self._on_event, event)
+
+    def _retried(self, call: Callable[[], _T]) -> _T:
+        """Repeat a call until it succeeds or fails permanently.
+
+        If the collection was replaced meanwhile, the call is repeated immediately, over any
+        connection. After transient faults, pauses double, and are random, so that writers that
+        lost their connections together do not return together.
+        """
+        latest, pause = None, _FIRST_PAUSE
+        while True:
+            try:
+                return call()
+            except MovedCollectionError as error:
+                logger.info("%s", error, extra={"collection": self.collection.name})
+                continue
+            except PgsimhashError as error:
+                # Time spent before the fault, as for a lock, does not count.
+                latest = time.monotonic() + self._retry_seconds if latest is None else latest
+                if not self._may_retry(error) or time.monotonic() >= latest:
+                    raise
+                collection = {"collection": self.collection.name}
+                logger.warning("trying again: %s", error, extra=collection)
+            self.source.pause(random.uniform(pause / 2, pause))  # noqa: S311
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _may_retry(self, error: PgsimhashError) -> bool:
+        """Return whether nothing was committed, and the fault may be transient."""
+        is_lost = isinstance(error, NoServerError) and error.reason in (
+            "connection_lost",
+            "no_server",
+        )
+        return self.source.owned and (is_lost or isinstance(error.__cause__, _ABORTED))
 
     def is_in_callers_transaction(self) -> bool:
         """Return whether writes belong to a transaction that the caller ends."""
         if self.source.owned:
             return False
-        with self._checked_out() as connection:
+        with self._connection() as connection:
             return not _is_alone(connection)
 
     @contextmanager
-    def _checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+    def _connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        """Check out a connection, and translate its errors."""
         with self.source.connection(loop=loop) as connection:
-            own = getattr(connection, "wrapped", connection)
-            if own in self._known:
-                with translated_errors(connection):
-                    yield connection
-                return
-            check_settings(connection)
-            tell_of_waits(connection)
-            try:
-                with bound_to_schema(connection, self._schema):
-                    self._schema = schema_of(connection)
-                    self._known.add(own)
-                    with translated_errors(connection):
-                        yield connection
-            except BaseException:
-                self._known.discard(own)
-                raise
+            first_use = nullcontext() if connection in self._known else self._first_use(connection)
+            with first_use, translated_errors(connection):
+                yield connection
 
     @contextmanager
-    def read(self, *, limited: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Check out a connection for statements that read, outside a transaction of the store.
+    def _first_use(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
+        """Check the settings of a connection, and bind it to the schema unless the block fails."""
+        check_settings(connection)
+        log_waits(connection)
+        with bound_to_schema(connection, self._schema):
+            self._schema = schema_of(connection)
+            yield
+        self._known.add(connection)
 
-        ``limited`` sets the statement timeout of lookups, for one transaction because of poolers.
-        """
-        limited &= self.bounds["statement_timeout"] is not None
+    @contextmanager
+    def read(self) -> Iterator[psycopg.Connection[Any]]:
+        """Check out a connection for statements that read, outside a transaction of the store."""
+        # The timeout applies to one transaction only, because of poolers.
+        limited = self.bounds["statement_timeout"] is not None
         with (
-            self._checked_out() as connection,
+            self._connection() as connection,
             nullcontext() if _is_alone(connection) and not limited else _block(connection),
         ):
             if limited:
-                connection.execute(query("bound_statements", connection), self.bounds)
+                fetch(connection, "bound_statements", self.bounds)
+            yield connection
+
+    @contextmanager
+    def begun(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        """Run a block in a transaction, inside the caller's if there is one."""
+        with (
+            self._connection(loop=loop) as connection,
+            _not_within_another(connection),
+            _block(connection),
+        ):
             yield connection
 
     @contextmanager
@@ -129,24 +219,14 @@ class Session:
 
     def bound_waits(self, connection: psycopg.Connection[Any]) -> None:
         """Limit how long the transaction waits for locks, and how long it may idle."""
-        connection.execute(query("bound_waits", connection), self.bounds)
-
-    @contextmanager
-    def begun(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Run a block in a transaction, inside the caller's if there is one."""
-        with (
-            self._checked_out(loop=loop) as connection,
-            _not_within_another(connection),
-            _block(connection),
-        ):
-            yield connection
+        fetch(connection, "bound_waits", self.bounds)
 
     @contextmanager
     def reading(
         self, *, together: bool = False
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
         """Read from the collection that has the name now, in one transaction if ``together``."""
-        with self.begun(loop=True) if together else self.read(limited=True) as connection:
+        with self.begun(loop=True) if together else self.read() as connection:
             self.collection = opened = follow(connection, self.collection)
             yield connection, opened
             check_there(connection, opened)
@@ -156,14 +236,9 @@ class Session:
         self, distance: int | None
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
         """Read by statements that name the collection and its scheme, so that they need no row."""
+        checked_distance(self.collection, distance)
         try:
-            checked_distance(self.collection, distance)
-        except ArgumentError:
-            # The layout of the collection may have changed since its row was read.
-            with self.reading() as (_, collection):
-                checked_distance(collection, distance)
-        try:
-            with self.read(limited=True) as connection:
+            with self.read() as connection:
                 yield connection, self.collection
         except CollectionError:
             # Raises the reason.
@@ -178,43 +253,60 @@ class Session:
             yield connection, self.collection
 
 
+class _HasSession(Protocol):
+    @property
+    def session(self) -> Session: ...
+
+
+_S = TypeVar("_S", bound=_HasSession)
+
+
+def retried(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
+    """Decorate a lookup: each call is an attempt, see :meth:`Session.attempt`."""
+
+    @wraps(method)
+    def call(store: _S, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
+        count = count_of(next(iter((*arguments, *options.values())), None))
+        once = partial(method, store, *arguments, **options)
+        return store.session.attempt(method.__name__, count, once)
+
+    return call
+
+
 @contextmanager
 def _not_within_another(connection: psycopg.Connection[Any]) -> Iterator[None]:
     """Refuse a transaction inside an unfinished call on the caller's connection.
 
     Rows that the body of a loop over ``clusters()`` wrote would be lost if it left the loop early.
     """
-    own = getattr(connection, "wrapped", connection)
-    if own in _in_transaction:
+    if connection in _in_transaction:
         raise StoreError(
             "wrong_transaction",
             "another call is not finished, and its rollback would undo this write: "
             "a loop over clusters() is running, or a function that was passed "
             "to a call; loop over list(store.clusters()), or open a store over a DSN or a pool",
         )
-    _in_transaction.add(own)
+    _in_transaction.add(connection)
     try:
         yield
     finally:
-        _in_transaction.discard(own)
+        _in_transaction.discard(connection)
 
 
 @contextmanager
 def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    status = connection.info.transaction_status
-    begins = status == TransactionStatus.IDLE and not connection.autocommit
-    if begins or status == TransactionStatus.INERROR:
+    if is_failed(connection) or (is_idle(connection) and not connection.autocommit):
         # Begin the transaction that only the caller may commit, so that the block below is a
         # savepoint. In a failed transaction this raises the clear error; psycopg would complain
         # about savepoints.
-        connection.execute("SELECT 1")
-    with connection.transaction():
+        execute(connection, "SELECT 1")
+    with transaction(connection):
         yield
 
 
 def _is_alone(connection: psycopg.Connection[Any]) -> bool:
     """Return whether each statement is its own transaction."""
-    return connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
+    return connection.autocommit and is_idle(connection)
 
 
 def _milliseconds(name: str, seconds: float | None) -> str | None:

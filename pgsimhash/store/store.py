@@ -58,8 +58,7 @@ from pgsimhash.store.collection import (
     open_collection,
 )
 from pgsimhash.store.deleting import Deleted
-from pgsimhash.store.retries import retried
-from pgsimhash.store.session import Session
+from pgsimhash.store.session import Session, retried
 
 # Methods import what only they need: a lookup reads no page and needs no numpy.
 if TYPE_CHECKING:
@@ -267,7 +266,7 @@ class Store:
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
         parameters = {"collection": self.collection, "of_url": self.opened.page_url(url)}
-        with self.session.read(limited=True) as connection:
+        with self.session.read() as connection:
             rows = fetch(connection, "page", parameters, dict_row)
             if not rows:
                 follow(connection, self.opened)
@@ -295,7 +294,7 @@ class Store:
             "url": self.opened.page_url(url),
             "older_than": None if older_than is None else check_age(older_than),
         }
-        with self.session.read(limited=True) as connection:
+        with self.session.read() as connection:
             return bool(fetch(connection, "should_fetch", parameters)[0][0])
 
     def ingest(

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from pgsimhash import Store, maintenance
-from pgsimhash.db.statements import query
+from pgsimhash.db.statements import fetch
 
 # The content of a page in a collection, without its ids.
 CONTENT = """
@@ -56,5 +56,5 @@ def rebuild_apart(store: Store, into: str, **options: Any) -> None:
     maintenance.rebuild(store, into, **options)
     names = {"old_name": opened.name, "new_name": into, "swap": True}
     with store.session.read() as connection:
-        connection.execute(query("rename_collection", connection), names)
+        fetch(connection, "rename_collection", names)
     store.session.collection = opened

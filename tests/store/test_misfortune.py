@@ -10,7 +10,7 @@ import pytest
 
 import pgsimhash
 from pgsimhash import analysis, connect, maintenance
-from pgsimhash.db.refusals import translated_errors
+from pgsimhash.db.server_errors import translated_errors
 from pgsimhash.errors import NoServerError
 
 

@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from pgsimhash import Store
-from pgsimhash.db.refusals import RAISED
+from pgsimhash.db.server_errors import RAISED
 from pgsimhash.errors import StoreError
 from tests.conftest import ROOT
 from tests.refusals import because, sqlstate

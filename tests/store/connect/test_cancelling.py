@@ -13,8 +13,7 @@ import psycopg
 import pytest
 
 from pgsimhash import connect_async
-from pgsimhash.store.async_store import AsyncStore
-from pgsimhash.store.task_batcher import TaskBatcher
+from pgsimhash.store.async_store import AsyncStore, TaskBatcher
 from tests.conftest import wait_for_a_lock
 from tests.store.connect.test_async import OWN, over_dsn, run
 

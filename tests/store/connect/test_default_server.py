@@ -10,7 +10,7 @@ import pytest
 from psycopg import conninfo
 
 from pgsimhash import connect
-from pgsimhash.db import connection as connections
+from pgsimhash.db import dsn as servers
 
 LIBPQ_NAMES = {
     "host": "PGHOST",
@@ -23,10 +23,10 @@ LIBPQ_NAMES = {
 
 @pytest.fixture(autouse=True)
 def no_server(monkeypatch: pytest.MonkeyPatch, dsn: str) -> None:
-    for name in (connections.DSN_VARIABLE, "DATABASE_URL", *connections.LIBPQ_VARIABLES):
+    for name in (servers.DSN_VARIABLE, "DATABASE_URL", *servers.LIBPQ_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pgsimhash.embedded.server.start", lambda: dsn)
-    connections._tell_server.cache_clear()
+    servers._log_server.cache_clear()
 
 
 def use_libpq_variables(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,13 +34,13 @@ def use_libpq_variables(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(LIBPQ_NAMES[name], str(value))
 
 
-@pytest.mark.parametrize("name", connections.LIBPQ_VARIABLES)
+@pytest.mark.parametrize("name", servers.LIBPQ_VARIABLES)
 def test_one_of_libpqs_variables_is_enough(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert connections.is_embedded()
+    assert servers.configured_dsn() is None
     with monkeypatch.context() as context:
         context.setenv(name, "x")
-        assert connections.resolve_dsn() == ""
-        assert connections.is_embedded("embedded")
+        assert servers.resolve_dsn() == ""
+        assert servers.configured_dsn("embedded") == "embedded"
 
 
 def test_libpqs_variables_name_the_server_as_for_psql(
@@ -61,17 +61,17 @@ def test_database_url_is_used_and_named_without_its_password(
     monkeypatch.setenv("DATABASE_URL", url)
     monkeypatch.setenv("PGHOST", "elsewhere")
     for _ in range(2):
-        assert connections.resolve_dsn() == url.replace("+asyncpg", "")
+        assert servers.resolve_dsn() == url.replace("+asyncpg", "")
     (record,) = caplog.records
     assert "DATABASE_URL, db.example:5433/crawl;" in record.getMessage()
     assert "ann" not in record.getMessage()
-    monkeypatch.setenv(connections.DSN_VARIABLE, dsn)
-    assert connections.resolve_dsn() == dsn
+    monkeypatch.setenv(servers.DSN_VARIABLE, dsn)
+    assert servers.resolve_dsn() == dsn
 
 
 def test_a_database_url_of_another_system_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "mysql://localhost/app")
-    assert connections.is_embedded()
+    assert servers.configured_dsn() is None
 
 
 def test_the_embedded_server_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -81,7 +81,7 @@ def test_the_embedded_server_is_named_once(caplog: pytest.LogCaptureFixture) -> 
     assert [record.getMessage() for record in caplog.records] == [
         "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN"
     ]
-    connections._tell_server.cache_clear()
+    servers._log_server.cache_clear()
     connect("embedded").close()
     assert len(caplog.records) == 1
 

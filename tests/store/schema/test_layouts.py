@@ -12,7 +12,7 @@ import pytest
 
 from pgsimhash import StoreError, analysis, connect, hamming_distance
 from pgsimhash.db import migrate
-from pgsimhash.db.statements import SCHEMA_FILES, in_layout, read_sql
+from pgsimhash.db.scripts import SCHEMA_FILES, in_layout, read_sql
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.search.layout import (

@@ -23,7 +23,7 @@ import pgsimhash
 from pgsimhash import SchemaError, StoreError, connect
 from pgsimhash.db import migrate
 from pgsimhash.db.connection import REVISION, check_schema, open_connection, schema_revision
-from pgsimhash.db.statements import read_sql
+from pgsimhash.db.scripts import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.search.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX
 from tests.refusals import because

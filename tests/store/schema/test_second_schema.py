@@ -21,7 +21,8 @@ from sqlalchemy import create_engine, select
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.cli.commands import commands
 from pgsimhash.db import migrate, statements
-from pgsimhash.db.connection import check_schema, checked_connection, schema_revision
+from pgsimhash.db.connection import check_schema, schema_revision
+from pgsimhash.db.dsn import checked_connection
 from pgsimhash.db.schema_names import (
     SCHEMA,
     bound_to_schema,
@@ -29,12 +30,7 @@ from pgsimhash.db.schema_names import (
     in_schema,
     schema_of,
 )
-from pgsimhash.db.statements import (
-    drop_statements,
-    query_in,
-    read_sql,
-    schema_script,
-)
+from pgsimhash.db.scripts import drop_statements, read_sql, schema_script
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
 from pgsimhash.maintenance.removal import delete_collection
 from pgsimhash.pages.policies import MatchOptions, PolicySettings
@@ -233,7 +229,7 @@ def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> Non
 
 def test_sent_and_deployed_sql_has_only_the_new_name() -> None:
     texts = [schema_script(CRAWL), migrate.upgrade_sql(schema=CRAWL)]
-    texts += [query_in(name, CRAWL) for name in statements._functions()]
+    texts += [statements.call_of(name, CRAWL) for name in statements._functions()]
     texts += [in_schema(read_sql(name), CRAWL) for name in ("deployed.sql", "worker.sql")]
     texts += [in_schema(read_sql("schema.sql"), CRAWL), *drop_statements(CRAWL)]
     texts += [schema_script(CRAWL, layout) for layout in LAYOUTS.values()]

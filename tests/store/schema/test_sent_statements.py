@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from pgsimhash import connect
-from pgsimhash.db import plain, statements
+from pgsimhash.db import statements
 from tests.sent_statements import is_a_call
 
 
@@ -28,16 +28,16 @@ def test_other_statements_are_refused(statement: str) -> None:
 
 def test_every_function_is_called_in_this_form() -> None:
     for name in statements._functions():
-        assert is_a_call(statements.query_in(name, "pgsimhash"))
-        assert is_a_call(statements.query_in(name, "crawl"))
+        assert is_a_call(statements.call_of(name, "pgsimhash"))
+        assert is_a_call(statements.call_of(name, "crawl"))
 
 
 def test_the_tests_check_what_is_sent(
     connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statements, "query", lambda *_: "SELECT now()")
+    monkeypatch.setattr(statements, "call_of", lambda *_: "SELECT now()")
     with pytest.raises(AssertionError, match=r"pgsimhash\.db\.statements sends: SELECT now"):
-        statements.fetch(plain.plain(connection), "layout")
+        statements.fetch(connection, "layout")
 
 
 def test_how_many_statements_a_call_sends(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from alembic.operations import Operations
 
 from pgsimhash.db.schema_names import in_schema
-from pgsimhash.db.statements import read_sql, split_statements
+from pgsimhash.db.scripts import read_sql, split_statements
 from pgsimhash.search.layout import Layout
 
 revision: str = "0002"

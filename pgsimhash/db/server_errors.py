@@ -6,7 +6,7 @@ a trigger or constraint of yours is never mistaken for one of the package.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -55,65 +55,81 @@ WAITING: Final = "PS032"
 """The SQLSTATE of the errors and warnings about a wait for a lock."""
 
 
-class _Refusal(NamedTuple):
-    code: str
-    problem: str
-    fix: str
+class Translation(NamedTuple):
+    """The error for a problem of the server, and what to do about it."""
 
+    reason: str
+    problem: str
+    advice: str
+    error: type[StoreError] = StoreError
+
+    def about(self, detail: object, schema: str = "") -> StoreError:
+        """Return the error."""
+        advice = self.advice.format(schema=schema)
+        return self.error(self.reason, f"{self.problem}: {detail}; {advice}")
+
+
+Translations = Mapping[str, Translation]
 
 _AGAIN: Final = "committed work stays, run again to continue"
-_UNFINISHED: Final = _Refusal("gave_up", "the database gave up", _AGAIN)
-_UNPREPARED: Final = _Refusal(
+LOST: Final = Translation(
+    "connection_lost", "the connection to the database was lost", _AGAIN, NoServerError
+)
+_UNFINISHED: Final = Translation("gave_up", "the database gave up", _AGAIN)
+_UNPREPARED: Final = Translation(
     "unsuitable",
     "a pooler mixes up prepared statements",
     "let it pool sessions, or support prepared statements (PgBouncer: max_prepared_statements), "
     "or use connect(prepare=False); set prepare_threshold=None on your own connection",
 )
-_UNSUPPORTED: Final = _Refusal(
+_UNSUPPORTED: Final = Translation(
     "gave_up",
     "the database gave up",
     "if the connection is in a pipeline() block, leave that first",
 )
-_INVALID: Final = _Refusal(
+_INVALID: Final = Translation(
     "refused",
     "the database cannot store a value",
     "use text in valid UTF-8 without NUL, and smaller numbers",
 )
-_OTHER: Final = _Refusal(
+_OTHER: Final = Translation(
     "refused",
     "the database refuses a statement",
     "if a trigger or constraint of yours raised it, correct that; committed work stays",
 )
 
-_REFUSALS: Final = {
-    "55P03": _Refusal("locked", "the database gave up waiting", _AGAIN),
-    "57014": _Refusal(
+_BY_STATE: Final[Translations] = {
+    "55P03": Translation("locked", "the database gave up waiting", _AGAIN),
+    "57014": Translation(
         "gave_up",
         "the database gave up",
         "raise statement_timeout if that caused it, or use smaller batches; " + _AGAIN,
     ),
-    "40P01": _Refusal(
+    "40P01": Translation(
         "gave_up",
         "the database gave up",
         "in each transaction ingest first, before you write your own rows; " + _AGAIN,
     ),
-    "42501": _Refusal(
+    "42501": Translation(
         "not_permitted",
         "the database refuses",
         "grant the user one of the roles that `pgsimhash migrate --roles` creates for the schema "
         "{schema}: reader, writer, or owner, which alone can delete collections",
     ),
-    "25P02": _Refusal(
+    "25P02": Translation(
         "wrong_transaction",
         "the connection's transaction has failed",
         "end it first: connection.rollback(), or leave its transaction() block",
     ),
-    "25006": _Refusal(
+    "25006": Translation(
         "read_only",
         "the database is read-only",
         "connect to the primary server, or only read: lookups, decide, pairs, clusters, reports, "
         "check, status",
     ),
+    # Timeouts of transactions end the connection.
+    "25P03": LOST,
+    "25P04": LOST,
     "26000": _UNPREPARED,
     "42P05": _UNPREPARED,
     "08": _UNFINISHED,
@@ -126,22 +142,47 @@ _REFUSALS: Final = {
     "58": _UNFINISHED,
     "XX": _UNFINISHED,
 }
-"""What PostgreSQL's errors mean, by SQLSTATE or its class."""
+"""PostgreSQL's errors by SQLSTATE or its class."""
 
-_DISCONNECTED: Final = {"25P03", "25P04"}
-"""Timeouts of transactions, which end the connection."""
-
-_OF_PSYCOPG: Final = (
+_BY_CLASS: Final[tuple[tuple[Any, Translation], ...]] = (
     (psycopg.NotSupportedError, _UNSUPPORTED),
     (psycopg.DataError, _INVALID),
     # Lost connections; and psycopg raises InternalError if a server crashes during a COMMIT.
     ((psycopg.OperationalError, psycopg.InternalError), _UNFINISHED),
 )
-"""The same for errors that psycopg raises itself."""
+"""Errors that psycopg raises itself, without a SQLSTATE."""
+
+_POOL: Final = Translation(
+    "pool_exhausted",
+    "all connections of the pool are in use",
+    "allow it more connections or a longer wait, or finish loops over clusters() and pairs() "
+    "sooner",
+)
+
+_OF_SQLALCHEMY: Final[Translations] = {
+    "TimeoutError": _POOL,
+    "PendingRollbackError": Translation(
+        "wrong_transaction",
+        "the session's transaction has failed",
+        "end it first: session.rollback()",
+    ),
+    "InvalidRequestError": Translation(
+        "wrong_transaction",
+        "SQLAlchemy has no transaction for the store",
+        "first leave the block or the hook in which it ended",
+    ),
+    # Raised by psycopg's set_autocommit.
+    "ProgrammingError": Translation(
+        "wrong_transaction",
+        "the engine gave a connection that is in a transaction",
+        "end that first, or give an engine with a pool instead of a single connection",
+    ),
+}
+"""Errors of SQLAlchemy about a connection, by the name of their class."""
 
 
 @contextmanager
-def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
+def translated_errors(connection: psycopg.BaseConnection[Any]) -> Iterator[None]:
     """Translate errors of the server and of psycopg inside the block to this package's errors.
 
     Raises:
@@ -151,35 +192,11 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise _translated(connection, error) from error
+        if connection.closed and error.sqlstate not in RAISED:
+            raise LOST.about(str(error).strip()) from error
+        raise _translated(error, schema_of(connection)) from error
     except UnicodeEncodeError as error:
-        raise _refused(_INVALID, first_line(error)) from error
-
-
-def _translated(connection: psycopg.Connection[Any], error: psycopg.Error) -> PgsimhashError:
-    state = error.sqlstate or ""
-    own = raised_by_schema(state, server_words(error))
-    if own is not None:
-        return own
-    if connection.closed or state in _DISCONNECTED:
-        return NoServerError(
-            "connection_lost",
-            f"the connection to the database was lost: {str(error).strip()}; {_AGAIN}",
-        )
-    refusal = _REFUSALS.get(state) or _REFUSALS.get(state[:2])
-    if not state:
-        refusal = next((it for kind, it in _OF_PSYCOPG if isinstance(error, kind)), None)
-    if refusal is not None:
-        return _refused(refusal, first_line(error), schema_of(connection))
-    words = server_words(error) or first_line(error)
-    place = (error.diag.context or "").partition("\n")[0]
-    where = ", ".join(filter(None, (state and f"SQLSTATE {state}", place)))
-    return _refused(_OTHER, f"{words} ({where})" if where else words)
-
-
-def _refused(refusal: _Refusal, problem: str, schema: str = "") -> StoreError:
-    fix = refusal.fix.format(schema=schema)
-    return StoreError(refusal.code, f"{refusal.problem}: {problem}; {fix}")
+        raise _INVALID.about(first_line(error)) from error
 
 
 def raised_by_schema(state: str, words: str) -> PgsimhashError | None:
@@ -190,14 +207,29 @@ def raised_by_schema(state: str, words: str) -> PgsimhashError | None:
     return kind(code, f"{words}; {_AGAIN}" if state == WAITING else words)
 
 
+def _translated(error: psycopg.Error, schema: str) -> PgsimhashError:
+    state, words = error.sqlstate or "", server_words(error)
+    if own := raised_by_schema(state, words):
+        return own
+    translation = _BY_STATE.get(state) or _BY_STATE.get(state[:2])
+    if not state:
+        translation = next((one for kind, one in _BY_CLASS if isinstance(error, kind)), None)
+    if translation is not None:
+        return translation.about(first_line(error), schema)
+    words = words or first_line(error)
+    place = (error.diag.context or "").partition("\n")[0]
+    where = ", ".join(filter(None, (state and f"SQLSTATE {state}", place)))
+    return _OTHER.about(f"{words} ({where})" if where else words)
+
+
 def server_words(error: psycopg.Error) -> str:
     """Return the server's message with its details and the fix, if it has one."""
-    said = error.diag
-    hint = (said.message_hint or "").rstrip(".")
+    report = error.diag
+    hint = (report.message_hint or "").rstrip(".")
     if not hint.startswith("SELECT "):
         hint = hint[:1].lower() + hint[1:]
-    detail = ", ".join((said.message_detail or "").splitlines())
-    return "; ".join(part for part in (said.message_primary, detail, hint) if part)
+    detail = ", ".join((report.message_detail or "").splitlines())
+    return "; ".join(part for part in (report.message_primary, detail, hint) if part)
 
 
 def first_line(error: BaseException) -> str:
@@ -226,7 +258,7 @@ def no_connection(error: BaseException) -> NoServerError:
 
 
 @contextmanager
-def refusals_of_alchemy() -> Iterator[None]:
+def translated_sqlalchemy_errors() -> Iterator[None]:
     """Translate SQLAlchemy's errors about a connection to errors of this package.
 
     Raises:
@@ -238,39 +270,21 @@ def refusals_of_alchemy() -> Iterator[None]:
 
     try:
         yield
+    except exc.OperationalError as error:
+        if error.connection_invalidated:
+            raise LOST.about(error.orig) from error
+        raise no_connection(error.orig or error) from error
     except exc.ResourceClosedError:
         raise closed("connection") from None
-    except exc.TimeoutError as error:
-        raise pool_exhausted(error) from error
-    except exc.PendingRollbackError as error:
-        raise StoreError(
-            "wrong_transaction",
-            "the session's transaction has failed; end it first: session.rollback()",
-        ) from error
-    except exc.OperationalError as error:
-        if not error.connection_invalidated:
-            raise no_connection(error.orig or error) from error
-        raise NoServerError(
-            "connection_lost", f"the connection to the database was lost: {error.orig}"
-        ) from error
-    except exc.InvalidRequestError as error:
+    except (exc.InvalidRequestError, exc.TimeoutError, psycopg.ProgrammingError) as error:
         if "permanently closed" in str(error):
             raise closed("session") from error
-        raise StoreError(
-            "wrong_transaction",
-            f"SQLAlchemy has no transaction for the store: {error}; first leave the block "
-            "or the hook in which it ended",
-        ) from error
-    except psycopg.ProgrammingError as error:
-        # Raised by set_autocommit.
-        raise StoreError(
-            "wrong_transaction",
-            f"the engine gave a connection that is in a transaction: {error}; end that first, or "
-            "give an engine with a pool instead of a single connection",
-        ) from error
+        kinds = (kind.__name__ for kind in type(error).__mro__)
+        name = next(kind for kind in kinds if kind in _OF_SQLALCHEMY)
+        raise _OF_SQLALCHEMY[name].about(error) from error
 
 
-def refusal_of_pool(pool: Any, error: psycopg.OperationalError) -> StoreError:
+def no_connection_of_pool(pool: Any, error: psycopg.OperationalError) -> StoreError:
     """Return the error for a psycopg pool that gave no connection.
 
     The pool does not say whether all connections are in use or the server is down, so try to
@@ -286,25 +300,7 @@ def refusal_of_pool(pool: Any, error: psycopg.OperationalError) -> StoreError:
             psycopg.connect(conninfo, **{**kwargs, "connect_timeout": 2}).close()
         except psycopg.OperationalError as refused:
             return no_connection(refused)
-    return pool_exhausted(error)
-
-
-def pool_exhausted(error: Exception) -> StoreError:
-    """Return the error for an exhausted pool."""
-    return StoreError(
-        "pool_exhausted",
-        f"all connections of the pool are in use: {error}; allow it more connections "
-        "or a longer wait, or finish loops over clusters() and pairs() sooner",
-    )
-
-
-def wrong_driver(name: str) -> StoreError:
-    """Return the error for an engine that uses another driver than psycopg 3."""
-    return StoreError(
-        "unsuitable",
-        f"the store needs psycopg 3, and this engine uses {name}; create it with "
-        "create_engine('postgresql+psycopg://...')",
-    )
+    return _POOL.about(error)
 
 
 def closed(what: str) -> StoreError:

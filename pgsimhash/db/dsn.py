@@ -1,0 +1,153 @@
+"""Choose the server: the DSN, the environment variables or the embedded server."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final
+
+import psycopg
+from psycopg import conninfo
+
+from pgsimhash.db.connection import (
+    REVISION,
+    check_schema,
+    is_direct,
+    open_connection,
+    schema_revision,
+)
+from pgsimhash.db.schema_names import bound_to_schema, configured_schema
+from pgsimhash.db.server_errors import translated_errors
+from pgsimhash.log import logger
+
+DSN_VARIABLE: Final = "PGSIMHASH_DSN"
+
+URL_VARIABLE: Final = "DATABASE_URL"
+"""The variable of many platforms. It is used if it names PostgreSQL, in SQLAlchemy's form too."""
+
+LIBPQ_VARIABLES: Final = (
+    "PGHOST",
+    "PGHOSTADDR",
+    "PGPORT",
+    "PGDATABASE",
+    "PGSERVICE",
+    "PGUSER",
+)
+"""libpq's variables that name a server, as for psql."""
+
+EMBEDDED: Final = "embedded"
+"""The DSN of the embedded server."""
+
+_WITH_DRIVER: Final = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://")
+
+_PREPARED_AFTER: Final = 5
+"""How many executions psycopg waits by default before it prepares a statement."""
+
+
+def configured_dsn(dsn: str | None = None) -> str | None:
+    """Return the DSN in libpq's form, None for the embedded server.
+
+    It is ``dsn``, else PGSIMHASH_DSN, else DATABASE_URL. If none is given but one of
+    :data:`LIBPQ_VARIABLES`, it is empty, so that libpq's defaults apply.
+    """
+    given = dsn or os.environ.get(DSN_VARIABLE)
+    url = os.environ.get(URL_VARIABLE, "")
+    if not given and _WITH_DRIVER.match(url):
+        given = url
+    if given:
+        return plain_dsn(given)
+    return "" if any(map(os.environ.get, LIBPQ_VARIABLES)) else None
+
+
+def plain_dsn(url: str) -> str:
+    """Return a DSN without the driver in SQLAlchemy's URLs: ``postgresql+psycopg://``."""
+    return _WITH_DRIVER.sub("postgresql://", url)
+
+
+def resolve_dsn(dsn: str | None = None) -> str:
+    """Return :func:`configured_dsn`; start the embedded server if it is that.
+
+    Raises:
+        NoServerError: the embedded server does not start.
+    """
+    given = configured_dsn(dsn)
+    if not dsn and not os.environ.get(DSN_VARIABLE) and given != "":
+        url = f"the server of {URL_VARIABLE}, {_place(given)}" if given else None
+        _log_server(url or "the embedded server")
+    if given not in (None, EMBEDDED):
+        return given
+    # It needs Unix, so only those who use it load it.
+    from pgsimhash.embedded import server
+
+    return server.start()
+
+
+def _place(dsn: str) -> str:
+    """Return host, port and database of a DSN, without the user and the password."""
+    try:
+        known = conninfo.conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        return "which is invalid"
+    port = f":{known['port']}" if "port" in known else ""
+    return f"{known.get('host', '')}{port}/{known.get('dbname', '')}"
+
+
+@cache
+def _log_server(name: str) -> None:
+    """Log, once in a process, which server is used although none was named."""
+    logger.warning("no DSN is given: using %s; name another with %s", name, DSN_VARIABLE)
+
+
+def open_deployed(
+    dsn: str | None, schema: str | None = None, prepare: bool | None = None
+) -> psycopg.Connection[Any]:
+    """Connect in autocommit mode; the embedded server's schema is deployed and upgraded.
+
+    Args:
+        dsn: the server.
+        schema: the schema's name.
+        prepare: whether frequent statements are prepared; None means unless there is a pooler.
+
+    Raises:
+        NoServerError: no server answers, it refuses the login, or the embedded server does not
+            start.
+        ArgumentError: the name of the schema is invalid.
+    """
+    schema = configured_schema(schema)
+    server = resolve_dsn(dsn)
+    connection = open_connection(server, autocommit=True)
+    try:
+        with bound_to_schema(connection, schema), translated_errors(connection):
+            if is_direct(connection) if prepare is None else prepare:
+                connection.prepare_threshold = _PREPARED_AFTER
+            is_embedded = configured_dsn(dsn) in (None, EMBEDDED)
+            if is_embedded and (schema_revision(connection) or "") < REVISION:
+                # Alembic is slow to import and rarely needed.
+                from pgsimhash.db.migrate import upgrade
+
+                upgrade(server, schema=schema)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def checked_connection(
+    dsn: str | None, schema: str | None = None
+) -> Iterator[psycopg.Connection[Any]]:
+    """Connect in autocommit mode to a database with the schema; translate errors in the block.
+
+    Raises:
+        NoServerError: no server answers, it refuses the login, or the embedded server does not
+            start.
+        ArgumentError: the name of the schema is invalid.
+        SchemaError: the schema is missing, or older or newer than this package.
+        StoreError: the server refuses a statement in the block.
+    """
+    with open_deployed(dsn, schema) as connection, translated_errors(connection):
+        check_schema(connection)
+        yield connection

@@ -1,0 +1,173 @@
+"""Read the SQL files of the package, and render them for a schema and a layout.
+
+``sql/`` has the current schema for the default layout, in the order of :data:`SCHEMA_FILES`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Final, LiteralString
+
+from pgsimhash.db.schema_names import SCHEMA, in_schema
+from pgsimhash.search.layout import COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
+from pgsimhash.search.permutation import Permutation
+
+SCHEMA_FILES: Final = (
+    "tables.sql",
+    "simhash.sql",
+    "collections.sql",
+    "layout.sql",
+    "search.sql",
+    "pages.sql",
+    "marks.sql",
+    "policies.sql",
+    "delete.sql",
+    "decide.sql",
+    "add.sql",
+    "sources.sql",
+    "check.sql",
+    "roles.sql",
+)
+"""The files of the schema, in the order of deployment."""
+
+_PARTS: Final = re.compile(
+    r" *-- Permutation 1:\n.*?( *-- Permutation 2:\n.*?)( *-- Permutation 3:\n.*?)"
+    r"(?= *-- All permutations)",
+    re.DOTALL,
+)
+_RADII: Final = re.compile(r"(?<=-- Distances:\n).*?(?= *-- All distances)", re.DOTALL)
+
+_TABLE: Final = re.compile(r"CREATE TABLE (\w+)\.(\w+) \(\n    -- (.+)$", re.MULTILINE)
+_COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
+_CREATED: Final = re.compile(
+    r"^CREATE (?:FUNCTION|PROCEDURE|TABLE|TYPE) pgsimhash\.(\w+)", re.MULTILINE
+)
+
+
+def read_sql(path: str) -> LiteralString:
+    """Return the text of the file ``sql/<path>``."""
+    # The files ship with the package, so they are trusted like literals.
+    return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
+
+
+def in_layout(script: str, layout: Layout) -> str:
+    """Return a script of ``sql/`` for a layout: each permutation gets its part."""
+    if layout == DEFAULT_LAYOUT:
+        return script
+
+    def parts(default: re.Match[str]) -> str:
+        *others, last = layout.permutations
+        rendered = [_part(default[1], 2, permutation) for permutation in others]
+        return "".join([*rendered, _part(default[2], 3, last)])
+
+    radii = "".join(
+        f"        WHEN {distance} THEN '{{{', '.join(map(str, radii))}}}'::integer[]\n"
+        for distance, radii in ((each, layout.radii(each)) for each in layout.distances)
+    )
+    script = _RADII.sub(radii, _PARTS.sub(parts, script))
+    largest = layout.distances[-1]
+    script = script.replace("NOT NULL DEFAULT 8,", f"NOT NULL DEFAULT {min(8, largest)},")
+    script = script.replace(
+        "default_distance BETWEEN 0 AND 12", f"default_distance BETWEEN 0 AND {largest}"
+    )
+    return script.replace(f"RETURN '{DEFAULT_LAYOUT.name}'", f"RETURN '{layout.name}'")
+
+
+def _part(text: str, number: int, permutation: Permutation) -> str:
+    """Return the part of a permutation, given that of permutation ``number`` of the default."""
+    default = DEFAULT_LAYOUT.permutations[number - 1]
+    (block,) = default.leading
+    to = permutation.number
+    text = re.sub(
+        rf"\(\(([\w.]+) >> {block.shift}\) & {block.mask}\)",
+        lambda match: prefix_of(permutation, match[1]),
+        text,
+    )
+    for old, new in (
+        (f"Permutation {number}:", f"Permutation {to}:"),
+        (f"WHEN {number} THEN", f"WHEN {to} THEN"),
+        (f"prefix_{number}", f"prefix_{to}"),
+        (f"radii[{number}]", f"radii[{to}]"),
+        (f"_flips({default.width}, ", f"_flips({permutation.width}, "),
+        (_bits(default), _bits(permutation)),
+    ):
+        text = text.replace(old, new)
+    return text
+
+
+def _bits(permutation: Permutation) -> str:
+    return " and ".join(
+        f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading
+    )
+
+
+def prefix_of(permutation: Permutation, simhash: str) -> str:
+    """Return the SQL expression of the prefix of a simhash, in parentheses."""
+    blocks = [f"(({simhash} >> {block.shift}) & {block.mask})" for block, _ in permutation.places]
+    if len(blocks) == 1:
+        return blocks[0]
+    moved = [
+        f"({block} << {position})" if position else block
+        for block, (_, position) in zip(blocks, permutation.places, strict=True)
+    ]
+    return f"({' | '.join(moved)})"
+
+
+def prefix_expression(permutation: Permutation) -> str:
+    """Return the SQL expression of a generated prefix column."""
+    return f"(collection_id::bigint << {COLLECTION_SHIFT}) | {prefix_of(permutation, 'simhash')}"
+
+
+def split_statements(script: str) -> list[str]:
+    """Return the statements of a script, each of which ends with a paragraph."""
+    return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
+
+
+def schema_comments() -> dict[tuple[str, str], str]:
+    """Return the comments in ``sql/tables.sql`` by (table, column); "" is the table's own."""
+    return {
+        (table, column): comment
+        for statement in split_statements(read_sql("tables.sql"))
+        for _, table, column, comment in _comments(statement)
+    }
+
+
+def _comments(statement: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield schema, table, column and comment for the comments in a CREATE TABLE."""
+    if begun := _TABLE.search(statement):
+        schema, table, comment = begun.groups()
+        yield schema, table, "", comment
+        for column, comment in _COLUMN.findall(statement, begun.end()):
+            yield schema, table, column, comment
+
+
+def _with_comments(statement: str) -> Iterator[str]:
+    """Yield a statement, then a COMMENT ON for each comment in its table."""
+    yield statement
+    for schema, table, column, comment in _comments(statement):
+        kind, name = ("COLUMN", f".{column}") if column else ("TABLE", "")
+        text = comment.replace("'", "''")
+        yield f"COMMENT ON {kind} {schema}.{table}{name} IS\n    '{text}'"
+
+
+def drop_statements(schema: str = SCHEMA) -> list[str]:
+    """Return the statements that drop all objects of the package from a schema."""
+    names = {name for file in SCHEMA_FILES for name in _CREATED.findall(read_sql(file))}
+    return [
+        f"SET LOCAL deployed.names = '{'|'.join(sorted(names))}'",
+        in_schema(read_sql("drop.sql"), schema),
+    ]
+
+
+def schema_script(schema: str = SCHEMA, layout: Layout = DEFAULT_LAYOUT) -> str:
+    """Return the script of the whole current schema."""
+    foreign = read_sql("foreign_objects.sql").strip()
+    statements = (
+        commented.strip().replace("${foreign_objects}", foreign)
+        for file in SCHEMA_FILES
+        for statement in split_statements(in_layout(read_sql(file), layout))
+        for commented in _with_comments(statement)
+    )
+    return in_schema(";\n\n".join(statements) + ";\n", schema)
