@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 from sqlalchemy import create_engine
 
-from pgsimhash import ArgumentError, NoServerError, Store, StoreError, connect
+from pgsimhash import NoServerError, Store, StoreError, connect
 from tests.proxy import Proxy, proxy
 from tests.refusals import because
 from tests.store.content import content
@@ -153,10 +153,6 @@ class TestLostConnections:
         store.close()
         with pytest.raises(StoreError, check=because("closed")):
             store.exists(5)
-
-    def test_negative_retry_seconds_are_refused(self, dsn: str) -> None:
-        with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            connect(dsn, retry_seconds=-1)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -46,28 +47,27 @@ def held(dsn: str) -> Iterator[psycopg.Connection]:
 
 CHANGES: dict[str, Callable[[Store], object]] = {
     "add": lambda store: store.add(f"{URL}2", 5),
-    "delete": lambda store: store.delete(URL),
-    "expire": lambda store: store.expire(timedelta(1)),
     "mark": lambda store: maintenance.mark(store, URL, f"{URL}1", same=True),
     "rename": lambda store: maintenance.rename(store, "other"),
     "rebuild": lambda store: maintenance.rebuild(store),
+    "expire": lambda store: store.expire(timedelta(1)),
+    "delete": lambda store: store.delete(URL),
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_all_writes_time_out_and_name_the_holder(
-    held: psycopg.Connection, dsn: str, change: str
-) -> None:
+def test_all_writes_time_out_and_name_the_holder(held: psycopg.Connection, dsn: str) -> None:
     with connect(dsn, lock_timeout=0.1) as store:
         assert store.exists(7)
-        with pytest.raises(StoreError, check=because("locked")) as raised:
-            CHANGES[change](store)
-        told = str(raised.value)
-        assert f'process {held.info.backend_pid} (application "{FROZEN}"' in told
-        assert "idle in transaction since" in told
-        assert f"SELECT pg_terminate_backend({held.info.backend_pid})" in told
+        for name, change in CHANGES.items():
+            with pytest.raises(StoreError, check=because("locked")) as raised:
+                pytest.fail(f"{name}: {change(store)}")
+            message = str(raised.value)
+            assert f'process {held.info.backend_pid} (application "{FROZEN}"' in message, name
+            assert "idle in transaction since" in message, name
+            assert f"SELECT pg_terminate_backend({held.info.backend_pid})" in message, name
         held.rollback()
-        CHANGES[change](store)
+        for change in CHANGES.values():
+            change(store)
 
 
 def test_the_advice_terminates_the_holder(held: psycopg.Connection, dsn: str) -> None:
@@ -134,17 +134,18 @@ def test_no_collection_is_locked_at_once(dsn: str) -> None:
         connection.execute("SELECT pgsimhash._lock_collections(ARRAY[NULL::integer])")
 
 
-@pytest.mark.parametrize("held", [1, 2, 3])
-@pytest.mark.parametrize("wanted", [1, 2, 3])
-def test_loaders_share_the_lock_and_writers_and_deletions_do_not(
-    dsn: str, held: int, wanted: int
-) -> None:
+def test_loaders_share_the_lock_and_writers_and_deletions_do_not(dsn: str) -> None:
+    lock = "SELECT pgsimhash._lock_rows(ARRAY[1], %s)"
     with connect(dsn), psycopg.connect(dsn) as holder, psycopg.connect(dsn) as other:
-        holder.execute("SELECT pgsimhash._lock_rows(ARRAY[1], %s)", [held])
-        other.execute("SET LOCAL lock_timeout = '50ms'")
-        refused = held + wanted >= 4
-        with pytest.raises(psycopg.Error, check=sqlstate("PS032")) if refused else nullcontext():
-            other.execute("SELECT pgsimhash._lock_rows(ARRAY[1], %s)", [wanted])
+        for held, wanted in product((1, 2, 3), repeat=2):
+            holder.execute(lock, [held])
+            other.execute("SET LOCAL lock_timeout = '50ms'")
+            is_refused = held + wanted >= 4
+            error = pytest.raises(psycopg.Error, check=sqlstate("PS032"))
+            with error if is_refused else nullcontext():
+                other.execute(lock, [wanted])
+            holder.rollback()
+            other.rollback()
 
 
 def test_a_users_statement_takes_the_lock_of_writers(dsn: str) -> None:
@@ -177,33 +178,28 @@ LOOKUPS: dict[str, Callable[[Store], object]] = {
 }
 
 
-@pytest.mark.parametrize("call", LOOKUPS)
-def test_statements_respect_the_statement_timeout(dsn: str, call: str) -> None:
-    with connect(dsn, statement_timeout=0.2) as store, psycopg.connect(dsn) as other:
+def test_statements_respect_the_statement_timeout(dsn: str) -> None:
+    async def find() -> None:
+        async with await connect_async(dsn, statement_timeout=0.1) as store:
+            await store.find(7)
+
+    calls = {**LOOKUPS}
+    calls["asynchronous"] = lambda _: asyncio.run(find())
+    with connect(dsn, statement_timeout=0.1) as store, psycopg.connect(dsn) as other:
         list(store.add_many([(URL, 7)]))
         other.execute("LOCK TABLE pgsimhash.pages")
-        with pytest.raises(StoreError, match="raise statement_timeout", check=because("gave_up")):
-            LOOKUPS[call](store)
+        for name, call in calls.items():
+            with pytest.raises(
+                StoreError, match="raise statement_timeout", check=because("gave_up")
+            ):
+                pytest.fail(f"{name}: {call(store)}")
         other.rollback()
-        LOOKUPS[call](store)
-        with store.session.read() as connection:
-            assert timeout(connection, "statement") == "0"
+        for call in calls.values():
+            call(store)
 
 
-def test_asynchronous_lookups_respect_the_statement_timeout(dsn: str) -> None:
-    async def use() -> None:
-        async with await connect_async(dsn, statement_timeout=0.2) as store:
-            with pytest.raises(StoreError, check=because("gave_up")):
-                await store.find(7)
-
-    with connect(dsn), psycopg.connect(dsn) as other:
-        other.execute("LOCK TABLE pgsimhash.pages")
-        asyncio.run(use())
-
-
-@pytest.mark.parametrize(
-    ("given", "by_dsn", "bound"),
-    [
+def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(dsn: str) -> None:
+    cases: list[tuple[dict[str, Any], str, str]] = [
         ({}, "", "10min"),
         ({"lock_timeout": 60}, "", "6min"),
         ({"lock_timeout": 0}, "", "0"),
@@ -211,14 +207,14 @@ def test_asynchronous_lookups_respect_the_statement_timeout(dsn: str) -> None:
         ({}, "-c statement_timeout=9s", "9s"),
         ({}, "-c lock_timeout=1h", "0"),
         ({"lock_timeout": 60}, "-c lock_timeout=1h", "6min"),
-    ],
-)
-def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(
-    dsn: str, given: dict[str, Any], by_dsn: str, bound: str
-) -> None:
-    there = conninfo.make_conninfo(dsn, options=by_dsn)
-    with connect(there, **given) as store, store.session.writing() as (connection, _):
-        assert timeout(connection, "statement") == bound
+    ]
+    for options, of_dsn, bound in cases:
+        limited = conninfo.make_conninfo(dsn, options=of_dsn)
+        with connect(limited, **options) as store:
+            with store.session.writing() as (connection, _):
+                assert timeout(connection, "statement") == bound, (options, of_dsn)
+            with store.session.read() as connection:
+                assert timeout(connection, "statement") in ("0", "9s")
 
 
 def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
@@ -246,11 +242,11 @@ def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), 2**31])
-def test_an_invalid_timeout_is_refused(dsn: str, seconds: float) -> None:
-    with pytest.raises(ArgumentError, match="lock_timeout", check=because("invalid_argument")):
-        connect(dsn, lock_timeout=seconds)
-    with pytest.raises(ArgumentError, match="statement_timeout", check=because("invalid_argument")):
-        connect(dsn, statement_timeout=seconds)
+@pytest.mark.parametrize("name", ["lock_timeout", "statement_timeout", "retry_seconds"])
+def test_an_invalid_time_limit_is_refused(name: str, seconds: float) -> None:
+    options: dict[str, Any] = {name: seconds}
+    with pytest.raises(ArgumentError, match=name, check=because("invalid_argument")):
+        connect("", **options)
 
 
 def test_settings_of_the_dsn_apply(
