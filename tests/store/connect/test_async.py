@@ -551,8 +551,9 @@ def test_a_pool_whose_connections_are_all_in_use(
             pool_timeout=0.1,
         )
         async with AsyncConnectionPool(
-            dsn, min_size=1, max_size=1, timeout=0.1, open=False
+            dsn, min_size=1, max_size=1, timeout=0.3, open=False
         ) as pool:
+            await pool.wait()
             for where, taken in ((pool, pool.connection), (engine, engine.connect)):
                 store = await connect_async(where)
                 async with taken():

@@ -72,17 +72,17 @@ class TestThreads:
         with way(dsn) as store:
 
             def work(number: int) -> list[str]:
-                verdicts = [store.add(f"{URL}{number}/{n}", n << 40) for n in range(20)]
-                pages = [(f"{URL}{number}/m{n}", n << 20) for n in range(50)]
-                verdicts += store.add_many(pages, batch_size=10)
+                verdicts = [store.add(f"{URL}{number}/{n}", n << 40) for n in range(8)]
+                pages = [(f"{URL}{number}/m{n}", n << 20) for n in range(20)]
+                verdicts += store.add_many(pages, batch_size=5)
                 assert all(store.get(verdict.url) is not None for verdict in verdicts)
-                assert all(store.find(n << 40) for n in range(20))
+                assert all(store.find(n << 40) for n in range(8))
                 return [verdict.verdict for verdict in verdicts]
 
             told = Counter(verdict for made in in_threads(work) for verdict in made)
             assert told["failed"] == told["unchanged"] == 0
-            assert sum(told.values()) == rows(dsn) == THREADS * 70
-            assert [run.pages for run in maintenance.runs(store)] == [50] * THREADS
+            assert sum(told.values()) == rows(dsn) == THREADS * 28
+            assert [run.pages for run in maintenance.runs(store)] == [20] * THREADS
             assert list(maintenance.check(store)) == []
 
     def test_of_concurrent_copies_one_is_new(self, dsn: str, way: Way) -> None:
@@ -111,7 +111,7 @@ def test_threads_that_lost_their_connections_store_each_page_once(dsn: str, way:
 
         def work(number: int) -> list[str]:
             made: list[str] = []
-            for n in range(10):
+            for n in range(5):
                 if number == 0:
                     end_others(dsn)
                 pages = [(f"{URL}{number}/{n}/{m}", (number << 56) + (n << 40)) for m in range(5)]
@@ -119,10 +119,10 @@ def test_threads_that_lost_their_connections_store_each_page_once(dsn: str, way:
             return made
 
         told = Counter(verdict for made in in_threads(work) for verdict in made)
-        assert told == {"new": THREADS * 10, "duplicate": THREADS * 40}
+        assert told == {"new": THREADS * 5, "duplicate": THREADS * 20}
     with connect(dsn) as another:
-        assert sum(run.pages for run in maintenance.runs(another)) == THREADS * 50
-    assert rows(dsn) == THREADS * 50
+        assert sum(run.pages for run in maintenance.runs(another)) == THREADS * 25
+    assert rows(dsn) == THREADS * 25
 
 
 def test_pages_of_a_thread_after_a_start_are_one_run(dsn: str) -> None:
@@ -205,7 +205,8 @@ def test_tasks_that_take_turns_lose_no_page(dsn: str) -> None:
 
     async def write(store: Store, name: str) -> list[str]:
         verdicts = []
-        for verdict in store.ingest_many((f"{URL}{name}/{n}", HTML) for n in range(300)):
+        pages = ((f"{URL}{name}/{n}", HTML) for n in range(60))
+        for verdict in store.ingest_many(pages, batch_size=20):
             verdicts.append(verdict.url)
             await asyncio.sleep(0)
         return verdicts
@@ -214,8 +215,8 @@ def test_tasks_that_take_turns_lose_no_page(dsn: str) -> None:
         return list(await asyncio.gather(write(store, "a"), write(store, "b")))
 
     with connect(dsn) as store:
-        assert list(map(len, asyncio.run(both(store)))) == [300, 300]
-    assert rows(dsn) == 600
+        assert list(map(len, asyncio.run(both(store)))) == [60, 60]
+    assert rows(dsn) == 120
 
 
 def test_pairs_hold_no_transaction_while_they_are_looped_over(dsn: str) -> None:
