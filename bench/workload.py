@@ -13,9 +13,9 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
+from pgsimhash import embedded
 from pgsimhash.db import migrate
 from pgsimhash.db.schema_names import SCHEMA, in_schema
-from pgsimhash.embedded import server
 
 Simhashes = NDArray[np.uint64]
 
@@ -47,7 +47,7 @@ def database(dsn: str | None) -> Iterator[str]:
     """The DSN of a database with the schema; None starts a temporary embedded server."""
     # The server runs until the process ends, and may be writing when its folder is removed.
     with tempfile.TemporaryDirectory(prefix="pgsimhash-bench-", ignore_cleanup_errors=True) as home:
-        where = server.start(Path(home)) if dsn is None else dsn
+        where = embedded.start(Path(home)) if dsn is None else dsn
         migrate.upgrade(where)
         yield where
 

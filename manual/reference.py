@@ -17,9 +17,8 @@ from typing import Any, Final
 import psycopg
 
 import pgsimhash
-from pgsimhash import errors
+from pgsimhash import embedded, errors
 from pgsimhash.db import migrate
-from pgsimhash.embedded import server
 from pgsimhash.errors import PgsimhashError
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -112,7 +111,7 @@ def _database() -> Iterator[str]:
     """Yield the DSN of a temporary embedded server with the schema."""
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-site-"))
     try:
-        dsn = server.start(folder)
+        dsn = embedded.start(folder)
         migrate.upgrade(dsn)
         yield dsn
     finally:

@@ -39,9 +39,9 @@ import pytest
 from psycopg import conninfo, sql
 from sqlalchemy import URL
 
+from pgsimhash import embedded
 from pgsimhash.db import migrate
 from pgsimhash.db.dsn import plain_dsn
-from pgsimhash.embedded import server
 from pgsimhash.store import Store, connect
 
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_DSN"
@@ -94,7 +94,7 @@ def _container(stack: ExitStack) -> str:
 def _embedded(stack: ExitStack) -> str:
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-test-"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
-    dsn = server.start(folder)
+    dsn = embedded.start(folder)
     with psycopg.connect(dsn, autocommit=True) as connection:
         for setting in _DURABILITY:
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))

@@ -80,9 +80,9 @@ def resolve_dsn(dsn: str | None = None) -> str:
     if given not in (None, EMBEDDED):
         return given
     # It needs Unix, so only those who use it load it.
-    from pgsimhash.embedded import server
+    from pgsimhash import embedded
 
-    return server.start()
+    return embedded.start()
 
 
 def _place(dsn: str) -> str:

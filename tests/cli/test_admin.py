@@ -35,9 +35,7 @@ def test_migrate_creates_the_schema_and_says_so(run: Run, empty_dsn: str, folder
 
 def test_migrate_requires_a_dsn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGSIMHASH_DSN")
-    monkeypatch.setattr(
-        "pgsimhash.embedded.server.start", lambda: pytest.fail("it was not asked for")
-    )
+    monkeypatch.setattr("pgsimhash.embedded.start", lambda: pytest.fail("it was not asked for"))
     done = run("migrate")
     assert done.code == 2
     assert "--dsn embedded is the embedded server" in " ".join(done.stderr.split())
@@ -47,7 +45,7 @@ def test_the_embedded_server_has_a_name_and_gets_its_schema_from_any_command(
     run: Run, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PGSIMHASH_DSN")
-    monkeypatch.setattr("pgsimhash.embedded.server.start", lambda: empty_dsn)
+    monkeypatch.setattr("pgsimhash.embedded.start", lambda: empty_dsn)
     for command in (["status"], ["status", "--dsn", "embedded"], ["migrate", "--dsn", "embedded"]):
         assert run(*command).code == 0
 

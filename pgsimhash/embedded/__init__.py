@@ -1,1 +1,0 @@
-"""Run the embedded PostgreSQL server of the extra ``embedded``."""
