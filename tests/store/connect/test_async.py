@@ -127,6 +127,7 @@ OWN = [over_dsn, over_pool, over_engine]
 
 PAGES = [(f"https://a.example/{n}", page(paragraph(n % 4), paragraph(n % 4 + 9))) for n in range(6)]
 SIMHASHES = np.array([0, 3, FAR], np.uint64)
+YIELDING = {"ingest_many", "decide_many", "add_many", "pairs", "clusters"}
 
 
 async def everything(store: AsyncStore) -> list[object]:
@@ -157,31 +158,30 @@ async def everything(store: AsyncStore) -> list[object]:
     return seen
 
 
+class Awaited:
+    """The methods of a synchronous store, to be awaited or iterated over like those of another."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._store, name)
+        if not callable(attribute):
+            return attribute
+
+        async def answer(*arguments: Any, **options: Any) -> Any:
+            return attribute(*arguments, **options)
+
+        async def items(*arguments: Any, **options: Any) -> Any:
+            for item in attribute(*arguments, **options):
+                yield item
+
+        return items if name in YIELDING else answer
+
+
 def the_same(store: Store) -> list[object]:
-    seen: list[object] = list(store.ingest_many(PAGES))
-    seen += store.add_many([(A, 0), (B, 1), ("none", 2)])
-    seen.append(store.ingest(f"{A}one", page(*ARTICLE)))
-    seen.append(store.decide(f"{B}one", page(*ARTICLE)))
-    seen.append(store.should_store(f"{A}two", page(*ARTICLE)))
-    seen.append(store.add(f"{A}three", FAR))
-    seen.append(store.find(0, 3))
-    seen.append(store.exists(FAR))
-    seen.append(store.find_many(SIMHASHES, 1).distances.tolist())
-    seen.append([one.url for one in store.near_pages(A, 3)])
-    known = store.get(A)
-    seen.append(known and known.simhash)
-    seen.append(store.should_fetch(f"{A}never"))
-    seen.append(store.delete(f"{A}three"))
-    seen.append(store.delete_host("b.example").versions)
-    seen += store.decide_many(PAGES, jobs=2)
-    seen.append(sum(len(block.low) for block in store.pairs(3)))
-    seen.append([len(cluster.pages) for cluster in store.clusters(8)])
-    seen.append(store.start_run("another") > 0)
-    told: list[int] = []
-    seen.append(store.expire(timedelta(days=400), progress=told.append).versions)
-    seen += [told, store.collection == store.opened.name, store.scheme, store.layout]
-    seen.append([one.pages for one in store.status()])
-    return seen
+    synchronous: Any = Awaited(store)
+    return run(everything(synchronous))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
@@ -716,6 +716,7 @@ def test_either_name_of_sqlalchemys_await_function_works(dsn: str, missing: str)
 import asyncio, sys
 from sqlalchemy import util
 vars(util).pop({missing!r}, None)
+import pgsimhash
 async def use():
     async with await pgsimhash.connect_async(sys.argv[1]) as store:
         print((await store.add("https://a.example/", 5)).verdict)
