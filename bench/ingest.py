@@ -29,7 +29,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from pgsimhash import connect, maintenance
-from pgsimhash.cli.work import choose_jobs
+from pgsimhash.cli.options import choose_jobs
 from pgsimhash.sources import SourcePage, count_pages, read_pages
 
 if TYPE_CHECKING:

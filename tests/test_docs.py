@@ -175,7 +175,6 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
         "why.html": html,
         "glance.html": html,
         "curve.jsonl": lambda text: text.count('"recommended": true') == 1,
-        "borderline.csv": lambda text: text.startswith("a,b,label"),
         "waiting.csv": lambda text: text.startswith("a,b,label"),
         "labelled.csv": lambda text: ",duplicate,borderline," in text,
         "known.jsonl": lambda text: text.count('"recommended": true') == 1,

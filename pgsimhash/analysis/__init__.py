@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         near_sample,
         sample,
         simhashes,
+        unlabelled_csv,
     )
     from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
     from pgsimhash.analysis.reports import Report, report
@@ -37,7 +38,7 @@ else:
             "pgsimhash.analysis.history": "Version versions",
             "pgsimhash.analysis.labels": "LabelledPair read_labels",
             "pgsimhash.analysis.near_pairs": (
-                "NearSample Sample Unlabelled near_sample sample simhashes"
+                "NearSample Sample Unlabelled near_sample sample simhashes unlabelled_csv"
             ),
             "pgsimhash.analysis.paired_pages": "PagePair PairedPage page_pairs",
             "pgsimhash.analysis.reports": "Report report",
@@ -71,5 +72,6 @@ __all__ = [
     "report",
     "sample",
     "simhashes",
+    "unlabelled_csv",
     "versions",
 ]

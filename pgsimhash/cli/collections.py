@@ -1,44 +1,58 @@
-"""Commands that list, change and delete collections."""
+"""Commands that list, create, change, rebuild and delete collections."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from pgsimhash import maintenance, schemes
-from pgsimhash.cli import database
 from pgsimhash.cli.options import (
+    checked,
     confirm,
+    confirmation_option,
     distance_option,
     dsn_option,
+    match_options,
     scheme_option,
-    yes_option,
 )
-from pgsimhash.cli.printing import print_json, printable
-from pgsimhash.schemes import DEFAULT_NAME
+from pgsimhash.cli.printing import print_json, print_message, printable
+from pgsimhash.db.schema_names import check_schema_name
+from pgsimhash.pages.policies import MatchOptions
+from pgsimhash.pages.records import Verdict
+from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import connect
 
-
-def collection_fields(collection: database.Collection) -> dict[str, object]:
-    """Return the printed fields of a collection."""
-    about = dataclasses.asdict(collection)
-    return {"collection": about.pop("name"), **about}
+if TYPE_CHECKING:
+    from pgsimhash.store.collection import Collection
 
 
-@click.command("list")
+@click.group()
+def collection() -> None:
+    """Create, change and delete collections.
+
+    A collection is a set of pages that are compared with one another.
+    """
+
+
+@collection.command("list")
 @dsn_option
 def list_collections(dsn: str | None) -> None:
     """List the collections, a JSON line each; `status` counts their pages."""
-    with database.checked_connection(dsn) as connection:
-        for name in database.collection_names(connection):
-            collection = database.find_collection(connection, name)
-            if collection is not None:
-                print_json(collection_fields(collection))
+    from pgsimhash.db.dsn import checked_connection
+    from pgsimhash.store.collection import collection_names, find_collection
+
+    with checked_connection(dsn) as connection:
+        for name in collection_names(connection):
+            known = find_collection(connection, name)
+            if known is not None:
+                _print_collection(known)
 
 
-@click.command()
+@collection.command()
 @click.argument("name")
 @scheme_option(DEFAULT_NAME)
 @click.option(
@@ -67,13 +81,16 @@ def create(
     normalize_urls: bool | None,
     dsn: str | None,
 ) -> None:
-    """Create a collection if it does not exist, and print it as a JSON line.
+    """Create a collection if it does not exist.
 
-    If it exists with other settings, it is an error that names the command to change them. `ingest
-    --create` creates collections too.
+    Prints it as a JSON line. If it exists with other settings, it is an error that names the
+    command to change them. `ingest --create` creates collections too.
     """
-    with database.checked_connection(dsn) as connection:
-        collection = database.create_collection(
+    from pgsimhash.db.dsn import checked_connection
+    from pgsimhash.store.collection import create_collection
+
+    with checked_connection(dsn) as connection:
+        created = create_collection(
             connection,
             name,
             scheme=None if scheme is None else schemes.get_scheme(scheme),
@@ -81,10 +98,10 @@ def create(
             keep_markdown=keep_markdown,
             normalize_urls=normalize_urls,
         )
-    print_json(collection_fields(collection))
+    _print_collection(created)
 
 
-@click.command("set")
+@collection.command("set")
 @click.argument("name")
 @distance_option("as it is")
 @click.option(
@@ -93,32 +110,136 @@ def create(
     help="Whether to store the main content of new pages.",
 )
 @dsn_option
-def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
+def change(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
     """Change the settings of a collection.
 
-    Existing verdicts stay; `collection rebuild` repeats them. Prints the collection as
-    a JSON line.
+    Existing verdicts stay; `collection rebuild` repeats them. Prints the collection as a JSON line.
     """
     if distance is None and keep_markdown is None:
         raise click.UsageError("give at least one of --distance and --keep-markdown")
     with connect(dsn, collection=name, create=False) as store:
         maintenance.change_settings(store, distance=distance, keep_markdown=keep_markdown)
-        print_json(collection_fields(store.opened))
+        _print_collection(store.opened)
 
 
-@click.command("delete")
-@click.argument("name")
-@yes_option
+@collection.command()
+@click.argument("old")
+@click.argument("new")
+@click.option("--swap", is_flag=True, help="Swap the names of two collections.")
 @dsn_option
-def delete_one(name: str, yes: bool, dsn: str | None) -> None:
-    """Delete a collection and everything in it: pages, simhashes, policies, marks and runs.
+def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
+    """Rename a collection, or swap the names of two with --swap."""
+    with connect(dsn, collection=old, create=False) as store:
+        maintenance.rename(store, new, swap=swap)
+    print_json({"collection": new, "before": old, "swapped": swap})
 
-    Asks first, or needs --yes without a terminal. It is one transaction, so Ctrl-C leaves
-    everything unchanged. Prints a JSON line with the number of deleted versions.
+
+@collection.command()
+@click.argument("name")
+@click.option(
+    "--into",
+    metavar="NAME",
+    help="The old collection's new name, by default NAME-2; with --into-schema the new "
+    "collection's, by default the same.",
+)
+@click.option(
+    "--into-schema",
+    metavar="NAME",
+    callback=checked(check_schema_name),
+    help="Create the new collection in this schema, which may have another layout.",
+)
+@click.option(
+    "--scheme",
+    type=click.Choice(BUILT_IN),
+    help="The new scheme; it fingerprints the stored Markdown.",
+)
+@click.option(
+    "--keep-markdown/--no-keep-markdown",
+    default=None,
+    help="Whether to store Markdown; by default as before.",
+)
+@match_options
+@click.option("--replace", is_flag=True, help="Delete the old collection at the end.")
+@click.option("--verdicts", is_flag=True, help="Print each new verdict.")
+@dsn_option
+def rebuild(
+    name: str,
+    into: str | None,
+    into_schema: str | None,
+    scheme: str | None,
+    keep_markdown: bool | None,
+    replace: bool,
+    verdicts: bool,
+    dsn: str | None,
+    **options: Unpack[MatchOptions],
+) -> None:
+    """Rebuild a collection with another scheme or settings.
+
+    All versions arrive again in a new collection, which gets the name: each gets a new verdict.
+    Lookups go on, and writers are refused meanwhile. It is one transaction, so Ctrl-C leaves
+    everything unchanged. --into-schema copies the collection into another schema instead.
+
+    Prints a JSON line for each verdict with --verdicts, and a last one for the new collection. Exit
+    code 1: some versions were omitted, such as those without stored Markdown.
     """
-    with database.checked_connection(dsn) as connection:
+    from pgsimhash.cli.console import progress_bar
+
+    failed = 0
+
+    def print_verdict(verdict: Verdict) -> None:
+        nonlocal failed
+        failed += verdict.verdict == "failed"
+        if verdicts:
+            print_json(verdict.as_json())
+
+    with (
+        connect(dsn, collection=name, create=False) as store,
+        progress_bar("rebuild", prints=verdicts) as progress,
+    ):
+        rebuilt = maintenance.rebuild(
+            store,
+            into,
+            into_schema=into_schema,
+            scheme=scheme,
+            keep_markdown=keep_markdown,
+            replace=replace,
+            verdicts=print_verdict,
+            progress=lambda _, done, total: progress(done, total),
+            **options,
+        )
+    _print_collection(rebuilt)
+    if not replace and into_schema is None:
+        old = into or f"{name}-2"
+        print_message(
+            f"The old collection is now {old}; pgsimhash collection delete {old} deletes it."
+        )
+    if failed:
+        print_message(f"{failed} versions were omitted; --verdicts shows why.")
+        sys.exit(1)
+
+
+@collection.command()
+@click.argument("name")
+@confirmation_option
+@dsn_option
+def delete(name: str, yes: bool, dsn: str | None) -> None:
+    """Delete a collection and everything in it.
+
+    That is all pages, simhashes, policies, marks and runs. Asks first, or needs --yes without a
+    terminal. It is one transaction, so Ctrl-C leaves everything unchanged. Prints a JSON line with
+    the number of deleted versions.
+    """
+    from pgsimhash.db.dsn import checked_connection
+    from pgsimhash.store.collection import open_collection
+
+    with checked_connection(dsn) as connection:
         if not yes:
-            database.open_collection(connection, name, create=False)
+            open_collection(connection, name, create=False)
             confirm(f"Delete collection {printable(name)!r} and everything in it?")
         pages = maintenance.delete_collection(connection, name)
     print_json({"collection": name, "pages": pages})
+
+
+def _print_collection(collection: Collection) -> None:
+    fields = dataclasses.asdict(collection)
+    print_json({"collection": fields.pop("name"), **fields})

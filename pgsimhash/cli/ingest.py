@@ -1,50 +1,63 @@
-"""Commands that ingest pages, and that decide about one page."""
+"""Commands that ingest pages, decide about one page, and choose pages to fetch."""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections import Counter
-from contextlib import closing, suppress
-from typing import BinaryIO, Unpack
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, BinaryIO, Final, Unpack, get_args
+from urllib.parse import unquote
 
 import click
 
 from pgsimhash import maintenance
+from pgsimhash.cli import INTERRUPTED
 from pgsimhash.cli.options import (
     DEFAULT_COLLECTION,
-    check_files,
-    check_paths,
-    collection_option,
-    dsn_option,
+    InputPath,
+    age_option,
+    choose_jobs,
     file_url,
+    jobs_option,
     match_options,
     parquet_option,
     read_file,
     scheme_option,
     stdin_bytes,
-)
-from pgsimhash.cli.printing import people, print_json
-from pgsimhash.cli.summary import print_verdicts
-from pgsimhash.cli.work import (
-    choose_jobs,
-    jobs_option,
+    store_options,
     summary_option,
-    tell_left_out,
-    verdicts_too,
-    with_progress,
+    with_store,
 )
-from pgsimhash.errors import CollectionError
+from pgsimhash.cli.printing import print_json, print_message
+from pgsimhash.errors import CollectionError, PageError
 from pgsimhash.pages.policies import MatchOptions
+from pgsimhash.pages.records import Verdict, VerdictName
+from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.schemes import DEFAULT_NAME
-from pgsimhash.sources import count_pages
+from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, count_pages
 from pgsimhash.store import connect
 
-_WHAT_MAX = 200
+if TYPE_CHECKING:
+    from pgsimhash.store import Store
+
+NO_PAGE: Final = "No page was found."
+
+_LABEL_MAX: Final = 200
+
+_SHOWN: Final = 20
+"""How many duplicates and failures the closing tables show."""
+
+_DUPLICATES: Final = ("duplicate", "near")
+_NOT_ADDED: Final = ("unchanged", "too_short", "failed")
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=InputPath(folders=True))
 @match_options
 @jobs_option
 @summary_option
@@ -69,7 +82,6 @@ _WHAT_MAX = 200
     help="The memory limit of a process that reads pages, including some 100 MB that it always"
     " needs; a page that needs more fails. By default there is no limit. Linux only.",
 )
-@collection_option
 @parquet_option("the verdicts to this file too")
 @click.option(
     "--reread",
@@ -77,21 +89,19 @@ _WHAT_MAX = 200
     help="Also read files that are stored and were not modified since.",
 )
 @click.option("--create", is_flag=True, help="Create the collection if it does not exist.")
-@dsn_option
-@click.pass_context
+@store_options
 def ingest(
-    context: click.Context,
     paths: tuple[str, ...],
     jobs: int | None,
-    summary: bool | None,
+    summary: bool,
     scheme: str | None,
     max_bytes: int,
     page_seconds: float | None,
     page_memory: int | None,
     parquet: str | None,
-    collection: str,
     reread: bool,
     create: bool,
+    collection: str,
     dsn: str | None,
     **options: Unpack[MatchOptions],
 ) -> None:
@@ -102,8 +112,6 @@ def ingest(
     and counts skipped files and records on stderr. After Ctrl-C the same command continues: it
     skips files that are stored and were not modified since.
     """
-    console = people()
-    check_paths(paths)
     total = count_pages(paths)
     # A mistyped name must not create a collection.
     create = create or collection == DEFAULT_COLLECTION
@@ -115,7 +123,7 @@ def ingest(
         raise CollectionError("unknown", f"{error}; to create it, add --create") from error
     with opened as store:
         left_out = Counter[str]()
-        store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
+        store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_LABEL_MAX])
         verdicts = maintenance.ingest_files(
             store,
             paths,
@@ -129,11 +137,73 @@ def ingest(
             **options,
         )
         # If printing fails, the progress of the files is recorded before the store is closed.
-        with closing(verdicts), verdicts_too(parquet, verdicts) as reported:
-            shown = with_progress(reported, total, console, "ingest", left_out)
-            code = print_verdicts(shown, console, summary, skipped=left_out)
-    tell_left_out(left_out)
-    context.exit(code)
+        with closing(verdicts), _written_to(parquet, verdicts) as written:
+            code = _print_verdicts(_with_progress(written, total, left_out), summary, left_out)
+    print_left_out(left_out)
+    sys.exit(code)
+
+
+@click.command()
+@click.argument("file", type=InputPath())
+@click.option("--url", help="The URL of the page; by default the file's.")
+@match_options
+@with_store
+def decide(
+    store: Store,
+    file: str,
+    url: str | None,
+    **options: Unpack[MatchOptions],
+) -> None:
+    """Show what ingest would decide about a page.
+
+    Stores nothing. FILE is an HTML file; - reads stdin and needs --url. Prints the verdict as a
+    JSON line. Exits with 0 if the page is worth keeping ("keep"), else with 1.
+    """
+    page_url = url or file_url(file)
+    if page_url is None:
+        raise click.UsageError("a page from stdin needs --url")
+    verdict = store.decide(page_url, read_file(file), **options)
+    print_json(verdict.as_json())
+    sys.exit(0 if verdict.keep else 1)
+
+
+@click.command("should-fetch")
+@click.argument("urls", metavar="URL...", nargs=-1, required=True)
+@age_option(
+    "--older-than",
+    "Fetch a known page that was last seen longer ago, such as 30d; by default the "
+    "--refetch-after of its policy.",
+)
+@with_store
+def should_fetch(store: Store, urls: tuple[str, ...], older_than: timedelta | None) -> None:
+    """Show which pages to fetch.
+
+    Those are unknown pages, and pages that were last seen too long ago. URL - reads URLs from
+    stdin, one per line. Prints a JSON line with "fetch" for each, in order. Exits with 1 if no page
+    needs fetching, or a URL is invalid, which is reported on stderr.
+    """
+    fetched = failed = 0
+    for url in _lines_of_stdin_too(urls):
+        try:
+            checked = check_url(url.decode() if isinstance(url, bytes) else url)
+        except PageError as error:
+            failed += 1
+            print_message(str(error))
+        except UnicodeDecodeError:
+            failed += 1
+            print_message(f"{url!r:.80} is not in UTF-8")
+        else:
+            fetch = store.should_fetch(checked, older_than=older_than)
+            fetched += fetch
+            print_json({"url": checked, "fetch": fetch})
+    sys.exit(0 if fetched and not failed else 1)
+
+
+def print_left_out(left_out: Counter[str]) -> None:
+    """Print what :func:`pgsimhash.sources.read_pages` skipped, if anything."""
+    if left_out:
+        kinds = (f"{kind} ({count:,})" for kind, count in left_out.items())
+        print_message(f"Left out: {', '.join(kinds)}.")
 
 
 def _stdin() -> BinaryIO:
@@ -144,32 +214,125 @@ def _stdin() -> BinaryIO:
     return stdin
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option("--url", help="The URL of the page; by default the file's.")
-@match_options
-@collection_option
-@dsn_option
-@click.pass_context
-def decide(
-    context: click.Context,
-    file: str,
-    url: str | None,
-    collection: str,
-    dsn: str | None,
-    **options: Unpack[MatchOptions],
-) -> None:
-    """Show what ingest would decide about a page, and store nothing.
+def _lines_of_stdin_too(urls: Iterable[str]) -> Iterator[str | bytes]:
+    for url in urls:
+        if url == "-":
+            yield from filter(None, map(bytes.strip, stdin_bytes()))
+        else:
+            yield url
 
-    FILE is an HTML file; - reads stdin and needs --url. Prints the verdict as a JSON line. Exits
-    with 0 if the page is worth keeping ("keep"), else with 1.
+
+@contextmanager
+def _written_to(parquet: str | None, verdicts: Iterator[Verdict]) -> Iterator[Iterator[Verdict]]:
+    """Write verdicts to a Parquet file too, if one is named."""
+    if parquet is None:
+        yield verdicts
+        return
+    from pgsimhash.batch.parquet import write_verdicts
+
+    # After Ctrl-C the file has all printed verdicts.
+    with closing(write_verdicts(parquet, verdicts)) as written:
+        yield written
+
+
+def _with_progress(
+    verdicts: Iterable[Verdict], total: int | None, left_out: Counter[str]
+) -> Iterator[Verdict]:
+    """Yield the verdicts with a progress bar; files that are ``left_out`` count as done."""
+    from pgsimhash.cli.console import progress_bar
+
+    with progress_bar("ingest") as progress:
+        for number, verdict in enumerate(verdicts, 1):
+            yield verdict
+            progress(number + left_out[FILES_BEFORE], total)
+
+
+def _print_verdicts(verdicts: Iterable[Verdict], summary: bool, left_out: Counter[str]) -> int:
+    """Print a JSON line for each verdict, then the closing tables; return the exit code.
+
+    The iteration may end with Ctrl-C.
     """
-    where = url or file_url(file)
-    if where is None:
-        raise click.UsageError("a page from stdin needs --url")
-    check_files([file])
-    html = read_file(file)
-    with connect(dsn, collection=collection, create=False) as store:
-        verdict = store.decide(where, html, **options)
-    print_json(verdict.as_json())
-    context.exit(0 if verdict.keep else 1)
+    counts: Counter[str] = Counter()
+    bytes_saved = 0
+    duplicates: list[Verdict] = []
+    failures: list[Verdict] = []
+    interrupted = False
+    started = time.monotonic()
+    try:
+        for verdict in verdicts:
+            counts[verdict.verdict] += 1
+            if verdict.verdict in _DUPLICATES and len(duplicates) < _SHOWN:
+                duplicates.append(verdict)
+            if verdict.verdict == "failed" and len(failures) < _SHOWN:
+                failures.append(verdict)
+            if verdict.verdict in (*_DUPLICATES, "unchanged"):
+                bytes_saved += verdict.html_bytes or 0
+            print_json(verdict.as_json())
+    except KeyboardInterrupt:
+        interrupted = True
+    seconds = time.monotonic() - started
+    known = left_out[FILES_BEFORE] + left_out[RECORDS_BEFORE] > 0
+    if summary:
+        _print_summary(duplicates, failures, counts, bytes_saved, seconds)
+        pages = counts.total()
+        if (pages or known) and sum(counts[name] for name in _NOT_ADDED) == pages:
+            print_message("Nothing was added: every page was already known.")
+    elif failures:
+        first = failures[0]
+        print_message(f"Failed: {counts['failed']:,}. The first: {first.url}: {first.detail}")
+    if interrupted:
+        print_message("Stopped. All printed pages are stored; run again to continue.")
+        return INTERRUPTED
+    if not counts and not known:
+        print_message(NO_PAGE)
+    return 0 if (counts or known) and not counts["failed"] else 1
+
+
+def _print_summary(
+    duplicates: list[Verdict],
+    failures: list[Verdict],
+    counts: Counter[str],
+    bytes_saved: int,
+    seconds: float,
+) -> None:
+    from rich.filesize import decimal
+    from rich.table import Table
+
+    from pgsimhash.cli.console import named_figures, stderr_console
+
+    console = stderr_console()
+    if duplicates:
+        all_duplicates = sum(counts[name] for name in _DUPLICATES)
+        shown = len(duplicates)
+        more = "" if all_duplicates == shown else f" (the first {shown} of {all_duplicates:,})"
+        table = Table(title=f"Duplicates{more}", title_justify="left")
+        table.add_column("page", overflow="fold")
+        table.add_column("verdict")
+        table.add_column("bits", justify="right")
+        table.add_column("duplicates", overflow="fold")
+        folder = _common_folder([url for v in duplicates for url in (v.url, v.duplicate_of) if url])
+        for verdict in duplicates:
+            page, original = (
+                unquote((url or "").removeprefix(folder))
+                for url in (verdict.url, verdict.duplicate_of)
+            )
+            table.add_row(page, verdict.verdict, str(verdict.distance), original)
+        console.print(table)
+    for failure in failures:
+        print_message(f"failed: {failure.url}: {failure.detail}")
+    verdicts = ((name.replace("_", " "), f"{counts[name]:,}") for name in get_args(VerdictName))
+    console.print(
+        named_figures(
+            [
+                ("pages", f"{counts.total():,}"),
+                *verdicts,
+                ("bytes saved", decimal(bytes_saved)),
+                ("pages a second", f"{counts.total() / seconds:,.1f}" if seconds else "-"),
+            ]
+        )
+    )
+
+
+def _common_folder(urls: list[str]) -> str:
+    common = os.path.commonprefix(urls)  # noqa: RUF071
+    return common[: common.rfind("/") + 1]

@@ -1,14 +1,13 @@
-"""Options that several commands share, and the types of their arguments."""
+"""Options that several commands share, and the arguments that name files and simhashes."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
-from datetime import timedelta
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar
 
 import click
 
@@ -17,45 +16,40 @@ from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
 from pgsimhash.pages.policies import NUMBER_MAX, SCOPES
 from pgsimhash.pages.values import parse_age
+from pgsimhash.runtime.machine import usable_cores
 from pgsimhash.schemes import BUILT_IN
 from pgsimhash.search.clusters import LINKAGES, RULES
-from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
+from pgsimhash.search.layout import DEFAULT_LAYOUT
 from pgsimhash.sources.page import plain_path
+from pgsimhash.store import connect
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
+Value = TypeVar("Value")
+
 DEFAULT_COLLECTION: Final = "default"
 
+_WORTH_PROCESSES: Final = 200
+"""Below this many pages, starting processes costs more than it saves."""
 
-class Checked(click.ParamType[str]):
-    """A text that a function of the package checks and completes."""
+_JOBS_MAX: Final = 8
+"""More processes would wait for the main process, which feeds them and stores results."""
 
-    def __init__(self, name: str, check: Callable[[str], str]) -> None:
-        self.name = name
-        self._check = check
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the checked text."""
+def checked(check: Callable[[str], Value]) -> Callable[..., Value | None]:
+    """Return the callback of an option whose value is the result of ``check``."""
+
+    def callback(_: click.Context, option: click.Parameter, value: str | None) -> Value | None:
         try:
-            return self._check(value)
+            return None if value is None else check(value)
         except ArgumentError as error:
-            self.fail(str(error), param, ctx)
+            raise click.BadParameter(str(error), param=option) from error
+
+    return callback
 
 
-def dsn_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def dsn_option(command: Command) -> Command:
     """Add ``--dsn``, and ``--schema``, which sets PGSIMHASH_SCHEMA for this command."""
-
-    @wraps(command)
-    def in_schema(*arguments: Any, schema: str | None, **options: Any) -> Any:
-        if schema is None:
-            return command(*arguments, **options)
-        before = os.environ.get(SCHEMA_VARIABLE, "")
-        os.environ[SCHEMA_VARIABLE] = schema
-        try:
-            return command(*arguments, **options)
-        finally:
-            os.environ[SCHEMA_VARIABLE] = before
-
     dsn = click.option(
         "--dsn",
         metavar="DSN",
@@ -64,23 +58,45 @@ def dsn_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     schema = click.option(
         "--schema",
-        type=Checked("name", check_schema_name),
+        metavar="NAME",
+        callback=_use_schema,
+        expose_value=False,
         help=f"The schema of the tables; by default {SCHEMA_VARIABLE}, else {SCHEMA}.",
     )
-    return dsn(schema(in_schema))
+    return dsn(schema(command))
 
 
-def collection_option(command: Command) -> Command:
-    """Add ``--collection``."""
-    return click.option(
+def _use_schema(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    schema = checked(check_schema_name)(context, option, value)
+    if schema is not None:
+        before = os.environ.get(SCHEMA_VARIABLE, "")
+        os.environ[SCHEMA_VARIABLE] = schema
+        context.call_on_close(lambda: os.environ.update({SCHEMA_VARIABLE: before}))
+
+
+def with_store(command: Callable[..., None]) -> Callable[..., None]:
+    """Add :func:`store_options`; the command gets the open store as its first argument."""
+
+    @wraps(command)
+    def with_open_store(*arguments: Any, collection: str, dsn: str | None, **options: Any) -> None:
+        with connect(dsn, collection=collection, create=False) as store:
+            command(store, *arguments, **options)
+
+    return store_options(with_open_store)
+
+
+def store_options(command: Command) -> Command:
+    """Add ``--collection``, ``--dsn`` and ``--schema``."""
+    collection = click.option(
         "--collection",
         default=DEFAULT_COLLECTION,
         show_default=True,
         help="The collection to use.",
-    )(command)
+    )
+    return collection(dsn_option(command))
 
 
-def yes_option(command: Command) -> Command:
+def confirmation_option(command: Command) -> Command:
     """Add ``--yes``; without it the command calls :func:`confirm`."""
     return click.option("--yes", is_flag=True, help="Do not ask.")(command)
 
@@ -93,22 +109,7 @@ def confirm(question: str) -> None:
         raise click.UsageError("nothing was deleted")
 
 
-class LinesFile(click.File):
-    """A file that is read line by line, or stdin."""
-
-    def convert(
-        self,
-        value: str | os.PathLike[str] | IO[Any],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> IO[Any]:
-        """Return the file, opened."""
-        if value == "-":
-            stdin_bytes()
-        return super().convert(value, param, ctx)
-
-
-class Distance(click.IntRange):
+class _Distance(click.IntRange):
     """A number of bits, or the name of a level of similarity."""
 
     name = "bits|close|loose"
@@ -116,19 +117,32 @@ class Distance(click.IntRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | Any:
-        """Return the number of bits."""
         named = {str(name): level_distance(name) for name in LEVELS}
         return super().convert(named.get(value, value), param, ctx)
 
 
-def distance_option(shown: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds ``--distance`` with the default ``shown``."""
+def distance_option(default: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--distance``; ``default`` describes its default."""
     return click.option(
         "--distance",
-        type=Distance(0, DEFAULT_LAYOUT.distances[-1]),
-        show_default=shown,
+        type=_Distance(0, DEFAULT_LAYOUT.distances[-1]),
+        show_default=default,
         help="The largest number of differing bits, or close (1) or loose (6).",
     )
+
+
+def scheme_option(default: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--scheme``; ``default`` describes its default."""
+    return click.option(
+        "--scheme",
+        type=click.Choice(BUILT_IN),
+        help=f"The scheme that computes simhashes; by default {default}.",
+    )
+
+
+def age_option(name: str, help_text: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds an option with an age, such as 90d or 12h."""
+    return click.option(name, metavar="AGE", callback=checked(parse_age), help=help_text)
 
 
 def cluster_options(command: Command) -> Command:
@@ -151,14 +165,115 @@ def cluster_options(command: Command) -> Command:
     return linkage(canonical(command))
 
 
-def parquet_option(what: str) -> Callable[[Command], Command]:
-    """Add ``--parquet``; ``what`` describes the content."""
+def match_options(command: Command) -> Command:
+    """Add the options of ``MatchOptions``; None keeps a setting."""
+    for option in reversed(_MATCH_OPTIONS):
+        command = option(command)
+    return command
+
+
+_COUNT = click.IntRange(1, NUMBER_MAX)
+
+_MATCH_OPTIONS = (
+    distance_option("the collection's, 8"),
+    click.option(
+        "--verify/--no-verify",
+        default=None,
+        show_default="verify",
+        help="Whether the signatures of both pages must also agree.",
+    ),
+    click.option(
+        "--scope",
+        type=click.Choice(SCOPES),
+        show_default="collection",
+        help="Compare with the page's host, the collection, or all collections of its scheme.",
+    ),
+    click.option(
+        "--window-size",
+        type=_COUNT,
+        metavar="N",
+        help="Compare only with the last N originals, and with pages that arrived since.",
+    ),
+    age_option("--max-age", "Compare only with pages fetched at most this long before: 90d, 12h."),
+    click.option(
+        "--canonical-link/--no-canonical-link",
+        default=None,
+        show_default="no-canonical-link",
+        help="Whether the page in rel=canonical, on the same site, is the original.",
+    ),
+    click.option(
+        "--max-copies",
+        type=_COUNT,
+        metavar="N",
+        show_default="1",
+        help="How many near-duplicates are worth keeping, including the original.",
+    ),
+    click.option(
+        "--min-tokens",
+        type=_COUNT,
+        metavar="N",
+        show_default="the scheme's, 12",
+        help="A page with fewer words is too short.",
+    ),
+)
+
+
+def jobs_option(command: Command) -> Command:
+    """Add ``--jobs``."""
     return click.option(
-        "--parquet", metavar="FILE", help=f"Write {what}, as Parquet (extra parquet)."
+        "--jobs",
+        type=click.IntRange(min=1),
+        help="Processes that read pages; by default one per core, up to 8, if there are enough"
+        " pages.",
+    )(command)
+
+
+def choose_jobs(jobs: int | None, pages: int | None) -> int:
+    """Return how many processes to use for ``pages`` pages (None: an unknown number)."""
+    if jobs is not None:
+        return jobs
+    if pages is not None and pages < _WORTH_PROCESSES:
+        return 1
+    return min(usable_cores(), _JOBS_MAX)
+
+
+def summary_option(command: Command) -> Command:
+    """Add ``--summary`` and ``--no-summary``; the command gets a bool."""
+    return click.option(
+        "--summary/--no-summary",
+        default=None,
+        callback=_shows_summary,
+        help="Whether to print the closing tables; by default only on a terminal.",
+    )(command)
+
+
+def _shows_summary(_: click.Context, option: click.Parameter, value: bool | None) -> bool:
+    if value is not None:
+        return value
+    # Rich is slow to import, and --help does not need it.
+    from pgsimhash.cli.console import stderr_console
+
+    return stderr_console().is_terminal
+
+
+def parquet_option(content: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--parquet``; ``content`` describes the file."""
+    return click.option(
+        "--parquet", metavar="FILE", help=f"Write {content}, as Parquet (extra parquet)."
     )
 
 
-def check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+def output_option(*names: str, help_text: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds an option with the path of a file to write."""
+    return click.option(
+        *names,
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        callback=_check_folder,
+        help=help_text,
+    )
+
+
+def _check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
     """Fail before the work if the folder of the file does not exist."""
     if path is not None and not path.parent.is_dir():
         raise click.BadParameter(
@@ -167,44 +282,22 @@ def check_folder(_: click.Context, option: click.Parameter, path: Path | None) -
     return path
 
 
-def output_option(command: Command) -> Command:
-    """Add ``--output``."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(dir_okay=False, writable=True, path_type=Path),
-        callback=check_folder,
-        help="Write an HTML page with charts to this file.",
-    )(command)
+class InputPath(click.Path):
+    """An existing file or folder, or ``-`` for stdin."""
 
+    def __init__(self, *, folders: bool = False) -> None:
+        super().__init__(exists=True, dir_okay=folders, readable=False, allow_dash=True)
 
-LAYOUT: Final = Checked("layout", lambda value: get_layout(value).name)
-
-
-def scheme_option(default: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds ``--scheme``; ``default`` describes its default."""
-    return click.option(
-        "--scheme",
-        type=click.Choice(BUILT_IN),
-        help=f"The scheme that computes simhashes; by default {default}.",
-    )
-
-
-def check_paths(paths: Iterable[str]) -> None:
-    """Check that the input of a command exists, before any work."""
-    for path in paths:
-        if path == "-":
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the path, which is not checked if it is ``-``."""
+        if value == "-":
             stdin_bytes()
-        elif not os.path.lexists(path):
-            raise click.UsageError(f"{path} does not exist; check the path")
-
-
-def check_files(names: Iterable[str]) -> None:
-    """Check that files exist and are not folders."""
-    for name in names:
-        check_paths([name])
-        if Path(name).is_dir():
-            raise click.UsageError(f"{name} is a folder; give an HTML file")
+        return super().convert(value, param, ctx)
 
 
 def stdin_bytes() -> BinaryIO:
@@ -245,71 +338,3 @@ def as_simhash(word: str) -> int | None:
         raise ArgumentError(
             "invalid_argument", f"{word!r} is neither a file nor a simhash: {detail}"
         ) from error
-
-
-def as_age(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> timedelta | None:
-    """Return the age in an option, as its callback."""
-    try:
-        return None if value is None else parse_age(value)
-    except ArgumentError as error:
-        raise click.BadParameter(str(error)) from error
-
-
-def match_options(command: Command) -> Command:
-    """Add the options of ``MatchOptions``; None keeps a setting."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-_COUNT = click.IntRange(1, NUMBER_MAX)
-
-_OPTIONS = (
-    distance_option("the collection's, 8"),
-    click.option(
-        "--verify/--no-verify",
-        default=None,
-        show_default="verify",
-        help="Whether the signatures of both pages must also agree.",
-    ),
-    click.option(
-        "--scope",
-        type=click.Choice(SCOPES),
-        show_default="collection",
-        help="Compare with the page's host, the collection, or all collections of its scheme.",
-    ),
-    click.option(
-        "--window-size",
-        type=_COUNT,
-        metavar="N",
-        help="Compare only with the last N originals, and with pages that arrived since.",
-    ),
-    click.option(
-        "--max-age",
-        metavar="AGE",
-        callback=as_age,
-        help="Compare only with pages fetched at most this long before: 90d, 12h.",
-    ),
-    click.option(
-        "--canonical-link/--no-canonical-link",
-        default=None,
-        show_default="no-canonical-link",
-        help="Whether the page in rel=canonical, on the same site, is the original.",
-    ),
-    click.option(
-        "--max-copies",
-        type=_COUNT,
-        metavar="N",
-        show_default="1",
-        help="How many near-duplicates are worth keeping, including the original.",
-    ),
-    click.option(
-        "--min-tokens",
-        type=_COUNT,
-        metavar="N",
-        show_default="the scheme's, 12",
-        help="A page with fewer words is too short.",
-    ),
-)

@@ -11,19 +11,14 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from pgsimhash.log import logger
 from pgsimhash.runtime.files import replacing
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 # C0, delete and C1; lone surrogates; line separators and marks that change the direction.
 _UNPRINTABLE: Final = re.compile(
@@ -36,6 +31,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(_escape, text)
 
 
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
 def printable_lines(text: str) -> str:
     """Return ``text`` with :func:`printable` applied to each line."""
     return "\n".join(map(printable, text.split("\n")))
@@ -45,15 +45,15 @@ def print_json(value: dict[str, Any]) -> None:
     """Print one JSON line to stdout, in UTF-8 independent of the locale."""
     line = json.dumps(value, ensure_ascii=False)
     # JSON only escapes C0. The other characters occur only within strings too.
-    _print_data(_UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", line))
+    click.echo(_UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", line).encode())
 
 
 def print_text(text: str) -> None:
     """Print text of several lines to stdout, in UTF-8; tabs become spaces."""
-    _print_data(printable_lines(text.expandtabs(4)))
+    click.echo(printable_lines(text.expandtabs(4)).encode())
 
 
-def tell(message: str) -> None:
+def print_message(message: str) -> None:
     """Print a message to stderr."""
     click.echo(printable(message), err=True)
 
@@ -71,36 +71,13 @@ def write_text(path: Path, text: str) -> None:
         raise click.FileError(str(path), error.strerror) from error
 
 
-def people() -> Console:
-    """Return the console on stderr, without colours and motion if it is piped."""
-    # Rich is slow to import, and --help does not need it.
-    from pgsimhash.cli.console import PrintableConsole
-
-    # Names may look like markup, in which a link is an escape sequence.
-    return PrintableConsole(stderr=True, highlight=False, markup=False, emoji=False)
-
-
-@contextmanager
-def printable_complaints() -> Iterator[None]:
-    """Escape control characters in Click's error messages."""
-    try:
-        yield
-    except click.MissingParameter as error:
-        # Click lists choices over several lines.
-        message = " ".join(error.format_message().split())
-        raise click.UsageError(printable(message), error.ctx) from error
-    except click.ClickException as error:
-        error.message = printable(error.message)  # type: ignore[misc]
-        raise
-
-
-def guard_other_output() -> None:
+def escape_other_output() -> None:
     """Escape the output of libraries' loggers and of uncaught exceptions."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_LogLines())
         # pgsimhash's logger has a handler already, which silences it for users of the library.
         logger.addHandler(logging.lastResort)
-    sys.excepthook = _tell_error
+    sys.excepthook = _print_exception
 
 
 class _LogLines(logging.Formatter):
@@ -111,17 +88,8 @@ class _LogLines(logging.Formatter):
         return printable_lines(super().formatException(ei))
 
 
-def _tell_error(
+def _print_exception(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     text = "".join(traceback.format_exception(kind, error, trace))
     click.echo(printable_lines(text), err=True, nl=False)
-
-
-def _print_data(text: str) -> None:
-    click.echo(text.encode())
-
-
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

@@ -1,4 +1,4 @@
-"""``pgsimhash ingest``: pages in, one JSON line per page out."""
+"""``ingest``, ``decide`` and ``should-fetch``: pages in, one JSON line per page out."""
 
 from __future__ import annotations
 
@@ -55,8 +55,6 @@ def test_skipped_files_are_summarized_in_one_line(run: Run, folder: Path, tmp_pa
     assert done.stderr == (
         "Left out: hidden files and folders (1), files by their names (2), revisits (1).\n"
     )
-    sample = run("analyse", "evaluate", "--sample", "9", folder)
-    assert "Left out: hidden files and folders (1), files by their names (2)." in sample.stderr
 
 
 def test_failures_are_summarized_in_one_line(run: Run, tmp_path: Path) -> None:
@@ -91,8 +89,6 @@ def test_without_pages_the_exit_code_is_1(run: Run, tmp_path: Path) -> None:
     assert (done.code, done.stdout) == (1, "")
     assert done.stderr == "No page was found.\nLeft out: files by their names (1).\n"
     assert run("ingest", "-", stdin="\n").code == 1
-    sample = run("analyse", "evaluate", "--sample", "9", tmp_path)
-    assert (sample.code, sample.stderr) == (1, done.stderr)
 
 
 def test_the_size_limit_of_a_page(run: Run, folder: Path) -> None:
@@ -316,3 +312,96 @@ def test_missing_paths_and_collections_create_nothing(run: Run, folder: Path) ->
     assert run("ingest", folder, "--collection", "news", "--create").code == 0
     assert [line["collection"] for line in run("collection", "list").lines] == ["news"]
     assert "(there are: news)" in run("find", "0" * 16, "--collection", "nwes").stderr
+
+
+def test_decide_gives_the_verdict_of_ingest_and_stores_nothing(run: Run, folder: Path) -> None:
+    run("ingest", folder / "looms.html")
+    copy = folder / "wells-copy.html"
+    dry = run("decide", copy, "--url", "https://a.example/wells")
+    assert dry.code == 0
+    assert (dry.lines[0]["url"], dry.lines[0]["reason"]) == (
+        "https://a.example/wells",
+        "first_seen",
+    )
+    assert run("status").lines[0]["pages"] == 1
+    run("ingest", folder / "wells.html")
+    known = run("decide", copy)
+    assert known.code == 1
+    assert without_ids(known.lines) == without_ids(run("ingest", copy).lines)
+
+
+def test_decide_reads_stdin_where_it_has_a_url(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    html = (folder / "wells.html").read_bytes()
+    known = run("decide", "-", "--url", "https://a.example/", stdin=html)
+    assert known.lines[0]["reason"] == "same_bytes"
+    refused = run("decide", "-", stdin=html)
+    assert refused.code == 2
+    assert "needs --url" in refused.stderr
+
+
+def test_options_limit_the_eligible_originals(run: Run, folder: Path) -> None:
+    run("ingest", folder / "wells.html")
+    copy = folder / "wells-copy.html"
+
+    def keeps(*options: str) -> bool:
+        return run("decide", copy, "--url", "https://a.example/", *options).code == 0
+
+    assert not keeps()
+    assert keeps("--scope", "host")
+    assert not keeps("--scope", "global")
+    assert not keeps("--max-age", "1d")
+    run("ingest", folder / "looms.html")
+    assert keeps("--window-size", "1")
+    assert not keeps("--window-size", "2")
+    assert run("ingest", copy, "--max-age", "2w", "--scope", "global").lines[0]["verdict"] != "new"
+
+
+def test_the_canonical_link_counts_with_the_option(run: Run, folder: Path) -> None:
+    wells = {"url": "https://a.example/wells", "html": (folder / "wells.html").read_text()}
+    run("ingest", "-", stdin=json.dumps(wells))
+    looms = "<link rel=canonical href=/wells>" + (folder / "looms.html").read_text()
+    (folder / "linked.html").write_text(looms)
+    command = ("decide", folder / "linked.html", "--url", "https://a.example/looms")
+    assert run(*command).lines[0]["reason"] == "first_seen"
+    (line,) = run(*command, "--canonical-link").lines
+    assert (line["reason"], line["duplicate_of"]) == ("canonical_link", "https://a.example/wells")
+
+
+def test_pages_that_are_not_known_or_due_are_to_be_fetched(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    known, unknown = (folder / "wells.html").as_uri(), "https://nowhere.example/"
+    done = run("should-fetch", known, "-", stdin=f"{unknown}\n\n{known}\n")
+    assert done.code == 0
+    assert [line["url"] for line in done.lines] == [known, unknown, known]
+    assert [line["fetch"] for line in done.lines] == [False, True, False]
+
+
+def test_known_pages_are_fetched_again_after_a_time(run: Run) -> None:
+    url = "https://a.example/"
+    line = {"url": url, "html": f"<p>{'one more word ' * 30}", "fetched_at": "2026-01-01"}
+    run("ingest", "-", stdin=json.dumps(line))
+    assert run("should-fetch", url).lines == [{"url": url, "fetch": False}]
+    assert run("should-fetch", url, "--older-than", "1d").lines == [{"url": url, "fetch": True}]
+    run("policy", "set", "a.example", "--refetch-after", "2d")
+    assert run("should-fetch", url).lines == [{"url": url, "fetch": True}]
+    assert run("should-fetch", url, "--older-than", "9999d").code == 1
+
+
+def test_invalid_urls_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    done = run("should-fetch", "", "no url", "javascript:x", "https://a.example/")
+    assert [line["url"] for line in done.lines] == ["https://a.example/"]
+    assert done.code == 1
+    assert len(done.stderr.splitlines()) == 3
+    assert "'javascript:x'" in done.stderr
+    lines = b"https://a.example/1\n\xff\n \nhttps://a.example/2\n"
+    done = run("should-fetch", "-", stdin=lines)
+    assert [line["url"][-1] for line in done.lines] == ["1", "2"]
+    assert (done.code, done.stderr) == (1, "b'\\xff' is not in UTF-8\n")
+
+
+def test_the_exit_code_is_1_if_no_page_needs_fetching(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    assert run("should-fetch", (folder / "wells.html").as_uri()).code == 1
+    assert run("should-fetch").code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,31 @@ def test_simhashes_in_base32_and_distances_by_name_are_accepted(run: Run) -> Non
     assert run("find", to_base32(2**64 - 1 - 0b11), "--distance", "close").code == 1
     assert run("find-many", "-", stdin=b"7777777777776\n").code == 1  # a decimal as well
     assert run("find-many", "-", stdin=b"7777777777776===\n").lines[0]["distance"] == 0
+
+
+def test_find_many_answers_a_file_without_adding_it(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    known = run("fingerprint", folder / "wells.html").lines[0]["simhash"]
+    near = f"{int(known, 16) ^ 0b101:016x}"
+    far = f"{int(known, 16) ^ 0xFFFF:016x}"
+    queries = [near, "", json.dumps({"url": "https://b.example/", "simhash": known}), far, far]
+    (folder / "queries.txt").write_text("\n".join(queries))
+    done = run("find-many", folder / "queries.txt", "--distance", "2")
+    assert done.code == 0
+    assert done.lines == [
+        {"simhash": near, "match": known, "distance": 2},
+        {"url": "https://b.example/", "simhash": known, "match": known, "distance": 0},
+    ]
+    assert run("status").lines[0]["simhashes"] == 2
+
+
+def test_find_many_reports_invalid_lines_and_continues(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    known = run("fingerprint", folder / "looms.html").lines[0]["simhash"]
+    bad = ["wrong", '{"url": 1}', '{"simhash": 1.5}', '{"simhash": true}', "{", str(2**64)]
+    digits = "9" * 5000  # more than Python reads
+    bad += [digits, f'{{"simhash": {digits}}}', f'{{"simhash": "{known}", "a": {digits}}}']
+    done = run("find-many", "-", stdin="\n".join([*bad, known]))
+    assert done.code == 1
+    assert [line["match"] for line in done.lines] == [known]
+    assert [f"line {n}:" in done.stderr for n in range(1, 11)] == [True] * 9 + [False]

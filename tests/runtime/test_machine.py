@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pgsimhash.cli import work
-from pgsimhash.cli.work import choose_jobs
+from pgsimhash.cli import options
+from pgsimhash.cli.options import choose_jobs
 from pgsimhash.runtime import machine
 
 
@@ -72,5 +72,5 @@ def test_a_container_has_the_memory_it_is_given(
 def test_the_default_number_of_processes(
     monkeypatch: pytest.MonkeyPatch, asked: int | None, pages: int | None, usable: int, jobs: int
 ) -> None:
-    monkeypatch.setattr(work, "usable_cores", lambda: usable)
+    monkeypatch.setattr(options, "usable_cores", lambda: usable)
     assert choose_jobs(asked, pages) == jobs

@@ -1,0 +1,204 @@
+"""Commands that deploy the schema, and show and check what it holds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import timedelta
+
+import click
+
+from pgsimhash import maintenance
+from pgsimhash.cli.options import checked, confirm, confirmation_option, dsn_option
+from pgsimhash.cli.printing import print_json, print_message, print_text, printable
+from pgsimhash.db.schema_names import bound_to_schema, schema_of
+from pgsimhash.pages.records import CollectionStatus
+from pgsimhash.search.layout import get_layout
+from pgsimhash.store import connect
+
+
+@click.command()
+@dsn_option
+@click.option("--sql", is_flag=True, help="Print the SQL script instead, for an empty database.")
+@click.option(
+    "--no-transaction",
+    is_flag=True,
+    help="With --sql: without BEGIN and COMMIT, to run in your own transaction.",
+)
+@click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
+@confirmation_option
+@click.option(
+    "--layout",
+    metavar="LAYOUT",
+    callback=checked(lambda name: get_layout(name).name),
+    help="The layout of a new schema; by default 22+21+21.",
+)
+@click.option(
+    "--citus",
+    is_flag=True,
+    help="Let Citus keep a new schema on one of its nodes; the DSN is the coordinator's.",
+)
+@click.option(
+    "--roles",
+    metavar="[PREFIX]",
+    is_flag=False,
+    flag_value="",
+    help="Also create roles PREFIX_owner, _writer, _reader; the default PREFIX is DATABASE_SCHEMA.",
+)
+def migrate(
+    dsn: str | None,
+    sql: bool,
+    no_transaction: bool,
+    downgrade: str | None,
+    yes: bool,
+    layout: str | None,
+    citus: bool,
+    roles: str | None,
+) -> None:
+    """Create or upgrade the schema pgsimhash.
+
+    --dsn embedded names the embedded server, and --schema gives the schema another name. --sql
+    changes nothing: pipe the script to psql.
+
+    --downgrade asks first, or needs --yes without a terminal.
+    """
+    # Alembic is slow to import, and only this command needs it.
+    from pgsimhash.db import dsn as servers
+    from pgsimhash.db import migrate as migrations
+    from pgsimhash.db.connection import describe, open_connection, schema_revision
+
+    if sql and (downgrade or roles is not None):
+        raise click.UsageError("--sql is only for upgrades, without --roles")
+    if no_transaction and not sql:
+        raise click.UsageError("--no-transaction needs --sql")
+    if downgrade and (layout or citus or roles is not None):
+        raise click.UsageError("--layout, --citus and --roles are only for upgrades")
+    if yes and not downgrade:
+        raise click.UsageError("--yes needs --downgrade")
+    if sql:
+        script = migrations.upgrade_sql(transaction=not no_transaction, citus=citus, layout=layout)
+        print_text(script)
+        return
+    if servers.configured_dsn(dsn) is None:
+        raise click.UsageError(
+            f"name the database in --dsn or {servers.DSN_VARIABLE}; --dsn {servers.EMBEDDED} is "
+            "the embedded server, which is migrated automatically when it is first used"
+        )
+    server = servers.resolve_dsn(dsn)
+    if not downgrade:
+        migrations.upgrade(server, citus=citus, layout=layout)
+    with open_connection(server) as connection, bound_to_schema(connection):
+        schema, name = schema_of(connection), describe(connection)
+        if downgrade:
+            if not yes:
+                confirm(
+                    f"Downgrade the schema {schema} in {name} to revision {printable(downgrade)}, "
+                    "and delete all data in the dropped tables?"
+                )
+            connection.rollback()
+            migrations.downgrade(server, downgrade)
+        revision = schema_revision(connection) or "base"
+    print_message(f"The schema {schema} is at revision {revision} in {name}.")
+    if roles is not None:
+        created = migrations.create_roles(server, roles or None)
+        print_message(f"Its roles are {', '.join(created)}.")
+
+
+@click.command()
+@click.option("--collection", help="Show this collection instead of all.")
+@dsn_option
+def status(collection: str | None, dsn: str | None) -> None:
+    """Show what every collection holds.
+
+    Prints a JSON line each, and a table on a terminal. It counts versions ("pages"), URLs,
+    simhashes and duplicates, with the share and bytes of the duplicates, and the time and age of
+    the last write. "schema_bytes" is the size on disk of all collections together. `pgsimhash
+    analyse report` adds clusters, distances, hosts and changes.
+
+    The counts of more than 100,000 pages or simhashes are "estimated", within some per cent.
+    """
+    from pgsimhash.cli.console import stderr_console
+    from pgsimhash.db.dsn import checked_connection
+    from pgsimhash.store.collection import open_collection
+    from pgsimhash.store.lookups import read_status
+
+    with checked_connection(dsn) as connection:
+        if collection is not None:
+            # Raises the error if it does not exist.
+            open_collection(connection, collection, create=False)
+        collections = read_status(connection, collection)
+    for counters in collections:
+        print_json(counters.as_json())
+    if stderr_console().is_terminal:
+        _print_status(collections)
+
+
+@click.command()
+@click.option("--collection", help="Check this collection instead of all.")
+@click.option("--repair", is_flag=True, help="Repair the violations.")
+@dsn_option
+def check(collection: str | None, repair: bool, dsn: str | None) -> None:
+    """Check the rows of collections and the owners of code.
+
+    Prints a JSON line for each row that contradicts others: "reason" is a code, "repair" says how
+    --repair changes the row. The same for each object that runs code of another role than the
+    schema's owner, without a repair. Writers can continue meanwhile.
+
+    Exit code 1: violations were found and not repaired.
+    """
+    from pgsimhash.db.dsn import checked_connection
+    from pgsimhash.maintenance.checking import foreign_objects
+    from pgsimhash.store.collection import collection_names
+
+    count = repaired = 0
+
+    def report(violations: Iterable[maintenance.Violation]) -> None:
+        nonlocal count, repaired
+        for violation in violations:
+            print_json(violation.as_json())
+            count += 1
+            repaired += violation.repaired
+
+    with checked_connection(dsn) as connection:
+        # Once, also without a collection.
+        report(foreign_objects(connection))
+        for name in [collection] if collection else collection_names(connection):
+            with connect(connection, collection=name, create=False) as store:
+                violations = maintenance.check(store, repair=repair)
+                report(violation for violation in violations if violation.object is None)
+    print_message(
+        f"{count} found, {repaired} of them repaired." if count else "No violations were found."
+    )
+    if repaired < count:
+        sys.exit(1)
+
+
+def _print_status(collections: Iterable[CollectionStatus]) -> None:
+    from rich.filesize import decimal
+    from rich.table import Table
+
+    from pgsimhash.cli.console import stderr_console
+
+    table = Table("collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "last write")
+    for row in collections:
+        counts = row.pages, row.urls, row.simhashes, row.duplicates
+        figures = [
+            f"about {float(f'{count:.3g}'):,.0f}" if row.estimated else f"{count:,}"
+            for count in counts
+        ]
+        if row.duplicate_percent is not None:
+            figures[-1] += f" ({row.duplicate_percent:g} %)"
+        last_write = "-" if row.last_write_age is None else f"{_age(row.last_write_age)} ago"
+        table.add_row(row.collection, row.scheme, *figures, last_write)
+    console = stderr_console()
+    console.print(table)
+    for size in {row.schema_bytes for row in collections}:
+        console.print(f"{decimal(size)} on disk with all collections and indexes")
+
+
+def _age(age: timedelta) -> str:
+    seconds = int(age.total_seconds())
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

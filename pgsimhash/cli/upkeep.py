@@ -1,0 +1,224 @@
+"""Commands that delete pages, undo runs, and set marks and policies."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, Unpack
+
+import click
+
+from pgsimhash import maintenance
+from pgsimhash.cli.options import (
+    DEFAULT_COLLECTION,
+    age_option,
+    match_options,
+    store_options,
+    with_store,
+)
+from pgsimhash.cli.printing import print_json, print_message
+from pgsimhash.pages.policies import MatchOptions, PolicySettings
+from pgsimhash.pages.urls import check_url, host_of, lowered
+from pgsimhash.store import connect
+
+if TYPE_CHECKING:
+    from pgsimhash.store import Store
+    from pgsimhash.store.deleting import Deleted
+
+_urls_option = click.option(
+    "--urls",
+    is_flag=True,
+    help="Also print the deleted URLs, those with an earlier version now, and new originals.",
+)
+
+
+@click.command()
+@click.option("--url", help="Delete all versions of one page.")
+@click.option("--host", help="Delete all pages of a host.")
+@_urls_option
+@store_options
+def delete(
+    url: str | None,
+    host: str | None,
+    urls: bool,
+    collection: str,
+    dsn: str | None,
+) -> None:
+    """Delete a page, or all pages of a host.
+
+    `run undo` deletes what a run added. Deletes in short transactions, so that writers can
+    continue; after Ctrl-C the same command continues. Prints a JSON line with the number of deleted
+    versions. Exits with 1 if there were none.
+    """
+    if (url is None) == (host is None):
+        raise click.UsageError("give one of --url and --host")
+    if host is not None and host_of(f"https://{host}") != lowered(host):
+        raise click.UsageError(f"{host!r} is not a host; give a name such as example.com")
+    with connect(dsn, collection=collection, create=False) as store, _deleting() as progress:
+        if url is not None:
+            deleted = store.delete(url)
+        else:
+            deleted = store.delete_host(host or "", progress=progress)
+    print_json(deleted.as_json(urls=urls))
+    sys.exit(0 if deleted.versions else 1)
+
+
+@click.command()
+@age_option("--older-than", "Such as 90d or 12h; by default the age in the policy of each page.")
+@_urls_option
+@with_store
+def expire(store: Store, older_than: timedelta | None, urls: bool) -> None:
+    """Delete versions that were not seen for some time.
+
+    A version is seen at its fetched_at (for WARC, the WARC-Date; by default, when it is ingested),
+    and whenever its URL is ingested unchanged. So expire deletes the pages of an old archive at
+    once. Leave out fetched_at to count from now. Deletes in short transactions, so that writers can
+    continue; after Ctrl-C the same command continues. Prints a JSON line with the number of deleted
+    versions.
+    """
+    with _deleting() as progress:
+        deleted = store.expire(older_than, progress=progress)
+    print_json(deleted.as_json(urls=urls))
+
+
+@contextmanager
+def _deleting() -> Iterator[Deleted]:
+    """Yield a function that shows the number of deleted versions."""
+    from pgsimhash.cli.console import stderr_console
+
+    with stderr_console().status("deleting") as status:
+        yield lambda pages: status.update(f"deleted: {pages:,} versions")
+
+
+@click.group()
+def run() -> None:
+    """List the runs that added pages, and undo them."""
+
+
+@run.command("list")
+@with_store
+def list_runs(store: Store) -> None:
+    """List the runs, the last one first, a JSON line each."""
+    for one in maintenance.runs(store):
+        print_json(one.as_json())
+
+
+@run.command()
+@click.argument("number", type=int, required=False)
+@_urls_option
+@with_store
+def undo(store: Store, number: int | None, urls: bool) -> None:
+    """Delete what a run added, by default the last one, and the run.
+
+    Pages revert to their previous versions. Prints a JSON line with the run and the number of
+    deleted versions.
+    """
+    with _deleting() as progress:
+        if number is None:
+            undone, deleted = maintenance.undo(store, progress=progress)
+            fields = undone.as_json()
+        else:
+            deleted = maintenance.delete_run(store, number, progress=progress)
+            fields = {"run": number}
+    print_json({**fields, **deleted.as_json(urls=urls)})
+
+
+@click.command()
+@click.argument("urls", metavar="[URL URL]", nargs=-1)
+@click.option("--same", "action", flag_value="same", help="Must-link: they are duplicates.")
+@click.option(
+    "--different", "action", flag_value="different", help="Cannot-link: they are not duplicates."
+)
+@click.option("--remove", "action", flag_value="remove", help="Remove the mark.")
+@store_options
+def mark(
+    urls: tuple[str, ...],
+    action: Literal["same", "different", "remove"] | None,
+    collection: str,
+    dsn: str | None,
+) -> None:
+    """Mark two pages as the same or as different.
+
+    Without URLs it lists the marks. The URLs must be known. Both pages are decided again at once. A
+    mark overrides simhashes in their later verdicts and in clusters too. Exits with 1 if there is
+    no mark to remove.
+    """
+    if len(urls) not in (0, 2) or (action is None) != (not urls):
+        raise click.UsageError("give two URLs with --same, --different or --remove, or no URL")
+    with connect(dsn, collection=collection, create=False) as store:
+        if action is None:
+            for known in maintenance.marks(store):
+                print_json(known.as_json())
+        elif action != "remove":
+            maintenance.mark(store, *urls, same=action == "same")
+            print_message(f"Marked as {action}.")
+        elif maintenance.unmark(store, *urls):
+            print_message("The mark is removed.")
+        else:
+            print_message("These two had no mark.")
+            sys.exit(1)
+
+
+@click.group()
+def policy() -> None:
+    """Override settings for some hosts.
+
+    PATTERN is a host with its subdomains, or * for all hosts, and optionally a path in which *
+    matches anything: example.com/shop/*. For each setting, the most specific matching pattern that
+    defines it wins: the longer host, then the longer path. Options of ingest and decide override
+    policies.
+    """
+
+
+@policy.command("list")
+@click.argument("url", required=False)
+@with_store
+def list_policies(store: Store, url: str | None) -> None:
+    """List the policies, or the settings of a URL, as JSON lines.
+
+    Ages are in seconds.
+    """
+    if url is not None:
+        print_json({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
+        return
+    for known in maintenance.policies(store):
+        print_json(known.as_json())
+
+
+@policy.command("set")
+@click.argument("pattern")
+@match_options
+@age_option(
+    "--expire-after",
+    "Expire versions that were not seen for this long, if expire follows policies.",
+)
+@age_option("--refetch-after", "How long after it was last seen should-fetch answers yes again.")
+@store_options
+def set_policy(
+    pattern: str,
+    expire_after: timedelta | None,
+    refetch_after: timedelta | None,
+    collection: str,
+    dsn: str | None,
+    **options: Unpack[MatchOptions],
+) -> None:
+    """Set the policy of a pattern; other settings stay unchanged.
+
+    Prints the policy as a JSON line.
+    """
+    settings = PolicySettings(**options, expire_after=expire_after, refetch_after=refetch_after)
+    create = collection == DEFAULT_COLLECTION
+    with connect(dsn, collection=collection, create=create) as store:
+        print_json(maintenance.set_policy(store, pattern, settings).as_json())
+
+
+@policy.command()
+@click.argument("pattern")
+@with_store
+def remove(store: Store, pattern: str) -> None:
+    """Remove the policy of a pattern; exits with 1 if there is none."""
+    removed = maintenance.remove_policy(store, pattern)
+    print_json({"pattern": pattern, "removed": removed})
+    sys.exit(0 if removed else 1)

@@ -1,0 +1,212 @@
+"""``analyse``: ``explain``, ``history``, ``report``, ``pairs`` and ``clusters``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import combinations
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgsimhash.batch.parquet import read_clusters
+from tests.cli.harness import Run, on_a_terminal
+from tests.conftest import ROOT
+
+PAGES = ROOT / "examples" / "pages"
+
+
+def test_explain_needs_no_database_for_two_files(run: Run, folder: Path) -> None:
+    files = (folder / "wells.html", folder / "looms.html")
+    done = run("analyse", "explain", *files, "--dsn", "postgresql://none.invalid")
+    assert done.code == 0
+    (line,) = done.lines
+    assert line["reason"] == "beyond_distance"
+    assert line["features"]["only_a"]["top"]
+    assert line["difference"]["rows"]
+    assert done.stderr == ""
+
+
+def test_explain_a_file_from_stdin_and_a_simhash(run: Run, folder: Path) -> None:
+    html = (folder / "wells.html").read_bytes()
+    known = run("fingerprint", folder / "wells.html").lines[0]["simhash"]
+    (line,) = run("analyse", "explain", "-", known, stdin=html).lines
+    assert (line["reason"], line["distance"], line["max_distance"]) == ("same_simhash", 0, 8)
+    interop = ["--scheme", "pgsimhash-interop-1"]
+    assert run("analyse", "explain", "0" * 16, "f" * 16, *interop).lines[0]["max_distance"] == 3
+
+
+def test_explain_reads_a_known_url_from_the_collection(run: Run, folder: Path) -> None:
+    url, kept = "https://a.example/w", ("--collection", "kept")
+    run("collection", "create", "kept", "--keep-markdown")
+    page = json.dumps({"url": url, "html": (folder / "wells.html").read_text()})
+    run("ingest", "-", *kept, stdin=page)
+    (line,) = run("analyse", "explain", url, folder / "wells-copy.html", *kept).lines
+    assert line["layout"] == "22+21+21"
+    assert line["a"]["text"] == "markdown"
+    assert line["b"]["text"] == "page"
+    # Markdown has no elements, which the weights of its blocks need.
+    assert line["features"]["only_a"]["bits_off"] < 12
+    unknown = run("analyse", "explain", "https://a.example/none", "0", *kept)
+    assert unknown.code == 1
+    assert "does not know https://a.example/none" in unknown.stderr
+    assert run("analyse", "explain", folder / "short.html", "0").code == 1
+
+
+def test_explain_shows_bits_features_and_low_weight_blocks(run: Run, tmp_path: Path) -> None:
+    sides = [PAGES / "tide-pools.html", PAGES / "tide-pools-one-comment.html"]
+    target = tmp_path / "why.html"
+    done = run("analyse", "explain", *sides, "--summary", "-o", target)
+    (line,) = done.lines
+    shown, html = " ".join(done.stderr.split()), target.read_text()
+    assert "They have the same simhash" in shown or "they match at" in shown
+    assert "prefix_3" in shown
+    # Small weights keep two digits.
+    feature, weight = line["features"]["only_a"]["top"][0]
+    assert 0 < weight < 0.05
+    assert f"{feature} {weight:.2g}," in shown
+    assert " 0.0," not in shown
+    assert f'{feature}</bdi> <span class="quiet">{weight:.2g}</span>' in html
+    page = line["a"]
+    assert 0 < page["unseen"] < 0.5
+    assert len(page["unseen_blocks"]) == 5
+    assert f"in low-weight blocks of A: {page['unseen']:.1%} of the words" in shown
+    assert f"A: {page['unseen']:.1%} of the words" in html
+    for beginning in page["unseen_blocks"]:
+        assert beginning in shown
+        assert f"<li><bdi>{beginning}</bdi></li>" in html
+    bare = run("analyse", "explain", "1", "2", "--summary")
+    assert "simhash without a page" in bare.stderr
+    assert "low-weight" not in bare.stderr
+    assert (bare.lines[0]["a"]["unseen"], bare.lines[0]["a"]["unseen_blocks"]) == (None, [])
+
+
+def test_history_prints_a_line_for_each_version(run: Run, folder: Path) -> None:
+    url = "https://a.example/page"
+    for name in ("wells", "looms", "looms", "wells"):
+        page = {"url": url, "html": (folder / f"{name}.html").read_text()}
+        assert run("ingest", "-", stdin=json.dumps(page)).code == 0
+    done = run("analyse", "history", url)
+    assert done.code == 0
+    assert [line["change"] for line in done.lines] == [None, "rewritten", "rewritten"]
+    assert done.lines[2]["distance_to_first"] == 0
+    assert done.stderr == ""
+    assert "rewritten" in run("analyse", "history", url, "--summary").stderr
+    unknown = run("analyse", "history", "https://a.example/none")
+    assert unknown.code == 1
+    assert "ingest the page first" in unknown.stderr
+
+
+def test_the_report_is_a_json_line_and_a_file(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    target = folder / "report.html"
+    done = run("analyse", "report", "-o", target)
+    assert (done.code, done.stderr) == (0, "")
+    (line,) = done.lines
+    assert (line["pages"], line["duplicates"], line["report"]["all_clusters"]) == (3, 1, 1)
+    assert line["report"]["clusters"][0]["canonical"].startswith("file:")
+    page = target.read_text()
+    assert page.startswith("<!doctype html>")
+    assert "Near-duplicates in default" in page
+    options = ("--distance", "3", "--canonical", "newest", "--summary")
+    narrow = run("analyse", "report", *options)
+    assert narrow.lines[0]["report"]["distance"] == 3
+    assert "bytes saved" in narrow.stderr
+
+
+def near(simhashes: Iterable[str], distance: int) -> set[tuple[frozenset[str], int]]:
+    """All pairs of distinct simhashes within a distance, by comparing all with all."""
+    return {
+        (frozenset((a, b)), bits)
+        for a, b in combinations(sorted(set(simhashes)), 2)
+        if (bits := (int(a, 16) ^ int(b, 16)).bit_count()) <= distance
+    }
+
+
+def ingested(run: Run) -> list[str]:
+    """The simhashes of the ingested sample pages."""
+    return [line["simhash"] for line in run("ingest", PAGES).lines if line["simhash"]]
+
+
+def test_pairs_prints_a_line_for_each(run: Run) -> None:
+    expected = near(ingested(run), 8)
+    found = run("analyse", "pairs", "--distance", "8")
+    assert found.code == 0
+    pairs = [(frozenset((line["a"], line["b"])), line["distance"]) for line in found.lines]
+    assert len(pairs) == len(expected) > 3
+    assert set(pairs) == expected
+
+
+def test_clusters_are_saved(run: Run, dsn: str) -> None:
+    ingested(run)
+    clusters = run("analyse", "clusters", "--distance", "8").lines
+    clusters.sort(key=lambda cluster: cluster["cluster"])
+    for distance, expected in (("0", 0), ("8", len(clusters))):
+        done = run("analyse", "clusters", "--save", "--distance", distance)
+        assert (done.code, done.stdout) == (0, "")
+        assert expected == 0 or f"{expected} clusters saved" in done.stderr
+    with psycopg.connect(dsn) as connection:
+        pages = connection.execute(
+            "SELECT url, is_canonical FROM pgsimhash.clusters JOIN pgsimhash.pages "
+            "USING (collection_id, page_id) ORDER BY cluster, page_id"
+        ).fetchall()
+    assert pages == [
+        (page["url"], page["url"] == cluster["canonical"])
+        for cluster in clusters
+        for page in cluster["pages"]
+    ]
+
+
+def test_pairs_of_pages_have_their_urls_and_titles(run: Run) -> None:
+    made = {line["url"]: line for line in run("ingest", PAGES).lines if line["simhash"]}
+    done = run("analyse", "pairs", "--urls", "--distance", "8")
+    assert done.code == 0
+    shared = len(made) - len({line["simhash"] for line in made.values()})
+    simhashes = [line["simhash"] for line in made.values()]
+    assert len(done.lines) == len(near(simhashes, 8)) + shared
+    assert [line["distance"] for line in done.lines].count(0) == shared > 3
+    for line in done.lines:
+        assert line["a_simhash"] == made[line["a"]]["simhash"]
+        assert line["b_simhash"] == made[line["b"]]["simhash"]
+        assert line["a_title"]
+
+
+def test_clusters_have_a_canonical_page(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    (cluster,) = run("analyse", "clusters", "--distance", "8").lines
+    names = [Path(page["url"]).name for page in cluster["pages"]]
+    assert sorted(names) == ["wells-copy.html", "wells.html"]
+    assert cluster["canonical"].endswith(names[0])
+    options = ("--canonical", "shortest-url", "--linkage", "complete")
+    (other,) = run("analyse", "clusters", *options).lines
+    assert other["canonical"].endswith("wells.html")
+    assert run("analyse", "clusters", "--canonical", "best").code == 2
+
+
+@pytest.mark.parametrize("command", ["pairs", "clusters"])
+def test_on_a_terminal_a_bar_shows_the_progress(run: Run, dsn: str, command: str) -> None:
+    ingested(run)
+    silent = run("analyse", command)
+    assert silent.stderr == ""
+    done = on_a_terminal("analyse", command, "--dsn", dsn)
+    assert done.code == 0
+    assert sorted(done.stdout.splitlines()) == sorted(silent.stdout.splitlines())
+    assert "100%" in done.stderr
+    if command == "clusters":
+        done = on_a_terminal("analyse", command, "--dsn", dsn, "--save")
+        assert (done.code, done.stdout) == (0, "")
+        assert "100%" in done.stderr
+        assert f"{len(silent.lines)} clusters saved" in done.stderr
+
+
+def test_clusters_go_into_a_parquet_file(run: Run, tmp_path: Path) -> None:
+    ingested(run)
+    file = tmp_path / "groups.parquet"
+    clusters = run("analyse", "clusters", "--distance", "8").lines
+    made = run("analyse", "clusters", "--parquet", file, "--distance", "8")
+    assert f"{len(clusters)} clusters in {file}" in made.stderr
+    assert made.stdout == ""
+    assert [row.url for row in read_clusters(file)] == [
+        page["url"] for cluster in clusters for page in cluster["pages"]
+    ]

@@ -1,0 +1,260 @@
+"""Errors end in one line with the fix, not in a traceback; and ``--help``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.harness import COMMAND, Run
+
+NO_TEXT = os.fsdecode(b"\xff")
+"""An argument that is not UTF-8, as Python represents it."""
+
+
+@pytest.mark.parametrize("command", [[], ["policy"]])
+def test_a_group_alone_shows_its_help(run: Run, command: list[str]) -> None:
+    done = run(*command)
+    assert (done.code, done.stdout) == (2, "")
+    assert done.stderr == run(*command, "--help").stdout
+    assert "  policy  " in done.stderr or "  remove  " in done.stderr
+
+
+def test_the_shell_can_complete_commands() -> None:
+    words = {"COMP_WORDS": "pgsimhash col", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("pgsimhash")],
+        env={**os.environ, **words, "_PGSIMHASH_COMPLETE": "bash_complete"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["plain,collection"]
+
+
+def without_stdin(command: str) -> subprocess.CompletedProcess[str]:
+    """Run ``pgsimhash`` as a job with closed stdin."""
+    line = f"{shlex.join(COMMAND)} {command} <&-"
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+
+
+def test_an_argument_that_is_not_utf8_is_one_clear_line(run: Run) -> None:
+    assert run("collection", "create", "default").code == 0
+    for command in (
+        ("status", "--collection", NO_TEXT),
+        ("collection", "create", NO_TEXT),
+        ("collection", "rename", "default", NO_TEXT),
+        ("delete", "--url", NO_TEXT),
+        ("delete", "--host", NO_TEXT),
+        ("policy", "set", NO_TEXT, "--distance", "3"),
+        ("policy", "list", f"https://a.example/{NO_TEXT}"),
+        ("analyse", "history", NO_TEXT),
+        ("mark", NO_TEXT, "https://a.example/", "--same"),
+    ):
+        done = run(*command)
+        assert done.code in (1, 2, 3)
+        *usage, line = done.stderr.splitlines()
+        assert len(usage) in (0, 2, 3)
+        assert "surrogates not allowed" in line or "a str in valid UTF-8" in line
+
+
+def test_a_closed_stdin_is_one_clear_line_if_it_is_read(run: Run, folder: Path) -> None:
+    run("collection", "create", "default")
+    for command in ("ingest -", "find-many -", "should-fetch -", "collection delete default"):
+        done = without_stdin(command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Traceback" not in done.stderr
+        assert "stdin" in done.stderr.splitlines()[-1] or "confirm with --yes" in done.stderr
+    done = without_stdin(f"ingest {folder / 'wells.html'}")
+    assert done.returncode == 0
+    assert "first_seen" in done.stdout
+
+
+def test_a_number_too_large_for_the_database_is_refused(run: Run) -> None:
+    for option in ("--window-size", "--max-copies", "--min-tokens"):
+        assert run("policy", "set", "a.example", option, str(2**31)).code == 2
+        assert run("policy", "set", "a.example", option, str(2**31 - 1)).code == 0
+
+
+def test_stopping_any_command_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    run("collection", "create", "default")
+    monkeypatch.setattr("pgsimhash.maintenance.undo", stopped)
+    done = run("run", "undo")
+    assert done.code == 130
+    assert "run again to continue" in done.stderr
+
+
+def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, folder: Path) -> None:
+    run("collection", "create", "default")
+    for command in (["status"], ["ingest", str(folder)]):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run([*COMMAND, *command], stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 3
+        (line,) = done.stderr.splitlines()
+        assert b"No space left on device; free space" in line
+
+
+@pytest.mark.parametrize("command", ["status", "ingest", "ingest --parquet verdicts.parquet"])
+def test_a_closed_stdout_ends_silently_with_its_own_code(
+    run: Run, folder: Path, command: str
+) -> None:
+    run("collection", "create", "default")
+    arguments = [*command.split(), *([str(folder)] if "ingest" in command else [])]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*COMMAND, *arguments], stdout=writer, stderr=subprocess.PIPE, cwd=folder, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("click", ["status"]),
+        ("pgsimhash.cli.options", ["status"]),
+        ("psycopg", ["status"]),
+        ("numpy", ["find-many", os.devnull]),
+    ],
+)
+def test_ctrl_c_while_modules_are_loaded_ends_in_one_line(
+    run: Run, module: str, command: list[str]
+) -> None:
+    run("collection", "create", "default")
+    code = f"""
+import sys
+
+class Interruption:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interruption())
+from pgsimhash.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stdout == ""
+    assert done.stderr == "Stopped. Committed work stays; run again to continue.\n"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "why.html"
+
+
+def explain(run: Run, folder: Path, target: Path) -> int:
+    pages = (folder / "wells.html", folder / "looms.html")
+    return run("analyse", "explain", *pages, "-o", target).code
+
+
+def test_a_failed_write_keeps_the_old_file(folder: Path, target: Path) -> None:
+    target.write_text("the page before")
+    before = set(folder.iterdir())
+    pages = [str(folder / "wells.html"), str(folder / "looms.html")]
+    command = shlex.join([*COMMAND, "analyse", "explain", *pages, "-o", str(target)])
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 1; {command}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "File too large" in done.stderr
+    assert target.read_text() == "the page before"
+    assert set(folder.iterdir()) == before
+
+
+def test_a_page_keeps_its_mode_and_a_link_its_target(run: Run, folder: Path, target: Path) -> None:
+    assert explain(run, folder, target) == 0
+    target.with_name("any").touch()
+    assert target.stat().st_mode == target.with_name("any").stat().st_mode
+    target.write_text("the page before")
+    target.chmod(0o640)
+    link = target.with_name("link.html")
+    link.symlink_to(target)
+    assert explain(run, folder, link) == 0
+    assert link.is_symlink()
+    assert target.read_text().startswith("<!doctype html>")
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_page_can_be_written_to_a_pipe_or_device(folder: Path, target: Path) -> None:
+    pages = [str(folder / "wells.html"), str(folder / "looms.html")]
+    command = [*COMMAND, "analyse", "explain", *pages, "-o", "/dev/stdout"]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "<!doctype html>" in piped.stdout
+    with target.open("w") as file:
+        subprocess.run(command, stdout=file, check=True)
+    assert "<!doctype html>" in target.read_text()
+
+
+MISTAKES = [
+    ("ingest . --max-age soon", "90d, 12h"),
+    ("ingest . --window-size 0", "not in the range"),
+    ("ingest . --scope planet", "is not one of"),
+    ("ingest . --distance 13", "0<=x<=12"),
+    ("ingest . --page-seconds 0", "0"),
+    ("ingest . --page-seconds nan", "nan"),
+    ("ingest . --create --collection ''", "is empty; give one"),
+    ("collection create ''", "is empty; give one"),
+    ("collection create news --distance 13", "0<=x<=12"),
+    ("collection set default", "give at least one of"),
+    ("expire --older-than 90", "90"),
+    ("expire --older-than -1d", "90"),
+    ("expire --older-than 0d", "an age must be above 0, such as 90 days"),
+    ("should-fetch https://a.example/ --older-than soon", "90d"),
+    ("find no-such-file.html", "'no-such-file.html' is neither a file nor a simhash: write 16"),
+    ("find 1 --distance 13", "0<=x<=12"),
+    ("find 1 --distance near", "'near' is not a valid bits|close|loose"),
+    ("find 7777777777776", "can be a decimal or base32"),
+    ("find 1 --limit 0", "x>=1"),
+    ("analyse report --hosts 1", "No such option"),
+    ("analyse report --distance 13", "0<=x<=12"),
+    ("analyse report -o /nowhere/report.html", "create it"),
+    ("analyse explain wells 0", "'wells' is neither a file nor a simhash"),
+    ("analyse explain 1 0 -o /nowhere/x.html", "create it"),
+    ("analyse explain - -", "stdin can be read only once"),
+    ("analyse explain 1 0 --distance 13", "0<=x<=12"),
+    ("analyse clusters --parquet x --save", "not both"),
+    ("policy set * --scope planet", "is not one of"),
+    ("ingest . --parquet none/x.parquet", "cannot be written"),
+    ("analyse clusters --parquet none/x.parquet", "cannot be written"),
+    ("policy set *", "setting"),
+    ("policy set https://a.example/ --distance 1", "pattern"),
+    ("fingerprint wells.html gone.html", "'gone.html' does not exist"),
+    ("fingerprint .", "is a directory"),
+    ("decide none.html --url https://a.example/", "does not exist"),
+    ("decide . --url https://a.example/", "is a directory"),
+    *(
+        (f"{command} --collection typo", "'typo' does not exist (there are: default)")
+        for command in (
+            *(
+                "decide wells.html",
+                "find 1",
+                "status",
+                "check",
+                "should-fetch https://a.example/",
+            ),
+            *("analyse report", "analyse pairs", "delete --host a.example", "mark"),
+        )
+    ),
+    ("collection delete typo --yes", "(there are: default); check the name"),
+    ("collection set typo --distance 5", "'typo' does not exist"),
+]
+"""Commands, and what their error contains."""
+
+
+def test_mistakes_are_explained(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    run("collection", "create", "default")
+    for command, advice in MISTAKES:
+        refused = run(*shlex.split(command))
+        assert (refused.code, refused.stdout) == (2, ""), command
+        assert advice in " ".join(refused.stderr.split()), command

@@ -1,0 +1,123 @@
+"""``run``, ``delete``, ``expire``, ``mark`` and ``policy``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.harness import Run
+
+
+def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
+    run("ingest", folder / "wells.html")
+    run("ingest", folder, "--reread")
+    last, first = run("run", "list").lines
+    assert (first["pages"], first["new"]) == (1, 1)
+    assert (last["pages"], last["new"], last["duplicates"], last["unchanged"]) == (3, 1, 1, 1)
+    assert last["label"] == f"pgsimhash ingest {folder}"
+    undone = run("run", "undo")
+    assert undone.code == 0
+    assert undone.lines == [{**last, "deleted": 2}]
+    assert run("run", "list").lines == [first]
+    run("run", "undo")
+    refused = run("run", "undo")
+    assert refused.code == 1
+    assert "no run to undo" in refused.stderr
+
+
+def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
+    html = (folder / "wells.html").read_text()
+    pages = "\n".join(
+        json.dumps({"url": f"https://{host}.example/{n}", "html": html})
+        for host in "ab"
+        for n in range(2)
+    )
+    run("ingest", "-", stdin=pages)
+    assert run("delete", "--url", "https://a.example/0").lines == [{"deleted": 1}]
+    assert run("delete", "--url", "https://a.example/0").code == 1
+    assert run("delete", "--host", "B.example").lines == [{"deleted": 2}]
+    number = run("run", "list").lines[0]["run"]
+    assert run("run", "undo", number).lines == [{"run": number, "deleted": 1}]
+    refused = run("run", "undo", number)
+    assert refused.code == 1
+    assert "pgsimhash run list" in refused.stderr
+    url = run("delete", "--host", "https://b.example/")
+    assert url.code == 2
+    assert "give a name such as example.com" in url.stderr
+    assert run("delete").code == run("delete", "--url", "x", "--host", "a.example").code == 2
+
+
+def test_an_old_archive_expires_at_once_unless_its_times_are_left_out(
+    run: Run, folder: Path
+) -> None:
+    page = {"url": "https://a.example/", "html": (folder / "wells.html").read_text()}
+    old = {**page, "fetched_at": "2024-02-29"}
+    for line, deleted in ((old, 1), (page, 0)):
+        run("ingest", "-", stdin=json.dumps(line))
+        run("ingest", folder)
+        for left in (deleted, 0):
+            assert run("expire", "--older-than", "90d").lines == [{"deleted": left}]
+
+
+def test_a_mark_is_set_listed_and_removed(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
+    done = run("mark", a, b, "--different")
+    assert (done.code, done.stdout) == (0, "")
+    assert "different" in done.stderr
+    (said,) = run("mark").lines
+    assert {said["a"], said["b"]} == {a, b}
+    assert said["mark"] == "different"
+    assert run("analyse", "clusters", "--distance", "3").lines == []
+    assert run("mark", b, a, "--remove").code == 0
+    assert run("mark", b, a, "--remove").code == 1
+    assert len(run("analyse", "clusters", "--distance", "3").lines) == 1
+
+
+def test_an_unknown_url_and_a_contradiction_name_the_fix(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
+    refused = run("mark", a, "https://nowhere.example/", "--same")
+    assert refused.code == 1
+    assert "ingest the page first" in refused.stderr
+    assert run("mark", a, b).code == 2
+    assert run("mark", a, "--same").code == 2
+    assert run("mark", "--remove").code == 2
+    assert run("mark").lines == []
+
+
+def test_a_policy_is_set_shown_listed_applied_and_removed(run: Run, folder: Path) -> None:
+    done = run("policy", "set", "a.example/x/*", "--distance", "3", "--expire-after", "90d")
+    said = {"pattern": "a.example/x/*", "distance": 3, "expire_after": 7_776_000.0}
+    assert (done.code, done.lines) == (0, [said])
+    assert run("policy", "set", "*", "--max-copies", "2").code == 0
+    assert run("policy", "list").lines == [{"pattern": "*", "max_copies": 2}, said]
+    url = "https://a.example/x/1"
+    shown = run("policy", "list", url)
+    assert shown.lines == [{"url": url, "distance": 3, "max_copies": 2, "expire_after": 7_776_000}]
+
+    verdicts = {Path(line["url"]).name: line for line in run("ingest", folder).lines}
+    assert verdicts["wells-copy.html"]["verdict"] == "duplicate"
+    assert verdicts["wells-copy.html"]["keep"]
+    again = run("decide", folder / "wells.html", "--url", "https://b.example/")
+    assert (again.code, again.lines[0]["keep"]) == (1, False)
+    more = run("decide", folder / "wells.html", "--url", "https://b.example/", "--max-copies", "9")
+    assert (more.code, more.lines[0]["keep"]) == (0, True)
+
+    assert run("policy", "remove", "*").code == 0
+    assert run("policy", "remove", "*").code == 1
+
+
+def test_pages_expire_as_policies_say(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    refused = run("expire")
+    assert refused.code == 2
+    assert "pgsimhash policy set '*' --expire-after 90d" in refused.stderr
+    run("policy", "set", "*", "--expire-after", "90d")
+    assert run("expire").lines == [{"deleted": 0}]
+
+
+def test_min_tokens_of_a_policy_apply(run: Run, folder: Path) -> None:
+    lines = run("ingest", folder, "--min-tokens", "5000").lines
+    assert {line["verdict"] for line in lines} == {"too_short"}
+    assert {line["reason"] for line in lines} == {"policy", "too_short"}
