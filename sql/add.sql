@@ -1,5 +1,7 @@
 -- Adding pages with SQL.
 
+-- Decides whether a page is known, and stores it; returns the verdict.
+--
 -- Decides like the package about single pages with given simhashes.
 CREATE FUNCTION pgsimhash.add_page(
     url text, simhash bigint, collection text DEFAULT 'default',
@@ -14,23 +16,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.add_page(text, bigint, text, timestamptz) IS
-    'Decides whether a page is known, and stores it; returns the verdict.';
-
-CREATE FUNCTION pgsimhash.add_pages(
-    urls text[], simhashes bigint[], collection text DEFAULT 'default',
-    fetched_at timestamptz[] DEFAULT NULL
-) RETURNS SETOF pgsimhash.verdict
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
-    SELECT * FROM pgsimhash._decide_pages(urls, simhashes, collection, fetched_at, true);
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]) IS
-    'add_page for several pages in order, as one batch; several pages are a run.';
-
+-- The verdicts of add_pages; nothing is stored or locked.
 CREATE FUNCTION pgsimhash.decide_pages(
     urls text[], simhashes bigint[], collection text DEFAULT 'default',
     fetched_at timestamptz[] DEFAULT NULL
@@ -38,15 +24,15 @@ CREATE FUNCTION pgsimhash.decide_pages(
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY
-    SELECT * FROM pgsimhash._decide_pages(urls, simhashes, collection, fetched_at, false);
+    SELECT * FROM pgsimhash.add_pages(urls, simhashes, collection, fetched_at, false);
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.decide_pages(text[], bigint[], text, timestamptz[]) IS
-    'The verdicts of add_pages; nothing is stored or locked.';
-
-CREATE FUNCTION pgsimhash._decide_pages(
-    urls text[], simhashes bigint[], collection text, fetched_at timestamptz[], remember boolean
+-- add_page for several pages in order, as one batch; several pages are a run. Without remember,
+-- nothing is stored or locked.
+CREATE FUNCTION pgsimhash.add_pages(
+    urls text[], simhashes bigint[], collection text DEFAULT 'default',
+    fetched_at timestamptz[] DEFAULT NULL, remember boolean DEFAULT true
 ) RETURNS SETOF pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 #variable_conflict use_column

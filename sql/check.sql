@@ -1,13 +1,14 @@
 -- The invariants of the rows of a collection, and the repair of violations. Tables, indexes and
 -- functions are not checked here: see docs/maintain.md.
 
+-- A row that contradicts the others, and how a repair changes it.
 CREATE TYPE pgsimhash.violation AS (
     reason text, page_id bigint, url text, simhash bigint, repair text
 );
 
-COMMENT ON TYPE pgsimhash.violation IS
-    'A row that contradicts the others, and how a repair changes it.';
-
+-- The rows of a collection that contradict each other, optionally repaired; in slices for large
+-- collections.
+--
 -- One slice of the pages by their ids, in one snapshot. Index lookups are forced, so that a slice
 -- takes a bounded time. Only a repair takes the collection's lock.
 CREATE FUNCTION pgsimhash.check_collection(
@@ -28,7 +29,7 @@ BEGIN
             USING ERRCODE = 'PS010', HINT = 'Slices are counted from 0.';
     END IF;
     IF repair THEN
-        PERFORM pgsimhash._lock_collections(ARRAY[own_id], true);
+        PERFORM pgsimhash._lock_collections(ARRAY[own_id], 3);
     ELSE
         PERFORM pgsimhash._check_row_security();
     END IF;
@@ -125,23 +126,6 @@ BEGIN
             AND s.collection_id = own_id AND s.page_id = v.page_id;
     END IF;
     RETURN QUERY SELECT * FROM unnest(violations);
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash.check_collection(text, boolean, integer, integer) IS
-    'The rows of a collection that contradict each other, optionally repaired; in slices for large '
-    'collections.';
-
-CREATE FUNCTION pgsimhash._check_slices(collection text, rows bigint) RETURNS bigint
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN (
-        SELECT 1 + count(*) / _check_slices.rows
-        FROM pgsimhash.collections AS c
-        JOIN pgsimhash.pages AS p USING (collection_id)
-        WHERE c.name = _check_slices.collection
-    );
 END
 $$;
 

@@ -62,9 +62,8 @@ BEGIN
     newest_pages := pgsimhash._newest_pages(compared);
     pairs := pgsimhash._near_pairs(own_id, compared, batch);
     IF remember AND NOT has_ids THEN
-        pairs := pairs || pgsimhash._pairs_among(
-            batch, pgsimhash._lock_compared(collection, own_id, compared, newest_pages)
-        );
+        pairs := pairs
+            || pgsimhash._lock_compared(collection, own_id, compared, newest_pages, batch);
     END IF;
     IF NOT has_ids THEN
         batch := pgsimhash._with_ids(batch, compared, remember);
@@ -186,17 +185,6 @@ BEGIN
 END
 $$;
 
--- The same for simhashes that arrived meanwhile.
-CREATE FUNCTION pgsimhash._pairs_among(batch pgsimhash._decision[], simhashes bigint[])
-RETURNS pgsimhash._near_pair[]
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
-    RETURN ARRAY(
-        SELECT (d.simhash, s)::pgsimhash._near_pair
-        FROM unnest(batch) AS d
-        JOIN (SELECT DISTINCT u FROM unnest(simhashes) AS u) AS a (s)
-            ON pgsimhash.hamming_distance(d.simhash, s) <= d.max_distance
-    );
-
 -- The newest page of each collection, 0 if it has none.
 CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -219,22 +207,25 @@ END
 $$;
 
 -- Locks the compared collections: from here on nobody else adds pages. Page ids are assigned under
--- the lock, so ids above the newest ones are those of pages that arrived after the lookup; their
--- simhashes are returned. The order requires the primary key, because a generic plan expects a
--- third of the collection and would read the narrowest index from end to end.
+-- the lock, so ids above the newest ones are those of pages that arrived after the lookup; those near
+-- the batch are returned. The order requires the primary key, because a generic plan expects a third
+-- of the collection and would read the narrowest index from end to end.
 CREATE FUNCTION pgsimhash._lock_compared(
-    collection text, own_id integer, compared integer[], newest_pages bigint[]
-) RETURNS bigint[]
+    collection text, own_id integer, compared integer[], newest_pages bigint[],
+    batch pgsimhash._decision[]
+) RETURNS pgsimhash._near_pair[]
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
     AS $$
+DECLARE
+    arrived bigint[];
 BEGIN
-    PERFORM pgsimhash._lock_collections(compared);
+    PERFORM pgsimhash._lock_collections(compared, 2);
     IF pgsimhash._id_of(collection) <> own_id THEN
         RAISE EXCEPTION 'collection "%" was replaced during the call', collection
             USING ERRCODE = 'PS003', HINT = 'Try again.';
     END IF;
-    RETURN ARRAY(
+    arrived := ARRAY(
         SELECT a.simhash
         FROM unnest(compared, newest_pages) AS c (collection_id, newest_page)
         CROSS JOIN LATERAL (
@@ -244,6 +235,12 @@ BEGIN
             ORDER BY p.collection_id, p.page_id
             OFFSET 0
         ) AS a
+    );
+    RETURN ARRAY(
+        SELECT (d.simhash, a.simhash)::pgsimhash._near_pair
+        FROM unnest(batch) AS d
+        JOIN (SELECT DISTINCT u FROM unnest(arrived) AS u) AS a (simhash)
+            ON pgsimhash.hamming_distance(d.simhash, a.simhash) <= d.max_distance
     );
 END
 $$;
@@ -354,9 +351,7 @@ $$;
 -- the canonical page is.
 CREATE FUNCTION pgsimhash._with_marked_originals(own_id integer, batch pgsimhash._decision[])
 RETURNS pgsimhash._decision[]
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     first_id constant bigint := batch[1].page_id;
     original record;
@@ -599,12 +594,12 @@ CREATE FUNCTION pgsimhash._window(
 ) RETURNS bigint
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN (
-        SELECT coalesce(
-            (
-                SELECT n.page_id
-                FROM unnest(compared_ids) AS c (collection_id)
-                CROSS JOIN LATERAL (
+    RETURN coalesce(
+        (
+            SELECT n.page_id
+            FROM unnest(compared_ids) AS c (collection_id)
+            CROSS JOIN LATERAL (
+                (
                     SELECT p.page_id
                     FROM pgsimhash.pages AS p
                     WHERE p.collection_id = c.collection_id
@@ -613,15 +608,9 @@ BEGIN
                         AND p.page_id < before_page
                     ORDER BY p.host DESC, p.page_id DESC
                     LIMIT window_size
-                ) AS n
-                ORDER BY n.page_id DESC
-                OFFSET window_size - 1
-                LIMIT 1
-            ),
-            (
-                SELECT n.page_id
-                FROM unnest(compared_ids) AS c (collection_id)
-                CROSS JOIN LATERAL (
+                )
+                UNION ALL
+                (
                     SELECT p.page_id
                     FROM pgsimhash.pages AS p
                     WHERE p.collection_id = c.collection_id
@@ -630,13 +619,13 @@ BEGIN
                         AND p.page_id < before_page
                     ORDER BY p.page_id DESC
                     LIMIT window_size
-                ) AS n
-                ORDER BY n.page_id DESC
-                OFFSET window_size - 1
-                LIMIT 1
-            ),
-            0
-        )
+                )
+            ) AS n
+            ORDER BY n.page_id DESC
+            OFFSET window_size - 1
+            LIMIT 1
+        ),
+        0
     );
 END
 $$;
@@ -768,11 +757,8 @@ $$;
 
 CREATE FUNCTION pgsimhash._draw_run() RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
-    RETURN (
-        SELECT nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'))
-    );
+    RETURN nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'));
 END
 $$;
 

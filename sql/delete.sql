@@ -1,5 +1,7 @@
 -- Deletion of pages.
 
+-- Deletes versions not seen for an age, or as policies define, in transactions of batch pages.
+--
 -- A procedure that commits cannot set search_path, so all names and operators in it are qualified.
 CREATE PROCEDURE pgsimhash.expire(
     collection text, older_than interval DEFAULT NULL, batch integer DEFAULT 1000
@@ -16,14 +18,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
-    'Deletes versions not seen for an age, or as policies define, in transactions of batch pages.';
-
+-- Deletes all versions of a page; returns the number of versions.
+--
 -- The pages are searched under the lock, to include those added during the wait.
 CREATE FUNCTION pgsimhash.delete_url(collection text, url text) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, 3);
+    wanted constant integer := pgsimhash.lock_collection(collection, 3);
 BEGIN
     RETURN (pgsimhash._delete_pages(collection, ARRAY(
         SELECT p.page_id
@@ -33,13 +34,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.delete_url(text, text) IS
-    'Deletes all versions of a page; returns the number of versions.';
-
+-- Deletes all pages of a host like delete_url; returns the number of versions.
 CREATE FUNCTION pgsimhash.delete_host(collection text, host text) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, 3);
+    wanted constant integer := pgsimhash.lock_collection(collection, 3);
 BEGIN
     RETURN (pgsimhash._delete_pages(collection, ARRAY(
         SELECT p.page_id
@@ -48,9 +47,6 @@ BEGIN
     ))).pages;
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash.delete_host(text, text) IS
-    'Deletes all pages of a host like delete_url; returns the number of versions.';
 
 -- Pages are deleted under the collection's lock, so a writer decides before or after, not in
 -- between. With seen_befores, one for each page, pages seen since then stay. URLs are gone, or
@@ -64,7 +60,7 @@ CREATE FUNCTION pgsimhash._delete_pages(
     SET enable_sort = off SET jit = off
     AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, 3);
+    wanted constant integer := pgsimhash.lock_collection(collection, 3);
     deleted bigint[] := ARRAY(
         SELECT p.page_id
         FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)
@@ -407,18 +403,12 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._runs(collection_id integer) RETURNS TABLE (
-    run_id bigint, label text, started_at timestamptz, finished_at timestamptz, pages bigint,
-    new bigint, duplicates bigint, updated bigint, unchanged bigint
-)
+CREATE FUNCTION pgsimhash._runs(collection_id integer) RETURNS SETOF pgsimhash.runs
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT run_id, label, started_at, finished_at, pages, new, duplicates, updated, unchanged
-    FROM pgsimhash.runs
-    WHERE collection_id = _runs.collection_id
-    ORDER BY run_id DESC;
+    SELECT * FROM pgsimhash.runs WHERE collection_id = _runs.collection_id ORDER BY run_id DESC;
 END
 $$;
 
@@ -473,22 +463,5 @@ BEGIN
         INTO last_page, pages, gone, reverted, promoted
         FROM pgsimhash._delete_pages(collection, next_pages) AS d;
     END IF;
-END
-$$;
-
--- Unless its writer continued meanwhile.
-CREATE FUNCTION pgsimhash._delete_run(collection_id integer, run_id bigint) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    DELETE FROM pgsimhash.runs AS r
-    WHERE r.run_id = _delete_run.run_id
-        AND r.collection_id = _delete_run.collection_id
-        AND NOT EXISTS (
-            SELECT FROM pgsimhash.pages AS p
-            WHERE p.collection_id = r.collection_id
-                AND p.page_id BETWEEN r.first_page AND r.last_page
-                AND p.run_id = r.run_id
-        );
 END
 $$;

@@ -1,19 +1,21 @@
 -- Lookups of simhashes. The parts from "Permutation 1:" to "All permutations." are those of the
 -- layout 22+21+21, like those in tables.sql; the deployment of another layout replaces them.
 
+-- The layout of the prefix columns.
 CREATE FUNCTION pgsimhash.layout() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '22+21+21';
 
-COMMENT ON FUNCTION pgsimhash.layout() IS 'The layout of the prefix columns.';
-
+-- Every simhash of the collection within a distance, by default the collection's, with its
+-- distance.
+--
 -- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in
 -- few bits of at least one bit block. So for each permutation the lookup visits all prefixes that
 -- differ from the query's in at most radii[n] bits, and compares the simhashes that it finds there.
 -- The settings keep one generic plan of index scans: the planner cannot estimate arrays of probes,
 -- and a new plan takes longer than the lookup. The orders require the right index; of a table that
--- seems empty, the planner would scan all of any partial index. ROWS keeps the plans of surrounding statements
--- generic too.
+-- seems empty, the planner would scan all of any partial index. ROWS keeps the plans of surrounding
+-- statements generic too.
 CREATE FUNCTION pgsimhash.near_duplicates(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.match
@@ -73,10 +75,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint, integer, text) IS
-    'Every simhash of the collection within a distance, by default the collection''s, with its '
-    'distance.';
-
+-- near_duplicates for each simhash of an array; query_number counts from 1.
+--
 -- Many queries at once: each index is walked in its own order, and OFFSET 0 keeps the planner from
 -- reversing the join.
 CREATE FUNCTION pgsimhash.near_duplicates(
@@ -170,9 +170,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint[], integer, text) IS
-    'near_duplicates for each simhash of an array; query_number counts from 1.';
-
+-- Whether the collection has a simhash within a distance, by default the collection's.
 CREATE FUNCTION pgsimhash.has_near_duplicate(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean
@@ -193,50 +191,47 @@ BEGIN
     IF own_id IS NULL OR radii IS NULL OR query IS NULL THEN
         PERFORM pgsimhash._check_lookup(collection, max_distance, query IS NULL);
     END IF;
-    -- Permutation 1:
-    PERFORM FROM pgsimhash.pages AS p
-    WHERE p.indexed AND p.prefix_1 = ANY (ARRAY(
-            SELECT (own_id::bigint << 40 | ((query >> 42) & 4194303)) # flip
-            FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
-        ))
-        AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
-    ORDER BY p.prefix_1
-    LIMIT 1;
-    IF FOUND THEN
-        RETURN true;
-    END IF;
-    -- Permutation 2:
-    PERFORM FROM pgsimhash.pages AS p
-    WHERE p.indexed AND p.prefix_2 = ANY (ARRAY(
-            SELECT (own_id::bigint << 40 | ((query >> 21) & 2097151)) # flip
-            FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
-        ))
-        AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
-    ORDER BY p.prefix_2
-    LIMIT 1;
-    IF FOUND THEN
-        RETURN true;
-    END IF;
-    -- Permutation 3:
-    PERFORM FROM pgsimhash.pages AS p
-    WHERE p.indexed AND p.prefix_3 = ANY (ARRAY(
-            SELECT (own_id::bigint << 40 | ((query >> 0) & 2097151)) # flip
-            FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
-        ))
-        AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
-    ORDER BY p.prefix_3
-    LIMIT 1;
-    IF FOUND THEN
-        RETURN true;
-    END IF;
-    -- All permutations.
-    RETURN false;
+    -- It stops at the first one.
+    RETURN EXISTS (
+        SELECT
+        FROM (
+            -- Permutation 1:
+            (SELECT p.simhash
+            FROM pgsimhash.pages AS p
+            WHERE p.indexed AND p.prefix_1 = ANY (ARRAY(
+                    SELECT (own_id::bigint << 40 | ((query >> 42) & 4194303)) # flip
+                    FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
+                ))
+                AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+            ORDER BY p.prefix_1)
+            UNION ALL
+            -- Permutation 2:
+            (SELECT p.simhash
+            FROM pgsimhash.pages AS p
+            WHERE p.indexed AND p.prefix_2 = ANY (ARRAY(
+                    SELECT (own_id::bigint << 40 | ((query >> 21) & 2097151)) # flip
+                    FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
+                ))
+                AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+            ORDER BY p.prefix_2)
+            UNION ALL
+            -- Permutation 3:
+            (SELECT p.simhash
+            FROM pgsimhash.pages AS p
+            WHERE p.indexed AND p.prefix_3 = ANY (ARRAY(
+                    SELECT (own_id::bigint << 40 | ((query >> 0) & 2097151)) # flip
+                    FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
+                ))
+                AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
+            ORDER BY p.prefix_3)
+            -- All permutations.
+        ) AS m
+    );
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.has_near_duplicate(bigint, integer, text) IS
-    'Whether the collection has a simhash within a distance, by default the collection''s.';
-
+-- How many prefix bits a probe of each permutation may flip.
+--
 -- The radii of all distances, -1 for a permutation that is not probed. Not STRICT, so that
 -- PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash.radii(distance integer) RETURNS integer[]
@@ -258,9 +253,6 @@ CREATE FUNCTION pgsimhash.radii(distance integer) RETURNS integer[]
         WHEN 12 THEN '{4, 3, 3}'::integer[]
         -- All distances.
     END;
-
-COMMENT ON FUNCTION pgsimhash.radii(integer) IS
-    'How many prefix bits a probe of each permutation may flip.';
 
 CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -309,6 +301,7 @@ CREATE FUNCTION pgsimhash._flips(width integer, radius integer) RETURNS bigint[]
         ELSE pgsimhash._masks(width, radius)
     END;
 
+-- The values of prefix_<permutation> that a lookup of this radius must visit.
 CREATE FUNCTION pgsimhash.probes(
     simhash bigint, permutation integer, radius integer, collection_id integer
 ) RETURNS bigint[]
@@ -331,9 +324,6 @@ CREATE FUNCTION pgsimhash.probes(
         )
         -- All permutations.
     END;
-
-COMMENT ON FUNCTION pgsimhash.probes(bigint, integer, integer, integer) IS
-    'The values of prefix_<permutation> that a lookup of this radius must visit.';
 
 -- Raises an error if there is no such collection, the layout does not support a distance, or a
 -- query is NULL.

@@ -1,9 +1,10 @@
 -- Marks of two pages, which override their simhashes.
 
+-- Marks the pages at two URLs as the same or different, at any distance, and decides again.
 CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection);
+    own_id constant integer := pgsimhash.lock_collection(collection);
     unknown text;
 BEGIN
     IF num_nulls(a, b, same) > 0 THEN
@@ -13,7 +14,7 @@ BEGIN
     SELECT u INTO unknown
     FROM unnest(ARRAY[a, b]) AS u
     WHERE NOT EXISTS (
-        SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = wanted AND p.url = u
+        SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = own_id AND p.url = u
     );
     IF unknown IS NOT NULL THEN
         RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
@@ -23,18 +24,16 @@ BEGIN
             USING ERRCODE = 'PS010', HINT = 'Give another URL.';
     END IF;
     PERFORM
-        pgsimhash._put_mark(collection, a, b, same),
-        pgsimhash._decide_again(collection, wanted, a, b, same);
+        pgsimhash._put_mark(own_id, a, b, same),
+        pgsimhash._decide_again(collection, own_id, a, b, same);
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
-    'Marks the pages at two URLs as the same or different, at any distance, and decides again.';
-
+-- Removes the mark of two URLs, and decides again; returns whether there was one.
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    own_id constant integer := pgsimhash._lock_collection(unmark.collection);
+    own_id constant integer := pgsimhash.lock_collection(unmark.collection);
     was_there boolean;
 BEGIN
     DELETE FROM pgsimhash.marks AS m
@@ -49,32 +48,28 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
-    'Removes the mark of two URLs, and decides again; returns whether there was one.';
-
 -- Writes a mark, or replaces it, unless it contradicts other marks.
-CREATE FUNCTION pgsimhash._put_mark(collection text, a text, b text, same boolean) RETURNS void
+CREATE FUNCTION pgsimhash._put_mark(own_id integer, a text, b text, same boolean) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._id_of(collection);
+    low constant text := least(a COLLATE "C", b COLLATE "C");
+    high constant text := greatest(a COLLATE "C", b COLLATE "C");
     against record;
 BEGIN
     DELETE FROM pgsimhash.marks AS m
-    WHERE m.collection_id = wanted
-        AND m.url_a = least(a COLLATE "C", b COLLATE "C")
-        AND m.url_b = greatest(a COLLATE "C", b COLLATE "C");
+    WHERE m.collection_id = own_id AND m.url_a = low AND m.url_b = high;
     IF same THEN
         SELECT m.url_a, m.url_b INTO against
-        FROM pgsimhash._marked_same(collection, a) AS x (url)
-        CROSS JOIN pgsimhash._marked_same(collection, b) AS y (url)
+        FROM pgsimhash._marked_same(own_id, a) AS x (url)
+        CROSS JOIN pgsimhash._marked_same(own_id, b) AS y (url)
         JOIN pgsimhash.marks AS m
-            ON m.collection_id = wanted AND NOT m.same
+            ON m.collection_id = own_id AND NOT m.same
             AND m.url_a = least(x.url COLLATE "C", y.url COLLATE "C")
             AND m.url_b = greatest(x.url COLLATE "C", y.url COLLATE "C")
         LIMIT 1;
     ELSE
         SELECT a AS url_a, b AS url_b INTO against
-        FROM pgsimhash._marked_same(collection, a) AS x (url)
+        FROM pgsimhash._marked_same(own_id, a) AS x (url)
         WHERE x.url = b;
     END IF;
     IF against.url_a IS NOT NULL THEN
@@ -83,10 +78,7 @@ BEGIN
             USING ERRCODE = 'PS015',
             HINT = 'Remove one of them first: pgsimhash mark --remove; pgsimhash mark lists them.';
     END IF;
-    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same)
-    VALUES (
-        wanted, least(a COLLATE "C", b COLLATE "C"), greatest(a COLLATE "C", b COLLATE "C"), same
-    );
+    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same) VALUES (own_id, low, high, same);
 END
 $$;
 
@@ -149,7 +141,7 @@ END
 $$;
 
 -- A URL, and all URLs that marks join to it, directly or indirectly.
-CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
+CREATE FUNCTION pgsimhash._marked_same(own_id integer, url text) RETURNS SETOF text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -159,9 +151,8 @@ BEGIN
         UNION
         SELECT CASE m.url_a WHEN j.url THEN m.url_b ELSE m.url_a END
         FROM joined AS j
-        JOIN pgsimhash.marks AS m ON m.same AND (m.url_a = j.url OR m.url_b = j.url)
-        JOIN pgsimhash.collections AS c USING (collection_id)
-        WHERE c.name = _marked_same.collection
+        JOIN pgsimhash.marks AS m
+            ON m.collection_id = own_id AND m.same AND (m.url_a = j.url OR m.url_b = j.url)
     )
     SELECT j.url FROM joined AS j;
 END

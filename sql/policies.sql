@@ -1,5 +1,7 @@
 -- Policies override settings of the collection for some hosts.
 
+-- Sets the policy of the pages that match a pattern; omitted settings keep their values.
+--
 -- Settings that are NULL keep their values.
 CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
@@ -13,7 +15,7 @@ CREATE FUNCTION pgsimhash.set_policy(
 DECLARE
     made pgsimhash.policies;
 BEGIN
-    PERFORM pgsimhash._lock_collection(collection, 1);
+    PERFORM pgsimhash.lock_collection(collection, 1);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
         max_copies, min_tokens, expire_after, refetch_after
@@ -44,15 +46,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.set_policy(
-    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval,
-    interval
-) IS 'Sets the policy of the pages that match a pattern; omitted settings keep their values.';
-
+-- Removes the policy of a pattern; returns whether there was one.
 CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, 1);
+    wanted constant integer := pgsimhash.lock_collection(collection, 1);
 BEGIN
     DELETE FROM pgsimhash.policies AS p
     USING pgsimhash._pattern_parts(remove_policy.pattern) AS parts
@@ -61,9 +59,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
-    'Removes the policy of a pattern; returns whether there was one.';
-
+-- The settings that policies define for a URL; NULL if the collection's own apply.
 CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     distance smallint, verify boolean, scope text, window_size integer, max_age interval,
     canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval,
@@ -71,20 +67,20 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    own_id constant integer := pgsimhash._id_of(policy_for.collection);
 BEGIN
     RETURN QUERY
     SELECT
         s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link, s.max_copies,
         s.min_tokens, s.expire_after, s.refetch_after
-    FROM (SELECT pgsimhash._id_of(policy_for.collection)) AS asked (own_id)
-    LEFT JOIN LATERAL
-        pgsimhash._settings_for(asked.own_id, ARRAY[policy_for.url]) AS s ON true;
+    FROM (SELECT) AS always
+    LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[policy_for.url]) AS s ON true;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
-    'The settings that policies define for a URL; NULL if the collection''s own apply.';
-
+-- Whether a page is unknown, or was last seen longer ago than older_than, by default the
+-- refetch_after of its policy.
 CREATE FUNCTION pgsimhash.should_fetch(
     url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean
@@ -111,15 +107,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.should_fetch(text, interval, text) IS
-    'Whether a page is unknown, or was last seen longer ago than older_than, by default the '
-    'refetch_after of its policy.';
-
 -- A policy matches a URL if its host is the URL's host, a parent domain of it or *, and its path,
 -- in which * matches anything, matches the rest of the URL from the first slash on. The first
 -- matching policy that defines a setting decides it: longer hosts first, then longer paths, and *
--- last. URLs that match the same policies share a row, and those without a policy have none. The
--- hash join is forced because a thousand URLs and a thousand policies are a million pairs.
+-- last. URLs that match the same policies share a row; there is none at all if the collection has no
+-- policies. The hash join is forced because a thousand URLs and a thousand policies are a million
+-- pairs.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
     url_numbers integer[], distance smallint, verify boolean, scope text, window_size integer,
     max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
@@ -172,8 +165,10 @@ BEGIN
         GROUP BY a.url_number
     ),
     alike AS (
-        SELECT f.policy_ids, array_agg(f.url_number) AS url_numbers
-        FROM fitting AS f
+        SELECT f.policy_ids, array_agg(a.url_number) AS url_numbers
+        FROM asked AS a
+        LEFT JOIN fitting AS f USING (url_number)
+        WHERE EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id)
         GROUP BY f.policy_ids
     )
     SELECT
@@ -189,8 +184,8 @@ BEGIN
         (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1],
         (array_agg(p.refetch_after ORDER BY o.place) FILTER (WHERE p.refetch_after IS NOT NULL))[1]
     FROM alike AS a
-    CROSS JOIN LATERAL unnest(a.policy_ids) WITH ORDINALITY AS o (policy_id, place)
-    JOIN pgsimhash.policies AS p ON p.collection_id = own_id AND p.policy_id = o.policy_id
+    LEFT JOIN LATERAL unnest(a.policy_ids) WITH ORDINALITY AS o (policy_id, place) ON true
+    LEFT JOIN pgsimhash.policies AS p ON p.collection_id = own_id AND p.policy_id = o.policy_id
     GROUP BY a.url_numbers;
 END
 $$;
@@ -225,40 +220,14 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._policies(collection_id integer) RETURNS TABLE (
-    host text, path text, distance smallint, verify boolean, scope text, window_size integer,
-    max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
-    expire_after interval, refetch_after interval, set_at timestamptz
-)
+CREATE FUNCTION pgsimhash._policies(collection_id integer) RETURNS SETOF pgsimhash.policies
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT
-        host, path, distance, verify, scope, window_size, max_age, canonical_link, max_copies, min_tokens,
-        expire_after, refetch_after, set_at
+    SELECT *
     FROM pgsimhash.policies
     WHERE collection_id = _policies.collection_id
     ORDER BY host COLLATE "C", path COLLATE "C";
-END
-$$;
-
--- Whether there are any policies, and their settings for URLs.
-CREATE FUNCTION pgsimhash._settings(collection_id integer, urls text[]) RETURNS TABLE (
-    policies boolean, url_numbers integer[], distance smallint, verify boolean, scope text,
-    window_size integer, max_age interval, canonical_link boolean, max_copies integer,
-    min_tokens integer, expire_after interval, refetch_after interval
-)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    SELECT
-        e.policies, s.url_numbers, s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link,
-        s.max_copies, s.min_tokens, s.expire_after, s.refetch_after
-    FROM (
-        SELECT EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = _settings.collection_id)
-    ) AS e (policies)
-    LEFT JOIN pgsimhash._settings_for(_settings.collection_id, _settings.urls) AS s ON true;
 END
 $$;

@@ -1,5 +1,8 @@
 -- Roles with minimal rights.
 
+-- Creates the roles <prefix>_owner, _writer and _reader, by default with the names of the database
+-- and the schema as the prefix. The owner role gets the schema, and the others their rights on
+-- present and later tables.
 CREATE FUNCTION pgsimhash.create_roles(prefix text DEFAULT NULL) RETURNS text[]
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -87,8 +90,3 @@ BEGIN
     RETURN ARRAY[owner, writer, reader];
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash.create_roles(text) IS
-    'Creates the roles <prefix>_owner, _writer and _reader, by default with the names of the '
-    'database and the schema as the prefix. The owner role gets the schema, and the others their rights on '
-    'present and later tables.';

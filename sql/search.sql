@@ -1,39 +1,37 @@
 -- Lookups of pages.
 
+-- Every other page within a distance of the page at a URL, by default the collection's; present
+-- versions, nearest first. An error for an unknown URL.
 CREATE FUNCTION pgsimhash.near_pages(
     url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY
-    SELECT * FROM pgsimhash._near_pages_of_url(collection, NULL, url, distance, true, NULL);
+    RETURN QUERY SELECT * FROM pgsimhash._find_pages(
+        collection, NULL, coalesce(url, ''), NULL, NULL, NULL, distance, true, NULL
+    );
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.near_pages(text, integer, text) IS
-    'Every other page within a distance of the page at a URL, by default the collection''s; '
-    'present versions, nearest first. An error for an unknown URL.';
-
+-- Every page within a distance of a simhash, by default the collection's; present versions, nearest
+-- first.
 CREATE FUNCTION pgsimhash.near_pages(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM pgsimhash._near_pages(
-        collection, near_pages.simhash, NULL, NULL, near_pages.distance, NULL, NULL
+    RETURN QUERY SELECT * FROM pgsimhash._find_pages(
+        collection, NULL, NULL, near_pages.simhash, NULL, NULL, distance, true, NULL
     );
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.near_pages(bigint, integer, text) IS
-    'Every page within a distance of a simhash, by default the collection''s; present versions, '
-    'nearest first.';
-
--- Only the first pages of each simhash are read, so that a limit is cheap even if ten thousand
--- pages share a simhash. BETWEEN requires an order that only one index has.
-CREATE FUNCTION pgsimhash._near_pages(
-    collection text, simhash bigint, signature_high bigint, signature_low bigint, distance integer,
-    own_url text, most bigint
+-- The pages near the present version of a URL, or else near a simhash. Only the first pages of each
+-- simhash are read, so that a limit is cheap even if ten thousand pages share a simhash. BETWEEN
+-- requires an order that only one index has.
+CREATE FUNCTION pgsimhash._find_pages(
+    collection text, scheme text, url text, simhash bigint, signature_high bigint,
+    signature_low bigint, distance integer, verify boolean, most bigint
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -42,21 +40,35 @@ CREATE FUNCTION pgsimhash._near_pages(
     AS $$
 #variable_conflict use_column
 DECLARE
-    own_id constant integer := pgsimhash._id_of(collection);
-    sought constant bigint := _near_pages.simhash;
-    own_high constant bigint := _near_pages.signature_high;
-    own_low constant bigint := _near_pages.signature_low;
+    own_id constant integer := pgsimhash._id_of(collection, scheme);
+    own_url constant text := _find_pages.url;
+    query bigint := _find_pages.simhash;
+    own_high bigint := _find_pages.signature_high;
+    own_low bigint := _find_pages.signature_low;
 BEGIN
+    IF own_url IS NOT NULL THEN
+        SELECT p.simhash, p.signature_high, p.signature_low INTO query, own_high, own_low
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.url = own_url
+        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        LIMIT 1;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'collection "%" has no page at %', collection, own_url
+                USING ERRCODE = 'PS020', HINT = 'Ingest the page first, or correct the URL.';
+        END IF;
+    END IF;
     RETURN QUERY
     SELECT p.url, m.distance, m.simhash, p.title, p.fetched_at, p.page_id
-    FROM pgsimhash.near_duplicates(sought, _near_pages.distance, collection) AS m
+    FROM pgsimhash.near_duplicates(query, _find_pages.distance, collection) AS m
     CROSS JOIN LATERAL (
         SELECT k.url, k.title, k.fetched_at, k.page_id
         FROM pgsimhash.pages AS k
         WHERE k.collection_id = own_id
             AND k.simhash BETWEEN m.simhash AND m.simhash
             AND (own_url IS NULL OR k.url <> own_url)
-            AND pgsimhash._verified(m.distance, k.signature_high, k.signature_low, own_high, own_low)
+            AND (NOT verify OR pgsimhash._verified(
+                m.distance, k.signature_high, k.signature_low, own_high, own_low
+            ))
             AND NOT EXISTS (
                 SELECT FROM pgsimhash.pages AS newer
                 WHERE newer.collection_id = k.collection_id
@@ -85,7 +97,7 @@ CREATE FUNCTION pgsimhash._find(
     AS $$
 #variable_conflict use_column
 DECLARE
-    own_id constant integer := pgsimhash._id_in_scheme(collection, scheme);
+    own_id constant integer := pgsimhash._id_of(collection, scheme);
     own_host constant text := _find.host;
     own_since constant timestamptz := _find.since;
     own_high constant bigint := _find.signature_high;
@@ -112,71 +124,28 @@ BEGIN
 END
 $$;
 
--- Every other page near the present version of a URL.
-CREATE FUNCTION pgsimhash._near_pages_of_url(
-    collection text, scheme text, url text, distance integer, verify boolean, most bigint
-) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0
-    AS $$
-#variable_conflict use_column
-DECLARE
-    own_url constant text := _near_pages_of_url.url;
-    own_id constant integer := pgsimhash._id_in_scheme(collection, scheme);
-    present record;
-BEGIN
-    SELECT p.simhash, p.signature_high, p.signature_low INTO present
-    FROM pgsimhash.pages AS p
-    WHERE p.collection_id = own_id AND p.url = own_url
-    ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-    LIMIT 1;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'collection "%" has no page at %', collection, coalesce(own_url, 'NULL')
-            USING ERRCODE = 'PS020', HINT = 'Ingest the page first, or correct the URL.';
-    END IF;
-    RETURN QUERY SELECT * FROM pgsimhash._near_pages(
-        collection, present.simhash, CASE WHEN verify THEN present.signature_high END,
-        CASE WHEN verify THEN present.signature_low END, _near_pages_of_url.distance, own_url, most
-    );
-END
-$$;
-
--- Like _find, for several simhashes at once and without conditions on pages.
-CREATE FUNCTION pgsimhash._find_each(
-    collection text, scheme text, simhashes bigint[], distance integer
-) RETURNS TABLE (number bigint, match bigint, bits integer, url text, title text)
+-- The matches of several simhashes, optionally with their first pages.
+CREATE FUNCTION pgsimhash._find_many(
+    collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean
+) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off
     AS $$
 #variable_conflict use_column
 DECLARE
-    own_id constant integer := pgsimhash._id_in_scheme(collection, scheme);
+    own_id constant integer := pgsimhash._id_of(collection, scheme);
 BEGIN
     RETURN QUERY
-    SELECT m.query_number - 1, m.simhash, m.distance, p.url, p.title
-    FROM pgsimhash.near_duplicates(simhashes, _find_each.distance, collection) AS m
-    CROSS JOIN LATERAL (
+    SELECT m.query_number, m.simhash, m.distance, p.url, p.title
+    FROM pgsimhash.near_duplicates(simhashes, _find_many.distance, collection) AS m
+    LEFT JOIN LATERAL (
         SELECT f.url, f.title
         FROM pgsimhash.pages AS f
-        WHERE f.collection_id = own_id AND f.simhash BETWEEN m.simhash AND m.simhash
+        WHERE with_pages AND f.collection_id = own_id AND f.simhash BETWEEN m.simhash AND m.simhash
         ORDER BY f.simhash, f.page_id
         LIMIT 1
-    ) AS p
-    ORDER BY m.query_number, m.distance, m.simhash;
-END
-$$;
-
-CREATE FUNCTION pgsimhash._find_many(
-    collection text, scheme text, simhashes bigint[], distance integer
-) RETURNS SETOF pgsimhash.numbered_match
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM pgsimhash._id_in_scheme(collection, scheme);
-    RETURN QUERY
-    SELECT m.query_number, m.simhash, m.distance
-    FROM pgsimhash.near_duplicates(simhashes, _find_many.distance, collection) AS m
+    ) AS p ON true
     ORDER BY m.query_number, m.distance, m.simhash;
 END
 $$;
@@ -186,34 +155,7 @@ CREATE FUNCTION pgsimhash._exists(
 ) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    PERFORM pgsimhash._id_in_scheme(collection, scheme);
+    PERFORM pgsimhash._id_of(collection, scheme);
     RETURN pgsimhash.has_near_duplicate(simhash, distance, collection);
-END
-$$;
-
-CREATE FUNCTION pgsimhash._near_pages_of_simhash(
-    collection text, scheme text, simhash bigint, signature_high bigint, signature_low bigint,
-    distance integer, most bigint
-) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM pgsimhash._id_in_scheme(collection, scheme);
-    RETURN QUERY SELECT * FROM pgsimhash._near_pages(
-        collection, simhash, signature_high, signature_low, distance, NULL, most
-    );
-END
-$$;
-
--- The id of the collection with a name and a scheme, NULL for any; an error if none has both.
-CREATE FUNCTION pgsimhash._id_in_scheme(collection text, scheme text) RETURNS integer
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    own_id constant integer := (
-        SELECT c.collection_id
-        FROM pgsimhash.collections AS c
-        WHERE c.name = collection AND c.scheme = coalesce(_id_in_scheme.scheme, c.scheme)
-    );
-BEGIN
-    RETURN coalesce(own_id, pgsimhash._id_of(CASE WHEN scheme IS NULL THEN collection END));
 END
 $$;

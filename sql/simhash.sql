@@ -1,26 +1,23 @@
 -- Simhashes as numbers and as text.
 
+-- The number of set bits, 0 to 64.
+--
 -- PostgreSQL has bit_count for bytea and bit only.
 CREATE FUNCTION pgsimhash.bit_count(bits bigint) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN pg_catalog.bit_count(bits::bit(64))::integer;
 
-COMMENT ON FUNCTION pgsimhash.bit_count(bigint) IS 'The number of set bits, 0 to 64.';
-
+-- The number of bits in which two simhashes differ, 0 to 64.
 CREATE FUNCTION pgsimhash.hamming_distance(a bigint, b bigint) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN pg_catalog.bit_count((a # b)::bit(64))::integer;
 
-COMMENT ON FUNCTION pgsimhash.hamming_distance(bigint, bigint) IS
-    'The number of bits in which two simhashes differ, 0 to 64.';
-
+-- The share of equal bits of two simhashes, from 0 to 1.
 CREATE FUNCTION pgsimhash.similarity(a bigint, b bigint) RETURNS double precision
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN 1 - pgsimhash.hamming_distance(a, b) / 64.0::double precision;
 
-COMMENT ON FUNCTION pgsimhash.similarity(bigint, bigint) IS
-    'The share of equal bits of two simhashes, from 0 to 1.';
-
+-- The largest distance at a level of similarity: close (.98) or loose (.90).
 CREATE FUNCTION pgsimhash.level_distance(level text) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN CASE level
@@ -28,9 +25,8 @@ CREATE FUNCTION pgsimhash.level_distance(level text) RETURNS integer
         WHEN 'loose' THEN 6
     END;
 
-COMMENT ON FUNCTION pgsimhash.level_distance(text) IS
-    'The largest distance at a level of similarity: close (.98) or loose (.90).';
-
+-- The eight bytes of a simhash as 13 digits of base32.
+--
 -- The eight bytes of a simhash, big-endian, in RFC 4648's base32 without padding.
 CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -44,9 +40,7 @@ CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
         FROM generate_series(0, 12) AS place;
     END;
 
-COMMENT ON FUNCTION pgsimhash.to_base32(bigint) IS
-    'The eight bytes of a simhash as 13 digits of base32.';
-
+-- The simhash of a text by to_base32, in either case; an error for any other text.
 CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -69,9 +63,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.from_base32(text) IS
-    'The simhash of a text by to_base32, in either case; an error for any other text.';
-
+-- The number of bits in which two signatures of 128 bits differ; usually 20 or less for copies.
 CREATE FUNCTION pgsimhash.signature_distance(
     a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS integer
@@ -79,9 +71,8 @@ CREATE FUNCTION pgsimhash.signature_distance(
     RETURN pg_catalog.bit_count((a_high # b_high)::bit(64))::integer
         + pg_catalog.bit_count((a_low # b_low)::bit(64))::integer;
 
-COMMENT ON FUNCTION pgsimhash.signature_distance(bigint, bigint, bigint, bigint) IS
-    'The number of bits in which two signatures of 128 bits differ; usually 20 or less for copies.';
-
+-- The simhash of the 64-bit hashes of features and their weights, by default 1 each.
+--
 -- Like pgsimhash.simhash in Python: a set bit adds a feature's weight, a clear bit subtracts it,
 -- and the simhash has a 1 where the sum is above zero (Charikar 2002). Weights are rounded to units
 -- of 2**-16, so that sums are exact.
@@ -125,9 +116,6 @@ BEGIN
     );
 END
 $$;
-
-COMMENT ON FUNCTION pgsimhash.simhash(bigint[], double precision[]) IS
-    'The simhash of the 64-bit hashes of features and their weights, by default 1 each.';
 
 -- The same as verified in pgsimhash/hashing/signature.py, with the same numbers. Not STRICT, so
 -- that PostgreSQL inlines it; a page without a signature confirms every match.

@@ -1,17 +1,25 @@
 -- The ingested files, and which of their records a rerun skips.
 
--- A single page that was deleted since counts as not stored.
-CREATE FUNCTION pgsimhash._sources(collection_id integer, paths text[]) RETURNS TABLE (
-    path text, size bigint, modified_ns bigint, last_record bigint, failed bigint[], page_id bigint
-)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+-- Adds the files that are unknown, before the first page of a file is stored: an undo deletes the row,
+-- also of a job that goes on. Returns the rows of all these files; a single page that was deleted
+-- since counts as not stored.
+CREATE FUNCTION pgsimhash._begin_sources(collection_id integer, rows jsonb)
+RETURNS SETOF pgsimhash.sources
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    paths constant text[] := ARRAY(SELECT r ->> 'path' FROM jsonb_array_elements(rows) AS r);
 BEGIN
+    INSERT INTO pgsimhash.sources (collection_id, path, size, modified_ns, last_record, failed)
+    SELECT _begin_sources.collection_id, r.path, r.size, r.modified_ns, 0, '{}'
+    FROM jsonb_populate_recordset(NULL::pgsimhash.sources, _begin_sources.rows) AS r
+    ORDER BY r.path
+    ON CONFLICT (collection_id, path) DO NOTHING;
     RETURN QUERY
-    SELECT s.path, s.size, s.modified_ns, s.last_record, s.failed, s.page_id
+    SELECT s.*
     FROM pgsimhash.sources AS s
-    WHERE s.collection_id = _sources.collection_id
-        AND s.path = ANY (_sources.paths)
+    WHERE s.collection_id = _begin_sources.collection_id
+        AND s.path = ANY (paths)
         AND (
             s.page_id IS NULL
             OR EXISTS (
@@ -19,37 +27,6 @@ BEGIN
                 WHERE p.collection_id = s.collection_id AND p.page_id = s.page_id
             )
         );
-END
-$$;
-
--- Only those that still exist.
-CREATE FUNCTION pgsimhash._see_known_pages(collection_id integer, page_ids bigint[]) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    PERFORM pgsimhash._see_pages(
-        _see_known_pages.collection_id,
-        ARRAY(
-            SELECT p.page_id
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = _see_known_pages.collection_id
-                AND p.page_id = ANY (_see_known_pages.page_ids)
-        ),
-        NULL
-    );
-END
-$$;
-
--- Before the first page of a file is stored: an undo deletes the row, also of a job that goes on.
-CREATE FUNCTION pgsimhash._begin_sources(collection_id integer, rows jsonb) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    INSERT INTO pgsimhash.sources (collection_id, path, size, modified_ns, last_record, failed)
-    SELECT _begin_sources.collection_id, r.path, r.size, r.modified_ns, 0, '{}'
-    FROM jsonb_to_recordset(_begin_sources.rows) AS r (path text, size bigint, modified_ns bigint)
-    ORDER BY r.path
-    ON CONFLICT (collection_id, path) DO NOTHING;
 END
 $$;
 
@@ -62,9 +39,7 @@ BEGIN
         collection_id, path, size, modified_ns, last_record, failed, page_id
     )
     SELECT _put_sources.collection_id, r.path, r.size, r.modified_ns, r.last_record, r.failed, r.page_id
-    FROM jsonb_to_recordset(_put_sources.rows) AS r (
-        path text, size bigint, modified_ns bigint, last_record bigint, failed bigint[], page_id bigint
-    )
+    FROM jsonb_populate_recordset(NULL::pgsimhash.sources, _put_sources.rows) AS r
     WHERE EXISTS (
         SELECT FROM pgsimhash.sources AS b
         WHERE b.collection_id = _put_sources.collection_id AND b.path = r.path
@@ -78,12 +53,22 @@ BEGIN
 END
 $$;
 
--- Which of their records the run stored is unknown. Files with one page have its page_id.
-CREATE FUNCTION pgsimhash._forget_archives(collection_id integer) RETURNS void
+-- Forgets the archives, because it is unknown which of their records the run stored; files with one
+-- page have its page_id. Deletes the run, unless it has pages: its writer may continue meanwhile.
+CREATE FUNCTION pgsimhash._forget_run(collection_id integer, run_id bigint) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     DELETE FROM pgsimhash.sources
-    WHERE collection_id = _forget_archives.collection_id AND page_id IS NULL;
+    WHERE collection_id = _forget_run.collection_id AND page_id IS NULL;
+    DELETE FROM pgsimhash.runs AS r
+    WHERE r.run_id = _forget_run.run_id
+        AND r.collection_id = _forget_run.collection_id
+        AND NOT EXISTS (
+            SELECT FROM pgsimhash.pages AS p
+            WHERE p.collection_id = r.collection_id
+                AND p.page_id BETWEEN r.first_page AND r.last_page
+                AND p.run_id = r.run_id
+        );
 END
 $$;

@@ -2,6 +2,8 @@
 -- policies and marks. The first comment in a table describes the table, those
 -- behind columns describe the columns; the deployed schema has both as COMMENT ON.
 
+-- The host of an absolute URL, with A to Z in lower case; NULL without a host.
+--
 -- Only the letters A to Z become lower case: for other letters, and without "C" for these too, it
 -- would depend on the database's locale.
 CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
@@ -14,9 +16,6 @@ CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
                 '(\[[0-9A-Za-z:.%]+\]|[^][/?#:@\\]+)(?=[:/?#\\]|$)'
         ) COLLATE "C")
     END;
-
-COMMENT ON FUNCTION pgsimhash.host_of(text) IS
-    'The host of an absolute URL, with A to Z in lower case; NULL without a host.';
 
 CREATE TABLE pgsimhash.collections (
     -- A set of pages that are compared with each other, with simhashes of one scheme.
@@ -235,28 +234,28 @@ CREATE TABLE pgsimhash.clusters (
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
 );
 
+-- A stored simhash and its distance from the query, in bits.
 CREATE TYPE pgsimhash.match AS (simhash bigint, distance integer);
 
-COMMENT ON TYPE pgsimhash.match IS
-    'A stored simhash and its distance from the query, in bits.';
-
+-- A match of one of many queries: query_number counts the queries from 1.
 CREATE TYPE pgsimhash.numbered_match AS (query_number bigint, simhash bigint, distance integer);
 
-COMMENT ON TYPE pgsimhash.numbered_match IS
-    'A match of one of many queries: query_number counts the queries from 1.';
-
+-- The present version of a page and its distance from the query, in bits.
 CREATE TYPE pgsimhash.near_page AS (
     url text, distance integer, simhash bigint, title text, fetched_at timestamptz, page_id
     bigint
 );
 
-COMMENT ON TYPE pgsimhash.near_page IS
-    'The present version of a page and its distance from the query, in bits.';
-
+-- The decision about a page, and the ids of the page and of its original.
 CREATE TYPE pgsimhash.verdict AS (
     url text, verdict text, reason text, distance integer, duplicate_of text, keep boolean,
     page_id bigint, original_page_id bigint
 );
 
-COMMENT ON TYPE pgsimhash.verdict IS
-    'The decision about a page, and the ids of the page and of its original.';
+-- A version of a page, with the URL of its original.
+CREATE TYPE pgsimhash._stored_page AS (
+    url text, simhash bigint, fetched_at timestamptz, seen_at timestamptz, title text,
+    canonical_url text, language text, features integer, html_bytes integer, text_digest bigint,
+    structure bigint, signature_high bigint, signature_low bigint, markdown text, run_id bigint,
+    duplicate_of text, distance smallint
+);

@@ -18,7 +18,10 @@ import psycopg
 from pgsimhash.db.scripts import read_sql
 
 _ARGUMENT = r'"\w+" => %\(\w+\)s::pg_catalog\.\w+(?:\[\])?'
-_CALL = re.compile(rf'SELECT \* FROM (?:\w+|"\w+")\.\w+\((?:{_ARGUMENT}(?:, {_ARGUMENT})*)?\)')
+_COLUMNS = r'\*|"\w+"(?:, "\w+")*'
+_CALL = re.compile(
+    rf'SELECT (?:{_COLUMNS}) FROM (?:\w+|"\w+")\.\w+\((?:{_ARGUMENT}(?:, {_ARGUMENT})*)?\)'
+)
 _BEFORE = re.compile(
     r"SELECT 1|SELECT pg_catalog\.pg_backend_pid\(\)|SELECT version_num FROM \S+\.alembic_version"
 )

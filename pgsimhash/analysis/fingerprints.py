@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pgsimhash.analysis.labels import file_rows
-from pgsimhash.db.statements import fetch
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
@@ -24,6 +23,7 @@ from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.sources.folders import HTML_SUFFIXES, read_html
 from pgsimhash.store import Store
+from pgsimhash.store.lookups import present_pages
 
 _SUFFIXES: Final = ("", *HTML_SUFFIXES)
 
@@ -83,8 +83,10 @@ def stored_fingerprints(store: Store, urls: Iterable[str]) -> Fingerprints:
         pages = [(name, collection.page_url(name)) for name in names if "\0" not in name]
         for start in range(0, len(pages), _URLS):
             batch = pages[start : start + _URLS]
-            scope = {"collection_id": collection.collection_id, "urls": [url for _, url in batch]}
-            rows = {url: values for url, *values in fetch(connection, "known_fingerprints", scope)}
+            urls_of_batch = [url for _, url in batch]
+            columns = "url", "simhash", "signature_high", "signature_low", "title"
+            found = present_pages(connection, collection, urls_of_batch, *columns)
+            rows = {url: values for url, *values in found}
             for name, url in batch:
                 if url in rows:
                     simhash, high, low, title = rows[url]

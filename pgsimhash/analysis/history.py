@@ -10,7 +10,7 @@ from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import Band, band, format_simhash, from_bigint, hamming_distance
 from pgsimhash.html.blocks import SAME_TEMPLATE_MAX
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import unknown_page
+from pgsimhash.store.lookups import scope_of, unknown_page
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
 
@@ -79,18 +79,28 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
         NotFoundError: the collection does not have the URL.
     """
     with store.session.reading() as (connection, collection):
-        parameters = {
-            "collection_id": collection.collection_id,
-            "of_url": collection.page_url(url),
-            "with_markdown": markdown,
-        }
-        rows = fetch(connection, "versions", parameters)
+        urls = [collection.page_url(url)]
+        scope = {**scope_of(collection), "urls": urls, "all_versions": True}
+        columns = (*_COLUMNS, "markdown") if markdown else _COLUMNS
+        rows = fetch(connection, "stored_pages", scope, columns=columns)
     if not rows:
         raise unknown_page(collection, url)
     found: list[Version] = []
     for number, row in enumerate(rows, 1):
         found.append(_version(number, row, found))
     return found
+
+
+_COLUMNS: Final = (
+    "url",
+    "simhash",
+    "fetched_at",
+    "seen_at",
+    "title",
+    "structure",
+    "html_bytes",
+    "text_digest",
+)
 
 
 def judge(distance: int, structure_distance: int | None = None, *, same: bool) -> Change:
@@ -102,7 +112,8 @@ def judge(distance: int, structure_distance: int | None = None, *, same: bool) -
 
 def _version(number: int, row: tuple[Any, ...], earlier: list[Version]) -> Version:
     """Return the version in a row, compared with those before it."""
-    url, simhash, fetched_at, seen_at, title, structure, html_bytes, markdown, digest = row
+    url, simhash, fetched_at, seen_at, title, structure, html_bytes, digest, *texts = row
+    markdown = texts[0] if texts else None
     value = from_bigint(simhash)
     shape, text = (None if bits is None else from_bigint(bits) for bits in (structure, digest))
     distance = structure_distance = change = None

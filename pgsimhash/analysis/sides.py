@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
-from pgsimhash.db.statements import fetch
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import from_bigint, hamming_distance
 from pgsimhash.hashing.signature import from_halves
@@ -17,7 +16,7 @@ from pgsimhash.pages.values import BytesLike, checked_size, frozen
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import BlockWeights, Scheme
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import unknown_page
+from pgsimhash.store.lookups import present_pages, unknown_page
 
 Origin = Literal["page", "markdown"]
 
@@ -103,6 +102,18 @@ def _beginning(words: WeightedWords, block: int) -> str:
     return text if len(text) <= _BLOCK_CHARS else f"{text[:_BLOCK_CHARS]} ..."
 
 
+_COLUMNS: Final = (
+    "simhash",
+    "url",
+    "title",
+    "fetched_at",
+    "structure",
+    "signature_high",
+    "signature_low",
+    "markdown",
+)
+
+
 def known_side(store: Store, url: str) -> Side:
     """Return the current version of a page in a store.
 
@@ -111,11 +122,10 @@ def known_side(store: Store, url: str) -> Side:
         ArgumentError: the collection's scheme is not registered in this process.
     """
     with store.session.reading() as (connection, collection):
-        parameters = {"collection_id": collection.collection_id, "of_url": collection.page_url(url)}
-        rows = fetch(connection, "explained_page", parameters)
+        rows = present_pages(connection, collection, [collection.page_url(url)], *_COLUMNS)
     if not rows:
         raise unknown_page(collection, url)
-    ((page_url, simhash, fetched_at, title, structure, high, low, markdown),) = rows
+    ((simhash, page_url, title, fetched_at, structure, high, low, markdown),) = rows
     article = kept_article(markdown, title, collection.scheme)
     return Side(
         from_bigint(simhash),

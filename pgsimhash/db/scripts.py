@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Final, LiteralString
 
 from pgsimhash.db.schema_names import SCHEMA, in_schema
-from pgsimhash.search.layout import COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
+from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout
 from pgsimhash.search.permutation import Permutation
 
 SCHEMA_FILES: Final = (
@@ -43,6 +43,14 @@ _TABLE: Final = re.compile(r"CREATE TABLE (\w+)\.(\w+) \(\n    -- (.+)$", re.MUL
 _COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
 _CREATED: Final = re.compile(
     r"^CREATE (?:FUNCTION|PROCEDURE|TABLE|TYPE) pgsimhash\.(\w+)", re.MULTILINE
+)
+_DESCRIBED: Final = re.compile(
+    r"^((?:--[^\n]*\n)+)CREATE (FUNCTION|PROCEDURE|TYPE) (pgsimhash\.[a-z]\w*)"
+    r"(?:\((.*?)\)\s+(?:RETURNS|LANGUAGE))?",
+    re.MULTILINE | re.DOTALL,
+)
+_PARAMETER: Final = re.compile(
+    r"(?:^|,)\s*(OUT )?\"?(\w+)\"? ([a-z0-9_ ]+?)(\[\])?(?= DEFAULT|,|$)"
 )
 
 
@@ -115,9 +123,9 @@ def prefix_of(permutation: Permutation, simhash: str) -> str:
     return f"({' | '.join(moved)})"
 
 
-def prefix_expression(permutation: Permutation) -> str:
-    """Return the SQL expression of a generated prefix column."""
-    return f"(collection_id::bigint << {COLLECTION_SHIFT}) | {prefix_of(permutation, 'simhash')}"
+def parameters_of(text: str) -> list[tuple[str, str, str, str]]:
+    """Return the parameters of a function: OUT or nothing, name, type, and brackets of an array."""
+    return _PARAMETER.findall(" ".join(text.split()))
 
 
 def split_statements(script: str) -> list[str]:
@@ -144,12 +152,25 @@ def _comments(statement: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _with_comments(statement: str) -> Iterator[str]:
-    """Yield a statement, then a COMMENT ON for each comment in its table."""
+    """Yield a statement, then a COMMENT ON for each comment that describes what it creates.
+
+    Of a public function or type, that is the first paragraph of the comment above it.
+    """
     yield statement
     for schema, table, column, comment in _comments(statement):
         kind, name = ("COLUMN", f".{column}") if column else ("TABLE", "")
-        text = comment.replace("'", "''")
-        yield f"COMMENT ON {kind} {schema}.{table}{name} IS\n    '{text}'"
+        yield _comment_on(f"{kind} {schema}.{table}{name}", comment)
+    if described := _DESCRIBED.search(statement):
+        comment, kind, name, parameters = described.groups()
+        types = [kind + array for _, _, kind, array in parameters_of(parameters or "")]
+        arguments = "" if kind == "TYPE" else f"({', '.join(types)})"
+        words = comment.partition("\n--\n")[0].replace("\n-- ", " ").removeprefix("-- ").strip()
+        yield _comment_on(f"{kind} {name}{arguments}", words)
+
+
+def _comment_on(target: str, comment: str) -> str:
+    text = comment.replace("'", "''")
+    return f"COMMENT ON {target} IS\n    '{text}'"
 
 
 def drop_statements(schema: str = SCHEMA) -> list[str]:

@@ -13,25 +13,26 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import cache
 from itertools import count
-from typing import Any, Final, LiteralString, TypeVar
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeVar
 
 import psycopg
 from psycopg.pq import Format, TransactionStatus
-from psycopg.rows import RowFactory, tuple_row
+from psycopg.rows import RowFactory, class_row, tuple_row
 
 from pgsimhash.db.schema_names import in_schema, schema_of
-from pgsimhash.db.scripts import SCHEMA_FILES, read_sql
+from pgsimhash.db.scripts import SCHEMA_FILES, parameters_of, read_sql
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _FETCHED: Final = 2_000
 """Rows per fetch of a server-side cursor."""
 
 _FUNCTION: Final = re.compile(
     r"^CREATE FUNCTION pgsimhash\.(\w+)\((.*?)\)\s+(?:RETURNS|LANGUAGE)", re.MULTILINE | re.DOTALL
-)
-_PARAMETER: Final = re.compile(
-    r"(?:^|,)\s*(OUT )?\"?(\w+)\"? ([a-z0-9_ ]+?)(\[\])?(?= DEFAULT|,|$)"
 )
 _TYPES: Final = {
     "bigint": "int8",
@@ -40,6 +41,7 @@ _TYPES: Final = {
     "double precision": "float8",
 }
 _T = TypeVar("_T")
+_Record = TypeVar("_Record", bound="DataclassInstance")
 
 _numbers: Final = count()
 
@@ -49,9 +51,22 @@ def fetch(
     name: str,
     parameters: Mapping[str, Any] | None = None,
     rows: RowFactory[Any] = tuple_row,
+    *,
+    columns: tuple[str, ...] = (),
 ) -> list[Any]:
     """Call the function ``name``, or ``_name``, and return its rows, by default as tuples."""
-    return execute(connection, call_of(name, schema_of(connection)), parameters, rows)
+    return execute(connection, call_of(name, schema_of(connection), columns), parameters, rows)
+
+
+def fetch_records(
+    connection: psycopg.BaseConnection[Any],
+    name: str,
+    parameters: Mapping[str, Any],
+    record: type[_Record],
+) -> list[_Record]:
+    """Call a function, and return its rows as objects of a dataclass, which names the columns."""
+    columns = tuple(field.name for field in fields(record))
+    return fetch(connection, name, parameters, class_row(record), columns=columns)
 
 
 def execute(
@@ -139,7 +154,7 @@ def is_failed(connection: psycopg.BaseConnection[Any]) -> bool:
 
 
 @cache
-def call_of(name: str, schema: str) -> LiteralString:
+def call_of(name: str, schema: str, columns: tuple[str, ...] = ()) -> LiteralString:
     """Return the call of a function in a schema, with all its parameters by name."""
     functions = _functions()
     function = name if name in functions else f"_{name}"
@@ -148,7 +163,8 @@ def call_of(name: str, schema: str) -> LiteralString:
         for parameter, kind, array in functions[function]
     )
     # Names and types come from the package's own files.
-    call = f"SELECT * FROM pgsimhash.{function}({arguments})"  # noqa: S608
+    selected = ", ".join(f'"{column}"' for column in columns) or "*"
+    call = f"SELECT {selected} FROM pgsimhash.{function}({arguments})"  # noqa: S608
     return in_schema(call, schema)
 
 
@@ -158,7 +174,10 @@ def _functions() -> dict[str, list[tuple[str, str, str]]]:
     functions: dict[str, list[tuple[str, str, str]]] = {}
     for file in SCHEMA_FILES:
         for name, parameters in _FUNCTION.findall(read_sql(file)):
-            found = _PARAMETER.findall(" ".join(parameters.split()))
-            kinds = [(name_, kind, array) for out, name_, kind, array in found if not out]
+            kinds = [
+                (name_, kind, array)
+                for out, name_, kind, array in parameters_of(parameters)
+                if not out
+            ]
             functions.setdefault(name, kinds)
     return functions

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Final, NamedTuple, Unpack
 
 import psycopg
 from psycopg.rows import dict_row
@@ -29,6 +29,7 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES, sorted_out
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
+from pgsimhash.store.lookups import read_status
 from pgsimhash.store.policies import rules_of, settings_for
 from pgsimhash.store.writer import decide, pages_of
 
@@ -123,7 +124,8 @@ def rebuild(
             tables = ["policies", "marks", "runs", *([] if new_scheme else ["sources"])]
             fetch(connection, "copy_rows", {**scope, "tables": tables})
         rules, copied = rules_of(target, options), 0
-        for versions in _versions(connection, scope, new_scheme, target.keep_markdown, progress):
+        markdown = target.keep_markdown or bool(new_scheme)
+        for versions in _versions(connection, source, new_scheme, markdown, progress):
             with in_other_schema(connection, to_schema):
                 decided = list(_decided(connection, target, rules, versions))
             for verdict in decided:
@@ -131,8 +133,6 @@ def rebuild(
             copied += len(versions)
         with in_other_schema(connection, to_schema):
             fetch(connection, "copy_rows", {**scope, "tables": ["last_seen"]})
-            if to_schema != from_schema:
-                fetch(connection, "skip_ids", scope)
         fetch(connection, "end_rebuild")
     if into_schema is None:
         session.collection = target
@@ -183,6 +183,16 @@ def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> S
     return recipe
 
 
+_COPIED: Final = (
+    *("page_id", "run_id", "signature_high", "signature_low"),
+    *(
+        field.name
+        for field in dataclasses.fields(PageRecord)
+        if field.name not in ("signature", "markdown", "unseen")
+    ),
+)
+
+
 class _Version(NamedTuple):
     page_id: int
     run_id: int | None
@@ -191,22 +201,23 @@ class _Version(NamedTuple):
 
 def _versions(
     connection: psycopg.Connection[Any],
-    scope: dict[str, Any],
+    source: Collection,
     new_scheme: Scheme | None,
     markdown: bool,
     progress: Progress,
 ) -> Iterator[list[_Version]]:
     """Yield all versions in batches, fingerprinted by the new scheme."""
-    ((total,),) = fetch(connection, "count_versions", scope)
+    total = read_status(connection, source.name)[0].pages
     done, last_page = 0, 0
     progress("pages", done, total)
     limits = {
+        "source_id": source.collection_id,
         "batch": BATCH_PAGES,
         "bytes": BATCH_BYTES,
-        "with_markdown": markdown or bool(new_scheme),
     }
+    columns = (*_COPIED, "markdown") if markdown else _COPIED
     while rows := fetch(
-        connection, "next_versions", {**scope, **limits, "after_page": last_page}, dict_row
+        connection, "next_versions", {**limits, "after_page": last_page}, dict_row, columns=columns
     ):
         last_page, done = rows[-1]["page_id"], done + len(rows)
         yield [_version(row, new_scheme) for row in rows]

@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
-from psycopg.rows import class_row
 
 from pgsimhash.db.schema_names import bound_to_schema
-from pgsimhash.db.statements import fetch, is_idle, transaction
+from pgsimhash.db.statements import fetch, fetch_records, is_idle, transaction
 from pgsimhash.errors import CollectionError, NotFoundError
 from pgsimhash.pages.records import Deletion, RunRecord
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.store import Store, deleting
-from pgsimhash.store.collection import follow, lock_collections, lock_to_write, open_collection
+from pgsimhash.store.collection import (
+    NO_BOUNDS,
+    follow,
+    lock_collections,
+    lock_to_write,
+    open_collection,
+)
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.session import LOCK_TIMEOUT
 
@@ -22,7 +27,7 @@ def runs(store: Store) -> list[RunRecord]:
     """Return the runs that added pages, the last one first."""
     with store.session.reading() as (connection, collection):
         scope = {"collection_id": collection.collection_id}
-        return fetch(connection, "runs", scope, class_row(RunRecord))
+        return fetch_records(connection, "runs", scope, RunRecord)
 
 
 def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) -> Deletion:
@@ -41,21 +46,19 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
             f"collection {store.collection!r} has no run {run_id}; "
             f"pgsimhash run list --collection {store.collection} lists them",
         )
-    scope = {"run_id": run_id}
     # First, so that an interrupted deletion leaves no file marked as stored.
-    _in_collection(store, "forget_archives")
-    deleted = deleting.delete(store.session, progress, **scope)
+    _forget(store, run_id)
+    deleted = deleting.delete(store.session, progress, run_id=run_id)
     # Again, because the run's writer may have stored pages of other files meanwhile.
-    _in_collection(store, "forget_archives", "delete_run", **scope)
+    _forget(store, run_id)
     return deleted
 
 
-def _in_collection(store: Store, *statements: str, **parameters: Any) -> None:
+def _forget(store: Store, run_id: int) -> None:
     with store.session.writing() as (connection, collection):
         lock_to_write(connection, collection)
-        parameters["collection_id"] = collection.collection_id
-        for statement in statements:
-            fetch(connection, statement, parameters)
+        scope = {"collection_id": collection.collection_id, "run_id": run_id}
+        fetch(connection, "forget_run", scope)
 
 
 def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, Deletion]:
@@ -88,8 +91,8 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     alone = is_idle(connection)
     with bound_to_schema(connection), transaction(connection):
         # In the caller's transaction, other statements keep the caller's timeout.
-        bounds = {"lock_timeout": None, "otherwise": LOCK_TIMEOUT if alone else "0"}
-        fetch(connection, "bound_waits", bounds)
+        bounds = {**NO_BOUNDS, "otherwise": LOCK_TIMEOUT if alone else "0"}
+        fetch(connection, "bound", bounds)
         doomed = open_collection(connection, name, create=False)
         lock_collections(connection, [doomed], loaders=True)
         if follow(connection, doomed).collection_id != doomed.collection_id:

@@ -15,7 +15,7 @@ from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import all_marks
 from pgsimhash.store.collection import Collection, checked_distance, follow, lock_to_write
-from pgsimhash.store.policies import read_policies, said_about
+from pgsimhash.store.policies import groups_by_policy, read_policies
 from pgsimhash.store.session import retried
 
 
@@ -111,8 +111,8 @@ def policies(store: Store) -> list[Policy]:
 def policy_for(store: Store, url: str) -> PolicySettings:
     """Return the settings that policies define for the page at ``url``."""
     with store.session.reading() as (connection, collection):
-        answer = said_about(connection, collection, [collection.page_url(url)])
-    return answer.groups[0][0] if answer.groups else PolicySettings()
+        groups = groups_by_policy(connection, collection, [collection.page_url(url)])
+    return groups[0][0] if groups else PolicySettings()
 
 
 def _check(store: Store, settings: PolicySettings) -> None:

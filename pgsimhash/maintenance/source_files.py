@@ -245,12 +245,10 @@ def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
     """Load the recorded progress of files, and mark their pages as seen; record new files."""
     with store.session.writing() as (connection, collection):
         lock_to_write(connection, collection)
-        scope = {"collection_id": collection.collection_id}
-        new = {**scope, "rows": Jsonb([file.as_row() for file in files])}
-        fetch(connection, "begin_sources", new)
-        paths = [] if reread else [file.path for file in files]
-        known = fetch(connection, "sources", {**scope, "paths": paths}, dict_row)
-        rows = {row["path"]: row for row in known}
+        listed = Jsonb([file.as_row() for file in files])
+        scope = {"collection_id": collection.collection_id, "rows": listed}
+        known = fetch(connection, "begin_sources", scope, dict_row)
+        rows = {} if reread else {row["path"]: row for row in known}
         seen = []
         for file in files:
             row = rows.get(file.path)
@@ -261,7 +259,8 @@ def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
             if row["page_id"] is not None:
                 seen.append(row["page_id"])
         if seen:
-            fetch(connection, "see_known_pages", {**scope, "page_ids": seen})
+            pages = {"own_id": collection.collection_id, "page_ids": seen, "seen_at": None}
+            fetch(connection, "see_pages", pages)
 
 
 @retried

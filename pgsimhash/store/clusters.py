@@ -35,7 +35,7 @@ from pgsimhash.search.clusters import (
 )
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store.collection import Collection, lock_to_write
-from pgsimhash.store.lookups import all_simhashes
+from pgsimhash.store.lookups import all_simhashes, present_pages
 
 _SAVED: Final = 50_000
 """Members of clusters per statement that saves them."""
@@ -93,13 +93,13 @@ def save_clusters(
     bound_waits(connection)
     lock_to_write(connection, collection)
     scope = {"collection_id": collection.collection_id}
-    fetch(connection, "clear_clusters", scope)
-    for start in range(0, len(page_ids), _SAVED):
+    for start in range(0, max(len(page_ids), 1), _SAVED):
         part = slice(start, start + _SAVED)
         rows = {
             "page_ids": page_ids[part].tolist(),
             "clusters": ids[part].tolist(),
             "canonical": list(map(bool, canonical[part])),
+            "first": start == 0,
         }
         fetch(connection, "save_clusters", scope | rows)
     return len(set(ids))
@@ -114,9 +114,8 @@ def _joined(
     """Return the present simhashes of the pages that must-links join."""
     must_links = [mark for mark in marks if mark.same]
     urls = [url for mark in must_links for url in (mark.a, mark.b)]
-    scope = {"collection_id": collection.collection_id, "urls": urls}
-    rows = fetch(connection, "known_fingerprints", scope)
-    present = {url: from_bigint(simhash) for url, simhash, *_ in rows}
+    rows = present_pages(connection, collection, urls, "url", "simhash")
+    present = {url: from_bigint(simhash) for url, simhash in rows}
     ends = [
         (present[mark.a], present[mark.b])
         for mark in must_links

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import psycopg
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 
 from pgsimhash import schemes
 from pgsimhash.db.server_errors import MovedCollectionError
@@ -23,6 +23,12 @@ from pgsimhash.search.layout import get_layout
 
 if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
+
+
+NO_BOUNDS: Final = dict.fromkeys(
+    ("lock_timeout", "otherwise", "statement_timeout", "statement_otherwise")
+)
+"""Timeouts that change nothing; see :class:`pgsimhash.store.session.Session`."""
 
 
 class CollectionSettings(TypedDict, total=False):
@@ -147,16 +153,14 @@ def find_collection(
     ``bounds`` sets the timeouts of the transaction, see :class:`pgsimhash.store.session.Session`.
     """
     text_size("the name", name)
-    statement = "collection" if bounds is None else "collection_to_write"
-    rows = fetch(
-        connection, statement, {"collection": name, **(bounds or {})}, class_row(Collection)
-    )
+    parameters = {"collection": name, **NO_BOUNDS, **(bounds or {})}
+    rows = fetch(connection, "collection", parameters, class_row(Collection))
     return rows[0] if rows else None
 
 
 def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
     """Return the names of all collections, sorted."""
-    return [name for (name,) in fetch(connection, "collection_names")]
+    return fetch(connection, "collection_names", {"collection_id": None}, scalar_row)
 
 
 def follow(
@@ -204,13 +208,14 @@ def lock_collections(
     ``loaders`` also locks out those who insert pages with SQL.
     """
     ids = [collection.collection_id for collection in collections]
-    fetch(connection, "lock_collections", {"collection_ids": ids, "loaders": loaders})
+    strength = {"collection_ids": ids, "strength": 3 if loaders else 2}
+    fetch(connection, "lock_collections", strength)
 
 
 def check_there(connection: psycopg.Connection[Any], collection: Collection) -> None:
     """Check that a collection still exists, under any name."""
     scope = {"collection_id": collection.collection_id}
-    if not fetch(connection, "collection_there", scope)[0][0]:
+    if not fetch(connection, "collection_names", scope):
         raise _moved(collection)
 
 

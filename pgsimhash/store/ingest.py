@@ -15,7 +15,7 @@ from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.values import text_size
 from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
 from pgsimhash.store.collection import Collection, lock_collections
-from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
+from pgsimhash.store.policies import StalePoliciesError, groups_by_policy, rules_of, settings_by
 from pgsimhash.store.runs import Run, draw_run, is_stored
 from pgsimhash.store.session import Session
 from pgsimhash.store.writer import write_batch
@@ -219,9 +219,9 @@ class _Writer:
     ) -> list[MatchSettings]:
         if not self._policies:
             return [rules.plain] * len(urls)
-        answer = said_about(connection, collection, urls)
-        self._policies = answer.policies
-        return settings_by(rules, answer, len(urls))
+        groups = groups_by_policy(connection, collection, urls)
+        self._policies = bool(groups)
+        return settings_by(rules, groups, len(urls))
 
 
 def _told(verdicts: list[Verdict], session: Session, *, theirs: bool) -> Iterator[Verdict]:

@@ -40,10 +40,11 @@ def find_each(
     parameters = scope_of(collection) | {
         "simhashes": list(map(to_bigint, simhashes)),
         "distance": distance,
+        "with_pages": True,
     }
     matches: list[list[Match]] = [[] for _ in simhashes]
-    for number, value, bits, url, title in fetch(connection, "find_each", parameters):
-        matches[number].append(Match(from_bigint(value), bits, url, title))
+    for number, value, bits, url, title in fetch(connection, "find_many", parameters):
+        matches[number - 1].append(Match(from_bigint(value), bits, url, title))
     return matches
 
 
@@ -76,8 +77,10 @@ def _find_batch(
     parameters = scope_of(collection) | {
         "simhashes": simhashes.view(np.int64).tolist(),
         "distance": distance,
+        "with_pages": False,
     }
-    rows = fetch(connection, "find_many", parameters)
+    columns = "query_number", "simhash", "bits"
+    rows = fetch(connection, "find_many", parameters, columns=columns)
     numbers, values, distances = zip(*rows, strict=True) if rows else ((), (), ())
     return Matches(
         np.array(numbers, dtype=np.int64) - 1 + start,
@@ -110,6 +113,14 @@ def all_simhashes(
     import numpy as np
 
     return np.concatenate(list(simhash_slices(connection, collection)))
+
+
+def present_pages(
+    connection: psycopg.Connection[Any], collection: Collection, urls: Sequence[str], *columns: str
+) -> list[tuple[Any, ...]]:
+    """Return columns of the present versions of those URLs that a collection has."""
+    parameters = scope_of(collection) | {"urls": list(urls), "all_versions": False}
+    return fetch(connection, "stored_pages", parameters, columns=columns)
 
 
 def unknown_page(collection: Collection, url: str) -> NotFoundError:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
-from psycopg.rows import class_row
 
-from pgsimhash.db.statements import fetch
+from pgsimhash.db.statements import fetch, fetch_records
 from pgsimhash.pages.policies import (
     SETTINGS,
     MatchOptions,
@@ -24,46 +23,35 @@ class StalePoliciesError(Exception):
     """Policies were added that were not applied; nothing was decided yet."""
 
 
-class Said(NamedTuple):
-    """The policies that apply to some URLs.
-
-    Attributes:
-        policies: whether the collection has any policies.
-        groups: settings, with the indexes of the URLs that they apply to; URLs without a policy are
-            in no group.
-    """
-
-    policies: bool
-    groups: list[tuple[PolicySettings, list[int]]]
+Groups = list[tuple[PolicySettings, list[int]]]
+"""Settings by policies, each with the indexes of the URLs that they apply to."""
 
 
 def read_policies(connection: psycopg.Connection[Any], collection: Collection) -> list[Policy]:
     """Return the policies of a collection, by host and path."""
     scope = {"collection_id": collection.collection_id}
-    return fetch(connection, "policies", scope, class_row(Policy))
+    return fetch_records(connection, "policies", scope, Policy)
 
 
-def said_about(
+def groups_by_policy(
     connection: psycopg.Connection[Any], collection: Collection, urls: Sequence[str]
-) -> Said:
-    """Return the policies that apply to the URLs."""
-    parameters = {"collection_id": collection.collection_id, "urls": list(urls)}
-    rows = fetch(connection, "settings", parameters)
-    groups = [
+) -> Groups:
+    """Return the settings by policies for the URLs; nothing if the collection has no policies."""
+    parameters = {"own_id": collection.collection_id, "urls": list(urls)}
+    rows = fetch(connection, "settings_for", parameters)
+    return [
         (
             PolicySettings(**dict(zip(SETTINGS, values, strict=True))),
             [number - 1 for number in numbers],
         )
-        for _, numbers, *values in rows
-        if numbers is not None
+        for numbers, *values in rows
     ]
-    return Said(rows[0][0], groups)
 
 
-def settings_by(rules: Rules, said: Said, count: int) -> list[MatchSettings]:
+def settings_by(rules: Rules, groups: Groups, count: int) -> list[MatchSettings]:
     """Return the settings of each of the ``count`` URLs."""
     settings = [rules.plain] * count
-    for by_policy, places in said.groups:
+    for by_policy, places in groups:
         made = rules.settings(by_policy)
         for at in places:
             settings[at] = made
@@ -75,7 +63,7 @@ def settings_for(
 ) -> list[MatchSettings]:
     """Return the settings of each URL under the present policies."""
     url_list = list(urls)
-    return settings_by(rules, said_about(connection, collection, url_list), len(url_list))
+    return settings_by(rules, groups_by_policy(connection, collection, url_list), len(url_list))
 
 
 def rules_of(collection: Collection, options: MatchOptions) -> Rules:

@@ -27,7 +27,13 @@ from pgsimhash.errors import (
     StoreError,
 )
 from pgsimhash.log import log_waits, logger
-from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
+from pgsimhash.store.collection import (
+    NO_BOUNDS,
+    Collection,
+    check_there,
+    checked_distance,
+    follow,
+)
 from pgsimhash.store.events import Event, OnEvent, count_of, reason_of, report, results_of
 
 RETRY_SECONDS: Final = 60.0
@@ -197,7 +203,8 @@ class Session:
             nullcontext() if _is_alone(connection) and not limited else _block(connection),
         ):
             if limited:
-                fetch(connection, "bound_statements", self.bounds)
+                limit = {"statement_timeout": self.bounds["statement_timeout"]}
+                fetch(connection, "bound", NO_BOUNDS | limit)
             yield connection
 
     @contextmanager
@@ -219,7 +226,8 @@ class Session:
 
     def bound_waits(self, connection: psycopg.Connection[Any]) -> None:
         """Limit how long the transaction waits for locks, and how long it may idle."""
-        fetch(connection, "bound_waits", self.bounds)
+        bounds = {name: self.bounds[name] for name in ("lock_timeout", "otherwise")}
+        fetch(connection, "bound", NO_BOUNDS | bounds)
 
     @contextmanager
     def reading(

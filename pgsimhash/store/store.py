@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, Unpack
 
-from psycopg.rows import dict_row
-
 from pgsimhash import schemes
 from pgsimhash.db.connection import check_schema
-from pgsimhash.db.statements import fetch
+from pgsimhash.db.statements import fetch, fetch_records
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import (
     as_simhashes,
@@ -54,7 +53,6 @@ from pgsimhash.store.collection import (
     Collection,
     CollectionSettings,
     checked_distance,
-    follow,
     open_collection,
 )
 from pgsimhash.store.deleting import Deleted
@@ -226,15 +224,15 @@ class Store:
         if limit is not None and limit < 1:
             raise ArgumentError("invalid_argument", f"limit must be at least 1, not {limit!r}")
         most = None if limit is None else index(limit)
-        parameters: dict[str, Any] = {"distance": distance, "most": most}
+        parameters: dict[str, Any] = {"distance": distance, "most": most, "verify": verify}
         with self.session.looking_up(distance) as (connection, collection):
             parameters |= lookups.scope_of(collection)
             if isinstance(page, str):
-                parameters |= {"url": collection.page_url(page), "verify": verify}
-                rows = fetch(connection, "near_pages_of_url", parameters)
+                no_simhash = dict.fromkeys(("simhash", "signature_high", "signature_low"))
+                parameters |= {"url": collection.page_url(page), **no_simhash}
             else:
-                parameters |= _signed(page, signature if verify else None)
-                rows = fetch(connection, "near_pages_of_simhash", parameters)
+                parameters |= {"url": None, **_signed(page, signature)}
+            rows = fetch(connection, "find_pages", parameters)
         return [
             NearPage(url, title, from_bigint(simhash), bits, fetched_at, page_id)
             for url, bits, simhash, title, fetched_at, page_id in rows
@@ -265,17 +263,15 @@ class Store:
     @retried
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
-        parameters = {"collection": self.collection, "of_url": self.opened.page_url(url)}
+        urls = [self.opened.page_url(url)]
+        scope = {"collection": self.collection, "scheme": None, "urls": urls, "all_versions": False}
         with self.session.read() as connection:
-            rows = fetch(connection, "page", parameters, dict_row)
-            if not rows:
-                follow(connection, self.opened)
-        if not rows or rows[0]["url"] is None:
+            pages = fetch_records(connection, "stored_pages", scope, StoredPage)
+        if not pages:
             return None
-        row = rows[0]
-        row["simhash"] = from_bigint(row["simhash"])
-        row["structure"] = None if row["structure"] is None else from_bigint(row["structure"])
-        return StoredPage(**row)
+        (page,) = pages
+        structure = None if page.structure is None else from_bigint(page.structure)
+        return replace(page, simhash=from_bigint(page.simhash), structure=structure)
 
     @retried
     def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:

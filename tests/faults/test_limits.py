@@ -114,7 +114,7 @@ def test_a_lock_timeout_names_the_holder_and_loses_no_page(
     cluster.setting("lock_timeout", "200ms")
     with psycopg.connect(where) as hand:
         hand.execute("SET lock_timeout = 0")
-        hand.execute("SELECT pgsimhash._lock_collection('default')")
+        hand.execute("SELECT pgsimhash.lock_collection('default')")
         writers.start()
         writers.wait()
         hand.rollback()
@@ -144,7 +144,7 @@ def test_deadlocks_lose_no_page(
             )
             writers.start()
             wait_for_a_row(where)
-            hand.execute("SELECT pgsimhash._lock_collection('default')")
+            hand.execute("SELECT pgsimhash.lock_collection('default')")
             hand.commit()
         writers.wait()
         assert set(writers.refusals) <= {"gave_up"}

@@ -30,7 +30,7 @@ FROM_PYTHON: dict[str, Callable[[Store], object]] = {
 }
 
 FROM_SQL = [
-    "SELECT pgsimhash._lock_collections(ARRAY[1])",
+    "SELECT pgsimhash._lock_collections(ARRAY[1], 2)",
     "SELECT pgsimhash._delete_pages('default', ARRAY[1], NULL)",
     "SELECT pgsimhash.delete_url('default', 'https://a.example/')",
     "SELECT pgsimhash.delete_host('default', 'a.example')",

@@ -29,7 +29,7 @@ from tests.refusals import because, sqlstate
 from tests.store.test_store import ARTICLE, page
 
 URL = "https://a.example/"
-HOLD = "SELECT pgsimhash._lock_collections(ARRAY[1], true)"
+HOLD = "SELECT pgsimhash._lock_collections(ARRAY[1], 3)"
 FROZEN = "frozen writer"
 
 
@@ -131,11 +131,11 @@ def test_sql_uses_its_own_timeout(held: psycopg.Connection, dsn: str) -> None:
 
 def test_no_collection_is_locked_at_once(dsn: str) -> None:
     with psycopg.connect(dsn, options="-c statement_timeout=20s") as connection:
-        connection.execute("SELECT pgsimhash._lock_collections(ARRAY[NULL::integer])")
+        connection.execute("SELECT pgsimhash._lock_collections(ARRAY[NULL::integer], 2)")
 
 
 def test_loaders_share_the_lock_and_writers_and_deletions_do_not(dsn: str) -> None:
-    lock = "SELECT pgsimhash._lock_rows(ARRAY[1], %s)"
+    lock = "SELECT pgsimhash._lock_collections(ARRAY[1], %s)"
     with connect(dsn), psycopg.connect(dsn) as holder, psycopg.connect(dsn) as other:
         for held, wanted in product((1, 2, 3), repeat=2):
             holder.execute(lock, [held])

@@ -91,7 +91,7 @@ def put_marks(dsn: str, collection: str) -> None:
     with psycopg.connect(dsn) as connection:
         for a, b, same in said:
             connection.execute(
-                "SELECT pgsimhash._put_mark(%s, %s, %s, %s)",
+                "SELECT pgsimhash._put_mark(pgsimhash._id_of(%s), %s, %s, %s)",
                 [collection, f"https://{a}", f"https://{b}", same],
             )
 

@@ -295,7 +295,7 @@ def test_only_indexes_are_read_before_and_after_the_tables_are_analysed(
                 ("near_pages('https://b.example/1', 8)", 9_999),
                 ("near_pages('https://b.example/70000', 0)", 0),
                 ("near_pages(0::bigint, 3)", 10_000),
-                ("_near_pages('default', 0, 1, 2, 3, NULL, 5)", 5),
+                ("_find_pages('default', NULL, NULL, 0, 1, 2, 3, true, 5)", 5),
             ):
                 plans.clear()
                 rows = connection.execute(f"SELECT * FROM pgsimhash.{call}").fetchall()

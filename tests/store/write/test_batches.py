@@ -106,7 +106,9 @@ def test_a_batch_is_decided_as_its_pages_one_by_one(
             for mark in marks:
                 # A mark may contradict those before it.
                 with suppress(psycopg.ProgrammingError), connection.transaction():
-                    connection.execute("SELECT pgsimhash._put_mark('default', %s, %s, %s)", mark)
+                    connection.execute(
+                        "SELECT pgsimhash._put_mark(pgsimhash._id_of('default'), %s, %s, %s)", mark
+                    )
             write(connection, other, others)
             write(connection, default, known)
             return [
