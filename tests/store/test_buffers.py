@@ -213,12 +213,19 @@ def test_lookups_do_not_read_ten_thousand_pages_of_one_simhash(dsn: str, all_ind
             assert server.buffers(call) <= (1_200 if all_indexed else 90)
 
 
-def test_tables_that_were_never_analysed(dsn: str) -> None:
+@pytest.mark.parametrize("vacuumed", [False, True], ids=["never analysed", "analysed while empty"])
+def test_tables_that_seem_empty_to_the_planner(dsn: str, vacuumed: bool) -> None:
     server = Server(dsn, "force_generic_plan")
     store = connect(server.connection)
+    if vacuumed:
+        server.connection.execute("VACUUM (ANALYZE) pgsimhash.pages")
     server.connection.execute(FILL, {"pages": 5_000})
     taken = count(1)
     with server.connection:
+        _, simhash = stored(server, 1, 2_500)
+        assert server.buffers(lambda _: store.find(simhash, 3)) <= 150
+        assert server.buffers(lambda _: store.exists(simhash, 3)) <= 150
+        assert server.buffers(lambda _: store.add(new_url(), new_simhash(), distance=3)) <= 300
         assert server.buffers(lambda _: server.connection.execute(WINDOW)) <= 40
         assert server.buffers(lambda _: store.near_pages(stored(server, 1, 2_500)[0], 3)) <= 200
         delete = server.buffers(lambda _: store.delete(stored(server, 100 * next(taken), 0)[0]))

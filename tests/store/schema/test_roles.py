@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import product
 
 import psycopg
 import pytest
@@ -52,6 +53,21 @@ HARMFUL: dict[str, Callable[[Store], object]] = {
 """Calls that would damage rows that the role does not see."""
 
 
+OWNERS = (
+    "ALTER TABLE pgsimhash.pages ADD COLUMN mine text",
+    "DROP TABLE pgsimhash.clusters",
+    "CREATE TABLE pgsimhash.mine ()",
+    "CREATE FUNCTION pgsimhash.mine() RETURNS int LANGUAGE sql RETURN 1",
+    "CREATE TRIGGER mine BEFORE INSERT ON pgsimhash.pages FOR EACH ROW "
+    "EXECUTE FUNCTION pg_catalog.suppress_redundant_updates_trigger()",
+    "CREATE INDEX ON pgsimhash.pages (title)",
+    "TRUNCATE pgsimhash.pages",
+    "CREATE OR REPLACE FUNCTION pgsimhash.layout() RETURNS text LANGUAGE sql RETURN 'x'",
+    "UPDATE pgsimhash.alembic_version SET version_num = '9'",
+)
+"""Statements for the owner only."""
+
+
 class TestWhatTheyMay:
     def test_a_writer_can_do_everything_with_pages(self, roles: dict[str, str]) -> None:
         with connect(roles["writer"]) as store:
@@ -61,8 +77,7 @@ class TestWhatTheyMay:
                     change(store)
             store.delete(A)
 
-    @pytest.mark.parametrize("change", CHANGES)
-    def test_a_reader_looks_up_and_writes_nothing(self, roles: dict[str, str], change: str) -> None:
+    def test_a_reader_looks_up_and_writes_nothing(self, roles: dict[str, str]) -> None:
         with connect(roles["writer"]) as store:
             simhash = store.ingest(A, page(*ARTICLE)).simhash
             store.add(B, 2**63)
@@ -70,8 +85,9 @@ class TestWhatTheyMay:
             assert [match.url for match in store.find(simhash or 0)] == [A]
             assert store.decide(B, page(*ARTICLE)).duplicate_of == A
             assert store.status()[0].pages == 2
-            with pytest.raises(StoreError, check=because("not_permitted")):
-                CHANGES[change](store)
+            for change in CHANGES.values():
+                with pytest.raises(StoreError, check=because("not_permitted")):
+                    change(store)
 
     def test_a_reader_checks_and_a_writer_repairs(self, roles: dict[str, str], dsn: str) -> None:
         with connect(roles["writer"]) as store:
@@ -110,60 +126,38 @@ class TestWhatTheyMay:
                 assert store.delete(A).versions == 1
                 assert store.add(A, 5).duplicate_of == B
 
-    @pytest.mark.parametrize(
-        "statement",
-        [
-            "ALTER TABLE pgsimhash.pages ADD COLUMN mine text",
-            "DROP TABLE pgsimhash.clusters",
-            "CREATE TABLE pgsimhash.mine ()",
-            "CREATE FUNCTION pgsimhash.mine() RETURNS int LANGUAGE sql RETURN 1",
-            "CREATE TRIGGER mine BEFORE INSERT ON pgsimhash.pages FOR EACH ROW "
-            "EXECUTE FUNCTION pg_catalog.suppress_redundant_updates_trigger()",
-            "CREATE INDEX ON pgsimhash.pages (title)",
-            "TRUNCATE pgsimhash.pages",
-            "CREATE OR REPLACE FUNCTION pgsimhash.layout() RETURNS text LANGUAGE sql RETURN 'x'",
-            "UPDATE pgsimhash.alembic_version SET version_num = '9'",
-            "GRANT SELECT ON pgsimhash.pages TO PUBLIC",
-        ],
-    )
-    def test_neither_reader_nor_writer_changes_the_schema(
-        self, roles: dict[str, str], statement: str
-    ) -> None:
-        for role in ("writer", "reader"):
+    def test_neither_reader_nor_writer_changes_the_schema(self, roles: dict[str, str]) -> None:
+        for role, statement in product(("writer", "reader"), OWNERS):
+            with (
+                psycopg.connect(roles[role]) as connection,
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+            ):
+                connection.execute(statement.encode())
             with psycopg.connect(roles[role]) as connection:
-                refused = psycopg.errors.InsufficientPrivilege
-                if statement.startswith("GRANT"):
-                    # PostgreSQL warns that nothing was granted.
-                    connection.execute(statement.encode())
-                    acl = connection.execute(
-                        "SELECT relacl::text FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass"
-                    ).fetchone()
-                    assert acl is not None
-                    assert "{=r" not in acl[0]
-                    assert ",=r" not in acl[0]
-                    continue
-                with pytest.raises(refused):
-                    connection.execute(statement.encode())
+                # PostgreSQL warns that nothing was granted.
+                connection.execute("GRANT SELECT ON pgsimhash.pages TO PUBLIC")
+                public = connection.execute(
+                    "SELECT FROM pg_class, aclexplode(relacl) AS a "
+                    "WHERE oid = 'pgsimhash.pages'::regclass AND a.grantee = 0"
+                )
+                assert public.fetchall() == []
 
-    @pytest.mark.parametrize(
-        "statement",
-        [
+    def test_a_writer_changes_no_simhash_and_deletes_no_collection(
+        self, roles: dict[str, str]
+    ) -> None:
+        with connect(roles["writer"]) as store:
+            store.add(A, 5)
+        for statement in (
             "UPDATE pgsimhash.pages SET simhash = 0",
             "UPDATE pgsimhash.pages SET url = 'https://b.example/'",
             "UPDATE pgsimhash.collections SET scheme = 'other'",
             "DELETE FROM pgsimhash.collections",
-        ],
-    )
-    def test_a_writer_changes_no_simhash_and_deletes_no_collection(
-        self, roles: dict[str, str], statement: str
-    ) -> None:
-        with connect(roles["writer"]) as store:
-            store.add(A, 5)
-        with (
-            psycopg.connect(roles["writer"]) as connection,
-            pytest.raises(psycopg.errors.InsufficientPrivilege),
         ):
-            connection.execute(statement.encode())
+            with (
+                psycopg.connect(roles["writer"]) as connection,
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+            ):
+                connection.execute(statement.encode())
 
     def test_a_writer_rebuilds_and_the_owner_deletes_the_old_collection(
         self, roles: dict[str, str]
@@ -255,25 +249,24 @@ class TestTenants:
             ):
                 connection.execute("SELECT FROM pgsimhash.pages")
 
-    @pytest.mark.parametrize("what", ["owner", "writer", "reader"])
-    def test_a_role_that_exists_is_refused_unless_the_schema_knows_it(
-        self, dsn: str, what: str
-    ) -> None:
+    def test_a_role_that_exists_is_refused_unless_the_schema_knows_it(self, dsn: str) -> None:
         """A member of such a role would get its rights."""
-        prefix = f"test_{uuid.uuid4().hex[:12]}"
-        leftover = f"{prefix}_{what}"
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(leftover)))
-            with dropped_afterwards(dsn, [leftover]):
-                with pytest.raises(
-                    ArgumentError, match=leftover, check=because("invalid_argument")
-                ):
-                    migrate.create_roles(dsn, prefix)
-                left = connection.execute(
-                    "SELECT array_agg(rolname::text) FROM pg_roles WHERE starts_with(rolname, %s)",
-                    [prefix],
-                )
-                assert left.fetchone() == ([leftover],)
+        for what in ("owner", "writer", "reader"):
+            prefix = f"test_{uuid.uuid4().hex[:12]}"
+            leftover = f"{prefix}_{what}"
+            with psycopg.connect(dsn, autocommit=True) as connection:
+                connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(leftover)))
+                with dropped_afterwards(dsn, [leftover]):
+                    with pytest.raises(
+                        ArgumentError, match=leftover, check=because("invalid_argument")
+                    ):
+                        migrate.create_roles(dsn, prefix)
+                    left = connection.execute(
+                        "SELECT array_agg(rolname::text) FROM pg_roles "
+                        "WHERE starts_with(rolname, %s)",
+                        [prefix],
+                    )
+                    assert left.fetchone() == ([leftover],)
 
     def test_a_name_that_is_too_long(self, dsn: str) -> None:
         with pytest.raises(

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -176,13 +177,13 @@ def test_everything_works_where_there_is_no_schema_pgsimhash(crawl_dsn: str) -> 
 
 
 def test_changes_in_one_schema_leave_the_other_unchanged(both_dsn: str) -> None:
-    for first, second in ((SCHEMA, CRAWL), (CRAWL, SCHEMA)):
-        with connect(both_dsn, schema=first) as store:
+    for schema in (SCHEMA, CRAWL):
+        with connect(both_dsn, schema=schema) as store:
             fill(store)
             maintenance.mark(store, "https://a.example/1", "https://a.example/2", same=False)
-        before = everything(both_dsn, first)
-        work_on(both_dsn, second)
-        assert everything(both_dsn, first) == before
+    before = everything(both_dsn, SCHEMA)
+    work_on(both_dsn, CRAWL)
+    assert everything(both_dsn, SCHEMA) == before
     with connect(both_dsn, schema=CRAWL) as store:
         clusters = list(store.clusters(8))
         report = analysis.report(store, 8)
@@ -257,8 +258,8 @@ def test_the_name_is_replaced_where_it_is_an_identifier(text: str, becomes: str)
     assert in_schema(text, SCHEMA) == text
 
 
-# Keywords of SQL and PL/pgSQL, names of variables and aliases, and the longest name.
-@pytest.mark.parametrize("name", ["user", "loop", "found", "c", "_", "pgsimhash_2", "x" * 63])
+# A keyword, a name of aliases, and the longest name.
+@pytest.mark.parametrize("name", ["user", "c", "x" * 63])
 def test_a_plain_name_of_any_kind_can_be_a_schemas(empty_dsn: str, name: str) -> None:
     migrate.upgrade(empty_dsn, schema=name)
     with connect(empty_dsn, schema=name) as store:
@@ -270,40 +271,29 @@ def test_a_plain_name_of_any_kind_can_be_a_schemas(empty_dsn: str, name: str) ->
     migrate.downgrade(empty_dsn, schema=name)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(
-            "",
-            'x"; DROP SCHEMA pgsimhash CASCADE; --',
-            "x'",
-            "a.b",
-            "a b",
-            "a-b",
-            "x\n",
-            "%s",
-            "{}",
-        ),
-        *("Crawl", "é", "\uff41", "1x", "x" * 64, "pg_x", "pg_catalog", "information_schema"),
-        "public",
-    ],
+OTHER_NAMES = (
+    *("", 'x"; DROP SCHEMA pgsimhash CASCADE; --', "x'", "a.b", "a b", "a-b", "x\n", "%s", "{}"),
+    *("Crawl", "é", "\uff41", "1x", "x" * 64, "pg_x", "pg_catalog", "information_schema", "public"),
 )
-def test_any_other_name_is_refused_and_nothing_is_done(empty_dsn: str, name: str) -> None:
-    refused: list[Any] = [
-        lambda: check_schema_name(name),
-        lambda: connect(empty_dsn, schema=name),
-        lambda: migrate.upgrade(empty_dsn, schema=name),
-        lambda: migrate.downgrade(empty_dsn, schema=name),
-        lambda: migrate.upgrade_sql(schema=name),
-    ]
-    for call in refused:
-        with pytest.raises(
-            ArgumentError, match="give one of 1 to 63", check=because("invalid_argument")
-        ):
-            call()
-    done = CliRunner().invoke(commands, ["migrate", "--dsn", empty_dsn, "--schema", name])
-    assert done.exit_code == 2
-    assert "give one of 1 to 63" in done.stderr
+
+
+def test_any_other_name_is_refused_and_nothing_is_done(empty_dsn: str) -> None:
+    for name in OTHER_NAMES:
+        refused: list[Callable[[str], object]] = [
+            check_schema_name,
+            lambda name: connect(empty_dsn, schema=name),
+            lambda name: migrate.upgrade(empty_dsn, schema=name),
+            lambda name: migrate.downgrade(empty_dsn, schema=name),
+            lambda name: migrate.upgrade_sql(schema=name),
+        ]
+        for call in refused:
+            with pytest.raises(
+                ArgumentError, match="give one of 1 to 63", check=because("invalid_argument")
+            ):
+                call(name)
+        done = CliRunner().invoke(commands, ["migrate", "--dsn", empty_dsn, "--schema", name])
+        assert done.exit_code == 2
+        assert "give one of 1 to 63" in done.stderr
     with psycopg.connect(empty_dsn) as connection:
         made = connection.execute(
             "SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|citus)' "
@@ -386,8 +376,8 @@ class TestCommandLine:
         assert done.exit_code == 3
 
     @pytest.mark.one_server("Citus sends all statements of a string to the workers")
-    @pytest.mark.parametrize("layout", ["22+21+21", "5 choose 2"])
-    def test_the_script_deploys_the_same(self, empty_dsn: str, layout: str) -> None:
+    def test_the_script_deploys_the_same(self, empty_dsn: str) -> None:
+        layout = "5 choose 2"
         migrate.upgrade(empty_dsn, schema=CRAWL, layout=layout)
         before = dump(empty_dsn, CRAWL)
         options = ["--schema", CRAWL, "--layout", layout]
