@@ -1,20 +1,22 @@
-"""Write and read simhashes, verdicts and clusters as Parquet files, by row groups.
+"""Write simhashes, verdicts and clusters as Parquet files, and search files of simhashes.
 
-The schemas are :data:`SIMHASHES`, :data:`VERDICTS` and :data:`CLUSTERS`. Input files may have more
-columns, and any string type for texts.
+The schemas are :data:`SIMHASHES`, :data:`VERDICTS` and :data:`CLUSTERS`. Files are written and read
+by row groups, in bounded memory. Every reader of Parquet can read them. A file of simhashes to read
+may have more columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, SupportsIndex
+from typing import Any, Final, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.batch.parquet_files import batches, pa, writing
+from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
 from pgsimhash.hashing.bits import (
     NEAR_MAX,
     as_simhashes,
@@ -24,6 +26,7 @@ from pgsimhash.hashing.bits import (
     simhash_arrays,
 )
 from pgsimhash.pages.records import Matches, Verdict
+from pgsimhash.runtime.files import replacing
 from pgsimhash.search.clusters import Cluster
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.memory_index import BlockIndex
@@ -31,13 +34,21 @@ from pgsimhash.search.pairs import distinct
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import simhash_slices
 
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError as error:
+    raise MissingPackageError(
+        "not_installed",
+        f"pgsimhash.batch.parquet needs pyarrow; install it {install_command('parquet')}",
+    ) from error
+
 ROWS: Final = 1 << 16
 """Rows per row group of text; this bounds the memory."""
 
 SIMHASH_ROWS: Final = 1 << 20
 """Simhashes per row group, 8 MB, and per transaction."""
 
-_FEW: Final = 64
 _SOME: Final = 1_000
 """With up to this many simhashes, some row groups can be skipped."""
 
@@ -73,16 +84,6 @@ CLUSTERS: Final = pa.schema(
 """A row for each page of a cluster."""
 
 
-class ClusterRow(NamedTuple):
-    """A page of a cluster; ``canonical`` says whether it represents the cluster."""
-
-    cluster_id: int
-    page_id: int
-    url: str
-    simhash: int
-    canonical: bool
-
-
 def write_simhashes(
     path: str | Path, simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]]
 ) -> int:
@@ -93,7 +94,7 @@ def write_simhashes(
     """
     arrays = simhash_arrays(simhashes)
     written = 0
-    with writing(path, SIMHASHES, delta=True) as write:
+    with _writing(path, SIMHASHES, delta=True) as write:
         for array in arrays:
             for start in range(0, len(array), SIMHASH_ROWS):
                 write([pa.array(array[start : start + SIMHASH_ROWS])])
@@ -144,17 +145,13 @@ def find_many(
     batch = as_simhashes(simhashes)
     asked, numbers = np.unique(batch, return_inverse=True)
     limit = check_distance(distance, DISTANCE_MAX)
-    is_small = len(asked) <= _FEW
-    index = BlockIndex(asked[:0] if is_small else asked)
-    if is_small:  # few simhashes added to an index are compared one by one
-        index.add(asked)
+    index = BlockIndex(asked)
 
     def wanted(least: int, most: int) -> bool:
         return len(asked) > _SOME or bool((range_distances(asked, least, most) <= limit).any())
 
     found = [np.empty((2, 0), dtype=np.uint64)]
-    for (column,) in batches(path, SIMHASHES, SIMHASH_ROWS, wanted):
-        known = column.to_numpy(zero_copy_only=False)
+    for known in _read(path, wanted):
         near = index.near(known, limit)
         found.append(np.stack([near.simhashes, known[near.queries]]))
     queries, matches = np.concatenate(found, axis=1)
@@ -177,8 +174,7 @@ def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
     Raises:
         ArgumentError: the file does not exist, or is not a file of simhashes.
     """
-    for (column,) in batches(path, SIMHASHES, SIMHASH_ROWS):
-        yield column.to_numpy(zero_copy_only=False)
+    return _read(path)
 
 
 def save_simhashes(store: Store, path: str | Path) -> int:
@@ -202,7 +198,7 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[V
     Raises:
         ArgumentError: the file cannot be written; this is raised before the first verdict.
     """
-    with writing(path, VERDICTS, keep=True) as write:
+    with _writing(path, VERDICTS, keep=True) as write:
         rows: list[tuple[Any, ...]] = []
         try:
             for verdict in verdicts:
@@ -214,17 +210,6 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[V
                 yield verdict
         finally:
             write(_columns(rows, VERDICTS))
-
-
-def read_verdicts(path: str | Path) -> Iterator[Verdict]:
-    """Yield the verdicts of a file.
-
-    Raises:
-        ArgumentError: the file does not exist, or is not a file of verdicts.
-    """
-    for columns in batches(path, VERDICTS, ROWS):
-        for row in zip(*(column.to_pylist() for column in columns), strict=True):
-            yield Verdict(**dict(zip(VERDICTS.names, row, strict=True)))
 
 
 def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
@@ -245,22 +230,11 @@ def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
                 canonical = page is cluster.canonical
                 yield cluster.cluster_id, page.page_id, page.url, page.simhash, canonical
 
-    with writing(path, CLUSTERS) as write:
+    with _writing(path, CLUSTERS) as write:
         every = rows()
         while chunk := list(islice(every, ROWS)):
             write(_columns(chunk, CLUSTERS))
     return written
-
-
-def read_clusters(path: str | Path) -> Iterator[ClusterRow]:
-    """Yield the rows of a file of clusters.
-
-    Raises:
-        ArgumentError: the file does not exist, or is not a file of clusters.
-    """
-    for columns in batches(path, CLUSTERS, ROWS):
-        rows = zip(*(column.to_pylist() for column in columns), strict=True)
-        yield from map(ClusterRow._make, rows)
 
 
 def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]:
@@ -271,3 +245,101 @@ def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]
 
     columns = ([writable(row[place]) for row in rows] for place in range(len(schema)))
     return [pa.array(values, type_) for values, type_ in zip(columns, schema.types, strict=True)]
+
+
+@contextmanager
+def _writing(
+    path: str | Path, schema: pa.Schema, *, keep: bool = False, delta: bool = False
+) -> Iterator[Callable[[list[pa.Array]], None]]:
+    """Lend a function that writes a row group; the file appears, or is replaced, at the end.
+
+    ``keep`` keeps what was written before an exception. ``delta`` stores numbers as differences
+    and disables compression, which would not help.
+    """
+    coding: dict[str, Any] = {}
+    if delta:
+        encodings = dict.fromkeys(schema.names, "DELTA_BINARY_PACKED")
+        coding = {"compression": "none", "use_dictionary": False, "column_encoding": encodings}
+    complete = keep
+    with ExitStack() as stack:
+        with _translated_errors(path, "written"):
+            file = stack.enter_context(replacing(Path(path)))
+            writer = pq.ParquetWriter(file, schema, write_page_checksum=True, **coding)
+
+        def write(columns: list[pa.Array]) -> None:
+            nonlocal complete
+            if len(columns[0]):
+                complete = False
+                with _translated_errors(path, "written"):
+                    writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+                complete = keep
+
+        try:
+            yield write
+            complete = True
+        finally:
+            with _translated_errors(path, "written"):
+                writer.close()
+                if complete:
+                    stack.close()
+
+
+@contextmanager
+def _translated_errors(path: str | Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        message = " ".join(str(error).split())
+        raise _invalid(f"{path} cannot be {what}: {message}") from error
+
+
+def _read(
+    path: str | Path, wanted: Callable[[int, int], bool] | None = None
+) -> Iterator[NDArray[np.uint64]]:
+    """Yield the simhashes of a file in arrays of at most :data:`SIMHASH_ROWS`.
+
+    ``wanted`` skips row groups by their smallest and largest simhash.
+    """
+    with ExitStack() as stack:
+        with _translated_errors(path, "read as a Parquet file"):
+            file = stack.enter_context(pq.ParquetFile(path, page_checksum_verification=True))
+            column = _column_number(path, file.schema_arrow)
+            groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+            chosen: Sequence[int] = range(len(groups))
+            missing = file.metadata.num_rows
+            if wanted is not None:
+                chosen = [at for at in chosen if _is_wanted(groups[at].column(column), wanted)]
+                missing = sum(groups[at].num_rows for at in chosen)
+            batches = file.iter_batches(SIMHASH_ROWS, columns=["simhash"], row_groups=chosen)
+        while True:
+            with _translated_errors(path, "read as a Parquet file"):
+                batch = next(batches, None)
+            if batch is None:
+                break
+            if batch.column(0).null_count:
+                raise _invalid(f"column 'simhash' of {path} has a null; leave such rows out first")
+            missing -= len(batch)
+            yield batch.column(0).to_numpy(zero_copy_only=False)
+        if missing:
+            # No checksum protects the page headers.
+            raise _invalid(f"{path} is damaged: the number of rows differs from its footer")
+
+
+def _is_wanted(column: Any, wanted: Callable[[int, int], bool]) -> bool:
+    known = column.statistics
+    return known is None or not known.has_min_max or wanted(known.min, known.max)
+
+
+def _column_number(path: str | Path, schema: pa.Schema) -> int:
+    if schema.names.count("simhash") != 1:
+        raise _invalid(f"{path} must have one column 'simhash'; it has {', '.join(schema.names)}")
+    number: int = schema.get_field_index("simhash")
+    if schema.types[number] != pa.uint64():
+        raise _invalid(
+            f"column 'simhash' of {path} is {schema.types[number]}, not uint64; cast it first"
+        )
+    return number
+
+
+def _invalid(problem: str) -> ArgumentError:
+    return ArgumentError("invalid_file", problem)

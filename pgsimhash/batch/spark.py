@@ -21,8 +21,7 @@ from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
 from pgsimhash.search.memory_index import BlockIndex
-from pgsimhash.search.pairs import Pairs, in_blocks
-from pgsimhash.search.prefix_pairs import layout_for, pairs_by
+from pgsimhash.search.pairs import Pairs, in_blocks, layout_for, pairs_by
 
 try:
     import pandas as pd

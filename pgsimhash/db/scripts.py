@@ -11,8 +11,7 @@ from importlib.resources import files
 from typing import Final, LiteralString
 
 from pgsimhash.db.schema_names import SCHEMA, in_schema
-from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout
-from pgsimhash.search.permutation import Permutation
+from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, Permutation
 
 SCHEMA_FILES: Final = (
     "tables.sql",

@@ -21,11 +21,11 @@ from math import comb
 from typing import TYPE_CHECKING, Final
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.bits import BITS, check_distance
-from pgsimhash.search.permutation import Block, Permutation
+from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, to_bigint
 
 if TYPE_CHECKING:
-    pass
+    import numpy as np
+    from numpy.typing import NDArray
 
 COLLECTION_SHIFT: Final = 40
 """A prefix column holds the collection's number above this bit and the prefix below it."""
@@ -42,6 +42,90 @@ PROBES_MAX: Final = 20_000
 """The maximum number of probes of a lookup, which limits the distances of a layout."""
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A run of ``width`` bits that starts ``shift`` bits above the lowest."""
+
+    width: int
+    shift: int
+
+    @property
+    def mask(self) -> int:
+        """The block's bits, shifted down to bit 0."""
+        return (1 << self.width) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation:
+    """One order of the bit blocks.
+
+    ``number`` counts from 1 and names the column ``prefix_<number>``. The prefix has the bits of
+    the ``leading`` blocks, in order; ``trailing`` are all other blocks.
+    """
+
+    number: int
+    leading: tuple[Block, ...]
+    trailing: tuple[Block, ...]
+
+    @property
+    def width(self) -> int:
+        """The width of the prefix in bits."""
+        return sum(block.width for block in self.leading)
+
+    @property
+    def places(self) -> list[tuple[Block, int]]:
+        """Each leading block, with the number of prefix bits behind it."""
+        position, places = self.width, []
+        for block in self.leading:
+            position -= block.width
+            places.append((block, position))
+        return places
+
+    @property
+    def bits(self) -> int:
+        """The mask of the leading blocks' bits in a simhash, as a PostgreSQL bigint."""
+        return to_bigint(sum(block.mask << block.shift for block in self.leading))
+
+    @property
+    def column(self) -> str:
+        """The name of the column that holds the prefix."""
+        return f"prefix_{self.number}"
+
+    def prefix(self, simhash: int) -> int:
+        """Return the prefix of ``simhash`` (0 <= prefix < 2**width)."""
+        number = check_simhash(simhash)
+        return sum(
+            ((number >> block.shift) & block.mask) << position for block, position in self.places
+        )
+
+    def permute(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the permuted simhashes, with the prefix in the highest bits."""
+        return _moved(simhashes, [(block, block.shift, to) for block, to in self._order()])
+
+    def restore(self, permuted: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the simhashes that :meth:`permute` turns into ``permuted``."""
+        return _moved(permuted, [(block, at, block.shift) for block, at in self._order()])
+
+    def _order(self) -> Iterator[tuple[Block, int]]:
+        """Yield the blocks in order, and the permuted position of each."""
+        position = BITS
+        for block in _joined((*self.leading, *self.trailing)):
+            position -= block.width
+            yield block, position
+
+    def flips(self, radius: int) -> list[int]:
+        """Return every mask of ``width`` bits with at most ``radius`` bits set, ascending."""
+        return sorted(
+            sum(1 << bit for bit in bits)
+            for count in range(radius + 1)
+            for bits in combinations(range(self.width), count)
+        )
+
+    def probes(self, radius: int) -> int:
+        """Return how many prefixes are within ``radius`` bits of a prefix."""
+        return sum(comb(self.width, count) for count in range(radius + 1))
+
+
 @dataclass(frozen=True)
 class Layout:
     """A partition of the 64 bits into blocks, with a permutation for each choice of leading blocks.
@@ -50,11 +134,10 @@ class Layout:
     permutation ("m choose r": Manku, Jain, Das Sarma, WWW 2007, section 3.1.2). ``inner`` cuts the
     bits behind the one leading block into this many blocks again; each follows the leading block
     in its own permutation (the paper's 16 tables of section 3.1.3). ``bits`` differs from 64 only
-    in exhaustive tests. ``prefix_max`` limits the prefix: a table's column also has to hold the
-    collection's number.
+    in exhaustive tests and within hot prefixes of :mod:`pgsimhash.search.pairs`.
 
     Raises:
-        ValueError: the widths do not add up to 64, or a prefix is too wide.
+        ValueError: the widths do not add up to ``bits``, or all blocks lead.
     """
 
     name: str
@@ -62,7 +145,6 @@ class Layout:
     leading: int = 1
     inner: int = 0
     bits: int = BITS
-    prefix_max: int = COLLECTION_SHIFT
 
     def __post_init__(self) -> None:
         if sum(self.widths) != self.bits or min(self.widths) < 1:
@@ -73,12 +155,6 @@ class Layout:
             raise ValueError(f"some of {len(self.widths)} blocks lead, not {self.leading}")
         if self.inner and (self.leading > 1 or not 1 < self.inner <= self.bits - max(self.widths)):
             raise ValueError("inner blocks follow one leading block, and have a bit or more each")
-        if self.inner:
-            widest = max(permutation.width for permutation in self.permutations)
-        else:
-            widest = sum(sorted(self.widths)[-self.leading :])
-        if widest > self.prefix_max:
-            raise ValueError(f"a prefix has at most {self.prefix_max} bits; use smaller blocks")
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -197,6 +273,7 @@ _WIDTHS: Final = re.compile(r"[1-9][0-9]?(?:\+[1-9][0-9]?)+")
 _NESTED: Final = re.compile("([1-9][0-9]?)x([1-9][0-9]?)")
 
 
+@cache
 def get_layout(name: str) -> Layout:
     """Return the layout called ``name``: one of :data:`LAYOUTS`, or one of three forms.
 
@@ -212,34 +289,29 @@ def get_layout(name: str) -> Layout:
         ArgumentError: no layout has this name, or it needs more than 100 columns or a prefix of
             more than 40 bits.
     """
-    return LAYOUTS.get(name) or _layout_of_form(name)
-
-
-@cache
-def _layout_of_form(name: str) -> Layout:
     widths, leading, inner = _form(name)
-    if leading == 1 and not inner and widths == equal_widths(len(widths)):
-        name = f"{len(widths)} choose 1"
     columns = comb(len(widths), leading) * max(inner, 1)
     if columns > PERMUTATIONS_MAX:
         raise _invalid(
             name,
-            f"have {columns:,} columns and indexes, and at most {PERMUTATIONS_MAX} are allowed",
+            f"it has {columns:,} columns and indexes, and at most {PERMUTATIONS_MAX} are allowed; "
             "use fewer blocks, or fewer leading blocks",
         )
-    layout = Layout(name, widths, leading, inner, prefix_max=BITS)
+    if leading == 1 and not inner and widths == equal_widths(len(widths)):
+        name = f"{len(widths)} choose 1"
+    layout = Layout(name, widths, leading, inner)
     widest = max(permutation.width for permutation in layout.permutations)
     if widest > COLLECTION_SHIFT:
         raise _invalid(
             name,
-            f"have prefixes of {widest} bits, and there is room for {COLLECTION_SHIFT}",
-            "use narrower blocks, or fewer leading blocks",
+            f"it has prefixes of {widest} bits, and there is room for {COLLECTION_SHIFT}; use "
+            "narrower blocks, or fewer leading blocks",
         )
     if len(name) > NAME_MAX:
-        raise _invalid(name, f"have {columns} blocks in its name", "use fewer and wider blocks")
-    # One layout with two names would be refused as another one.
+        raise _invalid(name, f"it has {columns} blocks in its name; use fewer and wider blocks")
+    # A schema records the name, so one layout must not have two.
     equal = (known for known in LAYOUTS.values() if known.permutations == layout.permutations)
-    return next(equal, Layout(name, widths, leading, inner))
+    return next(equal, layout)
 
 
 def _form(name: str) -> tuple[tuple[int, ...], int, int]:
@@ -248,33 +320,50 @@ def _form(name: str) -> tuple[tuple[int, ...], int, int]:
         blocks, leading = int(match[1]), int(match[2])
         if leading < blocks <= BITS:
             return equal_widths(blocks), leading, 0
-        raise _unknown(name, f"1 to {BITS - 1} of at most {BITS} blocks lead, and not all")
-    if match := _NESTED.fullmatch(name):
+    elif match := _NESTED.fullmatch(name):
         blocks, inner = int(match[1]), int(match[2])
         if 1 < blocks < BITS and 1 < inner < BITS - BITS // blocks:
             return equal_widths(blocks), 1, inner
-        raise _unknown(name, "there are 2 or more blocks, and 2 or more parts of the other bits")
-    if _WIDTHS.fullmatch(name):
+    elif _WIDTHS.fullmatch(name):
         widths = tuple(map(int, name.split("+")))
         if sum(widths) == BITS:
             return widths, 1, 0
-        raise _unknown(name, f"its blocks have {sum(widths)} bits, not {BITS}")
-    raise ArgumentError(
-        "invalid_argument",
-        f"there is no layout {name!r}; there are: {', '.join(LAYOUTS)}, and others written "
-        "like '20+22+22', '7 choose 4' or '5x4'",
+    raise _invalid(
+        name,
+        f"there are {', '.join(LAYOUTS)}, and others like '20+22+22' ({BITS} bits in all), "
+        "'7 choose 4' (some blocks of at most 64, but not all) or '5x4' (2 or more blocks and "
+        "parts of the remaining bits)",
     )
 
 
-def _unknown(name: str, why: str) -> ArgumentError:
-    return ArgumentError("invalid_argument", f"{name!r} is not a layout: {why}")
-
-
-def _invalid(name: str, problem: str, fix: str) -> ArgumentError:
-    return ArgumentError("invalid_argument", f"layout {name!r} would {problem}: {fix}")
+def _invalid(name: str, problem: str) -> ArgumentError:
+    return ArgumentError("invalid_argument", f"{name!r} is not a layout: {problem}")
 
 
 def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:
     """Return the widths of this many blocks, nearly equal, the wider ones first."""
     width, wider = divmod(bits, blocks)
     return tuple(width + (number < wider) for number in range(blocks))
+
+
+def _moved(numbers: NDArray[np.uint64], moves: list[tuple[Block, int, int]]) -> NDArray[np.uint64]:
+    import numpy as np
+
+    result = np.zeros_like(numbers)
+    for block, start, end in moves:
+        bits = numbers >> np.uint64(start)
+        bits &= np.uint64(block.mask)
+        bits <<= np.uint64(end)
+        result |= bits
+    return result
+
+
+def _joined(blocks: tuple[Block, ...]) -> list[Block]:
+    """Join blocks that are also neighbours in the simhash."""
+    joined: list[Block] = []
+    for block in blocks:
+        if joined and joined[-1].shift == block.shift + block.width:
+            joined[-1] = Block(joined[-1].width + block.width, block.shift)
+        else:
+            joined.append(block)
+    return joined

@@ -15,19 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.hashing.bits import BITS, as_simhashes, check_distance, hamming_distances, near_pairs
-from pgsimhash.search.layout import DEFAULT_LAYOUT, LAYOUTS, Layout
+from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, LAYOUTS, Permutation
 from pgsimhash.search.pairs import distinct
-from pgsimhash.search.permutation import Permutation
 
-__all__ = ["BlockIndex"]
+_FEW: Final = 64
+"""Up to this many simhashes are compared one by one."""
 
-_FRESH: Final = 1024
-"""Up to this many simhashes are compared one by one, before they are sorted into a level."""
-
-_SMALL: Final = 1 << 14
 _MEDIUM: Final = 1 << 19
-_SHARE: Final = 8
-"""The medium level may grow to 1/8 of the largest before it is merged into it."""
+"""Up to this many simhashes take narrower prefixes."""
 
 _CANDIDATES: Final = 1 << 16
 """How many candidates are compared at a time, unless one query has more."""
@@ -50,50 +45,35 @@ class Near(NamedTuple):
 
 
 class BlockIndex:
-    """An index of known simhashes, for lookups of any distance up to 12 bits; it can grow.
+    """An index of known simhashes, for lookups of any distance up to 12 bits.
 
     It takes 8 bytes a simhash for each of three permutations (four if it is small), plus at most
-    96 MB.
+    32 MB.
     """
 
     def __init__(self, simhashes: _Simhashes) -> None:
-        simhashes = as_simhashes(simhashes)
-        self._fresh = np.empty(0, dtype=np.uint64)
-        # The largest first: to merge a few new simhashes into all would cost more than lookups.
-        self._levels = [_level(distinct(simhashes)), *map(_level, [self._fresh] * 2)]
-
-    def __len__(self) -> int:
-        """Return the number of simhashes; one that was added twice may count twice."""
-        return len(self._fresh) + sum(len(level.simhashes) for level in self._levels)
-
-    def add(self, simhashes: _Simhashes) -> None:
-        """Add simhashes: shape (n,), dtype uint64; known ones are allowed."""
-        simhashes = as_simhashes(simhashes)
-        self._fresh = np.concatenate([self._fresh, simhashes])
-        if len(self._fresh) <= _FRESH:
-            return
-        merged, self._fresh = self._fresh, self._fresh[:0]
-        limits = (None, max(_MEDIUM, len(self._levels[0].simhashes) // _SHARE), _SMALL)
-        for at in (2, 1, 0):
-            merged = distinct(np.concatenate([self._levels[at].simhashes, merged]))
-            limit = limits[at]
-            fits = limit is None or len(merged) <= limit
-            self._levels[at] = _level(merged if fits else merged[:0])
-            if fits:
-                return
+        self._known = distinct(as_simhashes(simhashes))
+        self._layout = DEFAULT_LAYOUT if len(self._known) > _MEDIUM else _SMALL_LAYOUT
+        self._tables: list[_Table] = []
+        if len(self._known) > _FEW:
+            self._tables = [_table(one, self._known) for one in self._layout.permutations]
 
     def near(self, queries: _Simhashes, distance: int) -> Near:
         """Return every known simhash within ``distance`` bits of each query; none is missed."""
         queries = as_simhashes(queries)
-        check_distance(distance, DEFAULT_LAYOUT.distances[-1])
-        parts = [_compare(queries, self._fresh, distance)]
-        parts += [part for level in self._levels for part in level.near(queries, distance)]
+        check_distance(distance, DISTANCE_MAX)
+        if not self._tables:
+            return _compare(queries, self._known, distance)
+        parts = [Near(np.empty(0, dtype=np.intp), self._known[:0])]
+        for table, radius in zip(self._tables, self._layout.radii(distance), strict=True):
+            if radius >= 0:
+                parts += _probe(table, queries, distance, radius)
         numbers, simhashes = map(np.concatenate, zip(*parts, strict=True))
         order = np.lexsort((simhashes, numbers))
-        pairs = np.stack([numbers[order].astype(np.uint64), simhashes[order]])
+        numbers, simhashes = numbers[order], simhashes[order]
         first = np.ones(len(order), dtype=bool)
-        first[1:] = (pairs[:, 1:] != pairs[:, :-1]).any(axis=0)
-        return Near(numbers[order][first], simhashes[order][first])
+        first[1:] = (numbers[1:] != numbers[:-1]) | (simhashes[1:] != simhashes[:-1])
+        return Near(numbers[first], simhashes[first])
 
 
 class _Table(NamedTuple):
@@ -102,26 +82,6 @@ class _Table(NamedTuple):
     permutation: Permutation
     permuted: _Simhashes
     starts: NDArray[np.uint32]
-
-
-class _Level(NamedTuple):
-    """A part of the simhashes, ascending, and their tables."""
-
-    simhashes: _Simhashes
-    layout: Layout
-    tables: tuple[_Table, ...]
-
-    def near(self, queries: _Simhashes, distance: int) -> Iterator[Near]:
-        radii = self.layout.radii(distance) if len(self.simhashes) else ()
-        for table, radius in zip(self.tables, radii, strict=False):
-            if radius >= 0:
-                yield from _probe(table, queries, distance, radius)
-
-
-def _level(simhashes: _Simhashes) -> _Level:
-    layout = DEFAULT_LAYOUT if len(simhashes) > _MEDIUM else _SMALL_LAYOUT
-    tables = tuple(_table(permutation, simhashes) for permutation in layout.permutations)
-    return _Level(simhashes, layout, tables)
 
 
 def _table(permutation: Permutation, simhashes: _Simhashes) -> _Table:

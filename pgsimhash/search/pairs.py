@@ -1,14 +1,17 @@
 """Find all near pairs within an array of simhashes, in memory.
 
-For each permutation of the blocks, simhashes with equal prefixes are compared. This is a variant of
-the batch method of Manku, Jain, Das Sarma, WWW 2007, section 4.
+For each permutation of the blocks, simhashes are sorted by prefix, and neighbours are compared at
+growing offsets while their prefixes agree. This is a variant of the batch method of Manku, Jain,
+Das Sarma, WWW 2007, section 4. If very many simhashes share one prefix, their varying bits are cut
+into blocks again. So a hot prefix does not take quadratic time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from math import comb
+from operator import itemgetter
 from typing import Final, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -17,13 +20,42 @@ from numpy.typing import NDArray
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, hamming_distances
 from pgsimhash.runtime.progress import no_progress
-from pgsimhash.search.layout import DISTANCE_MAX, Layout, equal_widths
-from pgsimhash.search.prefix_pairs import Found, layout_for, pairs_by
+from pgsimhash.search.layout import (
+    COLLECTION_SHIFT,
+    DISTANCE_MAX,
+    Layout,
+    Permutation,
+    equal_widths,
+    runs_of,
+)
 
 PASSES_MAX: Final = 5_000
 """The maximum number of passes, if the caller chooses the number of blocks."""
 
-_CHUNK: Final = 1 << 16
+_PAIRS: Final = 1 << 16
+"""How many pairs are collected before they are yielded, unless there are fewer."""
+
+_CHUNK: Final = 1 << 14
+"""How many simhashes are processed at a time, so that they stay in the processor's cache."""
+
+_RADIX_BITS: Final = 16
+"""numpy sorts 16-bit keys by radix, wider ones by comparison."""
+
+# Measured nanoseconds a simhash in each step; only their ratios matter.
+_RADIX_NS: Final = 25.0
+_SORT_NS: Final = 95.0
+_COMPARE_NS: Final = 1.5
+
+_LEADING_MAX: Final = 4
+
+_HOT: Final = 1 << 13
+"""From this many simhashes on, cutting a prefix again may be cheaper than comparing all."""
+
+_FEW_BITS: Final = 6
+"""At most one in 2 to this power is few enough to compare with all others."""
+
+Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
+"""The left and right sides of pairs."""
 
 Compared = Callable[[int, int], None]
 """Receives how many simhashes are compared, and of how many; each counts once per pass."""
@@ -95,7 +127,7 @@ def in_blocks(parts: Iterable[Found]) -> Iterator[Pairs]:
     for sides in parts:
         chunk.append(sides)
         size += len(sides[0])
-        if size >= _CHUNK:
+        if size >= _PAIRS:
             yield _as_pairs(chunk)
             chunk, size = [], 0
     if size:
@@ -140,4 +172,184 @@ def _cut(blocks: int, distance: int) -> Layout:
             f"and at most {PASSES_MAX:,} are allowed; use fewer blocks",
         )
     leading = blocks - distance
-    return Layout(f"{blocks} choose {leading}", equal_widths(blocks), leading, prefix_max=BITS)
+    return Layout(f"{blocks} choose {leading}", equal_widths(blocks), leading)
+
+
+def layout_for(distance: int, count: int, *, moving: float = 0.0) -> Layout:
+    """Return the layout that finds pairs among ``count`` simhashes fastest.
+
+    A rough model estimates the nanoseconds of the steps; ``moving`` is the additional time to send
+    a simhash to the place of its prefix. Any two simhashes within ``distance`` agree in the prefix
+    of some permutation.
+    """
+    return _cheapest(distance, count, BITS, moving)[1]
+
+
+def _cheapest(distance: int, count: int, bits: int, moving: float = 0.0) -> tuple[float, Layout]:
+    if distance == 0:  # distinct simhashes are never equal
+        return 0.0, Layout("2 choose 1", equal_widths(2, bits), bits=bits)
+    candidates = []
+    for leading in range(1, _LEADING_MAX + 1):
+        blocks = distance + leading
+        width = bits // blocks
+        if width == 0 or leading * (width + 1) > COLLECTION_SHIFT:
+            break
+        prefix = leading * width
+        grouping = _SORT_NS if prefix + leading > _RADIX_BITS else _RADIX_NS
+        comparing = _COMPARE_NS * (3 + count / 2**prefix)
+        nanoseconds = comb(blocks, leading) * (moving + grouping + comparing)
+        name, widths = f"{blocks} choose {leading}", equal_widths(blocks, bits)
+        candidates.append((nanoseconds, Layout(name, widths, leading, bits=bits)))
+    return min(candidates, key=itemgetter(0))
+
+
+def pairs_by(
+    permutation: Permutation,
+    layout: Layout,
+    values: NDArray[np.uint64],
+    distance: int,
+    compared: Callable[[int], None] = lambda done: None,
+) -> Iterator[Found]:
+    """Yield the near pairs that agree in this prefix and in no earlier permutation's.
+
+    Over all permutations of the layout, each pair within ``distance`` comes once. ``values`` are
+    distinct; ``compared`` receives how many of them are done.
+    """
+    # Choices come in order, so the first that sees a pair skips no block in which it agrees.
+    last = min(block.shift for block in permutation.leading)
+    skipped = [
+        np.uint64(block.mask << block.shift)
+        for block in layout.blocks
+        if block.shift > last and block not in permutation.leading
+    ]
+    keys, ordered = _grouped(permutation, values)
+    done = 0
+    for start, end in [*_hot(keys), (len(keys), len(keys))]:
+        for left, right, here in _compared(keys[done:start], ordered[done:start], distance):
+            if len(left):
+                yield _new(left, right, skipped)
+            compared(done + here)
+        if start < end:
+            for left, right in _within(ordered[start:end], distance, skipped):
+                yield _new(left, right, skipped)
+            compared(end)
+        done = end
+
+
+def _new(left: NDArray[np.uint64], right: NDArray[np.uint64], skipped: list[np.uint64]) -> Found:
+    """Return the pairs that differ in all skipped blocks: no earlier permutation saw them."""
+    new = np.ones(len(left), dtype=np.bool_)
+    for bits in skipped:
+        new &= (left ^ right) & bits != 0
+    return left[new], right[new]
+
+
+def _compared(
+    keys: NDArray[np.unsignedinteger], ordered: NDArray[np.uint64], distance: int
+) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64], int]]:
+    """Yield near pairs with equal keys, and how many simhashes are compared so far."""
+    for start in range(0, len(ordered), _CHUNK):
+        chunk, chunk_keys = ordered[start : start + _CHUNK], keys[start : start + _CHUNK]
+        lefts, rights, size = [chunk[:0]], [chunk[:0]], 0
+        for offset in range(1, len(ordered) - start):
+            neighbours = ordered[start + offset : start + offset + _CHUNK]
+            equal = chunk_keys[: len(neighbours)] == keys[start + offset : start + offset + _CHUNK]
+            if not equal.any():
+                break
+            close = np.bitwise_count(chunk[: len(neighbours)] ^ neighbours) <= distance
+            at = np.flatnonzero(close & equal)
+            if len(at):
+                lefts.append(chunk[at])
+                rights.append(neighbours[at])
+                size += len(at)
+            if size >= _PAIRS:
+                yield np.concatenate(lefts), np.concatenate(rights), start
+                lefts, rights, size = [chunk[:0]], [chunk[:0]], 0
+        yield np.concatenate(lefts), np.concatenate(rights), start + len(chunk)
+
+
+def _hot(keys: NDArray[np.unsignedinteger]) -> list[tuple[int, int]]:
+    """Return where each key that occurs ``_HOT`` times begins and ends; some have half as many."""
+    sampled = keys[:: _HOT // 2]
+    hot = np.unique(sampled[1:][sampled[1:] == sampled[:-1]])
+    starts, ends = (np.searchsorted(keys, hot, side).tolist() for side in ("left", "right"))
+    return list(zip(starts, ends, strict=True))
+
+
+def _within(hot: NDArray[np.uint64], distance: int, skipped: list[np.uint64]) -> Iterator[Found]:
+    """Yield the near pairs of simhashes that share a prefix, and perhaps other bits.
+
+    Pairs that agree in a skipped block may be missing.
+    """
+    for bits in skipped:
+        # Simhashes with the usual value of a skipped block form no new pairs among themselves.
+        block = hot & bits
+        usual = block == np.partition(block, len(block) // 2)[len(block) // 2]
+        if len(hot) - np.count_nonzero(usual) <= len(hot) >> _FEW_BITS:
+            yield from _across(hot[~usual], hot[usual], distance)
+            yield from _each_with_each(hot[~usual], distance)
+            return
+    varied = int(np.bitwise_or.reduce(hot ^ hot[0]))
+    bits_in_order = sorted(range(BITS), key=lambda bit: (varied >> bit & 1, bit), reverse=True)
+    count = varied.bit_count()
+    inner = _inner_layout(distance, 1 << (len(hot) - 1).bit_length(), count)
+    if inner is None:
+        yield from _each_with_each(hot, distance)
+        return
+    together = Permutation(1, runs_of(bits_in_order[:count]), runs_of(bits_in_order[count:]))
+    up = np.uint64(BITS - count)
+    shared = together.permute(hot[:1]) & ((np.uint64(1) << up) - np.uint64(1))
+    values = together.permute(hot) >> up
+    for permutation in inner.permutations:
+        for left, right in pairs_by(permutation, inner, values, distance):
+            yield together.restore(left << up | shared), together.restore(right << up | shared)
+
+
+def _each_with_each(simhashes: NDArray[np.uint64], distance: int) -> Iterator[Found]:
+    same = np.zeros(len(simhashes), dtype=np.uint16)
+    for left, right, _ in _compared(same, simhashes, distance):
+        yield left, right
+
+
+def _across(few: NDArray[np.uint64], others: NDArray[np.uint64], distance: int) -> Iterator[Found]:
+    for chunk in chunks(len(others)):
+        for small in few:
+            near = others[chunk][np.bitwise_count(others[chunk] ^ small) <= distance]
+            if len(near):
+                yield np.full(len(near), small), near
+
+
+@cache
+def _inner_layout(distance: int, count: int, bits: int) -> Layout | None:
+    """Return the layout for the varying bits, or None if comparing all pairs is cheaper."""
+    if distance + 1 >= bits:
+        return None
+    nanoseconds, layout = _cheapest(distance, count, bits)
+    return layout if nanoseconds < _COMPARE_NS * count / 2 else None
+
+
+def _grouped(
+    permutation: Permutation, values: NDArray[np.uint64]
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint64]]:
+    """Return the sorted prefixes, and the simhashes in the order of their prefixes."""
+    if permutation.width <= _RADIX_BITS:
+        prefixes = np.empty(len(values), dtype=np.uint16)
+        shift = np.uint64(BITS - permutation.width)
+        for chunk in chunks(len(values)):
+            prefixes[chunk] = permutation.permute(values[chunk]) >> shift
+        order = np.argsort(prefixes, kind="stable")
+        return prefixes[order], values[order]
+    permuted = np.empty_like(values)
+    for chunk in chunks(len(values)):
+        permuted[chunk] = permutation.permute(values[chunk])
+    permuted.sort()
+    ordered = np.empty_like(values)
+    for chunk in chunks(len(values)):
+        ordered[chunk] = permutation.restore(permuted[chunk])
+        permuted[chunk] >>= np.uint64(BITS - permutation.width)
+    return permuted, ordered
+
+
+def chunks(count: int) -> Iterator[slice]:
+    """Return slices of ``count`` simhashes that stay in the processor's cache."""
+    return (slice(start, start + _CHUNK) for start in range(0, count, _CHUNK))

@@ -21,8 +21,7 @@ from sqlalchemy.types import NullType
 from pgsimhash.db.schema_names import SCHEMA, check_schema_name
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import check_distance
-from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, get_layout
-from pgsimhash.search.permutation import Permutation
+from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, Permutation, get_layout
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH, as_simhash, prefix_name, prefix_sql
 from pgsimhash.sqlalchemy.tables import (
     clusters,

@@ -35,8 +35,7 @@ from sqlalchemy.types import NullType, TypeDecorator
 
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, from_bigint, to_bigint
-from pgsimhash.search.layout import Layout, get_layout
-from pgsimhash.search.permutation import Permutation
+from pgsimhash.search.layout import Layout, Permutation, get_layout
 
 _BY_ORDER: Final = {operators.lt, operators.le, operators.gt, operators.ge}
 _BETWEEN: Final = {operators.between_op, operators.not_between_op}

@@ -8,9 +8,9 @@ from itertools import combinations
 from pathlib import Path
 
 import psycopg
+import pyarrow.parquet as pq
 import pytest
 
-from pgsimhash.batch.parquet import read_clusters
 from tests.cli.harness import Run, on_a_terminal
 from tests.conftest import ROOT
 
@@ -207,6 +207,6 @@ def test_clusters_go_into_a_parquet_file(run: Run, tmp_path: Path) -> None:
     made = run("analyse", "clusters", "--parquet", file, "--distance", "8")
     assert f"{len(clusters)} clusters in {file}" in made.stderr
     assert made.stdout == ""
-    assert [row.url for row in read_clusters(file)] == [
+    assert pq.read_table(file)["url"].to_pylist() == [
         page["url"] for cluster in clusters for page in cluster["pages"]
     ]

@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 import psycopg
+import pyarrow.parquet as pq
 import pytest
 
-from pgsimhash.batch.parquet import read_verdicts
+from pgsimhash.pages.records import Verdict
 from tests.cli.harness import COMMAND, Run, on_a_terminal, without_ids
 from tests.sources.test_warc import record
 
@@ -120,7 +121,7 @@ def test_verdicts_go_into_a_parquet_file_too(run: Run, folder: Path, tmp_path: P
     file = tmp_path / "verdicts.parquet"
     done = run("ingest", folder, "--parquet", file)
     assert "new" in {line["verdict"] for line in done.lines}
-    assert [verdict.as_json() for verdict in read_verdicts(file)] == done.lines
+    assert [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()] == done.lines
 
 
 def test_a_second_run_adds_nothing_and_reports_it(run: Run, folder: Path, dsn: str) -> None:
@@ -246,7 +247,7 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     assert process.returncode == 130
     assert b"run again to continue" in stderr
     assert 0 < len(printed) < 300
-    told = [verdict.as_json() for verdict in read_verdicts(file)]
+    told = [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()]
     assert told[: len(printed)] == printed
     with psycopg.connect(dsn) as connection:
         stored = {url for (url,) in connection.execute("SELECT url FROM pgsimhash.pages")}

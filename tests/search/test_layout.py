@@ -19,10 +19,10 @@ from pgsimhash.search.layout import (
     LAYOUTS,
     NOT_PROBED,
     PROBES_MAX,
+    Block,
     Layout,
     get_layout,
 )
-from pgsimhash.search.permutation import Block
 from tests.refusals import because
 
 every_layout = pytest.mark.parametrize(
@@ -89,17 +89,6 @@ def test_smaller_radii_would_miss_a_pair(layout: Layout) -> None:
 
 
 @every_layout
-@given(simhash=simhashes, data=st.data())
-def test_whatever_bits_are_flipped_some_permutation_sees_the_pair(
-    layout: Layout, simhash: int, data: st.DataObject
-) -> None:
-    distance = data.draw(st.sampled_from(layout.distances))
-    flipped = data.draw(st.sets(st.integers(0, 63), max_size=distance))
-    other = simhash ^ sum(1 << bit for bit in flipped)
-    assert seen_by(layout, simhash, other, distance)
-
-
-@every_layout
 def test_every_way_to_spread_the_flipped_bits_over_the_blocks_is_covered(layout: Layout) -> None:
     """Exhaustive at 64 bits: only the number of differing bits per block matters."""
     if layout.inner:
@@ -135,15 +124,20 @@ def test_a_layout_offers_no_distance_that_takes_too_many_probes() -> None:
         assert layout.probes(largest) <= PROBES_MAX
         assert largest == DISTANCE_MAX or layout.probes(largest + 1) > PROBES_MAX
     assert LAYOUTS["32+32"].distances == range(8)
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
+        DEFAULT_LAYOUT.radii(13)
 
 
 @pytest.mark.parametrize(("name", "blocks", "columns"), [
-    ("7 choose 4", 7, 35), ("9 choose 1", 9, 9), ("12 choose 2", 12, 66), ("64 choose 1", 64, 64),
+    ("4x4", 4, 16), ("7 choose 4", 7, 35), ("9 choose 1", 9, 9), ("12 choose 2", 12, 66),
+    ("64 choose 1", 64, 64),
     ("20+22+22", 3, 3), ("40+24", 2, 2), ("4+4+4+4+4+4+4+4+4+4+4+4+4+4+4+3+1", 17, 17),
     ("5x4", 5, 20), ("2x4", 2, 8), ("33x3", 33, 99),
 ])  # fmt: skip
 @given(data=st.data())
-def test_other_layouts_are_exact(name: str, blocks: int, columns: int, data: st.DataObject) -> None:
+def test_layouts_of_any_form_are_exact(
+    name: str, blocks: int, columns: int, data: st.DataObject
+) -> None:
     layout = get_layout(name)
     assert get_layout(name) is layout
     assert layout.name == name
@@ -176,45 +170,20 @@ def test_one_layout_has_one_name() -> None:
 
 
 @pytest.mark.parametrize(("name", "why"), [
-    ("7 choose 7", "and not all"),
-    ("65 choose 1", "at most 64 blocks"),
-    ("1 choose 1", "and not all"),
-    ("20 choose 10", "184,756 columns"),
-    ("9 choose 7", "prefixes of 50 bits"),
-    ("3 choose 2", "prefixes of 43 bits"),
-    ("seven of eight", r"there are: .*5 choose 2.*'20\+22\+22'.*'5x4'"),
-    ("7 choose 0", "there is no layout"),
-    ("07 choose 4", "there is no layout"),
-    ("7  choose 4", "there is no layout"),
-    ("7 CHOOSE 4", "there is no layout"),
-    ("7 choose 4; DROP TABLE pages", "there is no layout"),
-    ("٧ choose 4", "there is no layout"),  # noqa: RUF001
-    ("7 choose 4\n", "there is no layout"),
-    ("40+23", "blocks have 63 bits, not 64"),
-    ("41+23", "prefixes of 41 bits"),
-    ("64", "there is no layout"),
-    ("20+22+022", "there is no layout"),
-    ("20+22+22+0", "there is no layout"),
+    ("7 choose 7", "not all"), ("65 choose 1", "at most 64"), ("7 choose 0", "there are"),
+    ("20 choose 10", "184,756 columns"), ("11x10", "110 columns"),
+    ("9 choose 7", "prefixes of 50 bits"), ("41+23", "prefixes of 41 bits"),
+    ("seven of eight", r"there are 22\+21\+21.*5 choose 2.*'20\+22\+22'.*'5x4'"),
+    ("07 choose 4", "there are"), ("7 CHOOSE 4", "there are"), ("7 choose 4\n", "there are"),
+    ("7 choose 4; DROP TABLE pages", "there are"),
+    ("٧ choose 4", "there are"),  # noqa: RUF001
+    ("40+23", "64 bits in all"), ("64", "there are"), ("20+22+22+0", "there are"),
     ("+".join([*"3" * 21, "1"]), "22 blocks in its name"),
-    ("1x4", "2 or more blocks"),
-    ("4x1", "2 or more parts"),
-    ("2x32", "2 or more parts"),
-    ("3x2", "prefixes of 43 bits"),
-    ("11x10", "110 columns"),
-    ("4x4x4", "there is no layout"),
+    ("1x4", "2 or more blocks"), ("4x1", "2 or more"), ("2x32", "2 or more"),
 ])  # fmt: skip
 def test_a_layout_that_cannot_be_deployed_says_why(name: str, why: str) -> None:
     with pytest.raises(ArgumentError, match=why):
         get_layout(name)
-
-
-@pytest.mark.parametrize("distance", DEFAULT_LAYOUT.distances)
-def test_the_radii_are_the_smallest_that_suffice(distance: int) -> None:
-    radii = DEFAULT_LAYOUT.radii(distance)
-    assert sum(radius + 1 for radius in radii) == distance + 1
-    assert list(radii) == sorted(radii, reverse=True)
-    with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        DEFAULT_LAYOUT.radii(13)
 
 
 def test_flips_are_all_masks_of_few_bits_each_once() -> None:
@@ -240,15 +209,9 @@ def test_permuting_keeps_every_bit_with_the_prefix_in_front(
             assert moved >> (64 - part.width) == part.prefix(value)
 
 
-@given(simhashes)
-def test_prefixes_are_the_simhash(value: int) -> None:
-    parts = DEFAULT_LAYOUT.permutations
-    assert sum(part.prefix(value) << part.leading[0].shift for part in parts) == value
-
-
 @pytest.mark.parametrize(
     ("widths", "leading"),
-    [((22, 21, 20), 1), ((64,), 1), ((41, 23), 1), ((0, 32, 32), 1), ((32, 32), 2), ((32, 32), 0)],
+    [((22, 21, 20), 1), ((64,), 1), ((0, 32, 32), 1), ((32, 32), 2), ((32, 32), 0)],
 )
 def test_a_layout_that_cannot_be_searched_is_refused(widths: tuple[int, ...], leading: int) -> None:
     with pytest.raises(ValueError, match="block"):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pgsimhash import hamming_distance
 from pgsimhash.errors import ArgumentError
-from pgsimhash.search import prefix_pairs as block_pairs
+from pgsimhash.search import pairs as block_pairs
 from pgsimhash.search.pairs import Pairs, find_pairs, stream_pairs
 from tests.refusals import because
 
@@ -59,7 +59,7 @@ def test_clusters_of_near_copies(centres: list[int], flips: list[set[int]], dist
     assert as_tuples(array, distance) == brute_force(array, distance)
 
 
-@pytest.mark.parametrize("distance", range(9))
+@pytest.mark.parametrize("distance", [0, 1, 3, 6, 8])
 def test_many_simhashes_in_several_chunks(distance: int) -> None:
     """Random simhashes with planted copies: every planted pair is found once."""
     rng = np.random.default_rng(distance)
@@ -132,7 +132,7 @@ DIVERSE = [0x00000000, 0x10101000, 0x10100010, 0x10001010, 0x00101010]
 DIVERSE += [0x01010100, 0x01010001, 0x01000101, 0x00010101]
 
 
-@pytest.mark.parametrize("blocks", [None, 4, 5, 6, 7, 8, 9, 20])
+@pytest.mark.parametrize("blocks", [None, 4, 6, 9])
 def test_lists_and_any_number_of_blocks_give_the_same_pairs(blocks: int | None) -> None:
     rng = np.random.default_rng(5)
     centres = rng.integers(0, 2**64, 40, dtype=np.uint64).tolist()
@@ -142,22 +142,11 @@ def test_lists_and_any_number_of_blocks_give_the_same_pairs(blocks: int | None) 
         assert len(expected) >= 20
         assert rows(find_pairs(values, 3, blocks=blocks)) == expected
         assert rows(find_pairs(np.array(values, dtype=np.uint64), 3, blocks=blocks)) == expected
-
-
-@pytest.mark.parametrize("distance", [0, 1, 8, 12])
-def test_blocks_are_at_least_one_more_than_the_distance(distance: int) -> None:
-    array = np.array([0, 1, 3, 2**63], dtype=np.uint64)
-    assert rows(find_pairs(array, distance, blocks=distance + 1)) == brute_force(array, distance)
-    with pytest.raises(ArgumentError, match=f"from {distance + 1} to 64"):
-        find_pairs(array, distance, blocks=distance)
-
-
-@pytest.mark.parametrize(("match", "blocks"), [
-    *(("from 4 to 64", blocks) for blocks in (65, 4.0, True, "4")), ("41,664 passes", 64),
-])  # fmt: skip
-def test_an_invalid_number_of_blocks_is_refused(match: str, blocks: Any) -> None:
-    with pytest.raises(ArgumentError, match=match):
-        find_pairs([1, 2], 3, blocks=blocks)
+    for wrong in (3, 65, True, "4"):
+        with pytest.raises(ArgumentError, match="from 4 to 64"):
+            find_pairs([1, 2], 3, blocks=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="41,664 passes"):
+        find_pairs([1, 2], 3, blocks=64)
 
 
 @pytest.mark.parametrize("values", [[-(2**63) - 1], [2**64], ["1"], [1.5], [True], "12", 7, None])

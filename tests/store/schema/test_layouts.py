@@ -20,10 +20,11 @@ from pgsimhash.search.layout import (
     DEFAULT_LAYOUT,
     LAYOUTS,
     PROBES_MAX,
+    Block,
     Layout,
+    Permutation,
     get_layout,
 )
-from pgsimhash.search.permutation import Block, Permutation
 from pgsimhash.testing import fresh_database
 from tests.store.schema.test_sql import EDGES, explained, insert, new_collection, sample
 
