@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.manual import NOT_RUN, all_blocks, run_commands
+from tests.programs import free_port
 
 PAGE = "first-hour.md"
 
@@ -24,12 +24,6 @@ def empty(empty_dsn: str) -> Iterator[str]:
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
         connection.execute("DROP OWNED BY crawler")
         connection.execute("DROP ROLE crawler")
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def test_every_step_works(empty: str, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,14 +20,10 @@ import pytest
 from pgsimhash import connect, maintenance
 from pgsimhash.testing import url_of_dsn
 from tests.manual import blocks, environment, run_commands
+from tests.programs import free_port
 from tests.store.test_store import ARTICLE, page, paragraph
 
 FOLDER = Path(__file__).parent.parent / "examples" / "web_service"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import psycopg
 from psycopg import conninfo
 
 from pgsimhash.db import migrate
+from tests.programs import free_port
 
 SETTINGS = (
     "listen_addresses=127.0.0.1",
@@ -45,11 +45,6 @@ def account() -> str | None:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
     return next(name for name in ("pgsimhash", "postgres", "nobody") if name in names)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 class Cluster:

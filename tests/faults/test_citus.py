@@ -52,15 +52,6 @@ def kill_a_process(node: str, database: str) -> None:
             return
 
 
-def crash(node: str) -> None:
-    """Kill a node's server and start it again."""
-    place = conninfo.conninfo_to_dict(node)
-    surroundings = {"NODE_HOST": str(place["host"]), "NODE_PORT": str(place["port"])}
-    subprocess.run(
-        ["/bin/sh", "-c", os.environ[CRASH]], env={**os.environ, **surroundings}, check=True
-    )
-
-
 def wait_for(node: str) -> None:
     """Wait until a node's server answers."""
     latest = time.monotonic() + PATIENCE
@@ -95,7 +86,10 @@ def kill(request: pytest.FixtureRequest, dsn: str) -> Callable[[str], None]:
 
     def kill(node: str) -> None:
         if request.param == "server":
-            crash(node)
+            place = conninfo.conninfo_to_dict(node)
+            variables = {"NODE_HOST": str(place["host"]), "NODE_PORT": str(place["port"])}
+            command = ["/bin/sh", "-c", os.environ[CRASH]]
+            subprocess.run(command, env={**os.environ, **variables}, check=True)
         elif conninfo.conninfo_to_dict(node).get("host") in ("127.0.0.1", "localhost"):
             kill_a_process(node, database)
         else:
@@ -105,25 +99,17 @@ def kill(request: pytest.FixtureRequest, dsn: str) -> Callable[[str], None]:
     return kill
 
 
-def test_a_killed_coordinator(
+@pytest.mark.parametrize("role", ["coordinator", "worker"])
+def test_a_killed_node(
+    role: str,
+    dsn: str,
     citus_nodes: list[str],
     writers: Writers,
     kill: Callable[[str], None],
     chance: random.Random,
     told: Callable[..., None],
 ) -> None:
-    for outcome in survive(writers, lambda: kill(citus_nodes[0]), moments(chance, writers)):
-        told(outcome)
-
-
-def test_a_killed_worker(
-    dsn: str,
-    writers: Writers,
-    kill: Callable[[str], None],
-    chance: random.Random,
-    told: Callable[..., None],
-) -> None:
-    node = node_of_the_schema(dsn)
+    node = citus_nodes[0] if role == "coordinator" else node_of_the_schema(dsn)
     for outcome in survive(writers, lambda: kill(node), moments(chance, writers)):
         told(outcome)
 
