@@ -108,37 +108,27 @@ def mark_duplicates(
     if distance is not None:
         check_distance(distance, DISTANCE_MAX)
     cells = _cells(native, column, (str,) if kind == "text" else (str, bytes))
-    recipe = named or _default(cells, kind)
+    texts = (cell for cell in cells if cell is not None)
+    recipe = named or (DEFAULT_SCHEME if kind == "html" else scheme_for_texts(texts))
     limit = recipe.distance if distance is None else distance
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
     read = read_cells(cells, urls, kind, recipe, jobs)
     if short := read.reasons.count("too_short"):
         rows = len(cells) - read.reasons.count("null")
-        warnings.warn(_too_short(short, rows, kind, recipe), stacklevel=2)
+        message = f"{short:,} of {rows:,} pages have too few words for {recipe.name}"
+        if kind == "text":
+            message = f"{too_short(short, rows, recipe)}; only equal ones are marked"
+        warnings.warn(message, stacklevel=2)
     originals = _originals(read, limit, verify=verify)
     return cast(Frame, native.with_columns(*_columns(native, read, originals)).to_native())
-
-
-def _default(cells: Sequence[Any], kind: Kind) -> Scheme:
-    if kind == "html":
-        return DEFAULT_SCHEME
-    return scheme_for_texts(cell for cell in cells if cell is not None)
-
-
-def _too_short(short: int, rows: int, kind: Kind, scheme: Scheme) -> str:
-    if kind == "text":
-        return too_short(short, rows, scheme) + "; only equal ones are marked"
-    return f"{short:,} of {rows:,} pages have too few words for {scheme.name}; none is marked"
 
 
 def read_cells(
     cells: Sequence[Any], urls: Sequence[str | None], kind: Kind, scheme: Scheme, jobs: int = 1
 ) -> Read:
     """Return the simhashes of a column; cells may be None."""
-    return _read_texts(cells, scheme) if kind == "text" else _read_pages(cells, urls, scheme, jobs)
-
-
-def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Read:
+    if kind == "html":
+        return _read_pages(cells, urls, scheme, jobs)
     fingerprints = vote_texts((cell for cell in cells if cell is not None), scheme)
     simhashes = [None if cell is None else next(fingerprints) for cell in cells]
     reasons = [
@@ -247,10 +237,10 @@ def _columns(
     yield _series(frame, "is_duplicate", [one is not None for one in originals], nw.Boolean)
     yield _series(frame, "duplicate_of", [one and one.row for one in originals], nw.Int64)
     yield _series(frame, "distance", [one and one.distance for one in originals], nw.Int64)
-    yield _series(frame, "reason", [_said(original, why) for original, why in pairs], nw.String)
+    yield _series(frame, "reason", [_reason(original, why) for original, why in pairs], nw.String)
 
 
-def _said(original: _Original | None, unread: str | None) -> str:
+def _reason(original: _Original | None, unread: str | None) -> str:
     if original is None:
         return unread or "first_seen"
     if unread is not None:

@@ -38,22 +38,27 @@ _BASE32: Final = re.compile("([a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246])(?:
 
 def check_simhash(value: SupportsIndex) -> int:
     """Return ``value`` as an ``int`` in 0..2**64-1."""
+    return checked_integer(
+        value,
+        _TOP - 1,
+        "a simhash is an integer in 0..2**64-1 (pgsimhash.parse_simhash() parses text, and "
+        "pgsimhash.hashing.bits.from_bigint() converts a bigint)",
+    )
+
+
+def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:
+    """Return ``distance`` as an ``int`` in 0..``largest``."""
+    return checked_integer(distance, largest, f"a distance is an integer from 0 to {largest}")
+
+
+def checked_integer(value: SupportsIndex, largest: int, rule: str) -> int:
+    """Return ``value`` as an ``int`` in 0..``largest``; ``rule`` begins the error's message."""
     try:
         number = operator.index(value)
     except TypeError:
-        raise ArgumentError(
-            "invalid_argument",
-            f"a simhash is an integer, not {type(value).__name__}; "
-            "parse text with pgsimhash.parse_simhash()",
-        ) from None
-    if isinstance(value, bool):
-        raise ArgumentError("invalid_argument", "a simhash is an integer, not bool")
-    if not 0 <= number < _TOP:
-        raise ArgumentError(
-            "invalid_argument",
-            f"{number} is outside 0..2**64-1; convert a bigint with "
-            "pgsimhash.hashing.bits.from_bigint()",
-        )
+        number = -1
+    if isinstance(value, bool) or not 0 <= number <= largest:
+        raise ArgumentError("invalid_argument", f"{rule}, not {value!r:.80}")
     return number
 
 
@@ -131,22 +136,6 @@ def _arrays(parts: Iterable[Any]) -> Iterator[NDArray[np.uint64]]:
             yield from map(as_simhashes, group)
         else:
             yield _from_rows(group)
-
-
-def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:
-    """Return ``distance`` as an ``int`` in 0..``largest``."""
-    try:
-        number = operator.index(distance)
-    except TypeError:
-        raise ArgumentError(
-            "invalid_argument",
-            f"a distance is an integer from 0 to {largest}, not {type(distance).__name__}",
-        ) from None
-    if isinstance(distance, bool) or not 0 <= number <= largest:
-        raise ArgumentError(
-            "invalid_argument", f"a distance is an integer from 0 to {largest}, not {distance}"
-        )
-    return number
 
 
 def to_bigint(simhash: SupportsIndex) -> int:
@@ -248,17 +237,11 @@ def similarity_percent(distance: int) -> float:
     return round(100.0 * (1 - distance / BITS), 1)
 
 
-def similarity_level(distance: int) -> Level | None:
-    """Return the closest of :data:`LEVELS` at this distance, or None.
+def level_distance(name: Level) -> int:
+    """Return the largest distance at a level: 1 for close, 6 for loose.
 
     Levels grade matches of the interoperable scheme; :func:`band` grades copies of pages.
     """
-    share = 1.0 - distance / BITS
-    return next((name for name, least in LEVELS.items() if share >= least), None)
-
-
-def level_distance(name: Level) -> int:
-    """Return the largest distance at a level: 1 for close, 6 for loose."""
     if name not in LEVELS:
         raise ArgumentError(
             "invalid_argument", f"a level is one of {', '.join(LEVELS)}, not {name!r}"
@@ -272,22 +255,6 @@ def hamming_distances(a: NDArray[np.uint64] | int, b: NDArray[np.uint64]) -> NDA
 
     left = a if isinstance(a, np.ndarray) else np.uint64(check_simhash(a))
     return np.bitwise_count(np.bitwise_xor(left, b))
-
-
-def near_pairs(
-    a: NDArray[np.uint64], b: NDArray[np.uint64], distance: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the pairs within ``distance``: indices into ``a``, into ``b``, distances (shape (n,)).
-
-    Compares all with all; the pairs are in the order of ``a``, then of ``b``.
-    """
-    import numpy as np
-
-    distances = hamming_distances(a[:, np.newaxis], b).ravel()
-    # Five times as fast in one dimension.
-    hits = np.flatnonzero(distances <= distance)
-    rows, columns = np.divmod(hits, max(1, len(b)))
-    return rows, columns, distances[hits]
 
 
 def range_distances(simhashes: NDArray[np.uint64], least: int, most: int) -> NDArray[np.uint8]:

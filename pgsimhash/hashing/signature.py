@@ -13,13 +13,12 @@ share the part R of all their features, a bit is equal with probability (1 + R) 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Final, SupportsIndex
 
-from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.hashing.bits import BITS, from_bigint, to_bigint
+from pgsimhash.errors import PageError
+from pgsimhash.hashing.bits import BITS, checked_integer, from_bigint, to_bigint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,15 +146,8 @@ def from_halves(high: int | None, low: int | None) -> int | None:
 
 
 def _checked(value: SupportsIndex) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 1 << SIGNATURE_BITS:
-        raise ArgumentError(
-            "invalid_argument", f"{value!r:.80} is not a signature: an integer in 0..2**128-1"
-        )
-    return number
+    largest = (1 << SIGNATURE_BITS) - 1
+    return checked_integer(value, largest, "a signature is an integer in 0..2**128-1")
 
 
 @cache

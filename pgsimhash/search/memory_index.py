@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.hashing.bits import BITS, as_simhashes, check_distance, hamming_distances, near_pairs
+from pgsimhash.hashing.bits import BITS, as_simhashes, check_distance, hamming_distances
 from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, LAYOUTS, Permutation
 from pgsimhash.search.pairs import distinct
 
@@ -132,7 +132,9 @@ def _compare(queries: _Simhashes, known: _Simhashes, distance: int) -> Near:
     """Return the near pairs by comparing each query with each of a few known simhashes."""
     numbers, places = [], []
     for chunk in _cut(np.full(len(queries), len(known))):
-        rows, columns, _ = near_pairs(queries[chunk], known, distance)
+        distances = hamming_distances(queries[chunk, np.newaxis], known).ravel()
+        # Five times as fast in one dimension.
+        rows, columns = np.divmod(np.flatnonzero(distances <= distance), max(1, len(known)))
         numbers.append(rows + chunk.start)
         places.append(columns)
     if not numbers:

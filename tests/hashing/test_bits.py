@@ -94,9 +94,6 @@ def test_bands_and_levels_of_similarity_have_names_and_distances() -> None:
     assert [bits.band(distance) for distance in (0, 3, 4, 8, 9, 64)] == [
         "duplicate", "duplicate", "near", "near", "different", "different",
     ]  # fmt: skip
-    assert [bits.similarity_level(distance) for distance in (0, 1, 2, 6, 7, 64)] == [
-        "close", "close", "loose", "loose", None, None,
-    ]  # fmt: skip
     assert bits.level_distance("close") == 1
     assert bits.level_distance("loose") == 6
     for level, share in (("close", 0.98), ("loose", 0.90)):
