@@ -20,7 +20,7 @@ from weakref import WeakSet
 from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError, install_command
 from pgsimhash.pages.policies import MatchOptions, check_options
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
-from pgsimhash.reading.page_reader import PageReader
+from pgsimhash.reading.workers import PageReader
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import Store, connect

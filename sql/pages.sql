@@ -169,8 +169,8 @@ BEGIN
     RETURN QUERY
     SELECT
         p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at), p.title, p.canonical_url,
-        p.language, p.features, p.html_bytes, p.text_digest, p.structure, p.signature_high,
-        p.signature_low, p.markdown, p.run_id, o.url, p.distance
+        p.language, p.features, p.tokens, p.html_bytes, p.html_digest, p.text_digest, p.structure,
+        p.signature_high, p.signature_low, p.markdown, p.run_id, o.url, p.distance
     FROM unnest(urls) AS q (url)
     CROSS JOIN LATERAL (
         SELECT n.*

@@ -255,7 +255,7 @@ CREATE TYPE pgsimhash.verdict AS (
 -- A version of a page, with the URL of its original.
 CREATE TYPE pgsimhash._stored_page AS (
     url text, simhash bigint, fetched_at timestamptz, seen_at timestamptz, title text,
-    canonical_url text, language text, features integer, html_bytes integer, text_digest bigint,
-    structure bigint, signature_high bigint, signature_low bigint, markdown text, run_id bigint,
-    duplicate_of text, distance smallint
+    canonical_url text, language text, features integer, tokens integer, html_bytes integer,
+    html_digest bytea, text_digest bigint, structure bigint, signature_high bigint,
+    signature_low bigint, markdown text, run_id bigint, duplicate_of text, distance smallint
 );

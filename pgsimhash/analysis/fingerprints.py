@@ -21,7 +21,7 @@ from pgsimhash.runtime.progress import no_progress
 from pgsimhash.schemes import Scheme
 from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import SourcePage, read_pages
-from pgsimhash.sources.folders import HTML_SUFFIXES, read_html
+from pgsimhash.sources.files import HTML_SUFFIXES, read_html
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import present_pages
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import psycopg
 from psycopg.rows import dict_row
@@ -18,8 +18,6 @@ from pgsimhash.db.connection import check_schema
 from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, CollectionError, StoreError
-from pgsimhash.hashing.bits import from_bigint
-from pgsimhash.hashing.signature import from_halves
 from pgsimhash.maintenance.removal import delete_collection
 from pgsimhash.pages.policies import MatchOptions, Rules
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
@@ -27,11 +25,10 @@ from pgsimhash.reading.kept_markdown import reread
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import Store
-from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES, sorted_out
+from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
-from pgsimhash.store.lookups import read_status
-from pgsimhash.store.policies import rules_of, settings_for
-from pgsimhash.store.writer import decide, pages_of
+from pgsimhash.store.ingest import Batch, add_batch, groups_by_policy, rules_of, settings_by
+from pgsimhash.store.lookups import read_status, record_columns, record_values
 
 Progress = Callable[[str, int, int], None]
 """Receives the step, the number of finished items, and the total."""
@@ -183,16 +180,6 @@ def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> S
     return recipe
 
 
-_COPIED: Final = (
-    *("page_id", "run_id", "signature_high", "signature_low"),
-    *(
-        field.name
-        for field in dataclasses.fields(PageRecord)
-        if field.name not in ("signature", "markdown", "unseen")
-    ),
-)
-
-
 class _Version(NamedTuple):
     page_id: int
     run_id: int | None
@@ -215,7 +202,9 @@ def _versions(
         "batch": BATCH_PAGES,
         "bytes": BATCH_BYTES,
     }
-    columns = (*_COPIED, "markdown") if markdown else _COPIED
+    columns = ("page_id", "run_id", *record_columns(PageRecord))
+    if not markdown:
+        columns = tuple(name for name in columns if name != "markdown")
     while rows := fetch(
         connection, "next_versions", {**limits, "after_page": last_page}, dict_row, columns=columns
     ):
@@ -226,10 +215,7 @@ def _versions(
 
 def _version(row: dict[str, Any], new_scheme: Scheme | None) -> _Version:
     page_id, run_id = row.pop("page_id"), row.pop("run_id")
-    row["signature"] = from_halves(row.pop("signature_high"), row.pop("signature_low"))
-    for name in ("simhash", "structure", "text_digest"):
-        row[name] = None if row[name] is None else from_bigint(row[name])
-    record = PageRecord(**row)
+    record = PageRecord(**record_values(row))
     return _Version(page_id, run_id, reread(record, new_scheme) if new_scheme else record)
 
 
@@ -240,43 +226,28 @@ def _decided(
     versions: list[_Version],
 ) -> Iterator[Verdict]:
     """Decide about versions as if they arrived now, and store them under their ids."""
-    settings = settings_for(connection, target, rules, [version.item.url for version in versions])
+    urls = [version.item.url for version in versions]
+    settings = settings_by(rules, groups_by_policy(connection, target, urls), len(urls))
     # With other collections, page by page: their pages arrived in between.
     step = 1 if any(setting.scope == "global" for setting in settings) else len(versions)
     for start in range(0, len(versions), step):
         part = versions[start : start + step]
-        batch = sorted_out(
-            [version.item for version in part],
-            [
-                setting
-                for version, setting in zip(part, settings[start:], strict=False)
-                if isinstance(version.item, PageRecord)
-            ],
+        settings_of_records = (
+            setting
+            for version, setting in zip(part, settings[start:], strict=False)
+            if isinstance(version.item, PageRecord)
         )
-        stored = [
-            version
+        batch = Batch((version.item for version in part), settings_of_records)
+        ids = [
+            (version.page_id, version.run_id)
             for version, item in zip(part, batch.items, strict=True)
             if isinstance(item, PageRecord)
         ]
-        verdicts: list[Verdict] = []
-        if stored:
-            verdicts, _ = decide(
-                connection,
-                target,
-                batch.records,
-                [
-                    page | {"page_id": version.page_id, "run_id": version.run_id}
-                    for version, page in zip(
-                        stored, pages_of(target, batch.records, batch.settings), strict=True
-                    )
-                ],
-            )
+        verdicts = add_batch(connection, target, batch.records, batch.settings, ids=ids)
         yield from batch.verdicts(
             # Equal to the version before it: versions between them were deleted.
-            dataclasses.replace(
-                verdict, verdict="updated", reason="same_text", page_id=version.page_id
-            )
+            dataclasses.replace(verdict, verdict="updated", reason="same_text", page_id=page_id)
             if verdict.verdict == "unchanged"
             else verdict
-            for version, verdict in zip(stored, verdicts, strict=True)
+            for (page_id, _), verdict in zip(ids, verdicts, strict=True)
         )

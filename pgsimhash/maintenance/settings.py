@@ -6,7 +6,7 @@ import dataclasses
 
 from psycopg.rows import dict_row
 
-from pgsimhash.db.statements import fetch
+from pgsimhash.db.statements import fetch, fetch_records
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.policies import SETTINGS, MatchSettings, Policy, PolicySettings
 from pgsimhash.pages.records import Mark
@@ -15,7 +15,7 @@ from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import all_marks
 from pgsimhash.store.collection import Collection, checked_distance, follow, lock_to_write
-from pgsimhash.store.policies import groups_by_policy, read_policies
+from pgsimhash.store.ingest import groups_by_policy
 from pgsimhash.store.session import retried
 
 
@@ -105,7 +105,8 @@ def remove_policy(store: Store, pattern: str) -> bool:
 def policies(store: Store) -> list[Policy]:
     """Return the policies of the collection, by host and path."""
     with store.session.reading() as (connection, collection):
-        return read_policies(connection, collection)
+        scope = {"collection_id": collection.collection_id}
+        return fetch_records(connection, "policies", scope, Policy)
 
 
 def policy_for(store: Store, url: str) -> PolicySettings:

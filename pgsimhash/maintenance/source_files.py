@@ -25,7 +25,7 @@ from pgsimhash.sources import (
     read_file,
     with_pauses,
 )
-from pgsimhash.sources.folders import is_html_name
+from pgsimhash.sources.files import is_html_name
 from pgsimhash.sources.page import plain_path, shown
 from pgsimhash.store import Store
 from pgsimhash.store.collection import lock_to_write

@@ -183,14 +183,16 @@ class Rules:
 
     def __init__(self, options: MatchOptions, default_distance: int) -> None:
         check_options(options)
-        self._options: dict[str, Any] = {
-            name: value for name, value in options.items() if value is not None
-        }
+        self._options = options
         self._default_distance = default_distance
         self.plain = self.settings(PolicySettings())
 
+    def with_default(self, distance: int) -> Rules:
+        """Return the rules for another distance of the collection."""
+        return self if distance == self._default_distance else Rules(self._options, distance)
+
     def settings(self, policy: PolicySettings) -> MatchSettings:
         """Return the settings of a page to which ``policy`` applies."""
-        return MatchSettings(
-            **{"distance": self._default_distance, **policy.for_matching(), **self._options}
-        )
+        values: dict[str, Any] = {"distance": self._default_distance, **policy.for_matching()}
+        values.update((name, each) for name, each in self._options.items() if each is not None)
+        return MatchSettings(**values)

@@ -15,25 +15,52 @@ if TYPE_CHECKING:
 VerdictName = Literal["new", "updated", "unchanged", "duplicate", "near", "too_short", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class PageRecord:
-    """One page to store: its simhash, and the values stored with it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFields:
+    """What a scheme and a store know about one page.
 
-    url: str
-    simhash: int
-    fetched_at: datetime | None = None
+    Attributes:
+        title: the page's title.
+        canonical_url: the absolute URL of its ``rel=canonical``.
+        language: the value of its ``lang``.
+        features: the number of distinct features.
+        tokens: the number of tokens of the main content.
+        html_bytes: the size of the page in bytes.
+        structure: the simhash of the page's structure; pages of one template usually differ by at
+            most 12 bits.
+        signature: 128 bits that verify a match, 0 <= signature < 2**128; see
+            :mod:`pgsimhash.hashing.signature`.
+        text_digest: 64 bits, equal for pages whose main content has the same words and numbers;
+            counters and dates of the visit do not count.
+        unseen: the share of the page's words in blocks with less than a tenth of the mean weight;
+            None if the scheme does not weigh blocks.
+        markdown: the main content, if it was requested.
+    """
+
     title: str | None = None
     canonical_url: str | None = None
     language: str | None = None
     features: int | None = None
+    tokens: int | None = None
     html_bytes: int | None = None
     structure: int | None = None
     signature: int | None = None
-    markdown: str | None = None
-    tokens: int | None = None
-    html_digest: bytes | None = None
     text_digest: int | None = None
     unseen: float | None = None
+    markdown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecord(PageFields):
+    """One page to store: its simhash, and the values stored with it.
+
+    ``html_digest`` is the first 16 bytes of the SHA-256 of its HTML.
+    """
+
+    url: str
+    simhash: int
+    fetched_at: datetime | None = None
+    html_digest: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,28 +238,19 @@ class Matches(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredPage:
+class StoredPage(PageRecord):
     """The current version of a page in the store.
 
     ``duplicate_of`` is the URL of its original, ``distance`` bits away. ``seen_at`` is when this
-    version was last seen, ``run_id`` the run that added it. ``structure`` is the simhash of its
-    structure, ``markdown`` its main content, if the collection keeps that.
+    version was last seen, ``run_id`` the run that added it. ``markdown`` is there if the collection
+    keeps it. ``unseen`` is not stored.
     """
 
-    url: str
-    simhash: int
     fetched_at: datetime
-    title: str | None
-    canonical_url: str | None
-    language: str | None
-    features: int | None
-    html_bytes: int | None
-    duplicate_of: str | None
-    distance: int | None
-    structure: int | None
-    markdown: str | None
-    seen_at: datetime
-    run_id: int | None
+    duplicate_of: str | None = field(kw_only=True)
+    distance: int | None = field(kw_only=True)
+    seen_at: datetime = field(kw_only=True)
+    run_id: int | None = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

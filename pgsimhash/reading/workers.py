@@ -1,8 +1,13 @@
-"""Turn pages into records, in one process or several, in order and in bounded memory."""
+"""Turn pages into records, in one process or several, in order and in bounded memory.
+
+A thread cannot be stopped, so pages with limits are read in processes.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,21 +21,25 @@ from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.processes import Deadlines, EndedError, Worker, has_limits
-from pgsimhash.runtime.machine import limit_memory
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
+from pgsimhash.runtime.machine import limit_memory, usable_cores
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
+from pgsimhash.schemes.registry import page_values
 from pgsimhash.sources import PAUSE, SourcePage
 
 _Page = SourcePage | PageFailure | PageRecord
 _Result = PageRecord | PageFailure
 
 
-class Work(NamedTuple):
+class _Work(NamedTuple):
     """How to fingerprint pages; ``memory`` is the most bytes of a process for a page."""
 
     scheme: Scheme
     markdown: bool
     max_bytes: int
     memory: int | None
+
+
+_Reader = Worker[list[_Page], list[_Result]]
 
 
 class _Message(NamedTuple):
@@ -67,47 +76,29 @@ def extract(
     if not isinstance(page, SourcePage):
         return page
     try:
-        page_fingerprint = fingerprint(
-            page.html,
-            page.url,
-            charset=page.charset,
-            scheme=scheme,
-            max_bytes=max_bytes,
-            markdown=markdown,
+        values = page_values(
+            page.html, page.url, page.charset, scheme, max_bytes, markdown=markdown
         )
+        title, canonical = values["title"], values["canonical_url"]
+        values["title"] = title and title[:_TITLE_MAX]
+        if canonical is not None and len(canonical.encode()) > URL_BYTES_MAX:
+            values["canonical_url"] = None
+        if not markdown:
+            values["markdown"] = None
+        digest = html_digest(page.html)
     except PageError as error:
         return PageFailure(page.url, error.reason, str(error))
     except MemoryError:
         return PageFailure(page.url, "no_memory", _NO_MEMORY)
     except Exception as error:  # one page must never end the others
         return PageFailure(page.url, "crashed", f"{type(error).__name__}: {error}")
-    return PageRecord(
-        url=page.url,
-        simhash=page_fingerprint.simhash,
-        fetched_at=page.fetched_at,
-        title=page_fingerprint.title and page_fingerprint.title[:_TITLE_MAX],
-        canonical_url=_short_url(page_fingerprint.canonical_url),
-        language=page_fingerprint.language,
-        features=page_fingerprint.features,
-        tokens=page_fingerprint.tokens,
-        html_bytes=page_fingerprint.html_bytes,
-        html_digest=html_digest(page.html),
-        structure=page_fingerprint.structure,
-        text_digest=page_fingerprint.text_digest,
-        unseen=page_fingerprint.unseen,
-        signature=page_fingerprint.signature,
-        markdown=page_fingerprint.markdown if markdown else None,
-    )
+    return PageRecord(page.url, fetched_at=page.fetched_at, html_digest=digest, **values)
 
 
 def html_digest(html: bytes | str) -> bytes:
     """Return the first 16 bytes of the SHA-256 of a page; text counts as UTF-8."""
     data = html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html
     return hashlib.sha256(data).digest()[:16]
-
-
-def _short_url(url: str | None) -> str | None:
-    return url if url is not None and len(url.encode()) <= URL_BYTES_MAX else None
 
 
 def extract_many(
@@ -150,49 +141,130 @@ def extract_many(
     recipe = get_scheme(scheme)
     if jobs == 1 and not limited:
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
-    work = Work(recipe.check_portable(), markdown, max_bytes, page_memory)
-    seconds = PAGE_SECONDS if page_seconds is None else page_seconds
-    return _extract_in_processes(pages, jobs, work, seconds)
+    reader = PageReader(page_seconds, page_memory, jobs)
+    return _read_ahead(pages, reader, jobs, reader.work(recipe, markdown, max_bytes))
 
 
-def _extract_in_processes(
-    pages: Iterable[_Page], jobs: int, work: Work, page_seconds: float
+class PageReader:
+    """Call :func:`extract` from any thread, in processes if pages have limits.
+
+    Processes start on demand and run until :meth:`close`.
+
+    Args:
+        page_seconds: the most seconds for a page; more are a failure, ``too_slow``. By default no
+            limit, or :data:`PAGE_SECONDS` in other processes.
+        page_memory: the most bytes of its process for a page; more are a failure, ``no_memory``.
+        processes: how many pages are read at a time, always in processes. By default, as many as
+            there are cores, and in processes if there is a limit.
+
+    Raises:
+        ArgumentError: a limit is not above 0.
+    """
+
+    def __init__(
+        self,
+        page_seconds: float | None = None,
+        page_memory: int | None = None,
+        processes: int | None = None,
+    ) -> None:
+        self._in_processes = has_limits(page_seconds, page_memory) or processes is not None
+        self._seconds = PAGE_SECONDS if page_seconds is None else page_seconds
+        self._memory = page_memory
+        self._all: list[_Reader] = []
+        self._idle: list[tuple[_Work, _Reader]] = []
+        self._is_closed = False
+        self._lock = threading.Lock()
+        self._places = threading.Semaphore(processes or usable_cores())
+        self._deadlines = Deadlines(self._all, self._seconds if self._in_processes else math.inf)
+
+    def extract(
+        self, page: _Page, scheme: Scheme, *, markdown: bool = True, max_bytes: int = MAX_BYTES
+    ) -> _Result:
+        """Return the record of one page, see :func:`extract`.
+
+        Raises:
+            ArgumentError: pages have limits, and the scheme cannot be sent to other processes.
+        """
+        if not self._in_processes:
+            return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
+        return self.read([page], self.work(scheme, markdown, max_bytes))[0]
+
+    def work(self, scheme: Scheme, markdown: bool, max_bytes: int) -> _Work:
+        """Return how a process fingerprints pages.
+
+        Raises:
+            ArgumentError: the scheme cannot be sent to other processes.
+        """
+        return _Work(scheme.check_portable(), markdown, max_bytes, self._memory)
+
+    def read(self, pages: list[_Page], work: _Work) -> list[_Result]:
+        """Return the results of pages, read by one process."""
+        with self._places:
+            reader = self._reader_for(work)
+            try:
+                return _read_by(reader, pages, self._seconds)
+            finally:
+                self._idle.append((work, reader))
+
+    def kill(self) -> None:
+        """End the processes; the pages that they are reading fail."""
+        self._deadlines.close()
+        with self._lock:
+            self._is_closed = True
+            for reader in self._all:
+                reader.close()
+
+    def close(self) -> None:
+        """End the processes and free their resources."""
+        self.kill()
+        with self._lock:
+            for reader in self._all:
+                reader.release()
+
+    def _reader_for(self, work: _Work) -> _Reader:
+        with self._lock:
+            for place, (known, _) in enumerate(self._idle):
+                if known == work:
+                    return self._idle.pop(place)[1]
+            reader: _Reader = Worker(_begin_reading, work, [__name__])
+            self._all.append(reader)
+            if self._is_closed:
+                reader.close()
+            return reader
+
+
+def _read_ahead(
+    pages: Iterable[_Page], reader: PageReader, jobs: int, work: _Work
 ) -> Iterator[_Result]:
-    with closing(_Processes(jobs, work, page_seconds)) as processes:
+    with closing(_Messages(reader, jobs, work)) as messages:
         for page in pages:
             if page is PAUSE:
-                processes.send()
-                yield from (*processes.done(), page)
+                messages.send()
+                yield from (*messages.done(), page)
                 continue
-            processes.add(page)
-            yield from processes.done()
-        processes.send()
-        yield from processes.rest()
+            messages.add(page)
+            yield from messages.done()
+        messages.send()
+        yield from messages.rest()
 
 
-class _Processes:
+class _Messages:
     """Sends pages to processes in messages, and returns the results in order."""
 
-    def __init__(self, jobs: int, work: Work, page_seconds: float) -> None:
-        self._jobs, self._page_seconds = jobs, page_seconds
-        self._workers = [new_reader(work) for _ in range(jobs)]
-        self._idle = [*self._workers]
+    def __init__(self, reader: PageReader, jobs: int, work: _Work) -> None:
+        self._reader, self._jobs, self._work = reader, jobs, work
         # A thread for each process sends it the next pages as soon as it is idle.
         self._threads = ThreadPoolExecutor(jobs, "pages")
-        self._deadlines = Deadlines(self._workers, page_seconds)
         self._pending: list[_Page] = []
         self._pending_size = 0
         self._sent: deque[_Message] = deque()
         self._pages = self._size = 0
 
     def close(self) -> None:
-        self._deadlines.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for worker in self._workers:
-            worker.close()
+        self._reader.kill()
         self._threads.shutdown()
-        for worker in self._workers:
-            worker.release()
+        self._reader.close()
 
     def add(self, page: _Page) -> None:
         """Add a page, and send the pending pages if there are enough or a process is idle."""
@@ -211,7 +283,7 @@ class _Processes:
         pages, size = self._pending, self._pending_size
         if not pages:
             return
-        results = self._threads.submit(self._read, pages)
+        results = self._threads.submit(self._reader.read, pages, self._work)
         self._sent.append(_Message(pages, size, results))
         self._pages += len(pages)
         self._size += size
@@ -244,25 +316,9 @@ class _Processes:
         self._size -= message.size
         return message.results.result()
 
-    def _read(self, pages: list[_Page]) -> list[_Result]:
-        """Return the results of an idle process; called in the threads."""
-        worker = self._idle.pop()
-        try:
-            return read_by(worker, pages, self._page_seconds)
-        finally:
-            self._idle.append(worker)
 
-
-Reader = Worker[list[_Page], list[_Result]]
-
-
-def new_reader(work: Work) -> Reader:
-    """Return a process that reads pages; the first pages start it."""
-    return Worker(_reads, work, [__name__])
-
-
-def read_by(
-    worker: Reader, pages: list[_Page], page_seconds: float, *, last: bool = False
+def _read_by(
+    worker: _Reader, pages: list[_Page], page_seconds: float, *, last: bool = False
 ) -> list[_Result]:
     """Return a process's results for pages; pages without an answer become failures."""
     try:
@@ -274,18 +330,13 @@ def read_by(
             return [PageFailure(pages[0].url, "crashed", f"{type(error).__name__}: {error}")]
         reason = "crashed"
     if len(pages) == 1 and (last or reason != "crashed"):
-        return [_ended(pages[0].url, reason, page_seconds)]
+        detail = {
+            "too_slow": f"the page takes more than {page_seconds:g} s to read (page_seconds)",
+            "no_memory": _NO_MEMORY,
+        }.get(reason, "the page ended the process reading it")
+        return [PageFailure(pages[0].url, reason, detail)]
     # One of the pages ended the process, or an outside cause: read each page alone.
-    return [read_by(worker, [page], page_seconds, last=True)[0] for page in pages]
-
-
-def _ended(url: str, reason: str, page_seconds: float) -> PageFailure:
-    if reason == "too_slow":
-        what = f"the page takes more than {page_seconds:g} s to read (page_seconds)"
-        return PageFailure(url, "too_slow", what)
-    if reason == "no_memory":
-        return PageFailure(url, "no_memory", _NO_MEMORY)
-    return PageFailure(url, "crashed", "the page ended the process reading it")
+    return [_read_by(worker, [page], page_seconds, last=True)[0] for page in pages]
 
 
 def _size(page: _Page) -> int:
@@ -294,7 +345,7 @@ def _size(page: _Page) -> int:
     return len(html) if isinstance(html, bytes | str) else 0
 
 
-def _reads(
+def _begin_reading(
     scheme: Scheme, markdown: bool, max_bytes: int, memory: int | None
 ) -> Callable[[list[_Page]], list[_Result]]:
     """Return the function that reads pages; each process receives the scheme only once."""

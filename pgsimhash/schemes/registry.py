@@ -8,12 +8,13 @@ signature of ``read_article``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.hashes import jenkins_64, murmur3_32_32
 from pgsimhash.hashing.tokens import tokenize_with_numbers
 from pgsimhash.html import read_article
+from pgsimhash.pages.records import PageFields
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES, BytesLike, checked_size, frozen
 from pgsimhash.schemes.article_features import BlockWeights, murmur3_64_of_words
@@ -84,45 +85,26 @@ _schemes: dict[str, Scheme] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """The fingerprint of one page.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint(PageFields):
+    """The fingerprint of one page; all fields but ``url`` are those of a stored page.
 
     Attributes:
         simhash: 0 <= simhash < 2**64.
         scheme: the name of the recipe.
-        features: the number of distinct features.
-        tokens: the number of tokens of the main content.
-        title: the page's title.
-        canonical_url: the absolute URL of its ``rel=canonical``.
-        language: the value of its ``lang``.
-        markdown: the main content; empty if it was not requested.
-        html_bytes: the size of the page in bytes.
         url: the given URL.
-        signature: 128 bits that verify a match, 0 <= signature < 2**128; see
-            :mod:`pgsimhash.hashing.signature`.
-        structure: the simhash of the page's structure; pages of one template usually differ by at
-            most 12 bits.
-        text_digest: 64 bits, equal for pages whose main content has the same words and numbers;
-            counters and dates of the visit do not count.
-        unseen: the share of the page's words in blocks with less than a tenth of the mean weight;
-            None if the scheme does not weigh blocks.
+        markdown: the main content; empty if it was not requested.
     """
 
     simhash: int
     scheme: str
+    url: str | None
     features: int
     tokens: int
-    title: str | None
-    canonical_url: str | None
-    language: str | None
-    markdown: str
     html_bytes: int
-    url: str | None
     signature: int
-    structure: int | None
     text_digest: int
-    unseen: float | None = None
+    markdown: str
 
 
 def fingerprint(
@@ -151,27 +133,37 @@ def fingerprint(
         ArgumentError: no scheme has this name.
     """
     recipe = get_scheme(scheme)
+    values = page_values(frozen(html), url, charset, recipe, max_bytes, markdown=markdown)
+    return Fingerprint(scheme=recipe.name, url=url, **values)
+
+
+def page_values(
+    html: bytes | str,
+    url: str | None,
+    charset: str | None,
+    scheme: Scheme,
+    max_bytes: int,
+    *,
+    markdown: bool,
+) -> dict[str, Any]:
+    """Return the simhash of a page and the values of :class:`PageFields`; see :func:`fingerprint`.
+
+    Raises:
+        PageError: the page has no fingerprint, or ``url`` is not absolute.
+    """
     size = checked_size(html, max_bytes)
     if url is not None:
         check_url(url)
-    article = recipe.extract(frozen(html), url, charset)
-    vote = recipe.vote(article)
-    return Fingerprint(
-        simhash=vote.simhash,
-        scheme=recipe.name,
-        features=vote.features,
-        tokens=vote.tokens,
-        signature=vote.signature,
-        title=article.title,
-        canonical_url=article.canonical_url,
-        language=article.language,
-        markdown=article.markdown if markdown else "",
-        html_bytes=size,
-        url=url,
-        structure=article.structure,
-        text_digest=vote.text_digest,
-        unseen=vote.unseen,
-    )
+    article = scheme.extract(html, url, charset)
+    return {
+        **scheme.vote(article)._asdict(),
+        "title": article.title,
+        "canonical_url": article.canonical_url,
+        "language": article.language,
+        "structure": article.structure,
+        "html_bytes": size,
+        "markdown": article.markdown if markdown else "",
+    }
 
 
 def get_scheme(name: str | Scheme) -> Scheme:

@@ -12,10 +12,15 @@ from typing import BinaryIO, Final
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.values import MAX_BYTES
-from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, is_html_name, read_html
-from pgsimhash.sources.jsonlines import read_json_file, read_json_lines
-from pgsimhash.sources.page import SourcePage, failure, shown
-from pgsimhash.sources.pauses import PAUSE, with_pauses
+from pgsimhash.sources.files import (
+    HTML_SUFFIXES,
+    html_paths,
+    is_html_name,
+    read_html,
+    read_json_file,
+    read_json_lines,
+)
+from pgsimhash.sources.page import PAUSE, SourcePage, failure, shown, with_pauses
 from pgsimhash.sources.streams import Stream
 
 __all__ = [

@@ -1,11 +1,16 @@
-"""Define what every reader yields: a page or a failure."""
+"""Define what every reader yields: a page, a failure, or a pause of a slow source."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import Final, NamedTuple
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
@@ -67,3 +72,58 @@ def parse_time(text: str) -> datetime:
     """Return an ISO-8601 time with its zone, by default UTC."""
     time = datetime.fromisoformat(text.strip())
     return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+_Item = SourcePage | PageFailure
+
+PAUSE: Final = PageFailure("", "crashed", "no page comes at the moment")
+"""A source may yield this instead of a page while none arrives; it gets no verdict."""
+
+_PAUSE_SECONDS: Final = 0.5
+_AHEAD: Final = 4
+"""How many pages are read ahead."""
+
+
+class _End(NamedTuple):
+    error: BaseException | None
+
+
+def with_pauses(pages: Iterable[_Item]) -> Generator[_Item]:
+    """Yield pages as they arrive, and :data:`PAUSE` twice a second while none does.
+
+    A thread reads up to 5 pages ahead; its errors are raised here. The thread ends with the pages,
+    or at the first page after this iterator was closed.
+    """
+    queue: Queue[_Item | _End] = Queue(_AHEAD)
+    is_over = Event()
+    # A daemon, because a blocked read from a terminal or pipe cannot be interrupted.
+    Thread(target=_put, args=(pages, queue, is_over), name="pages", daemon=True).start()
+    try:
+        while True:
+            try:
+                item = queue.get(timeout=_PAUSE_SECONDS)
+            except Empty:
+                item = PAUSE
+            if isinstance(item, _End):
+                if item.error is not None:
+                    raise item.error
+                return
+            yield item
+    finally:
+        is_over.set()
+        # Makes room, in case the thread waits for it.
+        with suppress(Empty):
+            while True:
+                queue.get_nowait()
+
+
+def _put(pages: Iterable[_Item], queue: Queue[_Item | _End], is_over: Event) -> None:
+    try:
+        for page in pages:
+            queue.put(page)
+            if is_over.is_set():
+                return
+    except BaseException as error:
+        queue.put(_End(error))
+    else:
+        queue.put(_End(None))

@@ -39,11 +39,10 @@ from pgsimhash.errors import MissingPackageError, install_command
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Match, Verdict
-from pgsimhash.reading.page_reader import PageReader
-from pgsimhash.reading.workers import PAGE_SECONDS
+from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import PAUSE
-from pgsimhash.store.batches import BATCH_BYTES, Item, Page, Source, as_source, checked, size_of
+from pgsimhash.store.batches import BATCH_BYTES, Item, Page, Source, as_source, bounded
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.events import OnEvent
 from pgsimhash.store.lookups import find_each
@@ -166,15 +165,20 @@ class _GreenletStore(Store):
                 partial(self._ingest.decide_batch, items, options, remember=True)
             )
 
-        return TaskBatcher(decide, size_of=size_of)
+        return TaskBatcher(decide, size_of=lambda item: bounded(item)[1])
 
     def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
         if remember and self.session.source.owned:
+            item, _ = bounded(item)
             return await_(self._batcher.call(item, options))
         return super()._decide(item, options, remember=remember)
 
     def _read_page(self, page: Source, max_bytes: int, markdown: bool) -> Item:
-        extract = partial(self.reader.extract, markdown=markdown, max_bytes=max_bytes)
+        extract = partial(
+            self.reader.extract,
+            markdown=markdown or self.opened.keep_markdown,
+            max_bytes=index(max_bytes),
+        )
         return await_(asyncio.to_thread(extract, page, get_scheme(self.scheme)))
 
     def _read(
@@ -196,7 +200,7 @@ class _GreenletStore(Store):
             markdown=markdown or self.opened.keep_markdown,
             max_bytes=index(max_bytes),
         )
-        return map(checked, self._read_by(reader, extract, map(as_source, pages), jobs))
+        return self._read_by(reader, extract, map(as_source, pages), jobs)
 
     def _read_by(
         self,

@@ -1,20 +1,25 @@
-"""Convert input to records, and gather records into batches."""
+"""The one way in: check what a caller gives, and gather it into batches.
+
+Pages pass :func:`as_source` before they are read; what is invalid becomes a failure there. Their
+texts are checked in :func:`next_batch` or :func:`bounded`, when their size is known.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 from reprlib import repr as short_repr
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.hashing.signature import to_halves
-from pgsimhash.pages.policies import NUMBER_MAX, MatchSettings
-from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
+from pgsimhash.pages.policies import NUMBER_MAX
+from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.urls import check_url, normalized_url
-from pgsimhash.pages.values import BytesLike, check_time, frozen, text_size
+from pgsimhash.pages.values import BytesLike, check_time, text_size
 from pgsimhash.sources import PAUSE, SourcePage
 
 BATCH_PAGES: Final = 256
@@ -34,9 +39,6 @@ quotes and backslashes are sent doubled.
 
 _TEXTS: Final = ("url", "title", "canonical_url", "language", "markdown")
 
-_TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
-"""The reasons of pages that are intact but have too little text."""
-
 Page = SourcePage | PageFailure | PageRecord | tuple[str, str | BytesLike]
 """The input of a store. A record must be fingerprinted by the collection's scheme."""
 
@@ -47,17 +49,32 @@ Item = PageRecord | PageFailure
 
 
 def as_source(page: Page) -> Source:
-    """Convert a ``(url, html)`` pair to a page, or to a failure if a type is wrong."""
-    if not isinstance(page, SourcePage | PageFailure | PageRecord):
-        url, html = _pair(page, "html")
-        page = SourcePage(url, frozen(html))
-    if isinstance(page, SourcePage):
-        if not isinstance(page.url, str):
-            what = f"a URL is a str, not {type(page.url).__name__}"
-            return PageFailure(str(page.url), "invalid_url", what)
-        if not isinstance(page.html, str | bytes):
-            what = f"a page is a str or bytes, not {type(page.html).__name__}"
-            return PageFailure(page.url, "not_html", what)
+    """Convert a ``(url, html)`` pair to a page, and an invalid page or record to a failure."""
+    if isinstance(page, PageFailure):
+        return page
+    if not isinstance(page, SourcePage | PageRecord):
+        page = SourcePage(*_pair(page, "html"))
+    try:
+        _check_types(page) if isinstance(page, SourcePage) else _check_record(page)
+        moment = page.fetched_at
+        return page if moment is None else replace(page, fetched_at=check_time(moment))
+    except (PageError, ArgumentError) as error:
+        return _refused(page.url, error)
+
+
+def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> Source:
+    """Return the page of a call, or a failure if a type is wrong.
+
+    Raises:
+        ArgumentError: ``fetched_at`` is invalid.
+    """
+    moment = None if fetched_at is None else check_time(fetched_at)
+    # A SourcePage copies mutable bytes.
+    page = SourcePage(url, cast("bytes | str", html), fetched_at=moment)
+    try:
+        _check_types(page)
+    except PageError as error:
+        return _refused(url, error)
     return page
 
 
@@ -79,6 +96,33 @@ def _pair(page: object, second: str) -> tuple[Any, Any]:
     raise ArgumentError("invalid_argument", message)
 
 
+def _check_types(page: SourcePage) -> None:
+    """Check the types of a page; the reader checks the URL and the size."""
+    if not isinstance(page.url, str):
+        raise PageError("invalid_url", f"a URL is a str, not {type(page.url).__name__}")
+    if not isinstance(page.html, str | bytes):
+        raise PageError("not_html", f"a page is a str or bytes, not {type(page.html).__name__}")
+
+
+def _check_record(record: PageRecord) -> None:
+    """Check all values of a record but its texts and its time."""
+    check_url(record.url)
+    for simhash in (record.simhash, record.text_digest, record.structure):
+        check_simhash(0 if simhash is None else simhash)
+    to_halves(record.signature)
+    for name in ("features", "tokens", "html_bytes"):
+        number = getattr(record, name)
+        if number is not None and (type(number) is not int or not 0 <= number <= NUMBER_MAX):
+            raise PageError("unreadable", f"{name} is from 0 to {NUMBER_MAX:,}, not {number!r}")
+    if not isinstance(record.html_digest, bytes | None):
+        raise PageError("unreadable", f"html_digest is bytes, not {record.html_digest!r}")
+
+
+def _refused(url: object, error: PageError | ArgumentError) -> PageFailure:
+    reason = error.reason if isinstance(error, PageError) else "unreadable"
+    return PageFailure(str(url), reason, str(error))
+
+
 def next_batch(items: Iterator[Item], size: int) -> list[Item]:
     """Return the next items in order; an empty list at the end.
 
@@ -89,8 +133,9 @@ def next_batch(items: Iterator[Item], size: int) -> list[Item]:
     started, text = time.monotonic(), 0
     for item in items:
         if item is not PAUSE:
-            batch.append(item)
-            text += size_of(item)
+            checked, item_size = bounded(item)
+            batch.append(checked)
+            text += item_size
         if len(batch) >= size or text >= BATCH_BYTES:
             break
         if batch and time.monotonic() - started >= BATCH_SECONDS:
@@ -98,85 +143,23 @@ def next_batch(items: Iterator[Item], size: int) -> list[Item]:
     return batch
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Items in order, and the records among them.
+def bounded(item: Item) -> tuple[Item, int]:
+    """Return an item and how many bytes of text it sends to the database.
 
-    Attributes:
-        items: records and failures.
-        records: the records among the items.
-        settings: the match settings of each record.
+    A record becomes a failure if PostgreSQL cannot store its texts.
     """
-
-    items: list[Item]
-    records: list[PageRecord]
-    settings: list[MatchSettings]
-
-    def verdicts(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
-        """Return a verdict for each item, given those of the records."""
-        rest = iter(verdicts)
-        return [
-            next(rest) if isinstance(item, PageRecord) else _failed(item) for item in self.items
-        ]
-
-
-def sorted_out(items: Iterable[Item], settings_of_records: Sequence[MatchSettings]) -> Batch:
-    """Return items as a batch. Pages with fewer words than ``min_tokens`` become failures."""
-    batch = Batch([], [], [])
-    rest = iter(settings_of_records)
-    for item in items:
-        if isinstance(item, PageFailure):
-            batch.items.append(item)
-            continue
-        settings = next(rest)
-        if item.tokens is not None and item.tokens < settings.min_tokens:
-            detail = f"it has {item.tokens} words, fewer than {settings.min_tokens}"
-            batch.items.append(PageFailure(item.url, "policy", detail))
-            continue
-        batch.items.append(item)
-        batch.records.append(item)
-        batch.settings.append(settings)
-    return batch
-
-
-def checked(item: Item) -> Item:
-    """Return ``item`` with its time in UTC, or a failure if PostgreSQL cannot store a value."""
-    if not isinstance(item, PageRecord):
-        return item
+    if isinstance(item, PageFailure):
+        return item, 0
     try:
-        check_url(item.url)
-        for number in (item.simhash, item.text_digest, item.structure):
-            check_simhash(0 if number is None else number)
-        to_halves(item.signature)
-        for name in ("features", "tokens", "html_bytes"):
-            number = getattr(item, name)
-            if number is not None and (type(number) is not int or not 0 <= number <= NUMBER_MAX):
-                raise PageError("unreadable", f"{name} is from 0 to {NUMBER_MAX:,}, not {number!r}")
-        if not isinstance(item.html_digest, bytes | None):
-            raise PageError("unreadable", f"html_digest is bytes, not {item.html_digest!r}")
-        if size_of(item) > BATCH_BYTES:
+        size = 0
+        for name in _TEXTS:
+            text = getattr(item, name)
+            size += 0 if text is None else text_size(name, text)
+        if size > BATCH_BYTES:
             raise PageError("too_large", f"its text has more than {BATCH_BYTES:,} bytes")
-        moment = item.fetched_at
-        return item if moment is None else replace(item, fetched_at=check_time(moment))
     except (PageError, ArgumentError) as error:
-        return _refused(item.url, error)
-
-
-def _refused(url: object, error: PageError | ArgumentError) -> PageFailure:
-    reason = error.reason if isinstance(error, PageError) else "unreadable"
-    return PageFailure(str(url), reason, str(error))
-
-
-def size_of(item: Item) -> int:
-    """Return how many bytes of text an item sends to the database.
-
-    Raises:
-        ArgumentError: PostgreSQL cannot store a text.
-    """
-    if not isinstance(item, PageRecord):
-        return 0
-    texts = {name: getattr(item, name) for name in _TEXTS}
-    return sum(text_size(name, text) for name, text in texts.items() if text is not None)
+        return _refused(item.url, error), 0
+    return item, size
 
 
 def with_normalized_url(item: Item) -> Item:
@@ -186,18 +169,9 @@ def with_normalized_url(item: Item) -> Item:
     try:
         url = normalized_url(item.url)
     except PageError as error:
-        return PageFailure(item.url, error.reason, str(error))
+        return _refused(item.url, error)
     try:
         canonical = item.canonical_url and normalized_url(item.canonical_url)
     except PageError:
         canonical = None
     return replace(item, url=url, canonical_url=canonical)
-
-
-def _failed(failure: PageFailure) -> Verdict:
-    return Verdict(
-        failure.url,
-        "too_short" if failure.reason in _TOO_SHORT else "failed",
-        failure.reason,
-        detail=failure.detail,
-    )

@@ -1,24 +1,50 @@
-"""Decide about records in batches."""
+"""Decide about records and store them, in batches: each is one statement and one transaction."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.hashing.bits import to_bigint
+from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
-from pgsimhash.pages.policies import MatchOptions, MatchSettings, Rules
-from pgsimhash.pages.records import PageRecord, Verdict
-from pgsimhash.pages.values import text_size
-from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
-from pgsimhash.store.collection import Collection, lock_collections
-from pgsimhash.store.policies import StalePoliciesError, groups_by_policy, rules_of, settings_by
-from pgsimhash.store.runs import Run, draw_run, is_stored
+from pgsimhash.pages.policies import SETTINGS, MatchOptions, MatchSettings, PolicySettings, Rules
+from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
+from pgsimhash.pages.urls import same_site
+from pgsimhash.pages.values import back, text_size
+from pgsimhash.store.batches import Item, next_batch, with_normalized_url
+from pgsimhash.store.collection import Collection, checked_distance, lock_collections
 from pgsimhash.store.session import Session
-from pgsimhash.store.writer import write_batch
+
+_TOO_SHORT = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
+"""The reasons of pages that are intact but have too little text."""
+
+
+class StalePoliciesError(Exception):
+    """Policies were added that were not applied; nothing was decided yet."""
+
+
+@dataclass(slots=True)
+class Run:
+    """A run that a caller started, or one call of ``ingest_many`` or ``add_many``.
+
+    Attributes:
+        run_id: its id.
+        label: its name.
+        pages: the number of its pages, including the last batch.
+    """
+
+    run_id: int
+    label: str
+    pages: int = 0
 
 
 class Ingest:
@@ -34,9 +60,10 @@ class Ingest:
         """Start a run for everything that is stored from now on, and return its id."""
         text_size("label", label)
         writer = _Writer(self._session, label)
-        number = writer.start_run()
+        with self._session.transaction() as connection:
+            run = writer.run_of_batch(connection)
         self._label, self._writers = label, [writer]
-        return number
+        return run.run_id if run else 0
 
     @contextmanager
     def _writer(self) -> Iterator[_Writer]:
@@ -45,34 +72,28 @@ class Ingest:
         Its pages belong to the run that the caller started, if any.
         """
         idle = self._writers
-        try:
-            writer = idle.pop()
-        except IndexError:
-            writer = _Writer(self._session, self._label)
+        writer = idle.pop() if idle else _Writer(self._session, self._label)
         try:
             yield writer
         finally:
             idle.append(writer)
 
-    def check(self, options: MatchOptions) -> None:
-        """Raise ArgumentError if an option is invalid."""
-        rules_of(self._session.collection, options)
-
     def decide_batch(
         self, items: Sequence[Item], options: MatchOptions, *, remember: bool
     ) -> list[Verdict]:
         """Return the verdict of each item; ``remember`` stores them in one transaction."""
+        rules = rules_of(self._session.collection, options)
         with self._writer() as writer:
-            return writer.decide(items, options, remember)
+            return writer.verdicts(items, rules, remember)
 
-    def decide(
+    def decide_each(
         self,
         items: Iterable[Item],
         size: int,
         options: MatchOptions,
         *,
         remember: bool,
-        asked: int | None = None,
+        batch_size: int | None = None,
         label: str = "ingest_many",
     ) -> Iterator[Verdict]:
         """Yield a verdict for each item, decided in batches.
@@ -84,33 +105,44 @@ class Ingest:
             size: the number of items per batch, if each batch is committed.
             options: the match settings.
             remember: whether to store the items.
-            asked: the caller's batch size. Without it, items that are stored in the caller's
+            batch_size: the caller's batch size. Without it, items that are stored in the caller's
                 transaction are decided one by one, when their verdicts are consumed.
             label: the name of the run.
         """
-        self.check(options)
-        if asked is not None and asked < 1:
-            raise ArgumentError("invalid_argument", f"batch_size must be at least 1, not {asked}")
+        rules = rules_of(self._session.collection, options)
+        if batch_size is not None and batch_size < 1:
+            message = f"batch_size must be at least 1, not {batch_size}"
+            raise ArgumentError("invalid_argument", message)
         own = _Writer(self._session, label) if remember and self._label is None else None
-        return self._batch_by_batch(iter(items), size, options, own, remember, asked)
+        return self._decide_each(iter(items), size, rules, own, remember, batch_size)
 
-    def _batch_by_batch(
+    def _decide_each(
         self,
         items: Iterator[Item],
         size: int,
-        options: MatchOptions,
+        rules: Rules,
         own: _Writer | None,
         remember: bool,
-        asked: int | None,
+        batch_size: int | None,
     ) -> Iterator[Verdict]:
+        in_transaction = self._session.source.in_transaction
         while True:
-            theirs = remember and self._session.is_in_callers_transaction()
-            batch = next_batch(items, asked or (1 if theirs else size))
+            in_callers = remember and self._session.is_in_callers_transaction()
+            batch = next_batch(items, batch_size or (1 if in_callers else size))
             if not batch:
                 return
             with nullcontext(own) if own else self._writer() as writer:
-                verdicts = writer.decide(batch, options, remember)
-            yield from _told(verdicts, self._session, theirs=theirs)
+                verdicts = writer.verdicts(batch, rules, remember)
+            may_end = in_callers and in_transaction()
+            for number, verdict in enumerate(verdicts, 1):
+                yield verdict
+                if may_end and number < len(verdicts) and not in_transaction():
+                    raise StoreError(
+                        "wrong_transaction",
+                        f"the transaction ended after {number} of the {len(verdicts)} verdicts of "
+                        "a batch, which is stored as a whole; end it between two batches, or omit "
+                        "batch_size: then each page is stored when its verdict is consumed",
+                    )
 
 
 class _Writer:
@@ -127,113 +159,286 @@ class _Writer:
         # The verdicts of a batch whose commit is in doubt.
         self._unsure: list[Verdict] | None = None
 
-    def start_run(self) -> int:
-        """Start the run, and return its id."""
-        with self._session.transaction() as connection:
-            run = self._run_of_batch(connection)
-        return 0 if run is None else run.run_id
-
-    def _run_of_batch(self, connection: psycopg.Connection[Any]) -> Run | None:
+    def run_of_batch(self, connection: psycopg.Connection[Any]) -> Run | None:
         if self._run is None and self._label is not None:
             self._run = draw_run(connection, self._label)
         return self._run
 
-    def decide(self, batch: Sequence[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
+    def verdicts(self, batch: Sequence[Item], rules: Rules, remember: bool) -> list[Verdict]:
         """Return a verdict for each item; retries are safe, because the batch is stored once."""
         self._unsure = None
         return self._session.attempt(
             "ingest" if remember else "decide",
             len(batch),
-            lambda: self._stored() or self._verdicts(batch, options, remember),
-            lambda: self._run_id(remember),
+            lambda: self._stored() or self._current_verdicts(batch, rules, remember),
+            lambda: self._run.run_id if remember and self._run is not None else None,
         )
 
-    def _run_id(self, remember: bool) -> int | None:
-        return self._run.run_id if remember and self._run is not None else None
-
-    def _verdicts(
-        self, batch: Sequence[Item], options: MatchOptions, remember: bool
+    def _current_verdicts(
+        self, batch: Sequence[Item], rules: Rules, remember: bool
     ) -> list[Verdict]:
-        while True:
-            try:
-                verdicts = self._decide_batch(batch, options, remember)
-            except StalePoliciesError:
-                self._policies = True
-            else:
-                decided = sum(verdict.simhash is not None for verdict in verdicts)
-                done = "stored in" if remember else "compared with"
-                name, failed = self._session.collection.name, len(verdicts) - decided
-                logger.debug(
-                    "%d pages %s %r, %d without a simhash", decided, done, name, failed,
-                    extra={"collection": name, "run_id": self._run_id(remember)},
-                )  # fmt: skip
-                return verdicts
+        try:
+            return self._write(batch, rules, remember)
+        except StalePoliciesError:
+            # Policies were added meanwhile.
+            self._policies = True
+            return self._write(batch, rules, remember)
 
-    def _decide_batch(
-        self, items: Sequence[Item], options: MatchOptions, remember: bool
-    ) -> list[Verdict]:
+    def _write(self, items: Sequence[Item], rules: Rules, remember: bool) -> list[Verdict]:
         """Decide about one batch in one transaction; ``remember`` stores it."""
         if not any(isinstance(item, PageRecord) for item in items):
-            return sorted_out(items, []).verdicts([])
+            return Batch(items, ()).verdicts(())
         session = self._session
         with session.writing() if remember else session.reading() as (connection, collection):
             if collection.normalize_urls:
                 items = list(map(with_normalized_url, items))
+            rules = rules.with_default(collection.default_distance)
             urls = [item.url for item in items if isinstance(item, PageRecord)]
             by_policies = self._policies
-            rules = rules_of(collection, options)
-            batch = sorted_out(items, self._settings(connection, collection, urls, rules))
+            groups = groups_by_policy(connection, collection, urls) if by_policies else []
+            self._policies = bool(groups)
+            batch = Batch(items, settings_by(rules, groups, len(urls)))
             verdicts = batch.verdicts(
-                write_batch(
+                add_batch(
                     connection,
                     collection,
                     batch.records,
                     batch.settings,
-                    self._run_of_batch(connection) if remember and batch.records else None,
+                    self.run_of_batch(connection) if remember and batch.records else None,
                     by_policies=by_policies,
                     remember=remember,
                 )
             )
             if remember:
                 self._unsure = verdicts
+        logger.debug(
+            "%d pages %s %r, %d without a simhash", len(batch.records),
+            "stored in" if remember else "compared with", collection.name,
+            len(items) - len(batch.records),
+            extra={"collection": collection.name, "run_id": self._run and self._run.run_id},
+        )  # fmt: skip
         return verdicts
 
     def _stored(self) -> list[Verdict] | None:
-        """Return the verdicts of the batch if it was committed although the connection was lost."""
-        unsure = self._unsure
+        """Return the verdicts of the batch if it was committed although the connection was lost.
+
+        Its run has these pages, or its pages exist. Without a run, a batch that added no page
+        counts as not committed: repeating it is harmless.
+        """
+        unsure, run = self._unsure, self._run
         if unsure is None:
             return None
         with self._session.writing() as (connection, collection):
             # A server process that is still committing the batch holds this lock.
             lock_collections(connection, [collection])
-            stored = is_stored(connection, collection, unsure, self._run)
+            parameters = {
+                "collection_id": collection.collection_id,
+                "run_id": None if run is None else run.run_id,
+                "run_pages": None if run is None else run.pages,
+                "page_ids": [each.page_id for each in unsure if each.verdict != "unchanged"],
+                "urls": [each.url for each in unsure],
+            }
+            ((stored,),) = fetch(connection, "batch_stored", parameters)
         self._unsure = None
         return unsure if stored else None
 
-    def _settings(
-        self,
-        connection: psycopg.Connection[Any],
-        collection: Collection,
-        urls: list[str],
-        rules: Rules,
-    ) -> list[MatchSettings]:
-        if not self._policies:
-            return [rules.plain] * len(urls)
-        groups = groups_by_policy(connection, collection, urls)
-        self._policies = bool(groups)
-        return settings_by(rules, groups, len(urls))
+
+def draw_run(connection: psycopg.Connection[Any], label: str) -> Run:
+    """Return a new run; its row is inserted with the first batch."""
+    ((run_id,),) = fetch(connection, "draw_run")
+    return Run(run_id, label)
 
 
-def _told(verdicts: list[Verdict], session: Session, *, theirs: bool) -> Iterator[Verdict]:
-    """Yield the verdicts of a batch that was stored, if ``theirs``, in the caller's transaction."""
-    in_transaction = session.source.in_transaction
-    goes_on = theirs and in_transaction()
-    for number, verdict in enumerate(verdicts, 1):
-        yield verdict
-        if goes_on and number < len(verdicts) and not in_transaction():
-            raise StoreError(
-                "wrong_transaction",
-                f"the transaction ended after {number} of the {len(verdicts)} verdicts of a batch, "
-                "which is stored as a whole; end it between two batches, or omit batch_size: then "
-                "each page is stored when its verdict is consumed",
+Groups = list[tuple[PolicySettings, list[int]]]
+"""Settings by policies, each with the indexes of the URLs that they apply to."""
+
+
+def groups_by_policy(
+    connection: psycopg.Connection[Any], collection: Collection, urls: Sequence[str]
+) -> Groups:
+    """Return the settings by policies for the URLs; nothing if the collection has no policies."""
+    parameters = {"own_id": collection.collection_id, "urls": list(urls)}
+    rows = fetch(connection, "settings_for", parameters)
+    return [
+        (
+            PolicySettings(**dict(zip(SETTINGS, values, strict=True))),
+            [number - 1 for number in numbers],
+        )
+        for numbers, *values in rows
+    ]
+
+
+def settings_by(rules: Rules, groups: Groups, count: int) -> list[MatchSettings]:
+    """Return the settings of each of the ``count`` URLs."""
+    settings = [rules.plain] * count
+    for by_policy, places in groups:
+        of_group = rules.settings(by_policy)
+        for place in places:
+            settings[place] = of_group
+    return settings
+
+
+def rules_of(collection: Collection, options: MatchOptions) -> Rules:
+    """Return the rules made of ``options`` and the collection's settings."""
+    rules = Rules(options, collection.default_distance)
+    checked_distance(collection, options.get("distance"))
+    return rules
+
+
+class Batch:
+    """Items in order, and the records among them that have enough words.
+
+    Args:
+        items: records and failures. Those with fewer words than ``min_tokens`` become failures.
+        settings: the match settings of each record.
+
+    Attributes:
+        items: records and failures.
+        records: the records among the items.
+        settings: the match settings of each record.
+    """
+
+    def __init__(self, items: Iterable[Item], settings: Iterable[MatchSettings]) -> None:
+        self.items: list[Item] = []
+        self.records: list[PageRecord] = []
+        self.settings: list[MatchSettings] = []
+        of_records = iter(settings)
+        for item in items:
+            if isinstance(item, PageRecord):
+                setting = next(of_records)
+                if item.tokens is not None and item.tokens < setting.min_tokens:
+                    detail = f"it has {item.tokens} words, fewer than {setting.min_tokens}"
+                    item = PageFailure(item.url, "policy", detail)
+                else:
+                    self.records.append(item)
+                    self.settings.append(setting)
+            self.items.append(item)
+
+    def verdicts(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
+        """Return a verdict for each item, given those of the records."""
+        of_records = iter(verdicts)
+        return [
+            next(of_records)
+            if isinstance(item, PageRecord)
+            else Verdict(
+                item.url,
+                "too_short" if item.reason in _TOO_SHORT else "failed",
+                item.reason,
+                detail=item.detail,
             )
+            for item in self.items
+        ]
+
+
+def add_batch(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    records: Sequence[PageRecord],
+    settings: Sequence[MatchSettings],
+    run: Run | None = None,
+    *,
+    ids: Sequence[tuple[int, int | None]] | None = None,
+    by_policies: bool = True,
+    remember: bool = True,
+) -> list[Verdict]:
+    """Decide about ``records``, and store them in the connection's present transaction.
+
+    See ``_add_batch`` in sql/decide.sql. It first looks up near simhashes. Then it locks the
+    compared collections until the transaction ends, and compares only the pages that other writers
+    added meanwhile. So of several writers with near-duplicates only one gets the verdict ``new``,
+    and writers wait for each other's inserts, not for lookups.
+
+    Args:
+        connection: the connection.
+        collection: the collection of the records.
+        records: the batch, in order.
+        settings: the match settings of each record.
+        run: the run of the records, if any.
+        ids: the page id and run id of each record; they are decided as if they had arrived with
+            these ids.
+        by_policies: whether the settings include policies.
+        remember: whether to store the records; if not, nothing is locked.
+
+    Raises:
+        StalePoliciesError: the settings do not include policies, and the collection has some.
+    """
+    if not records:
+        return []
+    now = datetime.now(UTC)
+    pages = [
+        _page(collection, record, setting, now)
+        for record, setting in zip(records, settings, strict=True)
+    ]
+    for page, (page_id, run_id) in zip(pages, ids or (), strict=bool(ids)):
+        page |= {"page_id": page_id, "run_id": run_id}
+    parameters = {
+        "collection": collection.name,
+        "own_id": collection.collection_id,
+        "pages": json.dumps(pages, ensure_ascii=False),
+        "remember": remember,
+        "by_policies": by_policies,
+        "run_id": None if run is None else run.run_id,
+        "label": None if run is None else run.label,
+    }
+    rows = fetch(connection, "add_batch", parameters)
+    if not rows:
+        raise StalePoliciesError
+    if run is not None:
+        run.pages = rows[0][-1] or 0
+    return [
+        Verdict(
+            record.url,
+            verdict,
+            reason,
+            simhash=record.simhash,
+            distance=distance,
+            duplicate_of=duplicate_of,
+            html_bytes=record.html_bytes,
+            keep=keep,
+            page_id=page_id,
+            original_page_id=original_page_id,
+            title=record.title,
+            markdown=record.markdown,
+        )
+        for record, (
+            verdict, reason, distance, duplicate_of, original_page_id, keep, page_id, _,
+        ) in zip(records, rows, strict=True)
+    ]  # fmt: skip
+
+
+def _page(
+    collection: Collection, record: PageRecord, setting: MatchSettings, now: datetime
+) -> dict[str, Any]:
+    """Return a page and its settings as ``_add_batch`` reads them; None is omitted."""
+    high, low = to_halves(record.signature)
+    age, moment, digest = setting.max_age, record.fetched_at, record.html_digest
+    since = None if age is None else back(moment or now, age)
+    link = record.canonical_url
+    page = {
+        "url": record.url,
+        "simhash": to_bigint(record.simhash),
+        "fetched_at": None if moment is None else moment.isoformat(),
+        "title": record.title,
+        "canonical_url": link,
+        "language": record.language,
+        "features": record.features,
+        "tokens": record.tokens,
+        "html_bytes": record.html_bytes,
+        "html_digest": None if digest is None else f"\\x{digest.hex()}",
+        "text_digest": None if record.text_digest is None else to_bigint(record.text_digest),
+        "structure": None if record.structure is None else to_bigint(record.structure),
+        "signature_high": high,
+        "signature_low": low,
+        "markdown": record.markdown if collection.keep_markdown else None,
+        # Only if the settings trust it.
+        "canonical": link
+        if setting.canonical_link and link is not None and same_site(link, record.url)
+        else None,
+        "max_distance": setting.distance,
+        "verify": setting.verify,
+        "scope": setting.scope,
+        "window_size": setting.window_size,
+        "since": None if since is None else since.isoformat(),
+        "max_copies": setting.max_copies,
+    }
+    return {name: value for name, value in page.items() if value is not None}

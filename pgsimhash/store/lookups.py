@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
@@ -11,7 +12,8 @@ from psycopg.rows import class_row, scalar_row
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import from_bigint, to_bigint
-from pgsimhash.pages.records import CollectionStatus, Match, Matches
+from pgsimhash.hashing.signature import from_halves
+from pgsimhash.pages.records import CollectionStatus, Match, Matches, PageRecord
 from pgsimhash.store.collection import Collection, checked_distance
 
 if TYPE_CHECKING:
@@ -121,6 +123,21 @@ def present_pages(
     """Return columns of the present versions of those URLs that a collection has."""
     parameters = scope_of(collection) | {"urls": list(urls), "all_versions": False}
     return fetch(connection, "stored_pages", parameters, columns=columns)
+
+
+def record_columns(record: type[PageRecord]) -> tuple[str, ...]:
+    """Return the columns that have the values of a record; ``unseen`` is not stored."""
+    names = (each.name for each in fields(record) if each.name not in ("signature", "unseen"))
+    return (*names, "signature_high", "signature_low")
+
+
+def record_values(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of :func:`record_columns` as the values of a record."""
+    values = dict(row)
+    values["signature"] = from_halves(values.pop("signature_high"), values.pop("signature_low"))
+    for name in ("simhash", "structure", "text_digest"):
+        values[name] = None if values[name] is None else from_bigint(values[name])
+    return values
 
 
 def unknown_page(collection: Collection, url: str) -> NotFoundError:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, Unpack
 
+from psycopg.rows import dict_row
+
 from pgsimhash import schemes
 from pgsimhash.db.connection import check_schema
-from pgsimhash.db.statements import fetch, fetch_records
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import (
     as_simhashes,
@@ -33,11 +34,10 @@ from pgsimhash.pages.records import (
     Verdict,
 )
 from pgsimhash.pages.urls import check_url, lowered
-from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time, check_zone, frozen
+from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time, check_zone
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
-from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting, lookups
 from pgsimhash.store.batches import (
     BATCH_PAGES,
@@ -47,7 +47,8 @@ from pgsimhash.store.batches import (
     Source,
     as_record,
     as_source,
-    checked,
+    bounded,
+    page_of,
 )
 from pgsimhash.store.collection import (
     Collection,
@@ -266,12 +267,9 @@ class Store:
         urls = [self.opened.page_url(url)]
         scope = {"collection": self.collection, "scheme": None, "urls": urls, "all_versions": False}
         with self.session.read() as connection:
-            pages = fetch_records(connection, "stored_pages", scope, StoredPage)
-        if not pages:
-            return None
-        (page,) = pages
-        structure = None if page.structure is None else from_bigint(page.structure)
-        return replace(page, simhash=from_bigint(page.simhash), structure=structure)
+            columns = lookups.record_columns(StoredPage)
+            rows = fetch(connection, "stored_pages", scope, dict_row, columns=columns)
+        return StoredPage(**lookups.record_values(rows[0])) if rows else None
 
     @retried
     def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:
@@ -315,8 +313,8 @@ class Store:
             options: settings that override those of the policies and the collection; see
                 :class:`~pgsimhash.pages.policies.MatchSettings`.
         """
-        page = _page_of(url, html, fetched_at)
-        return self._decide_page(page, max_bytes, options, markdown=markdown, remember=True)
+        record = self._read_page(page_of(url, html, fetched_at), max_bytes, markdown)
+        return self._decide(record, options, remember=True)
 
     def ingest_many(
         self,
@@ -365,7 +363,9 @@ class Store:
             StoreError: the caller's transaction ended within a batch.
         """
         items = self._read(pages, jobs, max_bytes, page_seconds, page_memory, markdown)
-        return self._ingest.decide(items, BATCH_PAGES, options, remember=True, asked=batch_size)
+        return self._ingest.decide_each(
+            items, BATCH_PAGES, options, remember=True, batch_size=batch_size
+        )
 
     def should_store(
         self,
@@ -400,8 +400,8 @@ class Store:
         **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and store nothing."""
-        page = _page_of(url, html, fetched_at)
-        return self._decide_page(page, max_bytes, options, markdown=markdown, remember=False)
+        record = self._read_page(page_of(url, html, fetched_at), max_bytes, markdown)
+        return self._decide(record, options, remember=False)
 
     def decide_many(
         self,
@@ -419,7 +419,7 @@ class Store:
         Pages are compared with the store, and with those before them in the same batch.
         """
         items = self._read(pages, jobs, max_bytes, page_seconds, page_memory, markdown)
-        return self._ingest.decide(items, BATCH_PAGES, options, remember=False)
+        return self._ingest.decide_each(items, BATCH_PAGES, options, remember=False)
 
     def add(
         self,
@@ -454,8 +454,13 @@ class Store:
             StoreError: the caller's transaction ended within a batch.
         """
         items = map(as_record, pages)
-        return self._ingest.decide(
-            items, BATCH_SIMHASHES, options, remember=True, asked=batch_size, label="add_many"
+        return self._ingest.decide_each(
+            items,
+            BATCH_SIMHASHES,
+            options,
+            remember=True,
+            batch_size=batch_size,
+            label="add_many",
         )
 
     def start_run(self, label: str) -> int:
@@ -566,29 +571,20 @@ class Store:
         with self.session.read() as connection:
             return lookups.read_status(connection)
 
-    def _decide_page(
-        self,
-        page: SourcePage,
-        max_bytes: int,
-        options: MatchOptions,
-        *,
-        markdown: bool,
-        remember: bool,
-    ) -> Verdict:
-        self._ingest.check(options)
-        markdown = markdown or self.opened.keep_markdown
-        record = self._read_page(as_source(page), index(max_bytes), markdown)
-        return self._decide(checked(record), options, remember=remember)
-
     def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
+        item, _ = bounded(item)
         (verdict,) = self._ingest.decide_batch([item], options, remember=remember)
         return verdict
 
     def _read_page(self, page: Source, max_bytes: int, markdown: bool) -> Item:
         from pgsimhash.reading.workers import extract
 
-        scheme = schemes.get_scheme(self.scheme)
-        return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
+        return extract(
+            page,
+            schemes.get_scheme(self.scheme),
+            markdown=markdown or self.opened.keep_markdown,
+            max_bytes=index(max_bytes),
+        )
 
     def _read(
         self,
@@ -601,7 +597,7 @@ class Store:
     ) -> Iterator[Item]:
         from pgsimhash.reading.workers import extract_many
 
-        records = extract_many(
+        return extract_many(
             map(as_source, pages),
             jobs,
             self.scheme,
@@ -610,7 +606,6 @@ class Store:
             page_seconds=page_seconds,
             page_memory=page_memory,
         )
-        return map(checked, records)
 
     def _pairs(self, distance: int | None, progress: Compared) -> Generator[Pairs]:
         from pgsimhash.search.pairs import stream_pairs
@@ -633,8 +628,3 @@ class Store:
 def _signed(simhash: int, signature: int | None) -> dict[str, Any]:
     high, low = to_halves(signature)
     return {"simhash": to_bigint(simhash), "signature_high": high, "signature_low": low}
-
-
-def _page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> SourcePage:
-    moment = None if fetched_at is None else check_time(fetched_at)
-    return SourcePage(url, frozen(html), fetched_at=moment)

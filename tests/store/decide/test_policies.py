@@ -19,7 +19,7 @@ from pgsimhash.pages.policies import SETTINGS, PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import ingest
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.policies import Groups, groups_by_policy
+from pgsimhash.store.ingest import Groups, groups_by_policy
 from tests.conftest import database_examples
 from tests.refusals import because, sqlstate
 from tests.store.test_store import ARTICLE, page, paragraph

@@ -355,14 +355,16 @@ class Database:
         store = self.stores[batch.collection]
         options = cast("MatchOptions", batch.options)
         size = len(batch.records) if batch.together else 1
-        return list(store._ingest.decide(batch.records, size, options, remember=remember))
+        return list(store._ingest.decide_each(batch.records, size, options, remember=remember))
 
     def write(self, batch: Batch) -> tuple[list[Verdict], list[Verdict]]:
         """Store a batch; return its verdicts, and those of the pages between lookup and lock."""
         if not batch.meanwhile:
             return self.decide(batch, remember=True), []
         other = self.others[batch.collection]
-        first = list(other._ingest.decide(batch.meanwhile, 10, {}, remember=True, asked=10))
+        first = list(
+            other._ingest.decide_each(batch.meanwhile, 10, {}, remember=True, batch_size=10)
+        )
         made: list[Verdict] = []
 
         def wait_and_write() -> None:

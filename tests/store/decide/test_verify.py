@@ -9,8 +9,7 @@ from pgsimhash.hashing.signature import SAME_BITS_MAX
 from pgsimhash.pages.policies import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.collection import find_collection
-from pgsimhash.store.runs import draw_run
-from pgsimhash.store.writer import write_batch
+from pgsimhash.store.ingest import add_batch, draw_run
 
 LIKE = (1 << SAME_BITS_MAX) - 1
 UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
@@ -23,7 +22,7 @@ def write(dsn: str, *records: PageRecord, verify: bool = True) -> list[Verdict]:
         assert collection is not None
         run = draw_run(connection, "test")
         settings = [MatchSettings(12, verify=verify)] * len(records)
-        made = write_batch(connection, collection, records, settings, run, by_policies=False)
+        made = add_batch(connection, collection, records, settings, run, by_policies=False)
     return made
 
 

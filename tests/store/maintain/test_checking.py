@@ -31,19 +31,24 @@ PLANTS = {
         "VALUES (1, 'x', 77, false)",
     ],
     "original_missing": [
+        "DELETE FROM pgsimhash.pages WHERE page_id IN "
+        "(SELECT duplicate_of FROM pgsimhash.pages WHERE distance > 0)",
         "UPDATE pgsimhash.pages SET duplicate_of = 0 WHERE page_id = "
         "(SELECT max(page_id) FROM pgsimhash.pages WHERE duplicate_of IS NOT NULL)",
         "UPDATE pgsimhash.pages SET duplicate_of = page_id, distance = 0 WHERE page_id = "
         "(SELECT max(page_id) FROM pgsimhash.pages)",
     ],
     "distance_wrong": [
+        "UPDATE pgsimhash.pages SET simhash = simhash # 1 WHERE page_id = "
+        "(SELECT max(page_id) FROM pgsimhash.pages WHERE duplicate_of IS NOT NULL)",
         "UPDATE pgsimhash.pages SET distance = 7 WHERE page_id = "
         "(SELECT max(page_id) FROM pgsimhash.pages WHERE duplicate_of IS NOT NULL)",
         "UPDATE pgsimhash.pages SET distance = NULL WHERE page_id = "
         "(SELECT max(page_id) FROM pgsimhash.pages WHERE duplicate_of IS NOT NULL)",
     ],
     "seen_orphaned": [
-        "INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at) VALUES (1, 0, now())"
+        "INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at) VALUES (1, 0, now())",
+        "TRUNCATE pgsimhash.pages",
     ],
 }
 CASES = [(reason, plant) for reason, plants in PLANTS.items() for plant in plants]

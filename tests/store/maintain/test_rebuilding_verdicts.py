@@ -16,8 +16,7 @@ from pgsimhash.maintenance import rebuilding
 from pgsimhash.pages.policies import MatchSettings, PolicySettings
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.store.collection import find_collection
-from pgsimhash.store.runs import draw_run
-from pgsimhash.store.writer import write_batch
+from pgsimhash.store.ingest import add_batch, draw_run
 from tests.store.content import content, rebuild_apart
 from tests.store.test_store import FAR
 
@@ -77,7 +76,7 @@ def ingest(
         run = draw_run(connection, "test")
         while some := list(itertools.islice(rest, batch)):
             with connection.transaction():
-                made = write_batch(
+                made = add_batch(
                     connection, found, some, [settings] * len(some), run, by_policies=False
                 )
             verdicts += made

@@ -118,7 +118,7 @@ class History:
 def add(
     history: History, name: str, records: list[PageRecord], options: MatchOptions, size: int
 ) -> None:
-    list(history.stores[name]._ingest.decide(records, size, options, remember=True))
+    list(history.stores[name]._ingest.decide_each(records, size, options, remember=True))
 
 
 def add_single(history: History, name: str, record: PageRecord, options: MatchOptions) -> None:
@@ -365,6 +365,7 @@ def check_pages(history: History, rows: Sequence[Any], lookup: Lookup) -> None:
     expected = pages_near(query, None, None)
     assert near_pages(query) == expected
     assert near_pages(query, limit=limit) == expected[:limit]
+    assert near_pages(query, signature=(1 << 25) - 1) == pages_near(query, (1 << 25) - 1, None)
     by_sql = history.plain.execute(
         "SELECT distance, page_id, url, simhash FROM pgsimhash.near_pages(%s::bigint, %s, %s)",
         [to_bigint(query), distance, lookup.name],

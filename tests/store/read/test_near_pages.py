@@ -1,10 +1,8 @@
-"""Near pages: every page of every match, by URL and simhash, in Python and SQL."""
+"""Near pages in Python and SQL; test_exactness.py compares them with all pages."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import psycopg
 import pytest
@@ -12,123 +10,13 @@ import pytest
 from pgsimhash import Store, connect
 from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError
-from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import SAME_BITS_MAX, to_halves, verified
-from pgsimhash.pages.records import NearPage
 from pgsimhash.search.layout import DISTANCE_MAX
 from tests.refusals import because, sqlstate
 
 URL = "https://a.example/"
 LIKE = (1 << SAME_BITS_MAX) - 1
 UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
-
-
-@dataclass(frozen=True)
-class Row:
-    url: str
-    simhash: int
-    signature: int | None = None
-
-
-def insert(dsn: str, rows: list[Row], collection: str = "default") -> None:
-    with psycopg.connect(dsn) as connection, connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO pgsimhash.pages "
-            "(collection_id, url, simhash, signature_high, signature_low, title) "
-            "SELECT collection_id, %s, %s, %s, %s, 'Of ' || %s "
-            "FROM pgsimhash.collections WHERE name = %s",
-            [
-                (
-                    row.url,
-                    to_bigint(row.simhash),
-                    *to_halves(row.signature),
-                    row.url,
-                    collection,
-                )
-                for row in rows
-            ],
-        )
-
-
-def crawl(seed: int = 1) -> list[Row]:
-    """Versions of pages in clusters, many of which share a simhash; some have no signature."""
-    rng = random.Random(seed)
-    rows = []
-    for centre in (rng.getrandbits(64) for _ in range(30)):
-        for _ in range(40):
-            bits = rng.choice([0, 0, 1, 3, 6, 9, 12])
-            flips = sum(1 << bit for bit in rng.sample(range(64), bits))
-            signature = rng.choice([None, 0, LIKE, UNLIKE])
-            rows.append(Row(f"{URL}{rng.randrange(700)}", centre ^ flips, signature))
-    return rows
-
-
-def expected(
-    rows: list[Row], simhash: int, signature: int | None, distance: int, own: str | None = None
-) -> list[tuple[int, str]]:
-    """By comparing with each; ids are in the order of the rows."""
-    present = {row.url: (number, row) for number, row in enumerate(rows)}
-    found = [
-        (bits, number, row.url)
-        for number, row in present.values()
-        if (bits := (row.simhash ^ simhash).bit_count()) <= distance
-        and row.url != own
-        and verified(bits, row.signature, signature)
-    ]
-    return [(bits, url) for bits, _, url in sorted(found)]
-
-
-def as_pairs(pages: list[NearPage]) -> list[tuple[int, str]]:
-    return [(page.distance, page.url) for page in pages]
-
-
-@pytest.mark.parametrize("distance", [0, 3, 8, DISTANCE_MAX])
-def test_every_page_near_is_found_and_no_other(store: Store, dsn: str, distance: int) -> None:
-    rows = crawl()
-    insert(dsn, rows)
-    connect(dsn, collection="other").close()
-    insert(dsn, crawl(2) + rows[:50], "other")
-    present = {row.url: row for row in rows}
-    found = 0
-    with psycopg.connect(dsn) as connection:
-        for url in random.Random(3).sample(sorted(present), 40):
-            asked = present[url]
-            oracle = expected(rows, asked.simhash, asked.signature, distance, url)
-            near = store.near_pages(url, distance)
-            assert as_pairs(near) == oracle
-            assert all(page.title == f"Of {page.url}" for page in near)
-            assert all(present[page.url].simhash == page.simhash for page in near)
-            by_sql = connection.execute(
-                "SELECT distance, url FROM pgsimhash.near_pages(%s::text, %s)", [url, distance]
-            ).fetchall()
-            assert by_sql == oracle
-            found += len(oracle)
-
-            unverified = expected(rows, asked.simhash, None, distance)
-            for simhash in (asked.simhash, asked.simhash ^ 1 << 63):
-                oracle = expected(rows, simhash, None, distance)
-                assert as_pairs(store.near_pages(simhash, distance)) == oracle
-                by_sql = connection.execute(
-                    "SELECT distance, url FROM pgsimhash.near_pages(%s::bigint, %s)",
-                    [to_bigint(simhash), distance],
-                ).fetchall()
-                assert by_sql == oracle
-            near = store.near_pages(url, distance, verify=False)
-            assert as_pairs(near) == [pair for pair in unverified if pair[1] != url]
-            near = store.near_pages(asked.simhash, distance, signature=UNLIKE)
-            assert as_pairs(near) == expected(rows, asked.simhash, UNLIKE, distance)
-    assert found > 40
-
-
-def test_a_limit_takes_the_nearest_and_of_these_the_first(store: Store, dsn: str) -> None:
-    rows = crawl()
-    insert(dsn, rows)
-    whole = store.near_pages(rows[-1].url, 12)
-    assert len(whole) > 12
-    for limit in (1, 2, 7, 1000):
-        assert store.near_pages(rows[-1].url, 12, limit=limit) == whole[:limit]
-    every = store.near_pages(rows[-1].simhash, 12)
-    assert store.near_pages(rows[-1].simhash, 12, limit=5) == every[:5]
 
 
 def test_a_page_has_its_url_and_time(store: Store) -> None:
@@ -147,18 +35,6 @@ def test_a_page_has_its_url_and_time(store: Store) -> None:
         "page_id": added.page_id,
     }
     assert found.similarity_percent == pytest.approx(100 * 61 / 64, abs=0.1)
-
-
-def test_only_the_present_version_is_near(store: Store) -> None:
-    store.add(f"{URL}1", 0)
-    store.add(f"{URL}2", 1)
-    assert [page.url for page in store.near_pages(f"{URL}1")] == [f"{URL}2"]
-    store.add(f"{URL}2", 0xFFFF_0000)
-    assert store.near_pages(f"{URL}1") == []
-    assert store.near_pages(1, 0) == []
-    assert [page.url for page in store.near_pages(f"{URL}1", verify=False)] == []
-    store.add(f"{URL}1", 0xFFFF_0001)
-    assert [page.distance for page in store.near_pages(f"{URL}1")] == [1]
 
 
 def test_without_a_distance_the_collections_applies(empty_dsn: str) -> None:

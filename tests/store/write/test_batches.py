@@ -15,8 +15,7 @@ from pgsimhash import Store, connect
 from pgsimhash.pages.policies import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.collection import Collection, find_collection
-from pgsimhash.store.runs import draw_run
-from pgsimhash.store.writer import write_batch
+from pgsimhash.store.ingest import add_batch, draw_run
 from tests.conftest import database_examples
 
 DAY = timedelta(days=1)
@@ -76,7 +75,7 @@ def write(
 ) -> list[Verdict]:
     records, settings = [record for record, _ in pages], [wanted for _, wanted in pages]
     run = draw_run(connection, "test")
-    made = write_batch(connection, collection, records, settings, run, by_policies=False)
+    made = add_batch(connection, collection, records, settings, run, by_policies=False)
     return made
 
 

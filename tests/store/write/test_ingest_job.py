@@ -205,12 +205,3 @@ def test_with_autocommit_and_its_own_connection_it_commits_by_batches(
                 "SELECT count(*) FROM pgsimhash.pages WHERE host = %s", [f"{id(own)}.example"]
             ).fetchone() or (0,)
             assert stored == 9
-
-
-def test_deleted_urls_are_returned_for_the_callers_rows(store: Store) -> None:
-    list(store.ingest_many(pages()))
-    gone = store.delete_host("b.example")
-    assert gone.versions == len(gone.gone) == 5
-    one = store.delete("https://a.example/0")
-    assert one == (1, ["https://a.example/0"], [], [])
-    assert store.delete("https://a.example/0") == (0, [], [], [])

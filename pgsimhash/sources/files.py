@@ -1,19 +1,22 @@
-"""Read HTML files, alone or in folders."""
+"""Read HTML files, alone or in folders, and JSON lines with "url" and "html"."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
-from pgsimhash.sources.page import SourcePage, failure, plain_path, shown
+from pgsimhash.sources.page import SourcePage, failure, parse_time, plain_path, shown
+from pgsimhash.sources.streams import DamagedError, Stream, open_stream
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
 
@@ -21,6 +24,9 @@ _HTML_NAME: Final = re.compile(
     rf".*(?:{'|'.join(map(re.escape, HTML_SUFFIXES))})(?:[?@].*)?", re.IGNORECASE | re.DOTALL
 )
 """wget appends the query to the name: ``index.html?page=2``, with ``@`` for Windows."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_STEP: Final = 1024 * 1024
 
 
 def is_html_name(name: str) -> bool:
@@ -96,3 +102,77 @@ def _content(path: Path, max_bytes: int) -> bytes:
     if size > max_bytes:
         raise too_large("the file", max_bytes)
     return content
+
+
+def read_json_file(path: Path, max_bytes: int) -> Iterator[SourcePage | PageFailure]:
+    """Yield the pages of a file of JSON lines, with or without gzip."""
+    try:
+        with open_stream(path) as stream:
+            yield from read_json_lines(stream, shown(path), max_bytes)
+    except OSError as error:
+        yield failure(shown(path), error)
+
+
+def read_json_lines(
+    stream: Stream, name: str, max_bytes: int
+) -> Iterator[SourcePage | PageFailure]:
+    """Yield the pages of a stream of JSON lines, skipping empty lines.
+
+    A line without a valid page is a failure of ``name#number``; reading continues.
+    """
+    number = 0
+    try:
+        while line := stream.readline(max_bytes + 1):
+            number += 1
+            if len(line) > max_bytes and not line.endswith(b"\n"):
+                _finish_line(stream)
+                yield failure(f"{name}#{number}", too_large("the line", max_bytes))
+                continue
+            if number == 1:
+                line = line.removeprefix(_BOM)
+            if not line.strip():
+                number += stream.skip_empty_lines()
+                continue
+            try:
+                yield _page_of_line(line, number)
+            except PageError as error:
+                yield failure(f"{name}#{number}", error)
+    except DamagedError as damage:
+        detail = f"{damage}; the lines after line {number} were not read"
+        yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
+
+
+def _finish_line(stream: Stream) -> None:
+    while (rest := stream.readline(_STEP)) and not rest.endswith(b"\n"):
+        stream.idle(len(rest))
+
+
+def _page_of_line(line: bytes, number: int) -> SourcePage:
+    try:
+        record = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise PageError("unreadable", f"the line is not UTF-8 (byte {error.start + 1})") from None
+    except (ValueError, RecursionError) as error:
+        raise PageError("unreadable", f"the line is not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise PageError("unreadable", 'the line is not a JSON object with "url" and "html"')
+    url = check_url(_text(record, "url").strip())
+    html = _text(record, "html")
+    charset = None if record.get("charset") is None else _text(record, "charset")
+    fetched_at = None
+    if record.get("fetched_at") is not None:
+        text = _text(record, "fetched_at")
+        try:
+            fetched_at = parse_time(text)
+        except ValueError:
+            raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
+    return SourcePage(url, html, charset, fetched_at, number)
+
+
+def _text(record: dict[str, Any], key: str) -> str:
+    if key not in record:
+        raise PageError("unreadable", f'"{key}" is missing')
+    value = record[key]
+    if not isinstance(value, str):
+        raise PageError("unreadable", f'"{key}" is not a string')
+    return value
