@@ -11,38 +11,45 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.analysis.evaluation import AtDistance, Counts, Evaluation, evaluate
-    from pgsimhash.analysis.explanation import Explanation, explain, explain_sides
-    from pgsimhash.analysis.fingerprints import Print
+    from pgsimhash.analysis.evaluation import AtDistance, Counts, Evaluation, Print, evaluate
+    from pgsimhash.analysis.explanation import (
+        Explanation,
+        Side,
+        explain,
+        explain_sides,
+        known_side,
+        read_side,
+    )
     from pgsimhash.analysis.history import Version, versions
     from pgsimhash.analysis.labels import LabelledPair, read_labels
-    from pgsimhash.analysis.near_pairs import (
+    from pgsimhash.analysis.pairs import (
         NearSample,
+        PagePair,
+        PairedPage,
         Sample,
         Unlabelled,
         near_sample,
+        page_pairs,
         sample,
         simhashes,
         unlabelled_csv,
     )
-    from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
     from pgsimhash.analysis.reports import Report, report
-    from pgsimhash.analysis.sides import Side, known_side, read_side
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
-            "pgsimhash.analysis.evaluation": "AtDistance Counts Evaluation evaluate",
-            "pgsimhash.analysis.explanation": "Explanation explain explain_sides",
-            "pgsimhash.analysis.fingerprints": "Print",
+            "pgsimhash.analysis.evaluation": "AtDistance Counts Evaluation Print evaluate",
+            "pgsimhash.analysis.explanation": (
+                "Explanation Side explain explain_sides known_side read_side"
+            ),
             "pgsimhash.analysis.history": "Version versions",
             "pgsimhash.analysis.labels": "LabelledPair read_labels",
-            "pgsimhash.analysis.near_pairs": (
-                "NearSample Sample Unlabelled near_sample sample simhashes unlabelled_csv"
+            "pgsimhash.analysis.pairs": (
+                "NearSample PagePair PairedPage Sample Unlabelled near_sample page_pairs sample "
+                "simhashes unlabelled_csv"
             ),
-            "pgsimhash.analysis.paired_pages": "PagePair PairedPage page_pairs",
             "pgsimhash.analysis.reports": "Report report",
-            "pgsimhash.analysis.sides": "Side known_side read_side",
         },
     )
 

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from pgsimhash.analysis.fingerprints import (
-    Fingerprints,
-    Print,
-    Unseen,
-    find_pages,
-    fingerprint_pages,
-    fingerprint_texts,
-    stored_fingerprints,
-)
-from pgsimhash.analysis.labels import LabelledPair, read_labels
-from pgsimhash.hashing.bits import hamming_distance
-from pgsimhash.hashing.signature import verified
-from pgsimhash.pages.records import PageFailure
+from pgsimhash.analysis.labels import LabelledPair, file_rows, read_labels
+from pgsimhash.errors import PageError
+from pgsimhash.hashing.bits import from_bigint, hamming_distance
+from pgsimhash.hashing.signature import from_halves, verified
+from pgsimhash.html import Article
+from pgsimhash.pages.records import PageFailure, PageRecord
+from pgsimhash.pages.values import MAX_BYTES
+from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime.progress import no_progress
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
 from pgsimhash.search.pairs import Compared
+from pgsimhash.sources import SourcePage, read_pages
+from pgsimhash.sources.files import HTML_SUFFIXES, read_html
 from pgsimhash.store import Store
+from pgsimhash.store.lookups import present_pages
 
 LARGEST: Final = 16
 """The largest distance that is evaluated; beyond it matches are random."""
+
+_SUFFIXES: Final = ("", *HTML_SUFFIXES)
+
+_URLS: Final = 1_000
+"""How many URLs one statement looks up."""
+
+Named = tuple[str, SourcePage | PageFailure]
 
 
 class Counts(NamedTuple):
@@ -67,6 +74,33 @@ class AtDistance:
     kinds: Mapping[str, Counts]
 
 
+class Print(NamedTuple):
+    """The fingerprint of a page, and its title."""
+
+    simhash: int
+    signature: int | None = None
+    title: str | None = None
+
+
+class Unseen(NamedTuple):
+    """The share of a page's words in low-weight blocks: the mean, the largest, and its page.
+
+    See :attr:`pgsimhash.html.WeightedWords.unseen`.
+    """
+
+    mean: float
+    worst: float
+    page: str
+
+    @property
+    def sentence(self) -> str:
+        """Both shares in a sentence."""
+        return (
+            f"On average, {self.mean:.1%} of a page's words are in low-weight blocks; at worst, "
+            f"{self.worst:.1%}: {self.page}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """The matches among labelled pairs at each distance from 0 to 16.
@@ -77,7 +111,6 @@ class Evaluation:
         best: the recommended distance: the largest recall at the required precision, the smallest
             of several; None if no distance is as precise.
         precision: the required precision.
-        graded: the number of pairs labelled ``graded``, which do not count.
         left_out: the number of pairs with a missing or unreadable page, which do not count.
         too_short: the pages with too little text; they match nothing.
         failures: the other pages without a fingerprint.
@@ -88,7 +121,6 @@ class Evaluation:
     curve: Sequence[AtDistance]
     best: AtDistance | None
     precision: float
-    graded: int
     left_out: int
     too_short: Sequence[str] = ()
     failures: Sequence[PageFailure] = ()
@@ -114,7 +146,7 @@ class Evaluation:
 
 
 def evaluate(
-    pairs: object,
+    pairs: Any,
     pages: Store | Path | str | Sequence[Path | str] | Mapping[str, Print | None] | None = None,
     *,
     scheme: Scheme | str | None = None,
@@ -144,7 +176,8 @@ def evaluate(
     Raises:
         ArgumentError: the pairs are invalid, or the scheme is unknown.
     """
-    labelled = _labelled(pairs)
+    given = isinstance(pairs, Sequence) and not isinstance(pairs, str)
+    labelled = pairs if given else read_labels(pairs)
     counted = [pair for pair in labelled if pair.label != "graded"]
     names = list(dict.fromkeys(name for pair in counted for name in (pair.a, pair.b)))
     if isinstance(pages, Store):
@@ -163,26 +196,18 @@ def evaluate(
         found = find_pages(names, [Path(place) for place in pages])
         prints = fingerprint_pages(found, recipe, jobs, progress, len(names))
         name = recipe.name
-    return _evaluated(name, labelled, prints, precision)
-
-
-def _labelled(pairs: Any) -> list[LabelledPair]:
-    if isinstance(pairs, Sequence) and not isinstance(pairs, str):
-        return list(pairs)
-    return read_labels(pairs)
+    return _evaluated(name, counted, prints, precision)
 
 
 def _evaluated(
     scheme: str, pairs: Iterable[LabelledPair], prints: Fingerprints, precision: float
 ) -> Evaluation:
-    graded = left_out = 0
+    left_out = 0
     # The numbers of pairs by kind and label, and of those at each distance, confirmed or not.
     sizes: Counter[tuple[str, bool]] = Counter()
     places: Counter[tuple[str, bool, int, bool]] = Counter()
     for pair in pairs:
-        if pair.label == "graded":
-            graded += 1
-        elif pair.a not in prints.prints or pair.b not in prints.prints:
+        if pair.a not in prints.prints or pair.b not in prints.prints:
             left_out += 1
         else:
             kind = pair.kind, pair.label == "copy"
@@ -194,8 +219,8 @@ def _evaluated(
 
     def within(distance: int, kind: str, *, verify: bool) -> Counts:
         matches = {True: 0, False: 0}
-        for (one, is_copy, bits, agrees), count in places.items():
-            if one == kind and bits <= distance and (agrees or not verify):
+        for (other, is_copy, bits, agrees), count in places.items():
+            if other == kind and bits <= distance and (agrees or not verify):
                 matches[is_copy] += count
         return Counts(matches[True], sizes[kind, True], matches[False], sizes[kind, False])
 
@@ -208,8 +233,161 @@ def _evaluated(
     precise = [at for at in curve if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)
     unread = prints.too_short, prints.failures, prints.unseen
-    return Evaluation(scheme, curve, best, precision, graded, left_out, *unread)
+    return Evaluation(scheme, curve, best, precision, left_out, *unread)
 
 
 def _sum(counts: Iterable[Counts]) -> Counts:
     return Counts(*map(sum, zip(Counts(), *counts, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """The fingerprints and failures of pages, by name.
+
+    ``prints`` has None for a page without a fingerprint, and no entry for one that is missing or
+    could not be read. ``failures`` are those without a fingerprint that are not ``too_short``.
+    """
+
+    prints: dict[str, Print | None] = field(default_factory=dict)
+    too_short: list[str] = field(default_factory=list)
+    failures: list[PageFailure] = field(default_factory=list)
+    unseen: Unseen | None = None
+
+
+def stored_fingerprints(store: Store, urls: Iterable[str]) -> Fingerprints:
+    """Return the fingerprints of the current versions of pages in a store."""
+    known: dict[str, Print | None] = {}
+    with store.session.reading() as (connection, collection):
+        # The database rejects NUL, and no page has a URL with NUL.
+        names = list(dict.fromkeys(urls))
+        pages = [(name, collection.page_url(name)) for name in names if "\0" not in name]
+        for start in range(0, len(pages), _URLS):
+            batch = pages[start : start + _URLS]
+            urls_of_batch = [url for _, url in batch]
+            columns = "url", "simhash", "signature_high", "signature_low", "title"
+            found = present_pages(connection, collection, urls_of_batch, *columns)
+            rows = {url: values for url, *values in found}
+            for name, url in batch:
+                if url in rows:
+                    simhash, high, low, title = rows[url]
+                    known[name] = Print(from_bigint(simhash), from_halves(high, low), title)
+        detail = f"collection {collection.name!r} has no page with this URL"
+    return Fingerprints(
+        known,
+        failures=[PageFailure(name, "unreadable", detail) for name in names if name not in known],
+    )
+
+
+def fingerprint_texts(texts: Iterable[str], scheme: Scheme) -> Fingerprints:
+    """Return the fingerprints of plain texts, by text."""
+    done = Fingerprints()
+    for text in texts:
+        try:
+            vote = scheme.vote(Article(text, text, None, None, None))
+            done.prints[text] = Print(vote.simhash, vote.signature)
+        except PageError:
+            done.prints[text] = None
+            done.too_short.append(text)
+    return done
+
+
+def fingerprint_pages(
+    pages: Iterable[Named],
+    scheme: Scheme,
+    jobs: int = 1,
+    progress: Compared = no_progress,
+    total: int = 0,
+) -> Fingerprints:
+    """Return the fingerprints of named pages; ``progress`` receives their number and ``total``."""
+    done = Fingerprints()
+    shares: dict[str, float] = {}
+    started: list[tuple[str, bool]] = []
+
+    def starting() -> Iterator[SourcePage | PageFailure]:
+        for name, page in pages:
+            started.append((name, isinstance(page, PageFailure)))
+            yield page
+
+    for number, record in enumerate(extract_many(starting(), jobs, scheme, markdown=False)):
+        name, is_unread = started[number]
+        if isinstance(record, PageRecord):
+            done.prints[name] = Print(record.simhash, record.signature, record.title)
+            if record.unseen is not None:
+                shares[name] = record.unseen
+        else:
+            if not is_unread:
+                done.prints[name] = None
+            if record.reason == "too_short":
+                done.too_short.append(name)
+            else:
+                done.failures.append(PageFailure(name, record.reason, record.detail))
+        progress(number + 1, total)
+    if not shares:
+        return done
+    worst = max(shares, key=shares.__getitem__)
+    return replace(done, unseen=Unseen(sum(shares.values()) / len(shares), shares[worst], worst))
+
+
+def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
+    """Yield each page of ``names`` once, with its name, in no particular order.
+
+    A name is a ``file:`` URL, an absolute path, or a name in one of ``places``:
+
+    - in a folder: the file of that name, with or without ``.html``, in it or in its ``pages``;
+    - in a CSV file with the columns ``id`` and ``file``: that file, relative to the CSV's folder;
+      without the column ``file`` the CSV stands for its folder;
+    - in JSON lines or a WARC archive: the first page with that URL.
+
+    A missing page is yielded as a failure.
+
+    Raises:
+        ArgumentError: a CSV file among ``places`` cannot be read.
+    """
+    folders: list[Path] = []
+    archives: list[Path] = []
+    by_id: dict[str, Path] = {}
+    for place in places:
+        if place.suffix.lower() == ".csv":
+            folders.append(place.parent)
+            for _, row in file_rows(place, ("id",)):
+                if row["id"] and row.get("file"):
+                    by_id.setdefault(row["id"], place.parent / row["file"])
+        elif place.is_dir():
+            folders.append(place)
+        else:
+            archives.append(place)
+    missing: dict[str, None] = {}
+    for name in dict.fromkeys(names):
+        path = by_id.get(name) or _file(name, folders)
+        if path is None:
+            missing[name] = None
+        else:
+            yield name, read_html(path, MAX_BYTES)
+    if missing and archives:
+        # One pass through the archives, in any order of pages.
+        for page in read_pages(archives):
+            if page.url in missing:
+                del missing[page.url]
+                yield page.url, page
+            elif isinstance(page, PageFailure):
+                yield page.url, page
+    where = ", ".join(map(str, places))
+    for name in missing:
+        detail = f"no page with this name in {where}; name its place with --pages"
+        yield name, PageFailure(name, "unreadable", detail)
+
+
+def _file(name: str, folders: Sequence[Path]) -> Path | None:
+    if name.lower().startswith("file:"):
+        return Path(url2pathname(urlsplit(name).path))
+    for folder in folders:
+        for parent in (folder, folder / "pages"):
+            for suffix in _SUFFIXES:
+                path = parent / f"{name}{suffix}"
+                try:
+                    if path.is_file():
+                        return path
+                except (OSError, ValueError):  # too long or with NUL: not a path
+                    return None
+    path = Path(name)
+    return path if path.is_absolute() else None

@@ -21,6 +21,12 @@ _OF_BAND: Final[dict[Band, Change]] = {
 }
 
 
+_COLUMNS: Final = (
+    *("url", "simhash", "fetched_at", "seen_at", "title"),
+    *("structure", "html_bytes", "text_digest"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """One version of a page, compared with the versions before it.
@@ -89,18 +95,6 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
     for number, row in enumerate(rows, 1):
         found.append(_version(number, row, found))
     return found
-
-
-_COLUMNS: Final = (
-    "url",
-    "simhash",
-    "fetched_at",
-    "seen_at",
-    "title",
-    "structure",
-    "html_bytes",
-    "text_digest",
-)
 
 
 def judge(distance: int, structure_distance: int | None = None, *, same: bool) -> Change:

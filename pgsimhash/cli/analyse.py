@@ -27,7 +27,6 @@ from pgsimhash.cli.printing import print_json, print_message, write_text
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.clusters import Linkage
-from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import connect
 
 if TYPE_CHECKING:
@@ -52,11 +51,7 @@ def analyse() -> None:
 @analyse.command()
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option(
-    "--distance",
-    type=click.IntRange(0, DISTANCE_MAX),
-    help="The largest number of differing bits; by default the collection's, else the scheme's.",
-)
+@distance_option("the collection's, else the scheme's")
 @_page_option
 @summary_option
 @scheme_option(f"the collection's, else {DEFAULT_NAME}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from pgsimhash import maintenance, schemes
 from pgsimhash.cli.options import (
+    Command,
     checked,
     confirm,
     confirmation_option,
@@ -22,12 +24,19 @@ from pgsimhash.cli.printing import print_json, print_message, printable
 from pgsimhash.db.schema_names import check_schema_name
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Verdict
-from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
-from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.store import connect
 
 if TYPE_CHECKING:
     from pgsimhash.store.collection import Collection
+
+
+def _markdown_option(default: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--keep-markdown/--no-keep-markdown",
+        default=None,
+        help=f"Whether to store the main content of new pages as Markdown; by default {default}.",
+    )
 
 
 @click.group()
@@ -55,17 +64,8 @@ def list_collections(dsn: str | None) -> None:
 @collection.command()
 @click.argument("name")
 @scheme_option(DEFAULT_NAME)
-@click.option(
-    "--distance",
-    type=click.IntRange(0, DISTANCE_MAX),
-    help="Its default distance; by default the scheme's (8; short 6; blog, interop 3), or the "
-    "layout's maximum.",
-)
-@click.option(
-    "--keep-markdown/--no-keep-markdown",
-    default=None,
-    help="Whether to store the main content of each page; by default not.",
-)
+@distance_option("the scheme's: 8; short 6; blog, interop 3; at most the layout's")
+@_markdown_option("not")
 @click.option(
     "--normalize-urls/--no-normalize-urls",
     default=None,
@@ -104,11 +104,7 @@ def create(
 @collection.command("set")
 @click.argument("name")
 @distance_option("as it is")
-@click.option(
-    "--keep-markdown/--no-keep-markdown",
-    default=None,
-    help="Whether to store the main content of new pages.",
-)
+@_markdown_option("as before")
 @dsn_option
 def change(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
     """Change the settings of a collection.
@@ -148,16 +144,8 @@ def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
     callback=checked(check_schema_name),
     help="Create the new collection in this schema, which may have another layout.",
 )
-@click.option(
-    "--scheme",
-    type=click.Choice(BUILT_IN),
-    help="The new scheme; it fingerprints the stored Markdown.",
-)
-@click.option(
-    "--keep-markdown/--no-keep-markdown",
-    default=None,
-    help="Whether to store Markdown; by default as before.",
-)
+@scheme_option("as before; another one fingerprints the stored Markdown")
+@_markdown_option("as before")
 @match_options
 @click.option("--replace", is_flag=True, help="Delete the old collection at the end.")
 @click.option("--verdicts", is_flag=True, help="Print each new verdict.")

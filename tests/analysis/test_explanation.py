@@ -1,4 +1,4 @@
-"""Why two pages match, without a database."""
+"""Why two pages match: values of their own, and pages in a store."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import contextlib
 import dataclasses
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
-from pgsimhash.analysis.explanation import block_bits, explain_sides, permutation_views
-from pgsimhash.analysis.sides import Side, read_side, weighted_features
-from pgsimhash.errors import PageError
+from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash.analysis.explanation import (
+    Side,
+    block_bits,
+    explain_sides,
+    permutation_views,
+    read_side,
+    weighted_features,
+)
+from pgsimhash.db import migrate
+from pgsimhash.errors import ArgumentError, NotFoundError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
@@ -44,22 +52,17 @@ def from_markdown(page: Side) -> Side:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_joined_blocks_are_the_simhashes(layout: Layout) -> None:
-    rng = random.Random(5)
-    a, b = rng.getrandbits(64), rng.getrandbits(64)
-    found = block_bits(a, b, layout)
-    assert int("".join(block.a for block in found), 2) == a
-    assert int("".join(block.b for block in found), 2) == b
-    assert sum(block.differing for block in found) == (a ^ b).bit_count()
-
-
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_some_permutation_sees_every_pair_at_its_own_distance(layout: Layout) -> None:
+def test_blocks_and_permutations_of_each_layout(layout: Layout) -> None:
     rng = random.Random(7)
     for _ in range(50):
         bits = rng.randint(0, layout.distances[-1])
         a = rng.getrandbits(64)
         b = a ^ sum(1 << bit for bit in rng.sample(range(64), bits))
+        blocks = block_bits(a, b, layout)
+        assert int("".join(block.a for block in blocks), 2) == a
+        assert int("".join(block.b for block in blocks), 2) == b
+        assert sum(block.differing for block in blocks) == bits
+        # Some permutation sees every pair at its own distance.
         sees = [view.sees_from for view in permutation_views(a, b, layout)]
         assert min(at for at in sees if at is not None) == bits
 
@@ -117,13 +120,6 @@ def test_features_only_one_page_has_come_heaviest_first() -> None:
     assert "removed" in {row.kind for row in found.difference.rows}
 
 
-def test_a_simhash_has_neither_features_nor_text() -> None:
-    found = explain_sides(side("tide-pools"), Side(0))
-    assert found.features is None
-    assert found.difference is None
-    assert json.loads(json.dumps(found.as_json()))["b"]["text"] is None
-
-
 def test_low_weight_blocks_are_listed_the_largest_first() -> None:
     text = " ".join(f"w{number}x" for number in range(60))
     menu = " ".join(f"<li><a href=/{n}>Menu {'entry' * 9} {n}</a></li>" for n in range(8))
@@ -161,3 +157,84 @@ def test_markdown_that_differs_from_the_hashed_page_is_reported() -> None:
     short = weighted_features(cut, CHOSEN)
     assert short is not None
     assert short.bits_off is None
+
+
+PAGES = ROOT / "examples" / "pages"
+NAMES = ["tide-pools", "tide-pools-print", "night-train"]
+
+
+def page(name: str) -> bytes:
+    return (PAGES / f"{name}.html").read_bytes()
+
+
+def url(name: str) -> str:
+    return f"https://a.example/{name}"
+
+
+@pytest.fixture
+def keeping(dsn: str) -> Iterator[Store]:
+    """A collection with three pages and their Markdown."""
+    with connect(dsn, collection="keeping", keep_markdown=True) as opened:
+        for name in NAMES:
+            opened.ingest(url(name), page(name))
+        yield opened
+
+
+def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None:
+    found = analysis.explain(keeping, url("tide-pools"), url("tide-pools-print"))
+    stored = keeping.get(url("tide-pools-print"))
+    assert stored is not None
+    assert (found.matches, found.distance) == (True, stored.distance)
+    assert (found.max_distance, found.scheme, found.layout) == (8, keeping.scheme, keeping.layout)
+    assert found.signature_distance is not None
+    assert found.structure_distance is not None
+    assert found.features is not None
+    assert found.features.only_b.origin == "markdown"
+    # Markdown contains the words without their weights.
+    assert found.features.only_b.bits_off is not None
+    assert found.features.only_b.bits_off <= 12
+    assert found.difference is not None
+
+
+def test_the_sentence_names_a_mark_that_decides(store: Store) -> None:
+    for name, simhash in (("a", 0), ("b", 2**40 - 1), ("c", 1)):
+        store.add(url(name), simhash)
+    maintenance.mark(store, url("a"), url("b"), same=True)
+    maintenance.mark(store, url("c"), url("a"), same=False)
+
+    def sentence(one: str, other: str) -> str:
+        return analysis.explain(store, url(one), url(other)).sentence
+
+    assert sentence("b", "a").endswith(" But they are marked as the same: that decides.")
+    assert sentence("a", "c").endswith(" But they are marked as different: that decides.")
+    assert "marked" not in sentence("b", "c")
+
+
+def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store, store: Store) -> None:
+    fetched = read_side(page("tide-pools-redesign"), DEFAULT_SCHEME)
+    found = analysis.explain(keeping, url("tide-pools"), fetched)
+    assert found.features is not None
+    assert (found.features.only_a.origin, found.features.only_b.origin) == ("markdown", "page")
+    bare = analysis.explain(keeping, url("tide-pools"), Side(0))
+    assert (bare.features, bare.difference) == (None, None)
+    assert json.loads(json.dumps(bare.as_json()))["b"]["text"] is None
+    # Without Markdown the bits are explained alone.
+    store.ingest(url("tide-pools"), page("tide-pools"))
+    found = analysis.explain(store, url("tide-pools"), fetched)
+    assert (found.matches, found.features, found.difference) == (True, None, None)
+
+
+def test_the_present_version_counts_and_an_unknown_url_is_an_error(store: Store) -> None:
+    store.add(url("x"), 0)
+    store.add(url("x"), 7)
+    assert analysis.explain(store, url("x"), Side(7)).distance == 0
+    with pytest.raises(NotFoundError, match=r"does not know https://a\.example/none: .*ingest"):
+        analysis.explain(store, url("none"), Side(0))
+
+
+def test_a_distance_that_the_layout_does_not_support_is_refused(dsn: str) -> None:
+    migrate.upgrade(dsn, schema="two", layout="32+32")
+    with connect(dsn, schema="two") as store:
+        assert analysis.explain(store, Side(0), Side(1)).max_distance == 7
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
+            analysis.explain(store, Side(0), Side(1), distance=8)

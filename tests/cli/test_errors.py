@@ -195,66 +195,50 @@ def test_a_page_can_be_written_to_a_pipe_or_device(folder: Path, target: Path) -
     assert "<!doctype html>" in target.read_text()
 
 
-MISTAKES = [
-    ("ingest . --max-age soon", "90d, 12h"),
-    ("ingest . --window-size 0", "not in the range"),
-    ("ingest . --scope planet", "is not one of"),
-    ("ingest . --distance 13", "0<=x<=12"),
-    ("ingest . --page-seconds 0", "0"),
-    ("ingest . --page-seconds nan", "nan"),
-    ("ingest . --create --collection ''", "is empty; give one"),
-    ("collection create ''", "is empty; give one"),
-    ("collection create news --distance 13", "0<=x<=12"),
-    ("collection set default", "give at least one of"),
-    ("expire --older-than 90", "90"),
-    ("expire --older-than -1d", "90"),
-    ("expire --older-than 0d", "an age must be above 0, such as 90 days"),
-    ("should-fetch https://a.example/ --older-than soon", "90d"),
-    ("find no-such-file.html", "'no-such-file.html' is neither a file nor a simhash: write 16"),
-    ("find 1 --distance 13", "0<=x<=12"),
-    ("find 1 --distance near", "'near' is not a valid bits|close|loose"),
-    ("find 7777777777776", "can be a decimal or base32"),
-    ("find 1 --limit 0", "x>=1"),
-    ("analyse report --hosts 1", "No such option"),
-    ("analyse report --distance 13", "0<=x<=12"),
-    ("analyse report -o /nowhere/report.html", "create it"),
-    ("analyse explain wells 0", "'wells' is neither a file nor a simhash"),
-    ("analyse explain 1 0 -o /nowhere/x.html", "create it"),
-    ("analyse explain - -", "stdin can be read only once"),
-    ("analyse explain 1 0 --distance 13", "0<=x<=12"),
-    ("analyse clusters --parquet x --save", "not both"),
-    ("policy set * --scope planet", "is not one of"),
-    ("ingest . --parquet none/x.parquet", "cannot be written"),
-    ("analyse clusters --parquet none/x.parquet", "cannot be written"),
-    ("policy set *", "setting"),
-    ("policy set https://a.example/ --distance 1", "pattern"),
-    ("fingerprint wells.html gone.html", "'gone.html' does not exist"),
-    ("fingerprint .", "is a directory"),
-    ("decide none.html --url https://a.example/", "does not exist"),
-    ("decide . --url https://a.example/", "is a directory"),
-    *(
-        (f"{command} --collection typo", "'typo' does not exist (there are: default)")
+MISTAKES = {
+    "ingest . --max-age soon": "90d, 12h",
+    "ingest . --window-size 0": "not in the range",
+    "ingest . --scope planet": "is not one of",
+    "ingest . --distance 13": "0<=x<=12",
+    "ingest . --page-seconds nan": "nan",
+    "ingest . --create --collection ''": "is empty; give one",
+    "ingest . --parquet none/x.parquet": "cannot be written",
+    "collection create ''": "is empty; give one",
+    "collection create news --distance 13": "0<=x<=12",
+    "collection set default": "give at least one of",
+    "collection set typo --distance 5": "'typo' does not exist",
+    "collection delete typo --yes": "(there are: default); check the name",
+    "expire --older-than 90": "90",
+    "expire --older-than 0d": "an age must be above 0, such as 90 days",
+    "find no-such-file.html": "'no-such-file.html' is neither a file nor a simhash: write 16",
+    "find 1 --distance near": "'near' is not a valid bits|close|loose",
+    "find 7777777777776": "can be a decimal or base32",
+    "find 1 --limit 0": "x>=1",
+    "analyse report --distance 13": "0<=x<=12",
+    "analyse report -o /nowhere/report.html": "create it",
+    "analyse explain wells 0": "'wells' is neither a file nor a simhash",
+    "analyse explain - -": "stdin can be read only once",
+    "analyse clusters --parquet x --save": "not both",
+    "analyse clusters --parquet none/x.parquet": "cannot be written",
+    "policy set *": "setting",
+    "policy set https://a.example/ --distance 1": "pattern",
+    "fingerprint wells.html gone.html": "'gone.html' does not exist",
+    "decide . --url https://a.example/": "is a directory",
+    **{
+        f"{command} --collection typo": "'typo' does not exist (there are: default)"
         for command in (
-            *(
-                "decide wells.html",
-                "find 1",
-                "status",
-                "check",
-                "should-fetch https://a.example/",
-            ),
-            *("analyse report", "analyse pairs", "delete --host a.example", "mark"),
+            "decide wells.html", "find 1", "status", "check", "analyse report", "mark",
+            "should-fetch https://a.example/", "analyse pairs", "delete --host a.example",
         )
-    ),
-    ("collection delete typo --yes", "(there are: default); check the name"),
-    ("collection set typo --distance 5", "'typo' does not exist"),
-]
+    },
+}  # fmt: skip
 """Commands, and what their error contains."""
 
 
 def test_mistakes_are_explained(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     run("collection", "create", "default")
-    for command, advice in MISTAKES:
+    for command, advice in MISTAKES.items():
         refused = run(*shlex.split(command))
         assert (refused.code, refused.stdout) == (2, ""), command
         assert advice in " ".join(refused.stderr.split()), command

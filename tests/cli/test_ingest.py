@@ -215,12 +215,9 @@ def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> Non
     assert "4/4" in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
-    folder: Path, dsn: str, number: signal.Signals
+def test_after_sigterm_what_was_printed_is_stored_and_a_second_run_continues(
+    folder: Path, dsn: str
 ) -> None:
-    if signal.getsignal(number) is signal.SIG_IGN:
-        pytest.skip("these tests were started so that it is ignored")
     file = folder / "verdicts.parquet"
     html = (folder / "wells.html").read_text()
     process = subprocess.Popen(
@@ -241,7 +238,7 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     first = process.stdout.readline()
     assert json.loads(first)["verdict"] == "new"
     time.sleep(0.2)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     rest, stderr = process.communicate()
     printed = [json.loads(line) for line in (first + rest).splitlines()]
     assert process.returncode == 130
@@ -264,10 +261,14 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     assert {line["url"] for line in verdicts if line["reason"] == "unchanged"} == stored
 
 
-@pytest.mark.parametrize("options", [[], ["--jobs", "1"]])
-def test_a_page_from_a_waiting_process_gets_its_verdict(
-    folder: Path, dsn: str, options: list[str]
+@pytest.mark.parametrize(
+    ("options", "stop"), [([], signal.SIGINT), (["--jobs", "1"], signal.SIGHUP)]
+)
+def test_a_page_from_a_waiting_process_gets_its_verdict_until_it_is_stopped(
+    folder: Path, dsn: str, options: list[str], stop: signal.Signals
 ) -> None:
+    if signal.getsignal(stop) is signal.SIG_IGN:
+        pytest.skip("these tests were started so that it is ignored")
     html = (folder / "wells.html").read_text()
     with subprocess.Popen(
         [*COMMAND, "ingest", "-", "--dsn", dsn, *options],
@@ -292,7 +293,7 @@ def test_a_page_from_a_waiting_process_gets_its_verdict(
             process.stdin.write(b'"https://b.example/", "html": ""}\n')
             process.stdin.flush()
             assert json.loads(process.stdout.readline())["verdict"] == "too_short"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(stop)
         _, stderr = process.communicate()
         watch.cancel()
     assert process.returncode == 130

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pgsimhash import Store
-from pgsimhash.analysis.explanation import Explanation, explain_sides
-from pgsimhash.analysis.sides import Side
+from pgsimhash.analysis.explanation import Explanation, Side, explain_sides
 from pgsimhash.hashing.bits import format_simhash, to_bigint
 from pgsimhash.reading.kept_markdown import kept_article
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pgsimhash import Store, fingerprint
-from pgsimhash.analysis.sides import read_side
+from pgsimhash.analysis.explanation import read_side
 from pgsimhash.errors import PageError
 from pgsimhash.html import read_article
 from pgsimhash.pages.values import BytesLike, frozen

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgsimhash import CollectionError, Store, analysis, connect, maintenance
-from pgsimhash.analysis.sides import Side
+from pgsimhash.analysis.explanation import Side
 from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError
 from pgsimhash.schemes import (

@@ -1,25 +1,28 @@
-"""Samples of a collection, and near pairs among pages without labels."""
+"""Pairs of pages with their URLs, samples, and pairs to label."""
 
 from __future__ import annotations
 
 import csv
 import io
 import itertools
+import random
 from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 from numpy.typing import NDArray
 
-from pgsimhash import Store, analysis
-from pgsimhash.analysis import near_pairs
+from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.labels import read_labels
-from pgsimhash.analysis.near_pairs import NearSample, Sample, near_sample, unlabelled_csv
+from pgsimhash.analysis.pairs import NearSample, Sample, near_sample, unlabelled_csv
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import hamming_distance
 from tests.refusals import because
+from tests.store.read.test_clusters import FAR, fill
 
 
 def clustered(count: int) -> NDArray[np.uint64]:
@@ -52,7 +55,7 @@ def test_every_pair_up_to_16_bits_is_counted(monkeypatch: pytest.MonkeyPatch) ->
     simhashes = clustered(90)
     true = Counter(hamming_distance(a, b) for a, b in itertools.combinations(simhashes.tolist(), 2))
     for rows in (128, 7):
-        monkeypatch.setattr(near_pairs, "_ROWS", rows)
+        monkeypatch.setattr("pgsimhash.analysis.pairs._ROWS", rows)
         near = compare(simhashes, 8)
         assert near.pages == 90
         assert near.histogram.tolist() == [true[bits] for bits in range(17)]
@@ -132,18 +135,10 @@ def test_titles_are_of_the_pages_and_no_formula(tmp_path: Path) -> None:
 
 
 def test_the_same_seed_chooses_the_same_pairs() -> None:
-    def chosen(seed: int) -> object:
-        return compare(clustered(300), 8, 20, seed).borderline
-
-    assert chosen(1) == chosen(1) != chosen(2)
-
-
-def test_nothing_is_near_in_an_empty_sample() -> None:
+    first, same, other = (compare(clustered(300), 8, 20, seed).borderline for seed in (1, 1, 2))
+    assert first == same != other
     near = compare(np.empty(0, dtype=np.uint64), 8)
     assert near.histogram.sum() == len(near.borderline) == near.pages == 0
-
-
-def test_a_distance_beyond_the_histogram_is_refused() -> None:
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
         compare(np.zeros(2, dtype=np.uint64), 17)
 
@@ -161,3 +156,102 @@ def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: S
         assert len(set(urls)) == len(urls) == size
         assert simhashes.tolist() == [known[url] for url in urls]
         assert titles == [None] * size
+
+
+Known = dict[str, int]
+
+
+def found(store: Store, distance: int) -> list[tuple[str, str, int]]:
+    pairs = list(analysis.page_pairs(store, distance))
+    for pair in pairs:
+        assert (pair.a.simhash ^ pair.b.simhash).bit_count() == pair.distance <= distance
+    return [
+        (pair.a.url.removeprefix("https://"), pair.b.url.removeprefix("https://"), pair.distance)
+        for pair in pairs
+    ]
+
+
+def some_pages(seed: int) -> Known:
+    rng = random.Random(seed)
+    centres = [rng.getrandbits(64) for _ in range(20)]
+    return {
+        f"a.example/{number}": rng.choice(centres)
+        ^ sum(1 << bit for bit in rng.sample(range(64), rng.choice([0, 0, 1, 2, 3])))
+        for number in range(300)
+    }
+
+
+def test_every_simhash_is_paired_by_its_first_page_and_each_page_with_that(
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsimhash.analysis.pairs._PAIRS", 7)
+    former, known = some_pages(1), some_pages(2)
+    fill(store, former)
+    fill(store, known)
+    with connect(dsn, collection="other") as other:
+        fill(other, {f"b.example/{n}": value for n, value in enumerate(known.values())})
+    # A page that reverts to an earlier simhash gets no new version.
+    unchanged = [url for url in known if known[url] == former[url]]
+    first: dict[int, str] = {}
+    for url in [*unchanged, *(url for url in known if url not in unchanged)]:
+        first.setdefault(known[url], url)
+    shared = {(frozenset((first[value], url)), 0) for url, value in known.items()}
+    for distance in (0, 6):
+        expected = {
+            (frozenset((first[a], first[b])), bits)
+            for a, b in combinations(sorted(first), 2)
+            if 0 < (bits := (a ^ b).bit_count()) <= distance
+        } | {(pages, bits) for pages, bits in shared if len(pages) == 2}
+        pairs = found(store, distance)
+        assert len(pairs) == len(expected) > 90
+        assert {(frozenset((a, b)), bits) for a, b, bits in pairs} == expected
+
+
+def test_a_hot_simhash_makes_as_many_pairs_as_it_has_other_pages(store: Store, dsn: str) -> None:
+    fill(store, {"a.example/first": FAR, "a.example/near": FAR ^ 1})
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT p.collection_id, 'https://b.example/' || n, p.simhash "
+            "FROM pgsimhash.pages AS p, generate_series(1, 5000) AS n WHERE p.url LIKE '%first'"
+        )
+    pairs = found(store, 3)
+    assert Counter(bits for *_, bits in pairs) == {0: 5000, 1: 1}
+    assert {a for a, _, bits in pairs if bits == 0} == {"a.example/first"}
+
+
+def test_titles_come_along(store: Store) -> None:
+    words = " ".join(f"word{n} and" for n in range(60))
+    for name in "ab":
+        store.ingest(f"https://a.example/{name}", f"<title>Page {name}</title><p>{words}</p>")
+    known = store.get("https://a.example/a")
+    assert known is not None
+    (pair,) = analysis.page_pairs(store)
+    simhash = f"{known.simhash:016x}"
+    assert pair.as_json() == {
+        **{"a": "https://a.example/a", "b": "https://a.example/b", "distance": 0},
+        **{"a_title": "Page a", "b_title": "Page b"},
+        **{"a_simhash": simhash, "b_simhash": simhash},
+    }
+
+
+def test_a_page_deleted_meanwhile_is_left_out_and_a_loop_may_stop(store: Store, dsn: str) -> None:
+    fill(store, {"a.example/1": 0, "a.example/2": 0, "a.example/3": 1, "a.example/4": 3})
+    pairs = analysis.page_pairs(store, 1)
+    assert next(pairs).distance == 0
+    with connect(dsn) as other:
+        other.delete("https://a.example/3")
+    assert list(pairs) == []
+    pairs = analysis.page_pairs(store, 2)
+    next(pairs)
+    assert store.add("https://a.example/", FAR).verdict == "new"
+    pairs.close()
+    assert store.add("https://a.example/", FAR).verdict == "unchanged"
+    assert len(list(analysis.page_pairs(store, 2))) == 2
+
+
+def test_invalid_arguments_of_pairs_are_refused_at_once(store: Store) -> None:
+    for distance in (13, -1):
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
+            analysis.page_pairs(store, distance)
+    assert list(analysis.page_pairs(store)) == []
