@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import conninfo
+
+from tests.programs import free_port
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 REQUIRED = os.environ.get("PGSIMHASH_TEST_POOLER") == "required"
@@ -40,8 +41,7 @@ def pooler(dsn: str, folder: Path, size: int) -> Iterator[str]:
         target = {"host": info.host, "port": str(info.port), "dbname": info.dbname}
         target |= {"user": info.user, "password": info.password}
     user = _as_another(str(target["host"]))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     database = " ".join(f"{name}='{value}'" for name, value in target.items() if value)
     file = folder / "pgbouncer.ini"
     file.write_text(CONFIGURATION.format(database=database, port=port, size=size))

@@ -6,8 +6,7 @@ import ast
 import pickle
 import re
 from collections.abc import Iterator
-
-import pytest
+from functools import cache
 
 import pgsimhash
 from manual.reference import error_codes
@@ -28,11 +27,14 @@ FAILURES = {"PageFailure"}
 """Failures that are not raised; their second argument is a code of PageError."""
 
 
-def nodes() -> Iterator[tuple[str, ast.AST]]:
-    """Yield the parts of the package's code, each with the name of its file."""
-    for path in sorted((ROOT / "pgsimhash").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            yield path.name, node
+@cache
+def nodes() -> list[tuple[str, ast.AST]]:
+    """Return the parts of the package's code, each with the name of its file."""
+    return [
+        (path.name, node)
+        for path in sorted((ROOT / "pgsimhash").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    ]
 
 
 def codes() -> Iterator[tuple[str, str]]:
@@ -68,14 +70,11 @@ def test_the_manual_lists_every_class_and_reason() -> None:
     assert {*re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)} == there
 
 
-@pytest.mark.parametrize("kind", CLASSES.values())
-def test_an_error_with_message_and_reason_can_be_pickled(kind: type[PgsimhashError]) -> None:
-    error = kind("some_code", "what is wrong; what to do")
-    for one in (error, pickle.loads(pickle.dumps(error))):
-        assert (type(one), one.reason, str(one)) == (kind, "some_code", "what is wrong; what to do")
-
-
-def test_base_classes_and_public_names() -> None:
+def test_errors_can_be_pickled_and_have_base_classes_and_public_names() -> None:
+    for kind in CLASSES.values():
+        copy = pickle.loads(pickle.dumps(kind("some_code", "what is wrong; what to do")))
+        assert (type(copy), copy.reason) == (kind, "some_code")
+        assert str(copy) == "what is wrong; what to do"
     for kind in (PageError, errors.ArgumentError):
         assert issubclass(kind, ValueError)
     assert issubclass(NotFoundError, LookupError)
