@@ -290,6 +290,7 @@ DECLARE
     first_id constant bigint := batch[1].page_id;
     known record;
     page pgsimhash._decision;
+    before pgsimhash._decision;
 BEGIN
     FOR known IN
         SELECT u.number, u.before_number, v.page_id, v.simhash, v.text_digest,
@@ -320,17 +321,13 @@ BEGIN
         ORDER BY u.number
     LOOP
         page := batch[known.number];
-        IF known.before_number IS NOT NULL THEN
-            page.version_id := batch[known.before_number].present_id;
-            page.version_simhash := batch[known.before_number].simhash;
-            page.version_digest := batch[known.before_number].present_digest;
-            page.first_page := known.first_page;
-        ELSIF known.page_id IS NOT NULL THEN
-            page.version_id := known.page_id;
-            page.version_simhash := known.simhash;
-            page.version_digest := known.text_digest;
-            page.first_page := known.first_page;
-        END IF;
+        before := batch[known.before_number];
+        page.version_id := coalesce(before.present_id, known.page_id);
+        page.version_simhash := coalesce(before.simhash, known.simhash);
+        page.version_digest := CASE
+            WHEN known.before_number IS NULL THEN known.text_digest ELSE before.present_digest
+        END;
+        page.first_page := CASE WHEN page.version_id IS NOT NULL THEN known.first_page END;
         -- Apparently the present version again.
         page.is_stored := (
             page.version_simhash = page.simhash

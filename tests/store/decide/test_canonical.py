@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgsimhash import Store, maintenance
+from pgsimhash import Store
 from pgsimhash.pages.urls import same_site
 from tests.store.test_store import ARTICLE, page, paragraph
 
@@ -30,23 +30,6 @@ def test_the_page_it_names_is_the_original_at_any_distance(store: Store) -> None
     assert verdict.distance > 8
 
 
-def test_the_canonical_link_is_ignored_by_default(store: Store) -> None:
-    store.ingest(FRONT, page(*ARTICLE))
-    other = linked(FRONT, paragraph(3), paragraph(4))
-    assert store.ingest("https://a.example/2", other).verdict == "new"
-
-
-def test_another_host_an_unknown_page_and_the_page_itself_are_ignored(store: Store) -> None:
-    store.ingest("https://b.example/story", page(*ARTICLE))
-    pages = {
-        "https://a.example/1": linked("https://b.example/story", paragraph(3), paragraph(4)),
-        "https://a.example/2": linked("https://a.example/none", paragraph(5), paragraph(6)),
-        "https://a.example/3": linked("https://a.example/3", paragraph(7), paragraph(8)),
-    }
-    for url, html in pages.items():
-        assert store.ingest(url, html, canonical_link=True).verdict == "new"
-
-
 @pytest.mark.parametrize(
     ("a", "b", "same"),
     [
@@ -70,28 +53,3 @@ def test_another_host_an_unknown_page_and_the_page_itself_are_ignored(store: Sto
 )
 def test_a_site_is_what_one_owner_registered(a: str, b: str, same: bool) -> None:
     assert same_site(a, b) == same_site(b, a) == same
-
-
-def test_it_works_inside_a_batch_and_two_pages_that_name_each_other_do_not_swap(
-    store: Store,
-) -> None:
-    first, second = "https://a.example/1", "https://a.example/2"
-    pages = [
-        (first, linked(second, paragraph(1), paragraph(2))),
-        (second, linked(first, paragraph(3), paragraph(4))),
-        (first, linked(second, paragraph(5), paragraph(6))),
-    ]
-    verdicts = list(store.ingest_many(pages, canonical_link=True))
-    assert [(verdict.verdict, verdict.duplicate_of) for verdict in verdicts] == [
-        ("new", None),
-        ("near", first),
-        ("updated", None),
-    ]
-
-
-def test_a_mark_overrides_the_canonical_link(store: Store) -> None:
-    store.ingest(FRONT, page(*ARTICLE))
-    store.ingest("https://a.example/2", page(paragraph(3), paragraph(4)))
-    maintenance.mark(store, FRONT, "https://a.example/2", same=False)
-    later = linked(FRONT, paragraph(5), paragraph(6))
-    assert store.ingest("https://a.example/2", later, canonical_link=True).verdict == "updated"

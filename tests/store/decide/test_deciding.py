@@ -115,13 +115,6 @@ def test_each_verdict_has_its_reason(store: Store, together: bool) -> None:
 class TestScope:
     """The pages that a page is compared with."""
 
-    def test_host_sees_the_pages_of_the_same_host_only(self, store: Store) -> None:
-        store.add("https://a.example/1", 0)
-        assert store.add("https://b.example/1", 1, scope="host").verdict == "new"
-        found = store.add("https://B.EXAMPLE:8080/2", 3, scope="host")
-        assert found.duplicate_of == "https://b.example/1"
-        assert store.add("https://b.example/3", 0).duplicate_of == "https://a.example/1"
-
     def test_global_sees_every_collection_of_the_scheme(self, dsn: str) -> None:
         with connect(dsn, collection="one") as one, connect(dsn, collection="two") as two:
             one.add("https://a.example/1", 0)
@@ -158,14 +151,6 @@ def add_one(job: tuple[str, str]) -> str | None:
 class TestWindow:
     """Only the pages stored last are eligible."""
 
-    def test_older_pages_do_not_count(self, store: Store) -> None:
-        for number in range(4):
-            store.add(f"https://a.example/{number}", 0xFF << 8 * number)
-        assert store.add("https://b.example/", 0xFF, window_size=3).verdict == "new"
-        assert store.add("https://b.example/", 0xFF << 8, window_size=4).duplicate_of == (
-            "https://a.example/1"
-        )
-
     def test_a_hundred_copies_of_one_story_displace_no_other(self, store: Store) -> None:
         last_two = MatchOptions(scope="host", window_size=2)
         store.add("https://a.example/old", 0xFFFF << 16)
@@ -184,22 +169,6 @@ class TestWindow:
         store.add("https://a.example/copy", FAR)
         store.delete("https://a.example/other")
         assert store.add("https://b.example/", 1, window_size=1).verdict == "new"
-
-
-class TestAge:
-    """An original is only eligible while it is young enough."""
-
-    def test_an_original_that_is_too_old_does_not_count(self, store: Store) -> None:
-        now = datetime.now(UTC)
-        store.add("https://a.example/1", 0, fetched_at=now - timedelta(days=40))
-        month = timedelta(days=30)
-        assert store.add("https://b.example/1", 1, max_age=month).verdict == "new"
-        assert store.add("https://b.example/2", 1, max_age=month).duplicate_of == (
-            "https://b.example/1"
-        )
-        assert store.add("https://b.example/3", 0, max_age=2 * month).duplicate_of == (
-            "https://a.example/1"
-        )
 
 
 TITLED = f"<title>Wells</title>{HTML}"

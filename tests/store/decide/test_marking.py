@@ -30,15 +30,6 @@ def test_pages_marked_different_are_no_duplicates_in_any_version(store: Store) -
     assert store.decide(B, "<p>" + "word " * 50).keep
 
 
-def test_pages_marked_different_do_not_duplicate_each_others_copies(store: Store) -> None:
-    store.add(A, 0)
-    store.add(C, 0)
-    store.add(B, FAR)
-    maintenance.mark(store, A, B, same=False)
-    assert store.add(B, 0).verdict == "updated"
-    assert store.add(D, 0).duplicate_of == A
-
-
 def originals(store: Store) -> dict[str, str | None]:
     pages = [page for page in map(store.get, (A, B, C, D)) if page is not None]
     return {page.url: page.duplicate_of for page in pages}
@@ -80,13 +71,6 @@ def test_a_mark_is_part_of_the_caller_s_transaction(dsn: str) -> None:
         connection.rollback()
         assert originals(store) == {A: None, B: A}
         assert maintenance.marks(store) == []
-
-
-def test_marks_apply_within_a_batch(store: Store) -> None:
-    list(store.add_many([(A, 0), (B, FAR)]))
-    maintenance.mark(store, B, A, same=False)
-    verdicts = list(store.add_many([(A, 1 << 30), (C, 1 << 30), (B, 1 << 30)]))
-    assert [verdict.duplicate_of for verdict in verdicts] == [None, A, None]
 
 
 def test_pages_marked_same_are_duplicates_at_any_distance(store: Store) -> None:

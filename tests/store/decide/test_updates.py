@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.pages.records import PageRecord, Verdict
+from pgsimhash.pages.records import Verdict
 from tests.conftest import wait_for_a_lock
 from tests.store.content import content
 from tests.store.test_store import ARTICLE, page, paragraph
@@ -54,23 +54,6 @@ def test_the_same_text_in_other_boilerplate_is_not_worth_keeping(store: Store) -
     assert around.duplicate_of is None
 
 
-def with_text(store: Store, url: str, simhash: int, text_digest: int) -> Verdict:
-    """Return a record with this simhash and text."""
-    record = PageRecord(url, simhash, text_digest=text_digest)
-    (verdict,) = store._ingest.decide_batch([record], {}, remember=True)
-    return verdict
-
-
-def test_an_original_near_the_previous_version_is_no_copy_of_the_page(store: Store) -> None:
-    store.add(B, 0)
-    assert store.add(A, 0xF).duplicate_of == B
-    # It duplicates only a copy of its own, so it is an original again.
-    assert short(store.add(B, 0x3F)) == UPDATED
-    later = store.add(A, 0x1FFF)
-    assert (later.verdict, later.distance, later.duplicate_of) == ("near", 7, B)
-    assert not later.keep
-
-
 def test_an_unchanged_page_names_its_original(store: Store) -> None:
     original = store.add(A, 0)
     assert store.add(B, 1).original_page_id == original.page_id
@@ -81,44 +64,6 @@ def test_an_unchanged_page_names_its_original(store: Store) -> None:
     assert [verdict.verdict for verdict in again] == verdicts
     originals = [original.page_id] * 3 + [None, None]
     assert [verdict.original_page_id for verdict in again] == originals
-
-
-def test_the_text_decides_what_is_worth_keeping(store: Store) -> None:
-    assert with_text(store, A, 0, text_digest=1).verdict == "new"
-    assert short(with_text(store, A, 0, text_digest=1)) == ("unchanged", "unchanged", None, False)
-    # One word was corrected, and no bit of the simhash changed.
-    corrected = with_text(store, A, 0, text_digest=2)
-    assert (short(corrected), corrected.distance) == (UPDATED, 0)
-    assert short(with_text(store, A, 3, text_digest=2)) == ("updated", "same_text", None, False)
-    # The text of a simhash that the caller computed is unknown.
-    assert store.add(A, 3).verdict == "unchanged"
-    assert short(store.add(A, 7)) == UPDATED
-
-
-def test_the_next_version_of_a_page_does_not_duplicate_its_copies(store: Store) -> None:
-    store.add(A, 0b0)
-    assert store.add(B, 0b1).duplicate_of == A
-    assert store.add(C, 0b11).duplicate_of == B
-    assert short(store.add(A, 0b111)) == UPDATED
-    # Then the copies: both versions of the page are their originals.
-    assert store.add(B, 0b111).duplicate_of == A
-
-
-def test_an_updated_copy_stays_a_copy_until_its_text_differs(store: Store) -> None:
-    store.add(A, 0)
-    store.add(B, 1)
-    assert (store.add(B, 3).verdict, store.add(B, 7).duplicate_of) == ("duplicate", A)
-    assert short(store.add(B, 0xFFFF)) == UPDATED
-
-
-def test_one_url_in_two_collections_is_two_pages_until_it_is_known_in_its_own(
-    dsn: str, store: Store
-) -> None:
-    store.add(A, 0)
-    with connect(dsn, collection="other") as other:
-        first = other.add(A, 1, scope="global")
-        assert (first.verdict, first.duplicate_of) == ("duplicate", A)
-        assert short(other.add(A, 3, scope="global")) == UPDATED
 
 
 def test_a_run_counts_its_updates(store: Store, dsn: str) -> None:

@@ -30,21 +30,6 @@ def page(name: str, bits: int, signature: int | None) -> PageRecord:
     return PageRecord(f"https://a.example/{name}", KNOWN ^ ((1 << bits) - 1), signature=signature)
 
 
-def test_a_distant_page_with_another_signature_is_new(store: Store, dsn: str) -> None:
-    write(dsn, page("known", 0, 0))
-    verdicts = [
-        write(dsn, page("like", 12, LIKE))[0],
-        write(dsn, page("near", 8, UNLIKE))[0],
-        write(dsn, page("unsigned", 11, None))[0],
-    ]
-    assert [verdict.distance for verdict in verdicts] == [12, 4, 1]
-    assert [verdict.duplicate_of for verdict in verdicts] == [
-        "https://a.example/known",
-        "https://a.example/like",
-        "https://a.example/like",
-    ]
-
-
 def test_find_takes_the_signature_that_belongs_to_the_simhash(store: Store, dsn: str) -> None:
     write(dsn, page("known", 0, 0))
     near, far = KNOWN ^ 0x1F, KNOWN ^ 0x3F
