@@ -356,19 +356,11 @@ BEGIN
             ORDER BY p.page_id
             LIMIT batch
         ) AS o;
-        SELECT array_agg(p.page_id), array_agg(now() - s.expire_after)
+        SELECT array_agg(next_pages[n.url_number]), array_agg(now() - s.expire_after)
         INTO old, seen_befores
         FROM pgsimhash._settings_for(wanted, urls) AS s
         CROSS JOIN LATERAL unnest(s.url_numbers) AS n (url_number)
-        JOIN pgsimhash.pages AS p
-            ON p.collection_id = wanted AND p.page_id = next_pages[n.url_number]
-        WHERE p.fetched_at < now() - s.expire_after
-            AND NOT EXISTS (
-                SELECT FROM pgsimhash.last_seen AS g
-                WHERE g.collection_id = p.collection_id
-                    AND g.page_id = p.page_id
-                    AND g.seen_at >= now() - s.expire_after
-            );
+        WHERE s.expire_after IS NOT NULL;
     ELSE
         SELECT array_agg(o.page_id), array_agg(now() - older_than), max(o.page_id)
         INTO old, seen_befores, last_page

@@ -22,14 +22,11 @@ installed.
 from __future__ import annotations
 
 from pgsimhash.alembic.own_tables import add_simhash, drop_simhash
-from pgsimhash.alembic.plugin import render_item
-from pgsimhash.alembic.schema import downgrade, include_name, upgrade
+from pgsimhash.alembic.schema import downgrade, upgrade
 
 __all__ = [
     "add_simhash",
     "downgrade",
     "drop_simhash",
-    "include_name",
-    "render_item",
     "upgrade",
 ]

@@ -54,7 +54,7 @@ def pass_over(
 
     def rendered(kind: str, item: object, asking: AutogenContext) -> str | Literal[False]:
         found: str | Literal[False] = render(kind, item, asking) if render else False
-        return render_item(kind, item, asking) if found is False else found
+        return _render(kind, item, asking) if found is False else found
 
     context.opts["render_item"] = rendered
     schemas -= _ours(context)
@@ -72,16 +72,8 @@ def propose_nothing(
     return PriorityDispatchResult.CONTINUE
 
 
-def render_item(kind: str, item: object, context: AutogenContext) -> str | Literal[False]:
-    """Render a SIMHASH type in a revision, with its import; return False for anything else.
-
-    Pass it to ``context.configure(render_item=...)`` in an ``env.py`` that disables the plugin.
-
-    Args:
-        kind: ``"type"``, ``"column"``, ...
-        item: the item to render.
-        context: Alembic's context.
-    """
+def _render(kind: str, item: object, context: AutogenContext) -> str | Literal[False]:
+    """Render a SIMHASH type in a revision, with its import; return False for anything else."""
     # A project can only have a SIMHASH if this module is loaded.
     module = sys.modules.get("pgsimhash.sqlalchemy.simhash_type")
     if kind != "type" or module is None or not isinstance(item, module.SIMHASH):

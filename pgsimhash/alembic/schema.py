@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -77,26 +77,6 @@ def downgrade(
         StoreError: see :func:`upgrade`.
     """
     _migrate(op, revision, schema, since, up=False)
-
-
-def include_name(
-    name: str | None, kind: str, parents: Mapping[str, Any], *, schema: str | None = None
-) -> bool:
-    """Return whether autogenerate should inspect an object: not if it is in the schema.
-
-    Pass it to ``context.configure(include_name=...)`` in an ``env.py`` that disables the plugin.
-
-    Args:
-        name: the name of the object.
-        kind: ``"schema"``, ``"table"``, ``"column"``, ...
-        parents: Alembic's names of the objects around it.
-        schema: see :func:`upgrade`.
-
-    Raises:
-        ArgumentError: the name of the schema is invalid.
-    """
-    schema_name = name if kind == "schema" else parents.get("schema_name")
-    return schema_name != configured_schema(schema)
 
 
 def _migrate(

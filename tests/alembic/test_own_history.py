@@ -189,34 +189,6 @@ def test_autogenerate_ignores_our_tables_in_a_metadata(history: Project) -> None
     history.alembic("check")
 
 
-def test_without_the_plugin_a_filter_excludes_our_tables(history: Project) -> None:
-    """As with an Alembic version without plugins."""
-    history.configure(
-        include_schemas="True",
-        autogenerate_plugins='["alembic.autogenerate.*", "~alembic.autogenerate.pgsimhash"]',
-    )
-    history.alembic("upgrade", "head")
-    said = history.alembic("check", fails=True)
-    for table in ("pages", "last_seen", "alembic_version"):
-        assert f"('remove_table', Table('{table}'" in said
-    history.change("history/env.py", "from models", "import pgsimhash.alembic\nfrom models")
-    history.configure(include_name="pgsimhash.alembic.include_name")
-    history.alembic("check")
-
-
-def test_names_in_the_schema_are_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
-    include = pgsimhash.alembic.include_name
-    assert not include("pgsimhash", "schema", {})
-    assert not include("pages", "table", {"schema_name": "pgsimhash"})
-    assert include("pgsimhash", "table", {"schema_name": None})
-    assert include("crawl", "schema", {})
-    assert not include("crawl", "schema", {}, schema="crawl")
-    monkeypatch.setenv("PGSIMHASH_SCHEMA", "crawl")
-    assert not include("crawl", "schema", {})
-    with pytest.raises(pgsimhash.ArgumentError, match="cannot be the schema's name"):
-        include("pages", "table", {}, schema="public")
-
-
 def test_refusals_name_the_fix(project: Project) -> None:
     project.alembic("upgrade", "0001")
     for up, advice in (
