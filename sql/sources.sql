@@ -30,26 +30,16 @@ BEGIN
 END
 $$;
 
--- Not of files whose row an undo deleted.
+-- Updates rows; those that an undo deleted stay deleted.
 CREATE FUNCTION pgsimhash._put_sources(collection_id integer, rows jsonb) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    INSERT INTO pgsimhash.sources AS s (
-        collection_id, path, size, modified_ns, last_record, failed, page_id
-    )
-    SELECT _put_sources.collection_id, r.path, r.size, r.modified_ns, r.last_record, r.failed, r.page_id
+    UPDATE pgsimhash.sources AS s
+    SET size = r.size, modified_ns = r.modified_ns, last_record = r.last_record, failed = r.failed,
+        page_id = r.page_id
     FROM jsonb_populate_recordset(NULL::pgsimhash.sources, _put_sources.rows) AS r
-    WHERE EXISTS (
-        SELECT FROM pgsimhash.sources AS b
-        WHERE b.collection_id = _put_sources.collection_id AND b.path = r.path
-    )
-    ON CONFLICT (collection_id, path) DO UPDATE SET
-        size = excluded.size,
-        modified_ns = excluded.modified_ns,
-        last_record = excluded.last_record,
-        failed = excluded.failed,
-        page_id = excluded.page_id;
+    WHERE s.collection_id = _put_sources.collection_id AND s.path = r.path;
 END
 $$;
 
