@@ -12,7 +12,7 @@ import psycopg
 from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import format_simhash, from_bigint
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import read_status
+from pgsimhash.store.lookups import count_pages
 
 _SLICE: Final = 20_000
 """Approximate rows per statement."""
@@ -63,7 +63,7 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
     """
     session = store.session
     with session.reading() as (connection, collection):
-        slices = 1 + read_status(connection, collection.name)[0].pages // _SLICE
+        slices = 1 + count_pages(connection, collection) // _SLICE
         objects = foreign_objects(connection)
     yield from objects
     for number in range(slices):

@@ -28,7 +28,7 @@ from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
 from pgsimhash.store.ingest import Batch, add_batch, groups_by_policy, rules_of, settings_by
-from pgsimhash.store.lookups import read_status, record_columns, record_values
+from pgsimhash.store.lookups import count_pages, record_columns, record_values
 
 Progress = Callable[[str, int, int], None]
 """Receives the step, the number of finished items, and the total."""
@@ -194,7 +194,7 @@ def _versions(
     progress: Progress,
 ) -> Iterator[list[_Version]]:
     """Yield all versions in batches, fingerprinted by the new scheme."""
-    total = read_status(connection, source.name)[0].pages
+    total = count_pages(connection, source)
     done, last_page = 0, 0
     progress("pages", done, total)
     limits = {

@@ -149,6 +149,12 @@ def unknown_page(collection: Collection, url: str) -> NotFoundError:
     )
 
 
+def count_pages(connection: psycopg.Connection[Any], collection: Collection) -> int:
+    """Return the number of versions in a collection, estimated if there are many."""
+    scope = {"own_id": collection.collection_id}
+    return int(fetch(connection, "count_collection", scope, columns=("pages",))[0][0])
+
+
 def read_status(
     connection: psycopg.Connection[Any], collection: str | None = None
 ) -> list[CollectionStatus]:
