@@ -1,4 +1,4 @@
-"""Which pages count as known: dry runs, reasons, scopes, windows and ages."""
+"""Which pages count as known: dry runs, reasons, scopes, windows, canonical links, signatures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.signature import SAME_BITS_MAX
 from pgsimhash.pages.policies import SCOPES, MatchOptions
+from pgsimhash.pages.records import PageRecord, Verdict
+from pgsimhash.pages.urls import same_site
 from tests.conftest import wait_for_a_lock
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
@@ -225,3 +228,81 @@ def test_an_original_in_another_collection_has_no_page_id_here(dsn: str) -> None
         other.add("https://a.example/", 0)
         made = store.add("https://b.example/", 1, scope="global")
         assert (made.duplicate_of, made.original_page_id) == ("https://a.example/", None)
+
+
+FRONT = "https://a.example/story"
+
+
+def linked(canonical: str, *paragraphs: str) -> str:
+    return f'<link rel="canonical" href="{canonical}">' + page(*paragraphs)
+
+
+def test_the_canonical_page_is_the_original_at_any_distance(store: Store) -> None:
+    store.ingest(FRONT, page(*ARTICLE))
+    other = linked(FRONT, paragraph(3), paragraph(4))
+    dry = store.decide("https://a.example/2", other, canonical_link=True)
+    verdict = store.ingest("https://a.example/2", other, canonical_link=True)
+    assert dry == verdict
+    assert (verdict.verdict, verdict.reason, verdict.duplicate_of) == (
+        "near",
+        "canonical_link",
+        FRONT,
+    )
+    assert verdict.distance is not None
+    assert verdict.distance > 8
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("https://a.example/1", "http://A.example:8080/2", True),
+        ("https://www.a.example/", "https://a.example/", True),
+        ("https://a.example/", "https://m.a.example/", True),
+        ("https://www.a.example/", "https://m.a.example/", True),
+        ("https://www.a.co.uk/", "https://m.a.co.uk/", True),
+        ("https://a.co.uk/", "https://b.co.uk/", False),
+        ("https://github.io/", "https://evil.github.io/", False),
+        ("https://a.github.io/", "https://evil.github.io/", False),
+        ("https://www.例子.中国/", "https://m.例子.中国/", True),
+        ("https://10.0.1.1/", "https://20.0.1.1/", False),
+        ("https://[::1]/", "https://[::2]/", False),
+        ("https://localhost/", "https://LOCALHOST/", True),
+        ("https://ba.example/", "https://a.example/", False),
+        ("https://a.example/", "https://example/", False),
+        ("file:///a.html", "https://a.example/", False),
+        ("file:///a.html", "file:///b.html", True),
+    ],
+)
+def test_a_site_is_what_one_owner_registered(a: str, b: str, same: bool) -> None:
+    assert same_site(a, b) == same_site(b, a) == same
+
+
+LIKE = (1 << SAME_BITS_MAX) - 1
+UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
+KNOWN = 2**63 + 5
+
+
+def add_signed(store: Store, name: str, bits: int, signature: int, *, verify: bool) -> Verdict:
+    url, simhash = f"https://a.example/{name}", KNOWN ^ ((1 << bits) - 1)
+    record = PageRecord(url, simhash, signature=signature)
+    options = MatchOptions(distance=12, verify=verify)
+    (verdict,) = store._ingest.decide_batch([record], options, remember=True)
+    return verdict
+
+
+def test_find_takes_the_signature_that_belongs_to_the_simhash(store: Store) -> None:
+    add_signed(store, "known", 0, 0, verify=True)
+    near, far = KNOWN ^ 0x1F, KNOWN ^ 0x3F
+    assert len(store.find(near, 12, signature=UNLIKE)) == 1
+    assert len(store.find(far, 12, signature=UNLIKE)) == 0
+    assert len(store.find(far, 12, signature=LIKE)) == 1
+    assert len(store.find(far, 12)) == 1
+
+
+def test_an_agreeing_page_counts_although_another_with_its_simhash_does_not(store: Store) -> None:
+    add_signed(store, "other", 0, 2**128 - 1, verify=False)
+    add_signed(store, "same", 0, 0, verify=False)
+    found = add_signed(store, "far", 12, LIKE, verify=True)
+    assert found.duplicate_of == "https://a.example/same"
+    (match,) = store.find(KNOWN ^ ((1 << 11) - 1), 11, signature=LIKE)[1:]
+    assert match.url == "https://a.example/same"

@@ -17,7 +17,6 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from psycopg import sql
-from sqlalchemy import create_engine, select
 
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.cli.commands import commands
@@ -241,23 +240,6 @@ def test_sent_and_deployed_sql_has_only_the_new_name() -> None:
             assert "pgsimhash" not in rest, line
 
 
-@pytest.mark.parametrize(
-    ("text", "becomes"),
-    [
-        ("SELECT pgsimhash._id_of('x')", "SELECT \"crawl\"._id_of('x')"),
-        ("'pgsimhash.collections'::regclass", "'\"crawl\".collections'::regclass"),
-        ("format('pgsimhash.%1$I AS o', t)", "format('\"crawl\".%1$I AS o', t)"),
-        ("nspname = 'pgsimhash'", "nspname = 'crawl'"),
-        ("CREATE SCHEMA pgsimhash;", 'CREATE SCHEMA "crawl";'),
-        *((text, text) for text in ("run: pgsimhash migrate", "pg_temp.pgsimhash_caller")),
-        *((text, text) for text in ("-- see pgsimhash/store/decisions.py", "my_pgsimhash.pages")),
-    ],
-)
-def test_the_name_is_replaced_where_it_is_an_identifier(text: str, becomes: str) -> None:
-    assert in_schema(text, CRAWL) == becomes
-    assert in_schema(text, SCHEMA) == text
-
-
 # A keyword, a name of aliases, and the longest name.
 @pytest.mark.parametrize("name", ["user", "c", "x" * 63])
 def test_a_plain_name_of_any_kind_can_be_a_schemas(empty_dsn: str, name: str) -> None:
@@ -420,22 +402,6 @@ class TestAlembic:
         assert self.code != 0
         assert "'Crawl' cannot be the schema's name" in told
         assert "Traceback" not in told
-
-
-def test_sqlalchemys_tables_follow_a_schema_translate_map(both_dsn: str) -> None:
-    from pgsimhash.sqlalchemy.tables import collections, pages
-
-    with connect(both_dsn, schema=CRAWL) as store:
-        store.add("https://a.example/", 1)
-    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(both_dsn))
-    crawled = engine.execution_options(schema_translate_map={SCHEMA: CRAWL})
-    same = pages.c.collection_id == collections.c.collection_id
-    urls = select(pages.c.url, pages.c.host).join(collections, same)
-    with engine.connect() as connection:
-        assert connection.execute(urls).all() == []
-    with crawled.connect() as connection:
-        assert connection.execute(urls).all() == [("https://a.example/", "a.example")]
-    engine.dispose()
 
 
 def _in_rows(status: CollectionStatus) -> dict[str, object]:
