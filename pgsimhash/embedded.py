@@ -3,9 +3,12 @@
 Its data is in PGSIMHASH_DATA_DIR if that is set, else in the platform's data directory of this
 user. The server starts on first use and stops with the last process that uses it.
 
-Processes that use the server share the lock on ``postgres.users``. The supervisor, this file as a
-program, holds the lock on ``postgres.server`` and writes the socket's folder there. It stops the
-server when it gets the users' lock: the kernel releases locks however a process ends.
+Locks coordinate the processes, because the kernel releases them however a process ends:
+
+- ``postgres.users`` is shared by the processes that use the server.
+- ``postgres.server`` is held by the server, which inherits it.
+- ``postgres.supervisor`` is held by the supervisor: this file as a program, which starts the server
+  and stops it when it gets the users' lock. If it was killed, the last user stops the server.
 """
 
 from __future__ import annotations
@@ -213,10 +216,11 @@ class _Share:
     def __init__(self, cluster: _Cluster) -> None:
         self._cluster = cluster
         # A lock belongs to an open file. To see the locks of other processes needs descriptors
-        # besides those that hold this process's share and the supervisor's lock.
+        # besides the one that holds this process's share.
         self._member = _open(cluster.file("users"))
         self._users = _open(cluster.file("users"))
         self._server = _open(cluster.file("server"))
+        self._supervisor = _open(cluster.file("supervisor"))
 
     def join(self) -> Path:
         """Join the server, start it if necessary, and return its socket's folder."""
@@ -228,19 +232,13 @@ class _Share:
             lock = _open(self._cluster.file("server"))
             try:
                 if _locked(lock, fcntl.LOCK_EX):
-                    os.ftruncate(lock, 0)
                     self._start(lock)
             finally:
-                # The supervisor's copy keeps the lock.
+                # The server's copy keeps the lock.
                 os.close(lock)
-            where = os.pread(self._server, 4096, 0)
-            if where.endswith(b"\n"):
-                folder = Path(os.fsdecode(where[:-1]))
-                with socket.socket(socket.AF_UNIX) as client:
-                    answers = client.connect_ex(str(folder / _SOCKET)) == 0
-                if answers:
-                    self._cluster.check_private(folder)
-                    return folder
+            _, sockets, is_ready = self._cluster.pid_file()
+            if is_ready and self._cluster.answers(sockets):
+                return sockets
             time.sleep(0.02)
         raise _refusal(
             f"another process is starting the server in {self._cluster.home} and does not finish; "
@@ -260,14 +258,13 @@ class _Share:
         os.close(self._member)
         self._member = -1
         latest = time.monotonic() + 120
-        while time.monotonic() < latest:
-            if _locked(self._server, fcntl.LOCK_EX):
-                # A supervisor that is not killed erases the socket's folder when it ends.
-                if os.fstat(self._server).st_size and _locked(self._users, fcntl.LOCK_EX):
-                    _stop_left_over(self._cluster, self._server)
-                break
+        while time.monotonic() < latest and not _locked(self._server, fcntl.LOCK_EX):
             if _locked(self._users, fcntl.LOCK_EX):
-                # No user is left, and the supervisor will notice.
+                # No user is left.
+                if _locked(self._supervisor, fcntl.LOCK_EX):
+                    self._stop_left_over()
+                    break
+                # The supervisor will notice.
                 fcntl.flock(self._users, fcntl.LOCK_UN)
             elif _locked(self._users, fcntl.LOCK_SH):
                 break
@@ -276,10 +273,10 @@ class _Share:
 
     def close(self) -> None:
         """Close the files, which releases their locks."""
-        for file in (self._member, self._users, self._server):
+        for file in (self._member, self._users, self._server, self._supervisor):
             if file >= 0:
                 os.close(file)
-        self._member = self._users = self._server = -1
+        self._member = self._users = self._server = self._supervisor = -1
 
     def _start(self, lock: int) -> None:
         """Start the supervisor, which inherits the lock, and wait until the server is ready."""
@@ -304,6 +301,19 @@ class _Share:
         if answer != _READY:
             advice = f"see {cluster.file('log')}, or "
             raise _failed(cluster.home, answer or "its supervisor ended", advice)
+
+    def _stop_left_over(self) -> None:
+        """Stop the server whose supervisor was killed."""
+        import psutil
+
+        pid, sockets, _ = self._cluster.pid_file()
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            server = psutil.Process(pid)
+            command = server.cmdline()
+            # Pids are reused. Our server has its mark and the data folder in the command line.
+            if _MARK in command and str(self._cluster.data) in command:
+                _stop(server, lambda seconds: not psutil.wait_procs([server], seconds)[1])
+                self._cluster.remove_sockets(sockets)
 
 
 _guard = threading.Lock()
@@ -338,6 +348,38 @@ class _Cluster:
         """Return the path of the log or of a file with locks."""
         return Path(self.home, f"postgres.{kind}")
 
+    def pid_file(self) -> tuple[int, Path, bool]:
+        """Return the server's pid (0 if unknown), its socket's folder, and whether it is ready."""
+        with contextlib.suppress(FileNotFoundError, IndexError, ValueError):
+            lines = (self.data / "postmaster.pid").read_bytes().split(b"\n")
+            is_ready = len(lines) > 7 and lines[7].strip() == b"ready"
+            return int(lines[0]), Path(os.fsdecode(lines[4])), is_ready
+        return 0, self.data, False
+
+    def answers(self, sockets: Path) -> bool:
+        """Return whether a server listens in a folder, which must be closed to other users.
+
+        Whoever reaches the socket is a superuser.
+        """
+        with socket.socket(socket.AF_UNIX) as client:
+            if client.connect_ex(os.fsencode(sockets / _SOCKET)) != 0:
+                return False
+        status = sockets.lstat()
+        uid = pwd.getpwnam(self.account).pw_uid if self.account else os.geteuid()
+        is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == uid
+        if not is_own or status.st_mode & 0o077:
+            raise _refusal(
+                f"other users may reach the embedded server's socket in {sockets}, a folder of "
+                f"{_user_name(status.st_uid)}; run: chmod 700 {shlex.quote(str(sockets))}, or stop "
+                f"the server that {self.file('log')} names"
+            )
+        return True
+
+    def remove_sockets(self, folder: Path) -> None:
+        """Remove a temporary folder for the socket."""
+        if folder != self.data:
+            shutil.rmtree(folder, ignore_errors=True)
+
     def call(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a program and return its result."""
         return subprocess.run(  # noqa: S603
@@ -350,13 +392,12 @@ class _Cluster:
             **self._environment(),
         )
 
-    def launch(self, sockets: Path, stale: int | None) -> subprocess.Popen[bytes]:
-        """Start the server, which logs to stderr."""
+    def launch(self, sockets: Path, lock: int) -> subprocess.Popen[bytes]:
+        """Start the server, which logs to stderr and keeps the lock."""
         environment = self._environment()
-        if stale is not None:
-            # PostgreSQL ignores a pid file with this pid, but still looks for processes that use
-            # the data's shared memory.
-            environment["env"]["PG_GRANDPARENT_PID"] = str(stale)
+        # The lock was free, so the process of a pid file is another one or ends. PostgreSQL then
+        # ignores the file, but still looks for processes that use the data's shared memory.
+        environment["env"]["PG_GRANDPARENT_PID"] = str(self.pid_file()[0])
         quoted = str(sockets).replace('"', '""')
         settings = (
             _MARK,
@@ -371,6 +412,7 @@ class _Cluster:
             [f"{self.programs}/postgres", "-D", str(self.data), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
+            pass_fds=[lock],
             **environment,
         )
 
@@ -381,18 +423,6 @@ class _Cluster:
             entry = pwd.getpwnam(self.account)
             os.chown(folder, entry.pw_uid, entry.pw_gid)
         return folder
-
-    def check_private(self, folder: Path) -> None:
-        """Raise if other users can reach the socket, which makes them superuser."""
-        status = folder.lstat()
-        uid = pwd.getpwnam(self.account).pw_uid if self.account else os.geteuid()
-        is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == uid
-        if not is_own or status.st_mode & 0o077:
-            raise _refusal(
-                f"other users may reach the embedded server's socket in {folder}, a folder of "
-                f"{_user_name(status.st_uid)}; run: chmod 700 {shlex.quote(str(folder))}, or stop "
-                f"the server that {self.file('log')} names"
-            )
 
     def _environment(self) -> dict[str, Any]:
         # Keeps the user's locale and client settings away from the server.
@@ -468,81 +498,14 @@ def _socket_folder_of(cluster: _Cluster) -> Path:
     return folder
 
 
-def _remove_socket_folder(cluster: _Cluster, folder: Path) -> None:
-    if folder != cluster.data:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _pid_lines(cluster: _Cluster) -> list[bytes]:
-    try:
-        return (cluster.data / "postmaster.pid").read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-
-
-def _survivor(cluster: _Cluster) -> tuple[int | None, psutil.Process | None, Path]:
-    """Return the pid file's pid, the server whose supervisor was killed, and its socket's folder.
-
-    Pids are reused. The server of this package has its mark and the data folder in the command
-    line, and started at the time in the pid file.
-    """
-    import psutil
-
-    lines = _pid_lines(cluster)
-    if not lines:
-        return None, None, cluster.data
-    try:
-        pid, started, sockets = int(lines[0]), float(lines[2]), Path(os.fsdecode(lines[4]))
-    except (IndexError, ValueError) as error:
-        raise _refusal(
-            f"{cluster.data}/postmaster.pid is damaged; if no PostgreSQL server runs on that "
-            "folder, remove it"
-        ) from error
-    try:
-        process = psutil.Process(pid)
-        command, began = process.cmdline(), process.create_time()
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return pid, None, sockets
-    if Path(command[0] if command else "").name != "postgres" or str(cluster.data) not in command:
-        return pid, None, sockets
-    # A busy machine may take seconds to write the file.
-    if _MARK not in command or abs(began - started) > 5:
-        raise _refusal(
-            f"process {pid} seems to be another PostgreSQL server on {cluster.data}; stop it"
-        )
-    return pid, process, sockets
-
-
-def _is_ready(cluster: _Cluster, pid: int) -> bool:
-    lines = _pid_lines(cluster)
-    return len(lines) > 7 and lines[0] == b"%d" % pid and lines[7].strip() == b"ready"
-
-
-def _started(cluster: _Cluster) -> tuple[subprocess.Popen[bytes] | psutil.Process, Path]:
-    """Return the server, which accepts connections, and the folder of its socket."""
-    if not cluster.data.exists() or not any(cluster.data.iterdir()):
-        _initialise(cluster)
-    stale, survivor, sockets = _survivor(cluster)
-    if survivor is not None:
-        while not _is_ready(cluster, survivor.pid):
-            if not survivor.is_running():
-                raise _refusal("the server was just ending; run again")
-            time.sleep(0.02)
-        return survivor, sockets
-    sockets = _socket_folder_of(cluster)
-    try:
-        return _launched(cluster, sockets, stale), sockets
-    except BaseException:
-        _remove_socket_folder(cluster, sockets)
-        raise
-
-
-def _launched(cluster: _Cluster, sockets: Path, stale: int | None) -> subprocess.Popen[bytes]:
+def _launched(cluster: _Cluster, sockets: Path, lock: int) -> subprocess.Popen[bytes]:
+    """Return the server when it accepts connections."""
     for attempt in range(100):
         beginning = cluster.file("log").stat().st_size
-        server = cluster.launch(sockets, stale)
+        server = cluster.launch(sockets, lock)
         while server.poll() is None:
-            if _is_ready(cluster, server.pid):
+            pid, _, is_ready = cluster.pid_file()
+            if is_ready and pid == server.pid:
                 return server
             time.sleep(0.02)
         with cluster.file("log").open("rb") as file:
@@ -558,21 +521,26 @@ def _launched(cluster: _Cluster, sockets: Path, stale: int | None) -> subprocess
 
 def _supervise(cluster: _Cluster, lock: int) -> None:
     """Start the server, report it on stdout, and stop the server after its last user."""
-    users = os.open(cluster.file("users"), os.O_RDWR)
-    server, sockets = _started(cluster)
-    ended = threading.Event()
+    own = _open(cluster.file("supervisor"))
+    fcntl.flock(own, fcntl.LOCK_EX)
+    users = _open(cluster.file("users"))
+    if not cluster.data.exists() or not any(cluster.data.iterdir()):
+        _initialise(cluster)
+    sockets = _socket_folder_of(cluster)
+    try:
+        server = _launched(cluster, sockets, lock)
+        ended = threading.Event()
 
-    def stop_unused() -> None:
-        fcntl.flock(users, fcntl.LOCK_EX)
-        _stop(server, ended.wait)
+        def stop_unused() -> None:
+            fcntl.flock(users, fcntl.LOCK_EX)
+            _stop(server, ended.wait)
 
-    threading.Thread(target=stop_unused, daemon=True).start()
-    os.pwrite(lock, os.fsencode(sockets) + b"\n", 0)
-    _answer(_READY)
-    server.wait()
-    ended.set()
-    os.ftruncate(lock, 0)
-    _remove_socket_folder(cluster, sockets)
+        threading.Thread(target=stop_unused, daemon=True).start()
+        _answer(_READY)
+        server.wait()
+        ended.set()
+    finally:
+        cluster.remove_sockets(sockets)
 
 
 def _stop(
@@ -588,18 +556,6 @@ def _stop(
             server.send_signal(stop_signal)
         if ended_within(60):
             return
-
-
-def _stop_left_over(cluster: _Cluster, lock: int) -> None:
-    """Stop the server whose supervisor was killed, if it still runs."""
-    import psutil
-
-    with contextlib.suppress(NoServerError):
-        _, server, sockets = _survivor(cluster)
-        if server is not None:
-            _stop(server, lambda seconds: not psutil.wait_procs([server], seconds)[1])
-            _remove_socket_folder(cluster, sockets)
-    os.ftruncate(lock, 0)
 
 
 def _answer(text: str) -> None:

@@ -46,8 +46,10 @@ def by_dsn(dsn: str) -> Iterator[Store]:
 
 @contextmanager
 def by_pool(dsn: str) -> Iterator[Store]:
-    with ConnectionPool(dsn, min_size=3, timeout=0.5) as pool, connect(pool) as store:
-        yield store
+    with ConnectionPool(dsn, min_size=3, timeout=3) as pool:
+        pool.wait()
+        with connect(pool) as store:
+            yield store
 
 
 @contextmanager
