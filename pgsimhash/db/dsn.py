@@ -28,14 +28,7 @@ DSN_VARIABLE: Final = "PGSIMHASH_DSN"
 URL_VARIABLE: Final = "DATABASE_URL"
 """The variable of many platforms. It is used if it names PostgreSQL, in SQLAlchemy's form too."""
 
-LIBPQ_VARIABLES: Final = (
-    "PGHOST",
-    "PGHOSTADDR",
-    "PGPORT",
-    "PGDATABASE",
-    "PGSERVICE",
-    "PGUSER",
-)
+LIBPQ_VARIABLES: Final = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE", "PGUSER")
 """libpq's variables that name a server, as for psql."""
 
 EMBEDDED: Final = "embedded"

@@ -342,15 +342,13 @@ def _check_revision(config: Config, revision: str) -> None:
     Raises:
         ArgumentError: it does not have it.
     """
-    scripts = ScriptDirectory.from_config(config)
-    try:
-        if revision.isalnum():
-            scripts.get_revision(revision)
-    except CommandError as error:
-        known = ", ".join(["base", *(script.revision for script in scripts.walk_revisions())])
+    scripts = ScriptDirectory.from_config(config).walk_revisions()
+    known = ["base", *(script.revision for script in scripts)]
+    if revision.isalnum() and revision not in ("head", *known):
         raise ArgumentError(
-            "invalid_argument", f"pgsimhash has no revision {revision!r}; it has: {known}"
-        ) from error
+            "invalid_argument",
+            f"pgsimhash has no revision {revision!r}; it has: {', '.join(known)}",
+        )
 
 
 def upgrade_sql(

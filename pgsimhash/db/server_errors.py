@@ -75,18 +75,20 @@ _AGAIN: Final = "committed work stays, run again to continue"
 LOST: Final = Translation(
     "connection_lost", "the connection to the database was lost", _AGAIN, NoServerError
 )
-_UNFINISHED: Final = Translation("gave_up", "the database gave up", _AGAIN)
+
+
+def _gave_up(advice: str) -> Translation:
+    return Translation("gave_up", "the database gave up", advice)
+
+
+_UNFINISHED: Final = _gave_up(_AGAIN)
 _UNPREPARED: Final = Translation(
     "unsuitable",
     "a pooler mixes up prepared statements",
     "let it pool sessions, or support prepared statements (PgBouncer: max_prepared_statements), "
     "or use connect(prepare=False); set prepare_threshold=None on your own connection",
 )
-_UNSUPPORTED: Final = Translation(
-    "gave_up",
-    "the database gave up",
-    "if the connection is in a pipeline() block, leave that first",
-)
+_UNSUPPORTED: Final = _gave_up("if the connection is in a pipeline() block, leave that first")
 _INVALID: Final = Translation(
     "refused",
     "the database cannot store a value",
@@ -100,14 +102,10 @@ _OTHER: Final = Translation(
 
 _BY_STATE: Final[Translations] = {
     "55P03": Translation("locked", "the database gave up waiting", _AGAIN),
-    "57014": Translation(
-        "gave_up",
-        "the database gave up",
+    "57014": _gave_up(
         "raise statement_timeout if that caused it, or use smaller batches; " + _AGAIN,
     ),
-    "40P01": Translation(
-        "gave_up",
-        "the database gave up",
+    "40P01": _gave_up(
         "in each transaction ingest first, before you write your own rows; " + _AGAIN,
     ),
     "42501": Translation(

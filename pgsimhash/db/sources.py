@@ -114,21 +114,16 @@ def source_of(
         return source
     name = f"{type(where).__module__}.{type(where).__qualname__}"
     if asynchronous:
-        problem = (
-            "an asynchronous store needs a DSN, psycopg's AsyncConnection or "
-            "AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, AsyncConnection or "
-            f"AsyncSession, not {name}"
+        kinds = (
+            "psycopg's AsyncConnection or AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, "
+            "AsyncConnection or AsyncSession"
         )
     else:
-        problem = (
-            "a store needs a DSN, a psycopg connection or pool, or SQLAlchemy's URL, Engine, "
-            f"Connection or Session, not {name}"
-        )
-        if "async" in name.lower():
-            problem += "; use pgsimhash.connect_async() for asynchronous ones"
-        elif callable(where):
-            problem += "; maybe call it first"
-    raise ArgumentError("invalid_argument", problem)
+        kinds = "a psycopg connection or pool, or SQLAlchemy's URL, Engine, Connection or Session"
+    hint = "; maybe call it first" if callable(where) else ""
+    if "async" in name.lower() and not asynchronous:
+        hint = "; use pgsimhash.connect_async() for asynchronous ones"
+    raise ArgumentError("invalid_argument", f"a store needs a DSN, {kinds}, not {name}{hint}")
 
 
 def _source_over(where: Any) -> ConnectionSource | None:

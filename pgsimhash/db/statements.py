@@ -83,7 +83,8 @@ def execute(
     # Times in text form depend on the DateStyle.
     cursor.format = Format.BINARY
     waited(cursor.execute(statement, parameters))
-    return list(waited(cursor.fetchall()))
+    fetched: list[Any] = waited(cursor.fetchall())
+    return fetched
 
 
 def stream(

@@ -79,11 +79,6 @@ class TestEngine:
             assert isinstance(found, psycopg.Connection)
             assert not found.autocommit
 
-    def test_an_unreachable_server(self) -> None:
-        engine = sqlalchemy.create_engine("postgresql+psycopg://u@127.0.0.1:1/none")
-        with pytest.raises(NoServerError, match="no PostgreSQL server answers"):
-            connect(engine)
-
 
 class TestConnection:
     def test_the_callers_rollback_and_commit_apply_to_our_rows(
@@ -171,17 +166,6 @@ class TestSession:
                 session.commit()
             assert pages(session) == 0
             assert store.status()[0].pages == 3
-
-    def test_a_failed_transaction_is_reported(self, engine: sqlalchemy.Engine) -> None:
-        with orm.Session(engine) as session:
-            store = connect(session)
-            session.commit()
-            with pytest.raises(sqlalchemy.exc.ProgrammingError):
-                session.execute(sqlalchemy.text("SELECT nothing"))
-            with pytest.raises(StoreError, match="rollback", check=because("wrong_transaction")):
-                store.add(A, 0)
-            session.rollback()
-            store.add(A, 0)
 
     def test_a_scoped_session_is_a_new_one_after_its_removal(
         self, dsn: str, engine: sqlalchemy.Engine
@@ -331,16 +315,6 @@ class TestPool:
                 store.find(0)
         with pytest.raises(StoreError, match="pool is closed", check=because("closed")):
             connect(pool)
-
-    def test_an_exhausted_pool_is_not_reported_as_an_unreachable_server(self, dsn: str) -> None:
-        with ConnectionPool(dsn, min_size=1, max_size=1, timeout=0.1, open=True) as pool:
-            pool.wait()
-            with (
-                pool.connection(),
-                pytest.raises(StoreError, match="in use", check=because("pool_exhausted")),
-            ):
-                connect(pool)
-            connect(pool).close()
 
     def test_a_pool_that_cannot_connect_reports_why(self) -> None:
         gone = "postgresql://127.0.0.1:1/none"

@@ -6,10 +6,10 @@ Without PgBouncer these tests are skipped, unless PGSIMHASH_TEST_POOLER is "requ
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import random
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -35,9 +35,8 @@ def pooled(dsn: str, tmp_path: Path) -> Iterator[str]:
 
 def test_writers_share_its_connections(pooled: str, dsn: str) -> None:
     connect(pooled).close()
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(WRITERS) as pool:
-        verdicts = pool.map(write, [(pooled, seed) for seed in range(WRITERS)], chunksize=1)
+    with ThreadPoolExecutor(WRITERS) as pool:
+        verdicts = list(pool.map(write, [(pooled, seed) for seed in range(WRITERS)]))
     assert [len(written) for written in verdicts] == [300] * WRITERS
     assert sum(written.count("new") for written in verdicts) == 40
     with connect(dsn) as store:
