@@ -8,7 +8,8 @@ Locks coordinate the processes, because the kernel releases them however a proce
 - ``postgres.users`` is shared by the processes that use the server.
 - ``postgres.server`` is held by the server, which inherits it.
 - ``postgres.supervisor`` is held by the supervisor: this file as a program, which starts the server
-  and stops it when it gets the users' lock. If it was killed, the last user stops the server.
+  and stops it when it gets the users' lock. If it was killed, the next user that joins or leaves
+  starts another one for the same server.
 """
 
 from __future__ import annotations
@@ -238,6 +239,7 @@ class _Share:
                 os.close(lock)
             _, sockets, is_ready = self._cluster.pid_file()
             if is_ready and self._cluster.answers(sockets):
+                self._replace_supervisor()
                 return sockets
             time.sleep(0.02)
         raise _refusal(
@@ -260,12 +262,10 @@ class _Share:
         latest = time.monotonic() + 120
         while time.monotonic() < latest and not _locked(self._server, fcntl.LOCK_EX):
             if _locked(self._users, fcntl.LOCK_EX):
-                # No user is left.
-                if _locked(self._supervisor, fcntl.LOCK_EX):
-                    self._stop_left_over()
-                    break
-                # The supervisor will notice.
+                # No user is left, and the supervisor will notice.
                 fcntl.flock(self._users, fcntl.LOCK_UN)
+                with contextlib.suppress(NoServerError):
+                    self._replace_supervisor()
             elif _locked(self._users, fcntl.LOCK_SH):
                 break
             time.sleep(0.01)
@@ -302,18 +302,11 @@ class _Share:
             advice = f"see {cluster.file('log')}, or "
             raise _failed(cluster.home, answer or "its supervisor ended", advice)
 
-    def _stop_left_over(self) -> None:
-        """Stop the server whose supervisor was killed."""
-        import psutil
-
-        pid, sockets, _ = self._cluster.pid_file()
-        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            server = psutil.Process(pid)
-            command = server.cmdline()
-            # Pids are reused. Our server has its mark and the data folder in the command line.
-            if _MARK in command and str(self._cluster.data) in command:
-                _stop(server, lambda seconds: not psutil.wait_procs([server], seconds)[1])
-                self._cluster.remove_sockets(sockets)
+    def _replace_supervisor(self) -> None:
+        """Start another supervisor if it was killed."""
+        if _locked(self._supervisor, fcntl.LOCK_EX):
+            fcntl.flock(self._supervisor, fcntl.LOCK_UN)
+            self._start(self._server)
 
 
 _guard = threading.Lock()
@@ -522,13 +515,20 @@ def _launched(cluster: _Cluster, sockets: Path, lock: int) -> subprocess.Popen[b
 def _supervise(cluster: _Cluster, lock: int) -> None:
     """Start the server, report it on stdout, and stop the server after its last user."""
     own = _open(cluster.file("supervisor"))
-    fcntl.flock(own, fcntl.LOCK_EX)
+    server: subprocess.Popen[bytes] | psutil.Process | None = None
+    if _locked(lock, fcntl.LOCK_EX):
+        fcntl.flock(own, fcntl.LOCK_EX)
+        if not cluster.data.exists() or not any(cluster.data.iterdir()):
+            _initialise(cluster)
+        sockets = _socket_folder_of(cluster)
+    else:
+        server, sockets = _survivor(cluster)
+        if not _locked(own, fcntl.LOCK_EX):
+            # Another one was faster.
+            return _answer(_READY)
     users = _open(cluster.file("users"))
-    if not cluster.data.exists() or not any(cluster.data.iterdir()):
-        _initialise(cluster)
-    sockets = _socket_folder_of(cluster)
     try:
-        server = _launched(cluster, sockets, lock)
+        server = server or _launched(cluster, sockets, lock)
         ended = threading.Event()
 
         def stop_unused() -> None:
@@ -541,6 +541,20 @@ def _supervise(cluster: _Cluster, lock: int) -> None:
         ended.set()
     finally:
         cluster.remove_sockets(sockets)
+
+
+def _survivor(cluster: _Cluster) -> tuple[psutil.Process, Path]:
+    """Return the server whose supervisor was killed, and the folder of its socket."""
+    import psutil
+
+    pid, sockets, _ = cluster.pid_file()
+    with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+        server = psutil.Process(pid)
+        command = server.cmdline()
+        # Pids are reused. Our server has its mark and the data folder in the command line.
+        if _MARK in command and str(cluster.data) in command:
+            return server, sockets
+    raise _refusal("the server was just ending; run again")
 
 
 def _stop(
