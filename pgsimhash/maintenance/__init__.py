@@ -14,19 +14,22 @@ from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
     from pgsimhash.maintenance.checking import Violation, check
-    from pgsimhash.maintenance.rebuilding import rebuild
-    from pgsimhash.maintenance.removal import delete_collection, delete_run, runs, undo
-    from pgsimhash.maintenance.settings import (
+    from pgsimhash.maintenance.collections import (
         change_settings,
+        delete_collection,
+        delete_run,
         mark,
         marks,
         policies,
         policy_for,
         remove_policy,
         rename,
+        runs,
         set_policy,
+        undo,
         unmark,
     )
+    from pgsimhash.maintenance.rebuilding import rebuild
     from pgsimhash.maintenance.source_files import ingest_files
 else:
     __getattr__, __dir__ = loaded_later(
@@ -34,10 +37,9 @@ else:
         {
             "pgsimhash.maintenance.checking": "Violation check",
             "pgsimhash.maintenance.rebuilding": "rebuild",
-            "pgsimhash.maintenance.removal": "delete_collection delete_run runs undo",
-            "pgsimhash.maintenance.settings": (
-                "change_settings mark marks policies policy_for remove_policy rename set_policy "
-                "unmark"
+            "pgsimhash.maintenance.collections": (
+                "change_settings delete_collection delete_run mark marks policies policy_for "
+                "remove_policy rename runs set_policy undo unmark"
             ),
             "pgsimhash.maintenance.source_files": "ingest_files",
         },

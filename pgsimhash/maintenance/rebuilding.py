@@ -18,7 +18,7 @@ from pgsimhash.db.connection import check_schema
 from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, CollectionError, StoreError
-from pgsimhash.maintenance.removal import delete_collection
+from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import MatchOptions, Rules
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.kept_markdown import reread

@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from pgsimhash import CollectionError, Store, connect, maintenance
-from pgsimhash.maintenance.removal import delete_collection
+from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import wait_for_a_lock
 

@@ -32,7 +32,7 @@ from pgsimhash.db.schema_names import (
 )
 from pgsimhash.db.scripts import drop_statements, read_sql, schema_script
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
-from pgsimhash.maintenance.removal import delete_collection
+from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import MatchOptions, PolicySettings
 from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.layout import LAYOUTS
