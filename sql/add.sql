@@ -95,7 +95,7 @@ BEGIN
 END
 $$;
 
--- The same checks as check_url in pages/urls.py and check_time in pages/times.py. Clocks of other
+-- The same checks as check_url in pages/urls.py and check_time in pages/values.py. Clocks of other
 -- machines may be ahead.
 CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp

@@ -185,14 +185,16 @@ class Rules:
         check_options(options)
         self._options = options
         self._default_distance = default_distance
-        self.plain = self.settings(PolicySettings())
+        self.plain = self.settings()
 
     def with_default(self, distance: int) -> Rules:
         """Return the rules for another distance of the collection."""
         return self if distance == self._default_distance else Rules(self._options, distance)
 
-    def settings(self, policy: PolicySettings) -> MatchSettings:
+    def settings(self, policy: PolicySettings | None = None) -> MatchSettings:
         """Return the settings of a page to which ``policy`` applies."""
-        values: dict[str, Any] = {"distance": self._default_distance, **policy.for_matching()}
+        values: dict[str, Any] = {"distance": self._default_distance}
+        if policy is not None:
+            values |= policy.for_matching()
         values.update((name, each) for name, each in self._options.items() if each is not None)
         return MatchSettings(**values)

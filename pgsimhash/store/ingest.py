@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 
@@ -24,8 +24,13 @@ from pgsimhash.store.batches import Item, next_batch, with_normalized_url
 from pgsimhash.store.collection import Collection, checked_distance, lock_collections
 from pgsimhash.store.session import Session
 
-_TOO_SHORT = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
+_TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
 """The reasons of pages that are intact but have too little text."""
+
+_SENT: Final = tuple(
+    each.name for each in fields(PageRecord) if each.name not in ("signature", "unseen")
+)
+"""The fields of a record that ``_add_batch`` reads under their names."""
 
 
 class StalePoliciesError(Exception):
@@ -414,16 +419,9 @@ def _page(
     age, moment, digest = setting.max_age, record.fetched_at, record.html_digest
     since = None if age is None else back(moment or now, age)
     link = record.canonical_url
-    page = {
-        "url": record.url,
+    page: dict[str, Any] = {name: getattr(record, name) for name in _SENT} | {
         "simhash": to_bigint(record.simhash),
         "fetched_at": None if moment is None else moment.isoformat(),
-        "title": record.title,
-        "canonical_url": link,
-        "language": record.language,
-        "features": record.features,
-        "tokens": record.tokens,
-        "html_bytes": record.html_bytes,
         "html_digest": None if digest is None else f"\\x{digest.hex()}",
         "text_digest": None if record.text_digest is None else to_bigint(record.text_digest),
         "structure": None if record.structure is None else to_bigint(record.structure),
