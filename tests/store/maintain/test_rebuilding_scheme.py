@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, Verdict, analysis, connect, maintenance
+from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.hashes import murmur3_32_32
 from pgsimhash.html import Article
@@ -137,26 +137,6 @@ def test_a_function_that_needs_the_html_is_refused(dsn: str, kept: Store) -> Non
             maintenance.rebuild(kept, scheme=dataclasses.replace(refused, name=f"{refused.name}0"))
     assert [one.collection for one in kept.status()] == ["kept"]
     assert content(dsn, "kept", numbered=True) == before
-
-
-def test_what_is_copied_to_another_scheme(dsn: str, kept: Store) -> None:
-    crawl(kept, 30)
-    a, b, c = (f"https://a.example/{n}" for n in (3, 4, 7))
-    maintenance.mark(kept, a, b, same=False)
-    maintenance.mark(kept, b, c, same=True)
-    refingerprint(kept, "again", WORDS)
-    with connect(dsn, collection="again", create=False) as again:
-        assert [(m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(again)] == [
-            (m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(kept)
-        ]
-        assert len(analysis.versions(again, "https://a.example/2")) == 2
-        assert maintenance.runs(again) == maintenance.runs(kept)
-        found = again.get(c)
-        assert found is not None
-        assert found.duplicate_of == b
-    carried = [(row[0], row[2], row[-1]) for row in content(dsn, "again")]
-    assert carried == [(row[0], row[2], row[-1]) for row in content(dsn, "kept")]
-    assert sum(seen is not None for _, _, seen in carried) == 3
 
 
 def test_a_batch_is_limited_in_bytes(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from pgsimhash.schemes import (
     get_scheme,
     register_scheme,
 )
+from pgsimhash.search.layout import get_layout
 from pgsimhash.store.collection import create_collection
 from tests.refusals import because
 
@@ -54,6 +55,9 @@ def test_a_new_collection_has_the_distance_of_its_scheme(
     with connect(empty_dsn, collection="new", scheme=scheme) as store:
         assert store.opened.default_distance == distance
         assert analysis.explain(store, Side(0), Side(1)).max_distance == distance
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
+            maintenance.change_settings(store, distance=get_layout(store.layout).distances[-1] + 1)
+        assert store.opened.default_distance == distance
 
 
 def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: str) -> None:
@@ -70,14 +74,6 @@ def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: s
     page = store.get("https://a.example/")
     assert page is not None
     assert page.markdown == text
-
-
-def test_a_distance_that_the_layout_does_not_support_is_refused(empty_dsn: str) -> None:
-    migrate.upgrade(empty_dsn, layout="32+32")
-    with connect(empty_dsn) as store:
-        with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            maintenance.change_settings(store, distance=9)
-        assert store.opened.default_distance <= 8
 
 
 def test_a_collection_renamed_meanwhile_is_unchanged(store: Store, dsn: str) -> None:
