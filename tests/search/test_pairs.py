@@ -80,14 +80,6 @@ def test_many_simhashes_in_several_chunks(distance: int) -> None:
     assert planted <= set(found)
 
 
-def test_a_hot_prefix_is_searched_whole() -> None:
-    array = np.arange(3000, dtype=np.uint64)
-    assert as_tuples(array[:300], 2) == brute_force(array[:300], 2)
-    assert len(find_pairs(array, 1).low) == sum(
-        1 for low in range(3000) for bit in range(12) if low < low ^ (1 << bit) < 3000
-    )
-
-
 @settings(deadline=None)
 @given(
     shared=st.lists(st.integers(0, 63), max_size=50),
