@@ -1,0 +1,85 @@
+/* Words with characters that do not fold alone: ideographs, combining marks, ligatures and others.
+ *
+ * Python splits them, with the GIL, once for each distinct run of characters.
+ */
+#include <string.h>
+
+#include "page.h"
+
+/* The words of a run: tokens of `numbers` from `start` on. */
+typedef struct {
+    int32_t start, count;
+} Run;
+
+/* Add a word as Python returned it. */
+static Status add_python_word(Page *page, const Tables *tables, PyObject *word, Buffer *numbers) {
+    Py_ssize_t length;
+    const uint8_t *utf8 = (const uint8_t *)PyUnicode_AsUTF8AndSize(word, &length);
+    if (utf8 == NULL) return RAISED;
+    PyObject *decimal = PyObject_CallMethod(word, "isdecimal", NULL);
+    if (decimal == NULL) return RAISED;
+    bool is_number = PyObject_IsTrue(decimal) == 1;
+    Py_DECREF(decimal);
+    int32_t number;
+    Status status = add_word(page, tables, utf8, (size_t)length, hash_of(utf8, (size_t)length),
+                             is_number, &number);
+    if (status == READ_IT && !buffer_add(numbers, &number, sizeof number)) status = NO_MEMORY;
+    return status;
+}
+
+static Status split_run(Page *page, const Tables *tables, const Slot *slot, Run *runs,
+                        Buffer *numbers) {
+    const char *text = (const char *)page->complex_runs.keys.data + slot->offset;
+    PyObject *words = PyObject_CallFunction(tables->split_complex, "s#", text,
+                                            (Py_ssize_t)slot->length);
+    if (words == NULL) return RAISED;
+    Status status = words == Py_None ? RARE : READ_IT;
+    Run *run = runs + slot->value;
+    run->start = (int32_t)(numbers->size / sizeof(int32_t));
+    Py_ssize_t count = status == READ_IT ? PyTuple_Size(words) : 0;
+    for (Py_ssize_t i = 0; i < count && status == READ_IT; i++)
+        status = add_python_word(page, tables, PyTuple_GetItem(words, i), numbers);
+    run->count = (int32_t)(numbers->size / sizeof(int32_t)) - run->start;
+    Py_DECREF(words);
+    return count < 0 ? RAISED : status;
+}
+
+/* Put the words of its run in place of each token of a complex run. */
+static Status replace_tokens(Page *page, const Run *runs, const int32_t *numbers) {
+    Buffer tokens = page->tokens, blocks = page->token_blocks, linked = page->token_linked;
+    page->tokens = page->token_blocks = page->token_linked = (Buffer){0};
+    size_t count = tokens.size / sizeof(int32_t);
+    bool fits = true;
+    for (size_t i = 0; i < count && fits; i++) {
+        const int32_t *token = (const int32_t *)tokens.data + i;
+        Run run = {0, 1};
+        if (*token <= FIRST_COMPLEX) {
+            run = runs[FIRST_COMPLEX - *token];
+            token = numbers + run.start;
+        }
+        for (int32_t word = 0; word < run.count && fits; word++)
+            fits = buffer_add(&page->tokens, token + word, sizeof *token) &&
+                   buffer_add(&page->token_blocks, blocks.data + 4 * i, 4) &&
+                   buffer_add(&page->token_linked, linked.data + i, 1);
+    }
+    buffer_free(&tokens);
+    buffer_free(&blocks);
+    buffer_free(&linked);
+    return fits ? READ_IT : NO_MEMORY;
+}
+
+Status split_complex_runs(Page *page, const Tables *tables) {
+    const Table *table = &page->complex_runs;
+    if (table->count == 0) return READ_IT;
+    Run *runs = arena_zeros(&page->arena, table->count, sizeof *runs);
+    if (runs == NULL) return NO_MEMORY;
+    Buffer numbers = {0};
+    Status status = READ_IT;
+    for (uint32_t i = 0; i <= table->mask && status == READ_IT; i++)
+        if (table->slots[i].value != -1)
+            status = split_run(page, tables, table->slots + i, runs, &numbers);
+    if (status == READ_IT) status = replace_tokens(page, runs, (const int32_t *)numbers.data);
+    buffer_free(&numbers);
+    size_t tokens = page->tokens.size / sizeof(int32_t) + (size_t)page->sign_count;
+    return status == READ_IT && tokens > TOKENS_MAX ? RARE : status;
+}

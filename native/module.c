@@ -1,0 +1,182 @@
+/* The module pgsimhash._native: reads a parsed page and votes, see pgsimhash/html/native.py. */
+#include "page.h"
+
+#include <stdlib.h>
+
+static const char *const CAPSULE = "pgsimhash._native.Page";
+
+/* lxml's element, as its C interface (lxml.etree.h) declares it. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *document;
+    const Node *node;
+    PyObject *tag;
+} LxmlElement;
+
+/* Return the node of an element, or NULL with a TypeError. */
+const Node *node_of(PyObject *element, const Tables *tables) {
+    int is_element = PyObject_IsInstance(element, tables->element_type);
+    if (is_element == 0) PyErr_SetString(PyExc_TypeError, "an element of lxml is needed");
+    const Node *node = is_element == 1 ? ((LxmlElement *)element)->node : NULL;
+    if (node == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no tree");
+    return node;
+}
+
+static void free_page(Page *page) {
+    Buffer *buffers[] = {&page->elements, &page->owners, &page->text, &page->tokens,
+                         &page->token_blocks, &page->token_linked, &page->flags, &page->hashes,
+                         &page->places};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) buffer_free(buffers[i]);
+    table_free(&page->first_names);
+    table_free(&page->vocabulary);
+    table_free(&page->complex_runs);
+    arena_free(&page->arena);
+    free(page);
+}
+
+static void free_capsule(PyObject *capsule) {
+    Page *page = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (page != NULL) free_page(page);
+}
+
+/* The Python result of a step that did not end with READ_IT. */
+static PyObject *refusal(Status status) {
+    if (status == NO_MEMORY) return PyErr_NoMemory();
+    if (status == RAISED) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* The steps in order. The tree belongs to this call, so the GIL is released but for the words that
+ * Python splits. */
+static Status read_steps(Page *page, const Tables *tables, const Node *body) {
+    Status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = read_outline(page, tables, body);
+    if (status == READ_IT) status = read_words(page, tables);
+    Py_END_ALLOW_THREADS
+    if (status == READ_IT) status = split_complex_runs(page, tables);
+    if (status != READ_IT) return status;
+    Py_BEGIN_ALLOW_THREADS
+    status = find_kinds(page);
+    if (status == READ_IT) status = count_words(page);
+    if (status == READ_IT) status = weigh(page, tables);
+    if (status == READ_IT) status = structure_simhash(page, tables);
+    Py_END_ALLOW_THREADS
+    return status;
+}
+
+/* read(tables, body) -> a page, or None if only Python reads it */
+static PyObject *read_page(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *capsule, *body;
+    if (!PyArg_ParseTuple(arguments, "OO", &capsule, &body)) return NULL;
+    const Tables *tables = tables_of(capsule);
+    const Node *node = tables == NULL ? NULL : node_of(body, tables);
+    if (node == NULL) return NULL;
+    Page *page = calloc(1, sizeof *page);
+    if (page == NULL) return PyErr_NoMemory();
+    Status status = read_steps(page, tables, node);
+    PyObject *result = NULL;
+    if (status == READ_IT) result = PyCapsule_New(page, CAPSULE, free_capsule);
+    if (result == NULL) free_page(page);
+    return status == READ_IT ? result : refusal(status);
+}
+
+static Page *page_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, CAPSULE); }
+
+/* facts(page) -> (structure, number of words, whether each block is shown) */
+static PyObject *facts(PyObject *module, PyObject *capsule) {
+    (void)module;
+    const Page *page = page_of(capsule);
+    if (page == NULL) return NULL;
+    return Py_BuildValue("Kiy#", (unsigned long long)page->structure, page->token_count,
+                         page->shown, (Py_ssize_t)all_block_count(page));
+}
+
+/* text(page) -> the text of its outline, with signs */
+static PyObject *text_of(PyObject *module, PyObject *capsule) {
+    (void)module;
+    const Page *page = page_of(capsule);
+    if (page == NULL) return NULL;
+    return PyUnicode_DecodeUTF8((const char *)page->text.data, (Py_ssize_t)page->text.size, NULL);
+}
+
+static bool read_factors(PyObject *occurrences, Factors *factors) {
+    if (PyTuple_Size(occurrences) != 8) {
+        PyErr_SetString(PyExc_ValueError, "the kinds of occurrences are others");
+        return false;
+    }
+    for (int i = 0; i < 8; i++)
+        factors->occurrences[i] = PyFloat_AsDouble(PyTuple_GetItem(occurrences, i));
+    return PyErr_Occurred() == NULL;
+}
+
+/* vote(tables, page, occurrences, damping, evened)
+ * -> (simhash, signature, features, tokens, digest, unseen), or None without a vote */
+static PyObject *vote_of(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *table_capsule, *page_capsule, *occurrences;
+    Factors factors;
+    if (!PyArg_ParseTuple(arguments, "OOO!dd", &table_capsule, &page_capsule, &PyTuple_Type,
+                          &occurrences, &factors.damping, &factors.evened) ||
+        !read_factors(occurrences, &factors))
+        return NULL;
+    const Tables *tables = tables_of(table_capsule);
+    const Page *page = tables == NULL ? NULL : page_of(page_capsule);
+    if (page == NULL) return NULL;
+    Vote result;
+    Status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = vote(page, tables, &factors, &result);
+    Py_END_ALLOW_THREADS
+    if (status != READ_IT) return refusal(status);
+    return Py_BuildValue("Ky#iiKd", (unsigned long long)result.simhash, result.signature,
+                         (Py_ssize_t)sizeof result.signature, result.features, result.tokens,
+                         (unsigned long long)result.digest, result.unseen);
+}
+
+/* describe(tables, element) -> (tag, attributes, text, number of children): for the check at import
+ * that libxml2's nodes are as page.h declares them */
+static PyObject *describe(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *capsule, *element;
+    if (!PyArg_ParseTuple(arguments, "OO", &capsule, &element)) return NULL;
+    const Tables *tables = tables_of(capsule);
+    const Node *node = tables == NULL ? NULL : node_of(element, tables);
+    if (node == NULL) return NULL;
+    int children = 0;
+    bool is_rare = false;
+    for (const Node *child = element_from(node->children, &is_rare); child != NULL;
+         child = element_from(child->next, &is_rare))
+        children += child->parent == node;
+    const Node *attribute = node->properties, *inside = node->children;
+    const uint8_t *value = attribute == NULL ? NULL : attribute_value(attribute);
+    const char *name = attribute == NULL ? NULL : (const char *)attribute->name;
+    const char *content = inside == NULL || inside->type != NODE_TEXT ? NULL
+                                                                      : (const char *)inside->content;
+    return Py_BuildValue("szzzi", (const char *)node->name, name, (const char *)value, content,
+                         children);
+}
+
+static PyMethodDef methods[] = {
+    {"make_tables", make_tables, METH_VARARGS, NULL},
+    {"read", read_page, METH_VARARGS, NULL},
+    {"facts", facts, METH_O, NULL},
+    {"text", text_of, METH_O, NULL},
+    {"vote", vote_of, METH_VARARGS, NULL},
+    {"describe", describe, METH_VARARGS, NULL},
+    {"read_head", read_head, METH_VARARGS, NULL},
+    {"is_whole_head", is_whole_head, METH_VARARGS, NULL},
+    {"is_clean", is_clean, METH_O, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyModuleDef_Slot slots[] = {{0, NULL}};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "pgsimhash._native",
+    .m_doc = "Read a page in C, bit by bit as the Python code reads it.",
+    .m_methods = methods,
+    .m_slots = slots};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,197 @@
+/* The meaning of the class, id, role and style of an element: pgsimhash/html/names.py. */
+#include <string.h>
+
+#include "characters.h"
+#include "page.h"
+
+#define NAMES_MAX 500
+
+static const uint8_t *end_of(const uint8_t *string) {
+    return string + strlen((const char *)string);
+}
+
+/* Return the place behind a word of ASCII letters, in any case, or NULL. */
+static const uint8_t *skip_word(const uint8_t *string, const uint8_t *end, const char *word) {
+    for (; *word; word++, string++)
+        if (string >= end || (*string | 32) != (uint8_t)*word || *string < 'A') return NULL;
+    return string;
+}
+
+/* Whether `name : value` stands at a place, with any white space before, between and behind. */
+static bool declares(const uint8_t *at, const uint8_t *end, const char *name, const char *value) {
+    at = skip_word(skip_space(at, end), end, name);
+    if (at == NULL) return false;
+    at = skip_space(at, end);
+    return at < end && *at == ':' && skip_word(skip_space(at + 1, end), end, value) != NULL;
+}
+
+/* Whether a string has a character that is a letter of ASCII in another case: U+0130, U+0131,
+ * U+017F and U+212A. */
+static bool has_odd_case(const uint8_t *at, const uint8_t *end) {
+    while (at < end) {
+        uint32_t code;
+        at += decode(at, end, &code);
+        if (code == 0x130 || code == 0x131 || code == 0x17F || code == 0x212A) return true;
+    }
+    return false;
+}
+
+/* The pattern _HIDDEN: display: none or visibility: hidden at the start or behind a semicolon. */
+static Visibility style_hides(const uint8_t *style) {
+    const uint8_t *end = end_of(style);
+    if (!is_ascii(style) && has_odd_case(style, end)) return RARE_NAME;
+    for (const uint8_t *at = style; at != NULL;) {
+        if (declares(at, end, "display", "none") || declares(at, end, "visibility", "hidden"))
+            return HIDDEN;
+        at = memchr(at, ';', (size_t)(end - at));
+        if (at != NULL) at++;
+    }
+    return SEEN;
+}
+
+/* The pattern _STREAMED: React's hidden elements that a script moves into place. */
+static bool is_streamed(const uint8_t *id) {
+    if (id[0] != 'S' || id[1] != ':' || !id[2]) return false;
+    for (id += 2; *id; id++)
+        if (!is_digit(*id) && !(*id >= 'a' && *id <= 'f')) return false;
+    return true;
+}
+
+typedef struct {
+    const uint8_t *classes, *id, *role;
+    bool hidden;
+} Attributes;
+
+/* Read the attributes that matter. HIDDEN by its style, or by `hidden`. */
+static Visibility read_attributes(const Node *element, Attributes *read) {
+    const uint8_t *empty = (const uint8_t *)"";
+    *read = (Attributes){empty, empty, empty, false};
+    Visibility style = SEEN;
+    for (const Node *attribute = element->properties; attribute; attribute = attribute->next) {
+        const char *name = (const char *)attribute->name;
+        const uint8_t **into = NULL;
+        bool is_style = strcmp(name, "style") == 0;
+        if (strcmp(name, "class") == 0) into = &read->classes;
+        else if (strcmp(name, "id") == 0) into = &read->id;
+        else if (strcmp(name, "role") == 0) into = &read->role;
+        else if (strcmp(name, "hidden") == 0) read->hidden = true;
+        if (into == NULL && !is_style) continue;
+        const uint8_t *value = attribute_value(attribute);
+        if (value == NULL) return RARE_NAME;
+        if (into != NULL) *into = value;
+        else style = style_hides(value);
+        if (style != SEEN) return style;
+    }
+    return read->hidden && !is_streamed(read->id) ? HIDDEN : SEEN;
+}
+
+Visibility is_hidden(const Node *element) {
+    Attributes attributes;
+    return read_attributes(element, &attributes);
+}
+
+/* The size in bytes of the first NAMES_MAX characters. */
+static size_t size_of_start(const uint8_t *string, size_t size) {
+    if (size <= NAMES_MAX) return size;
+    const uint8_t *at = string, *end = string + size;
+    uint32_t code;
+    for (int characters = 0; at < end && characters < NAMES_MAX; characters++)
+        at += decode(at, end, &code);
+    return (size_t)(at - string);
+}
+
+/* The end of a word at `at`, by the pattern _CAMEL: [A-Z]?[a-z]+|[A-Z]+; `at` if there is none. */
+static const uint8_t *camel_end(const uint8_t *at, const uint8_t *end) {
+    const uint8_t *start = at;
+    if (at + 1 < end && is_upper(at[0]) && is_lower(at[1])) at++;
+    if (is_lower(*at)) {
+        while (at < end && is_lower(*at)) at++;
+    } else if (at == start) {
+        while (at < end && is_upper(*at)) at++;
+    }
+    return at;
+}
+
+typedef struct {
+    Page *page;
+    const Tables *tables;
+    uint32_t says;
+    int32_t first; /* -1 before the first word */
+} Names;
+
+static Status add_name(Names *names, const uint8_t *word, size_t length) {
+    names->says |= (uint32_t)table_get(&names->tables->names, word, length, 0);
+    if (names->first >= 0) return READ_IT;
+    return table_number(&names->page->first_names, word, length, hash_of(word, length),
+                        &names->first);
+}
+
+static Status add_names(Names *names, const uint8_t *text, size_t size) {
+    uint8_t word[4 * NAMES_MAX];
+    const uint8_t *end = text + size;
+    for (const uint8_t *at = text; at < end;) {
+        const uint8_t *behind = camel_end(at, end);
+        size_t length = (size_t)(behind - at);
+        if (length == 0) {
+            at++;
+            continue;
+        }
+        for (size_t i = 0; i < length; i++) word[i] = at[i] | 32;
+        Status status = add_name(names, word, length);
+        if (status != READ_IT) return status;
+        at = behind;
+    }
+    return READ_IT;
+}
+
+static Status add_role(Names *names, const uint8_t *role, size_t size) {
+    uint8_t word[4 * NAMES_MAX + 5];
+    memcpy(word, "role=", 5);
+    for (size_t i = 0; i < size; i++) word[5 + i] = is_upper(role[i]) ? role[i] | 32 : role[i];
+    return add_name(names, word, 5 + size);
+}
+
+/* Whether a class is one of _HIDING. */
+static bool class_hides(const Tables *tables, const uint8_t *classes, size_t size) {
+    const uint8_t *end = classes + size;
+    if (memchr(classes, ':', size) != NULL) return false;
+    for (const uint8_t *at = skip_space(classes, end); at < end; at = skip_space(at, end)) {
+        const uint8_t *start = at;
+        while (at < end) {
+            uint32_t code;
+            size_t width = decode(at, end, &code);
+            if (is_space(code)) break;
+            at += width;
+        }
+        if (table_get(&tables->hiding, start, (size_t)(at - start), 0)) return true;
+    }
+    return false;
+}
+
+Visibility names_of(const Node *element, const Tables *tables, Page *page, uint32_t *says,
+                    int32_t *first) {
+    Attributes read;
+    Visibility visibility = read_attributes(element, &read);
+    if (visibility != SEEN) return visibility;
+    if (!*read.classes && !*read.id && !*read.role) return SEEN;
+    if (!is_ascii(read.role)) return RARE_NAME;
+    size_t classes = size_of_start(read.classes, strlen((const char *)read.classes));
+    size_t id = size_of_start(read.id, strlen((const char *)read.id));
+    size_t role = size_of_start(read.role, strlen((const char *)read.role));
+    /* Class and id are one text, cut again. */
+    uint8_t text[8 * NAMES_MAX + 1];
+    memcpy(text, read.classes, classes);
+    size_t size = classes;
+    if (id) {
+        text[size++] = ' ';
+        memcpy(text + size, read.id, id);
+        size += id;
+    }
+    Names names = {page, tables, 0, -1};
+    Status status = add_names(&names, text, size_of_start(text, size));
+    if (status == READ_IT && role) status = add_role(&names, read.role, role);
+    if (status != READ_IT) return status == RARE ? RARE_NAME : NO_ROOM;
+    *says = names.says | (class_hides(tables, read.classes, classes) ? SAYS_HIDDEN : 0);
+    *first = names.first < 0 ? 0 : names.first;
+    return SEEN;
+}

@@ -1,0 +1,67 @@
+/* The kinds of numbers: pgsimhash/html/numbers.py, kinds_of(). */
+#include "page.h"
+
+#define NOTE_WORDS 12
+
+/* The flags of a token; signs are like words before a date. */
+static int32_t flags_at(const Page *page, int32_t token) {
+    int32_t word = tokens_of(page)[token];
+    return word < 0 ? WORD_BEFORE : flags_of(page)[word];
+}
+
+/* The flags of a token if it is in this block, else 0. */
+static int32_t flags_in(const Page *page, int32_t token, int32_t block) {
+    bool is_inside = token >= 0 && token < page->token_count &&
+                     token_blocks_of(page)[token] == block;
+    return is_inside ? flags_at(page, token) : 0;
+}
+
+/* Give a run of numbers, which begins at a token, its kind; return the token behind it. */
+static int32_t read_run(Page *page, int32_t start) {
+    int32_t block = token_blocks_of(page)[start], end = start, years = 0;
+    for (int32_t flags; (flags = flags_in(page, end, block)) & WORD_NUMBER; end++)
+        years += (flags & WORD_YEAR) != 0;
+    int32_t before = flags_in(page, start - 1, block), behind = flags_in(page, end, block);
+    bool ago = flags_in(page, end + 1, block) & WORD_AGO;
+    Kind kind = NUMBER;
+    if ((behind & WORD_PASSING) || ago) kind = PASSING;
+    else if ((before & WORD_BEFORE) || (behind & (WORD_BEHIND | WORD_COUNTER)) ||
+             (years > 0 && end - start > 1 && end - start < 4))
+        kind = VOLATILE;
+    for (int32_t i = start; i < end; i++) page->kinds[i] = (uint8_t)kind;
+    return end;
+}
+
+/* In a short block with a word such as "updated", dates are PASSING; return the token behind it. */
+static int32_t read_note(Page *page, int32_t start) {
+    int32_t block = token_blocks_of(page)[start], end = start;
+    bool is_note = false;
+    for (; end < page->token_count && token_blocks_of(page)[end] == block; end++)
+        is_note = is_note || (flags_at(page, end) & WORD_NOTE);
+    if (is_note && end - start <= NOTE_WORDS) {
+        for (int32_t i = start; i < end; i++)
+            if (page->kinds[i] == VOLATILE || (flags_at(page, i) & WORD_MONTH))
+                page->kinds[i] = PASSING;
+    }
+    return end;
+}
+
+Status find_kinds(Page *page) {
+    bool any_number = false, any_note = false;
+    page->token_count = (int32_t)(page->tokens.size / sizeof(int32_t));
+    page->kinds = arena_zeros(&page->arena, (size_t)page->token_count, 1);
+    if (page->arena.failed) return NO_MEMORY;
+    for (int32_t i = 0; i < page->token_count;) {
+        int32_t flags = flags_at(page, i);
+        any_note = any_note || (flags & WORD_NOTE);
+        if (!(flags & WORD_NUMBER)) {
+            i++;
+            continue;
+        }
+        any_number = true;
+        i = read_run(page, i);
+    }
+    if (!any_number || !any_note) return READ_IT;
+    for (int32_t i = 0; i < page->token_count;) i = read_note(page, i);
+    return READ_IT;
+}

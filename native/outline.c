@@ -1,0 +1,237 @@
+/* 1. The outline of a page: pgsimhash/html/blocks.py, outline().
+ *
+ * The text has the signs of pgsimhash/hashing/tokens.py: runs of one NUL begin a block, of two and
+ * three enclose a link, of four are a copyright sign. The text of libxml2 contains no NUL.
+ */
+#include <string.h>
+
+#include "characters.h"
+#include "page.h"
+
+#define NAMED_MAX 50000
+
+/* An element that is open. */
+typedef struct {
+    const Node *node;
+    int32_t element; /* the state before it */
+    bool in_link, in_pre, is_block;
+} Open;
+
+/* The state around the next children; `goes_on`: they continue the last text block. */
+typedef struct {
+    Page *page;
+    const Tables *tables;
+    Buffer open, joined;
+    int32_t element;
+    bool in_link, in_pre, goes_on;
+} Walk;
+
+static bool is_text(const Node *node) {
+    return node->type == NODE_TEXT || node->type == NODE_CDATA;
+}
+
+static bool is_skipped(const Node *node) {
+    return node->type == NODE_XINCLUDE_START || node->type == NODE_XINCLUDE_END;
+}
+
+static bool has_content(const Node *text) { return text->content != NULL && text->content[0]; }
+
+const Node *element_from(const Node *node, bool *is_rare) {
+    for (; node != NULL; node = node->next) {
+        if (node->type == NODE_ELEMENT) return node;
+        if (node->type == NODE_COMMENT || node->type == NODE_INSTRUCTION ||
+            node->type == NODE_ENTITY) {
+            *is_rare = true;
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+const uint8_t *attribute_value(const Node *attribute) {
+    const Node *value = attribute->children;
+    if (value == NULL) return (const uint8_t *)"";
+    if (value->next != NULL || !is_text(value)) return NULL;
+    return value->content == NULL ? (const uint8_t *)"" : value->content;
+}
+
+/* Get the text that begins at a node, as lxml joins text nodes. */
+static bool text_from(Walk *walk, const Node *first, const uint8_t **text, size_t *size) {
+    const Node *only = NULL;
+    int pieces = 0;
+    for (const Node *node = first; node != NULL && (is_text(node) || is_skipped(node));
+         node = node->next) {
+        if (is_text(node) && has_content(node)) {
+            only = node;
+            pieces++;
+        }
+    }
+    *size = 0;
+    if (pieces == 1) {
+        *text = only->content;
+        *size = strlen((const char *)only->content);
+    }
+    if (pieces < 2) return true;
+    walk->joined.size = 0;
+    for (const Node *node = first; node != NULL && (is_text(node) || is_skipped(node));
+         node = node->next) {
+        if (is_text(node) && has_content(node) &&
+            !buffer_add(&walk->joined, node->content, strlen((const char *)node->content)))
+            return false;
+    }
+    *text = walk->joined.data;
+    *size = walk->joined.size;
+    return true;
+}
+
+/* Add a text with its copyright signs (U+00A9, C2 A9 in UTF-8) as the fourth sign. */
+static bool add_marking_signs(Buffer *into, const uint8_t *text, const uint8_t *end) {
+    const uint8_t *from = text, *at = text;
+    while ((at = memchr(at, 0xC2, (size_t)(end - at))) != NULL) {
+        if (at[1] != 0xA9) {
+            at++;
+            continue;
+        }
+        if (!buffer_add(into, from, (size_t)(at - from)) || !buffer_add(into, " \0\0\0\0 ", 6))
+            return false;
+        at += 2;
+        from = at;
+    }
+    return buffer_add(into, from, (size_t)(end - from));
+}
+
+/* Add the text that begins at a node to the last text block, or begin the next one. */
+static bool add_text(Walk *walk, const Node *first) {
+    Buffer *into = &walk->page->text;
+    const uint8_t *text = NULL;
+    size_t size;
+    if (!text_from(walk, first, &text, &size)) return false;
+    if (size == 0) return true;
+    const uint8_t *end = text + size;
+    if (skip_space(text, end) == end) return !walk->goes_on || buffer_add(into, " ", 1);
+    if (!walk->goes_on) {
+        walk->goes_on = true;
+        if (!buffer_add(&walk->page->owners, &walk->element, sizeof walk->element) ||
+            !buffer_add(into, " \0 ", 3))
+            return false;
+    }
+    if (!walk->in_link) return add_marking_signs(into, text, end);
+    return buffer_add(into, " \0\0 ", 4) && add_marking_signs(into, text, end) &&
+           buffer_add(into, " \0\0\0 ", 5);
+}
+
+static uint32_t tag_flags(const Walk *walk, const Node *node) {
+    size_t length = strlen((const char *)node->name);
+    return (uint32_t)table_get(&walk->tables->tags, node->name, length, 0);
+}
+
+/* Read the attributes of an element: whether it is hidden, and what a block's names say. */
+static Visibility look_at(Walk *walk, const Node *node, uint32_t flags, bool is_block,
+                          uint32_t *says, int32_t *first) {
+    if (flags & (TAG_NEVER_TEXT | TAG_EMPTY)) return HIDDEN;
+    if (is_block && element_count(walk->page) <= NAMED_MAX)
+        return node->properties == NULL ? SEEN
+                                        : names_of(node, walk->tables, walk->page, says, first);
+    if (flags & TAG_PLAIN || node->properties == NULL) return SEEN;
+    return is_hidden(node);
+}
+
+/* An element begins, with the text before its first child. */
+static Status begin(Walk *walk, const Node *node, bool *entered) {
+    Page *page = walk->page;
+    uint32_t flags = tag_flags(walk, node), says = 0;
+    int32_t first = 0;
+    bool is_block = flags & TAG_BLOCK;
+    if (walk->goes_on && ((flags & TAG_EMPTY) || (walk->in_pre && is_block)) &&
+        !buffer_add(&page->text, " ", 1))
+        return NO_MEMORY;
+    is_block = is_block && !walk->in_pre;
+    Visibility visibility = look_at(walk, node, flags, is_block, &says, &first);
+    if (visibility == RARE_NAME) return RARE;
+    if (visibility == NO_ROOM) return NO_MEMORY;
+    *entered = visibility == SEEN;
+    if (visibility == HIDDEN) {
+        walk->goes_on = walk->goes_on && !is_block;
+        return READ_IT;
+    }
+    const char *tag = (const char *)node->name;
+    Open open = {node, walk->element, walk->in_link, walk->in_pre, is_block};
+    if (!buffer_add(&walk->open, &open, sizeof open)) return NO_MEMORY;
+    if (is_block) {
+        int32_t number = table_get(&walk->tables->block_tags, node->name, strlen(tag), 0);
+        int32_t count = element_count(page);
+        Element element = {walk->element, count + 1, number, first, flags, says};
+        if (!buffer_add(&page->elements, &element, sizeof element)) return NO_MEMORY;
+        walk->element = count;
+        walk->goes_on = false;
+    }
+    walk->in_link = walk->in_link || strcmp(tag, "a") == 0;
+    walk->in_pre = walk->in_pre || strcmp(tag, "pre") == 0;
+    return add_text(walk, node->children) ? READ_IT : NO_MEMORY;
+}
+
+/* The last element that was entered ends. */
+static bool end(Walk *walk) {
+    walk->open.size -= sizeof(Open);
+    Open open;
+    memcpy(&open, walk->open.data + walk->open.size, sizeof open);
+    if (open.is_block) {
+        elements_of(walk->page)[walk->element].end = element_count(walk->page);
+        walk->goes_on = false;
+    }
+    walk->element = open.element;
+    walk->in_link = open.in_link;
+    walk->in_pre = open.in_pre;
+    /* Each line of code may be an element. */
+    bool is_rare = false;
+    if (!open.is_block && walk->in_pre && walk->goes_on &&
+        element_from(open.node->children, &is_rare) != NULL &&
+        (tag_flags(walk, open.node) & TAG_BLOCK))
+        return buffer_add(&walk->page->text, " ", 1);
+    return true;
+}
+
+/* Without recursion, because pages may be deep. */
+static Status walk_through(Walk *walk, const Node *body) {
+    const Node *node = body;
+    for (;;) {
+        bool entered = false, is_rare = false;
+        Status status = begin(walk, node, &entered);
+        if (status != READ_IT) return status;
+        const Node *next = entered ? element_from(node->children, &is_rare) : NULL;
+        while (next == NULL && !is_rare) {
+            /* The node ends. Its tail belongs to the element around; that of the body is no part
+             * of the page. */
+            if (entered && !end(walk)) return NO_MEMORY;
+            if (walk->open.size == 0) return READ_IT;
+            if (!add_text(walk, node->next)) return NO_MEMORY;
+            next = element_from(node->next, &is_rare);
+            entered = true;
+            if (next == NULL) {
+                Open around;
+                memcpy(&around, walk->open.data + walk->open.size - sizeof around, sizeof around);
+                node = around.node;
+            }
+        }
+        if (is_rare) return RARE;
+        node = next;
+    }
+}
+
+Status read_outline(Page *page, const Tables *tables, const Node *body) {
+    Walk walk = {.page = page, .tables = tables};
+    Element whole = {.parent = -1};
+    const uint8_t *unnamed = (const uint8_t *)"";
+    int32_t number;
+    if (!table_start(&page->first_names, 256) ||
+        table_number(&page->first_names, unnamed, 0, HASH_START, &number) != READ_IT ||
+        !buffer_reserve(&page->elements, 256 * sizeof whole) ||
+        !buffer_reserve(&page->text, 16 << 10) ||
+        !buffer_add(&page->elements, &whole, sizeof whole))
+        return NO_MEMORY;
+    Status status = walk_through(&walk, body);
+    elements_of(page)[0].end = element_count(page);
+    buffer_free(&walk.open);
+    buffer_free(&walk.joined);
+    return status;
+}

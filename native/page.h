@@ -1,0 +1,289 @@
+/* What the steps share: buffers and tables, the tables of Python's modules, and one page.
+ *
+ * The steps follow the Python code of the default scheme, in its order and with its names; each file
+ * names its module. Python decides what is right, and one test compares the two bit by bit. No
+ * state is global: a page is read by several threads at once, each with its own Page, and without
+ * the GIL, so only module.c, tables.c and complex_words.c may call Python.
+ */
+#ifndef PGSIMHASH_PAGE_H
+#define PGSIMHASH_PAGE_H
+
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030b0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a step ends. READ_IT is 0. */
+typedef enum {
+    READ_IT,
+    RARE,      /* the page has something that only the Python code reads */
+    NO_MEMORY,
+    RAISED     /* a Python exception is set */
+} Status;
+
+/* ---- memory.c ---- */
+
+typedef struct {
+    uint8_t *data;
+    size_t size, room;
+} Buffer;
+
+bool buffer_reserve(Buffer *buffer, size_t more);
+bool buffer_add(Buffer *buffer, const void *data, size_t size);
+void buffer_free(Buffer *buffer);
+
+/* Arrays that are freed together. A failed allocation returns NULL and sets `failed`, so that one
+ * check after several allocations is enough. */
+typedef struct ArenaChunk ArenaChunk;
+typedef struct {
+    ArenaChunk *last;
+    bool failed;
+} Arena;
+
+void *arena_zeros(Arena *arena, size_t count, size_t size);
+double *arena_doubles(Arena *arena, size_t count);
+int32_t *arena_integers(Arena *arena, size_t count);
+void arena_free(Arena *arena);
+
+/* Strings and a number for each. */
+typedef struct {
+    uint32_t hash, length, offset;
+    int32_t value; /* -1 in an empty slot */
+} Slot;
+typedef struct {
+    Slot *slots;
+    uint32_t mask, count;
+    Buffer keys;
+} Table;
+
+#define HASH_START 2166136261u
+static inline uint32_t hash_add(uint32_t hash, uint8_t byte) { return (hash ^ byte) * 16777619u; }
+uint32_t hash_of(const uint8_t *string, size_t length);
+bool table_start(Table *table, uint32_t slots);
+Status table_number(Table *table, const uint8_t *string, size_t length, uint32_t hash,
+                    int32_t *number);
+bool table_set(Table *table, const uint8_t *string, size_t length, int32_t value);
+int32_t table_get(const Table *table, const uint8_t *string, size_t length, int32_t missing);
+void table_free(Table *table);
+
+/* Numbers 0, 1, 2, ... for distinct keys, at most as many as the map was made for. */
+typedef struct {
+    uint64_t *keys;
+    int32_t *numbers; /* -1 in an empty slot */
+    uint32_t mask, count;
+} Map;
+
+bool map_start(Map *map, Arena *arena, size_t most);
+Status map_number(Map *map, uint64_t key, int32_t *number);
+
+/* ---- hashes.h has MurmurHash3; characters.h has UTF-8 ---- */
+
+/* ---- tables.c: the lists, patterns and coefficients of Python's modules ---- */
+
+/* The flags of a tag. The lowest 16 are those of tree.py. */
+enum {
+    IS_BESIDE = 1 << 0, IS_FOOTER = 1 << 1, IS_HEADER = 1 << 2, IS_CONTENT = 1 << 3,
+    IS_H1 = 1 << 4, IS_HEADING = 1 << 5, IS_COMMON = 1 << 6, IS_CELL = 1 << 8, IS_TABLE = 1 << 9,
+    IS_ROW = 1 << 10, IS_LIST = 1 << 11, IS_FIGURE = 1 << 12, IS_CODE = 1 << 13,
+    IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15,
+    TAG_BLOCK = 1 << 20, TAG_NEVER_TEXT = 1 << 21, TAG_EMPTY = 1 << 22, TAG_PLAIN = 1 << 23,
+    TAG_CONTAINER = 1 << 24, TAG_HEAD = 1 << 25
+};
+/* What the names of an element say, as in names.py. */
+enum {
+    SAYS_BESIDE = 1 << 0, SAYS_FOOTER = 1 << 1, SAYS_HEADER = 1 << 2, SAYS_CONTENT = 1 << 3,
+    SAYS_OVERLAY = 1 << 4, SAYS_HIDDEN = 1 << 5
+};
+/* The flags of a word: the lowest are those of numbers.py. */
+enum {
+    WORD_BEFORE = 1 << 0, WORD_BEHIND = 1 << 1, WORD_COUNTER = 1 << 2, WORD_PASSING = 1 << 3,
+    WORD_AGO = 1 << 4, WORD_NOTE = 1 << 5, WORD_MONTH = 1 << 6,
+    WORD_LEGAL = 1 << 10, WORD_COPYRIGHT = 1 << 11, WORD_YEAR = 1 << 12, WORD_NUMBER = 1 << 13
+};
+
+#define FOLD_SIZE 0x3001
+#define FOLD_COMPLEX 0xFFFFFFFFu
+#define TAGS_MAX 128
+#define SIGNATURE_BITS 128
+#define FEATURE_COUNT 37
+
+typedef struct {
+    Table tags;                       /* flags of each tag */
+    Table block_tags;                 /* numbers of the tags of blocks */
+    Table names, hiding;              /* what a name says; class names that hide */
+    Table words;                      /* flags of a word */
+    uint32_t fold[FOLD_SIZE];         /* what a code point folds to: itself, another, ' ', COMPLEX */
+    double coefficients[FEATURE_COUNT];
+    int64_t sources[SIGNATURE_BITS * (SIGNATURE_BITS + 1)];
+    PyObject *split_complex;          /* the words of a run of characters that do not fold alone */
+    PyObject *element_type;           /* lxml.etree._Element */
+} Tables;
+
+extern const char *const FEATURES[FEATURE_COUNT];
+
+PyObject *make_tables(PyObject *module, PyObject *arguments);
+Tables *tables_of(PyObject *capsule);
+
+/* ---- the tree of libxml2 ---- */
+
+/* The heads of libxml2's xmlNode and xmlAttr, the same in all versions 2. */
+typedef struct Node {
+    void *private_data;
+    int type;
+    const unsigned char *name;
+    struct Node *children, *last, *parent, *next, *prev;
+    void *document, *namespace_;
+    unsigned char *content;    /* of texts; in an xmlAttr something else */
+    struct Node *properties;   /* of elements: the first attribute */
+} Node;
+
+enum {
+    NODE_ELEMENT = 1, NODE_TEXT = 3, NODE_CDATA = 4, NODE_ENTITY = 5, NODE_INSTRUCTION = 7,
+    NODE_COMMENT = 8, NODE_XINCLUDE_START = 19, NODE_XINCLUDE_END = 20
+};
+
+/* The first element from `node` on among siblings, or NULL; sets `is_rare` for nodes that the parser
+ * is told to leave out. */
+const Node *element_from(const Node *node, bool *is_rare);
+/* The value of an attribute, or NULL if it is not one text. */
+const uint8_t *attribute_value(const Node *attribute);
+
+/* ---- a page ---- */
+
+/* A block element. Element 0 stands for the page and has the parent -1. */
+typedef struct {
+    int32_t parent, end;  /* the index of its parent, and behind its last descendant */
+    int32_t tag, first;   /* the number of its tag, and of its first name */
+    uint32_t flags, says;
+} Element;
+
+typedef enum { WORD, NUMBER, LISTED, VOLATILE, PASSING } Kind;
+
+typedef struct {
+    Arena arena; /* all arrays below */
+
+    /* 1. Outline */
+    Buffer elements, owners, text;
+    Table first_names;
+
+    /* 2. Words. Of tokens: the word's number and the block's. */
+    Buffer tokens, token_blocks, token_linked;
+    Table vocabulary;
+    Buffer flags, hashes, places; /* of distinct words; places: offset and length in the keys */
+    Table complex_runs;           /* runs of characters that do not fold alone */
+    uint8_t *kinds;               /* of tokens */
+    int32_t token_count, sign_count; /* signs of blocks and links are no tokens here */
+
+    /* Of blocks with words: the block's number, its element, and amounts */
+    int32_t block_count;
+    int32_t *block_places, *block_owners;
+    double *counts, *linked, *copyrights, *legal, *numeric;
+
+    /* 3. Weights */
+    double *weights;
+    uint8_t *shown;   /* of all blocks */
+    uint8_t *counted; /* of blocks with words: shown, on a page that is not all boilerplate */
+
+    /* 4. */
+    uint64_t structure;
+} Page;
+
+static inline Element *elements_of(const Page *page) { return (Element *)page->elements.data; }
+static inline int32_t *owners_of(const Page *page) { return (int32_t *)page->owners.data; }
+static inline int32_t *tokens_of(const Page *page) { return (int32_t *)page->tokens.data; }
+static inline int32_t *token_blocks_of(const Page *page) {
+    return (int32_t *)page->token_blocks.data;
+}
+static inline int32_t *flags_of(const Page *page) { return (int32_t *)page->flags.data; }
+static inline uint64_t *hashes_of(const Page *page) { return (uint64_t *)page->hashes.data; }
+static inline int32_t element_count(const Page *page) {
+    return (int32_t)(page->elements.size / sizeof(Element));
+}
+static inline int32_t all_block_count(const Page *page) {
+    return (int32_t)(page->owners.size / sizeof(int32_t));
+}
+static inline int32_t parent_of(const Element *elements, int32_t element) {
+    return elements[element].parent < 0 ? 0 : elements[element].parent;
+}
+static inline double larger(double a, double b) { return a > b ? a : b; }
+static inline double square(double a) { return a * a; }
+
+/* outline.c, names.c */
+Status read_outline(Page *page, const Tables *tables, const Node *body);
+
+typedef enum { SEEN, HIDDEN, RARE_NAME, NO_ROOM } Visibility;
+Visibility is_hidden(const Node *element);
+Visibility names_of(const Node *element, const Tables *tables, Page *page, uint32_t *says,
+                    int32_t *first);
+
+/* words.c, complex_words.c, numbers.c */
+#define TOKENS_MAX 500000
+/* Tokens that are no words: the fourth sign, one before each date, and runs of complex characters
+ * until they are split. */
+enum { COPYRIGHT_SIGN = -4, DATE_SIGN = -5, FIRST_COMPLEX = -6 };
+
+Status read_words(Page *page, const Tables *tables);
+Status add_word(Page *page, const Tables *tables, const uint8_t *word, size_t length,
+                uint32_t hash, bool is_number, int32_t *number);
+Status split_complex_runs(Page *page, const Tables *tables);
+Status find_kinds(Page *page);
+Status count_words(Page *page);
+
+/* tree.c */
+typedef struct {
+    double *own, *words, *linked, *signs; /* of elements: own words; words and more in and below */
+    double *levels;                       /* LEVELS inherited features of each element */
+    bool *in_frame;
+    int32_t *group;                       /* similar siblings: the first of them */
+    double *alike, *likeness, *mass_of_group;
+    int32_t *run, *table;                 /* the innermost ones at or above an element, or 0 */
+    double *table_likeness;
+    bool any_table;
+    double *rest, *dominated;
+    int32_t *depth;
+    double *in_table, *in_run, *unit;     /* of blocks */
+    double *before_h1, *under_h1, *after_headings;
+} Tree;
+
+enum {
+    LEVEL_BESIDE, LEVEL_BESIDE_TAGS, LEVEL_OVERLAY, LEVEL_HIDDEN, LEVEL_HEADER, LEVEL_CONTENT,
+    LEVEL_FOOTER, LEVEL_FOOTER_TAG, LEVEL_IN_LIST, LEVEL_ALIKE, LEVEL_SMALL_PRINT, LEVELS
+};
+
+Status build_tree(Tree *tree, Page *page, Arena *arena);
+bool sum_below(const Page *page, Arena *arena, const double *amounts, double *sums);
+
+/* features.c, weights.c, whole.c */
+double *block_features(const Page *page, const Tree *tree, Arena *arena);
+Status weigh(Page *page, const Tables *tables);
+Status show_whole_elements(Page *page, const Tree *tree, Arena *arena);
+
+/* structure.c */
+Status structure_simhash(Page *page, const Tables *tables);
+
+/* votes.c */
+typedef struct {
+    double occurrences[8]; /* OCCURRENCES of article_features.py */
+    double damping, evened;
+} Factors;
+typedef struct {
+    uint64_t simhash, digest;
+    uint8_t signature[SIGNATURE_BITS / 8];
+    int32_t features, tokens;
+    double unseen;
+} Vote;
+
+/* RARE: there is no feature, or no feature has a weight. */
+Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result);
+
+/* head.c */
+PyObject *read_head(PyObject *module, PyObject *arguments);
+PyObject *is_whole_head(PyObject *module, PyObject *arguments);
+PyObject *is_clean(PyObject *module, PyObject *bytes);
+const Node *node_of(PyObject *element, const Tables *tables);
+
+#endif

@@ -1,0 +1,259 @@
+/* 3a. The context of text blocks: pgsimhash/html/tree.py.
+ *
+ * Parents precede their children, so one pass in document order passes values down, and a
+ * cumulative sum gives those of an element with all in it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "page.h"
+
+/* Sum the blocks' amounts in each element and below. */
+bool sum_below(const Page *page, Arena *arena, const double *amounts, double *sums) {
+    int32_t count = element_count(page);
+    const Element *elements = elements_of(page);
+    double *cumulative = arena_doubles(arena, (size_t)count + 1);
+    if (cumulative == NULL) return false;
+    for (int32_t block = 0; block < page->block_count; block++)
+        cumulative[page->block_owners[block] + 1] += amounts[block];
+    for (int32_t i = 0; i < count; i++) cumulative[i + 1] += cumulative[i];
+    for (int32_t i = 0; i < count; i++) sums[i] = cumulative[elements[i].end] - cumulative[i];
+    return true;
+}
+
+/* ---- inherited(), in_frame(): names and tags ---- */
+
+/* The features of one element by its names and tags. An element with much of the page is not
+ * beside the text, whatever its name: with its share s of the words, names count
+ * 1 / (1 + (s / .3)^4). */
+static void find_levels(const Tree *tree, const Element *element, int32_t i, double *levels) {
+    double share = pow(tree->words[i] / tree->words[0] / 0.3, 4.0);
+    double named = 1.0 / (1.0 + share), tagged = 1.0 / (1.0 + share / 16.0);
+    double over = 1.0 / (1.0 + share * pow(0.3 / 0.9, 4.0));
+    uint32_t flags = element->flags, says = element->says;
+    bool has_sign = i > 0 && tree->signs[i] > 0.0;
+    levels[LEVEL_BESIDE] = says & SAYS_BESIDE ? named : 0.0;
+    levels[LEVEL_BESIDE_TAGS] = flags & IS_BESIDE ? tagged : 0.0;
+    levels[LEVEL_OVERLAY] = says & SAYS_OVERLAY ? over : 0.0;
+    levels[LEVEL_HIDDEN] = says & SAYS_HIDDEN ? over : 0.0;
+    levels[LEVEL_HEADER] = larger(says & SAYS_HEADER ? named : 0.0,
+                                  flags & IS_HEADER ? tagged : 0.0);
+    levels[LEVEL_CONTENT] = (says & SAYS_CONTENT) || (flags & IS_CONTENT) ? 1.0 : 0.0;
+    levels[LEVEL_FOOTER] = says & SAYS_FOOTER ? named : 0.0;
+    levels[LEVEL_FOOTER_TAG] = flags & IS_FOOTER ? tagged : 0.0;
+    levels[LEVEL_IN_LIST] = flags & IS_LIST ? 1.0 : 0.0;
+    levels[LEVEL_ALIKE] = log(tree->alike[i]);
+    levels[LEVEL_SMALL_PRINT] = has_sign ? 1.0 / (1.0 + square(tree->words[i] / 80.0)) : 0.0;
+}
+
+static void inherit(Tree *tree, const Element *elements, int32_t count) {
+    const uint32_t says = SAYS_BESIDE | SAYS_FOOTER | SAYS_HEADER;
+    const uint32_t tags = IS_BESIDE | IS_FOOTER | IS_HEADER;
+    for (int32_t i = 0; i < count; i++) {
+        const Element *element = elements + i;
+        int32_t parent = parent_of(elements, i);
+        double *levels = tree->levels + (size_t)i * LEVELS;
+        const double *above = tree->levels + (size_t)parent * LEVELS;
+        find_levels(tree, element, i, levels);
+        tree->in_frame[i] = ((element->says & says) || (element->flags & tags)) &&
+                            tree->words[i] < 0.95 * tree->words[0];
+        if (i == 0) continue;
+        for (int level = 0; level < LEVELS; level++)
+            levels[level] = larger(levels[level], above[level]);
+        tree->in_frame[i] = tree->in_frame[i] || tree->in_frame[parent];
+    }
+}
+
+/* ---- _like_siblings() ---- */
+
+/* Group siblings with the same tag and first name. */
+static Status find_groups(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
+    Map map;
+    int32_t *first = arena_integers(arena, (size_t)count);
+    double *sizes = arena_doubles(arena, (size_t)count);
+    if (!map_start(&map, arena, (size_t)count)) return NO_MEMORY;
+    for (int32_t i = 0; i < count; i++) {
+        /* 31 bits, 7 bits (TAGS_MAX) and 26 bits (NAMED_MAX). */
+        uint64_t key = (uint64_t)(elements[i].parent + 1) << 33 | (uint64_t)elements[i].tag << 26 |
+                       (uint64_t)elements[i].first;
+        uint32_t known = map.count;
+        int32_t number;
+        Status status = map_number(&map, key, &number);
+        if (status != READ_IT) return status;
+        if (map.count > known) first[number] = i;
+        tree->group[i] = first[number];
+        sizes[first[number]] += 1.0;
+    }
+    for (int32_t i = 0; i < count; i++)
+        tree->alike[i] = i == 0 || elements[i].flags & IS_COMMON ? 1.0 : sizes[tree->group[i]];
+    return READ_IT;
+}
+
+/* ---- units(): tables and lists ---- */
+
+/* Find runs of similar siblings with short texts: the more of them and the shorter, the likelier. */
+static bool find_runs(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
+    double *filled = arena_doubles(arena, (size_t)count);
+    double *words = arena_doubles(arena, (size_t)count);
+    if (arena->failed) return false;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t group = tree->group[i];
+        filled[group] += tree->words[i] > 0.0;
+        words[group] += tree->words[i];
+        tree->mass_of_group[group] += larger(tree->words[i] - 0.8 * tree->linked[i], 0.0);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        int32_t group = tree->group[i], above = tree->run[parent_of(elements, i)];
+        bool is_run = filled[group] > 2.0 && !(elements[i].flags & (IS_COMMON | IS_CELL));
+        double many = larger(filled[group], 1.0), each = words[group] / many;
+        tree->likeness[i] = is_run ? (1 - 1 / many) / (1 + square(each / 40)) : 0.0;
+        tree->run[i] = is_run ? i : above;
+    }
+    return true;
+}
+
+/* Find data tables: of several rows and short cells, and without tables inside. */
+static bool find_tables(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
+    for (int32_t i = 0; i < count; i++) {
+        bool is_table = elements[i].flags & IS_TABLE;
+        tree->any_table = tree->any_table || is_table;
+        tree->table[i] = is_table ? i : tree->table[parent_of(elements, i)];
+    }
+    if (!tree->any_table) return true;
+    double *cells = arena_doubles(arena, (size_t)count);
+    double *rows = arena_doubles(arena, (size_t)count);
+    double *inner = arena_doubles(arena, (size_t)count);
+    if (arena->failed) return false;
+    for (int32_t i = 0; i < count; i++) {
+        uint32_t flags = elements[i].flags;
+        if (flags & IS_CELL) cells[tree->table[i]] += 1.0;
+        if (flags & IS_ROW) rows[tree->table[i]] += 1.0;
+        if (flags & IS_TABLE) inner[tree->table[parent_of(elements, i)]] += 1.0;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (!(elements[i].flags & IS_TABLE) || rows[i] <= 1.0 || cells[i] <= 3.0) continue;
+        double each = tree->words[i] / larger(cells[i], 1.0);
+        tree->table_likeness[i] = (1 - 1 / larger(rows[i], 1.0)) / (1 + square(each / 15)) /
+                                  (1 + inner[i]);
+    }
+    return true;
+}
+
+/* Find for each block the likelihoods of its table and list, and the unlinked words of these. If a
+ * list is in a cell, or a table in an item, the inner one counts. */
+static void find_units(Tree *tree, const Page *page) {
+    for (int32_t block = 0; block < page->block_count; block++) {
+        int32_t owner = page->block_owners[block];
+        int32_t run = tree->run[owner], table = tree->table[owner];
+        double in_table = 0.0, in_run = tree->likeness[run], table_mass = 0.0;
+        if (tree->any_table) {
+            in_table = table > run ? tree->table_likeness[table] : 0.0;
+            in_run = table > run ? 0.0 : in_run;
+            table_mass = larger(tree->words[table] - 0.8 * tree->linked[table], 0.0);
+        }
+        tree->in_table[block] = in_table;
+        tree->in_run[block] = in_run;
+        tree->unit[block] = larger(in_table * table_mass,
+                                   in_run * tree->mass_of_group[tree->group[run]]);
+    }
+}
+
+/* ---- dominance() ---- */
+
+static double mass_of(const Tree *tree, int32_t element) {
+    return 1.1 * tree->words[element] - tree->linked[element];
+}
+
+/* The child with the most unlinked text dominates its siblings by its share of their text:
+ * rest = ln(1 - share). Sum it up from the root, without the levels of that child. */
+static bool find_dominance(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
+    double *best = arena_doubles(arena, (size_t)count);
+    int32_t *dominant = arena_integers(arena, (size_t)count);
+    if (arena->failed) return false;
+    for (int32_t i = 1; i < count; i++) {
+        int32_t parent = elements[i].parent;
+        best[parent] = larger(best[parent], mass_of(tree, i));
+    }
+    /* 0, which is no child, stands for none; of equal children the first. */
+    for (int32_t i = count - 1; i > 0; i--)
+        if (mass_of(tree, i) == best[elements[i].parent]) dominant[elements[i].parent] = i;
+    for (int32_t i = 0; i < count; i++) {
+        double mass = mass_of(tree, i);
+        tree->rest[i] = mass <= 0.0 ? 0.0 : log(larger(1.0 - best[i] / larger(mass, 1e-9), 1e-3));
+        if (i == 0) continue;
+        int32_t parent = elements[i].parent;
+        tree->depth[i] = tree->depth[parent] + 1;
+        tree->dominated[i] = tree->dominated[parent] +
+                             (dominant[parent] == i ? 0.0 : tree->rest[parent]);
+    }
+    return true;
+}
+
+/* ---- headings() ---- */
+
+static bool is_in(const Element *elements, int32_t element, int32_t around) {
+    return element >= around && element < elements[around].end;
+}
+
+/* Find the blocks before the first h1; under it, in its parent (1) or grandparent (.5); and after
+ * the last heading, outside of its parent. */
+static void find_headings(Tree *tree, const Page *page) {
+    const Element *elements = elements_of(page);
+    const int32_t *owners = page->block_owners;
+    int32_t count = page->block_count, h1 = -1, last = -1;
+    for (int32_t block = 0; block < count; block++) {
+        uint32_t flags = elements[owners[block]].flags;
+        if (h1 < 0 && flags & IS_H1) h1 = block;
+        if (flags & IS_HEADING) last = block;
+    }
+    if (h1 >= 0) {
+        int32_t parent = parent_of(elements, owners[h1]), above = parent_of(elements, parent);
+        for (int32_t block = 0; block < h1; block++) tree->before_h1[block] = 1.0;
+        for (int32_t block = h1; block < count; block++) {
+            if (is_in(elements, owners[block], parent)) tree->under_h1[block] = 1.0;
+            else if (above && is_in(elements, owners[block], above)) tree->under_h1[block] = 0.5;
+        }
+    }
+    if (last >= 0) {
+        int32_t parent = parent_of(elements, owners[last]);
+        for (int32_t block = last + 1; block < count; block++)
+            tree->after_headings[block] = is_in(elements, owners[block], parent) ? 0.0 : 1.0;
+    }
+}
+
+Status build_tree(Tree *tree, Page *page, Arena *arena) {
+    size_t count = (size_t)element_count(page), blocks = (size_t)page->block_count;
+    const Element *elements = elements_of(page);
+    *tree = (Tree){0};
+    double **of_elements[] = {&tree->own, &tree->words, &tree->linked, &tree->signs, &tree->alike,
+                              &tree->likeness, &tree->mass_of_group, &tree->table_likeness,
+                              &tree->rest, &tree->dominated};
+    for (size_t i = 0; i < sizeof of_elements / sizeof *of_elements; i++)
+        *of_elements[i] = arena_doubles(arena, count);
+    int32_t **numbers[] = {&tree->group, &tree->run, &tree->table, &tree->depth};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i] = arena_integers(arena, count);
+    double **of_blocks[] = {&tree->in_table, &tree->in_run, &tree->unit, &tree->before_h1,
+                            &tree->under_h1, &tree->after_headings};
+    for (size_t i = 0; i < sizeof of_blocks / sizeof *of_blocks; i++)
+        *of_blocks[i] = arena_doubles(arena, blocks);
+    tree->levels = arena_doubles(arena, count * LEVELS);
+    tree->in_frame = arena_zeros(arena, count, sizeof(bool));
+    if (arena->failed) return NO_MEMORY;
+    for (size_t block = 0; block < blocks; block++)
+        tree->own[page->block_owners[block]] += page->counts[block];
+    if (!sum_below(page, arena, page->counts, tree->words) ||
+        !sum_below(page, arena, page->linked, tree->linked) ||
+        !sum_below(page, arena, page->copyrights, tree->signs))
+        return NO_MEMORY;
+    Status status = find_groups(tree, elements, (int32_t)count, arena);
+    if (status != READ_IT) return status;
+    inherit(tree, elements, (int32_t)count);
+    if (!find_runs(tree, elements, (int32_t)count, arena) ||
+        !find_tables(tree, elements, (int32_t)count, arena) ||
+        !find_dominance(tree, elements, (int32_t)count, arena))
+        return NO_MEMORY;
+    find_units(tree, page);
+    find_headings(tree, page);
+    return READ_IT;
+}

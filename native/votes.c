@@ -1,0 +1,191 @@
+/* 5. Features, simhash, signature and digest: pgsimhash/schemes/article_features.py, recipe.py, and
+ * pgsimhash/hashing/votes.py and signature.py.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "hashes.h"
+#include "page.h"
+
+#define BIN_BITS 7
+#define LEAST_WEIGHT 0x1p-40
+#define WEIGHT_UNITS 65536.0
+#define DAMPED_SLOTS 1024
+
+typedef struct {
+    const Factors *factors;
+    uint64_t ones[8][256];   /* units of the hashes with this byte at this place */
+    uint64_t total;
+    int32_t features;
+    double least_keys[SIGNATURE_BITS];
+    uint64_t least[SIGNATURE_BITS]; /* the hash with the least key of each bin */
+    double sums[DAMPED_SLOTS], damped[DAMPED_SLOTS];
+} Ballot;
+
+/* _damped(): s / (1 + s)^damping. Most pairs occur once, with the weight of their block, so the
+ * last results are kept. */
+static double damped(Ballot *ballot, double sum) {
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    size_t slot = (size_t)(bits * GOLDEN_RATIO >> 54);
+    if (ballot->sums[slot] != sum) {
+        ballot->sums[slot] = sum;
+        ballot->damped[slot] = sum * pow(1.0 + sum, -ballot->factors->damping);
+    }
+    return ballot->damped[slot];
+}
+
+/* signature_hashes(): a bin selects the feature with the least -ln(1 - u) / weight, where u is the
+ * position of its hash in the bin; of equal ones the larger hash. */
+static void sign(Ballot *ballot, uint64_t hash, double weight) {
+    uint64_t mixed = murmur_mix(hash ^ GOLDEN_RATIO);
+    size_t bin = (size_t)(mixed >> (64 - BIN_BITS));
+    double u = (double)(mixed << BIN_BITS >> 11) * 0x1p-53;
+    weight = larger(weight, LEAST_WEIGHT);
+    /* -ln(1 - u) >= u: most features need no logarithm. */
+    if (u > ballot->least_keys[bin] * weight * 1.000001) return;
+    double key = -log1p(-u) / weight, least = ballot->least_keys[bin];
+    if (key < least || (key == least && mixed > ballot->least[bin])) {
+        ballot->least_keys[bin] = key;
+        ballot->least[bin] = mixed;
+    }
+}
+
+/* Cast the vote of a feature with this sum of weights. */
+static void cast(Ballot *ballot, uint64_t hash, double sum) {
+    uint64_t units = (uint64_t)nearbyint(damped(ballot, sum) * WEIGHT_UNITS);
+    ballot->features++;
+    ballot->total += units;
+    for (int place = 0; place < 8; place++) ballot->ones[place][hash >> (8 * place) & 255] += units;
+    sign(ballot, hash, sum / (sum + ballot->factors->evened));
+}
+
+/* A bit is 1 if more than half of all units voted for it. */
+static uint64_t simhash_of(const Ballot *ballot) {
+    uint64_t simhash = 0;
+    for (int bit = 0; bit < 64; bit++) {
+        uint64_t ones = 0;
+        for (int byte = 0; byte < 256; byte++)
+            if (byte >> (bit & 7) & 1) ones += ballot->ones[bit >> 3][byte];
+        if (2 * ones > ballot->total) simhash |= 1ULL << bit;
+    }
+    return simhash;
+}
+
+/* An empty bin copies from the first filled one in its own order. */
+static void fill_signature(const Ballot *ballot, const Tables *tables, uint8_t *signature) {
+    for (int bin = 0; bin < SIGNATURE_BITS; bin++) {
+        const int64_t *order = tables->sources + bin * (SIGNATURE_BITS + 1);
+        while (ballot->least_keys[*order] == INFINITY) order++;
+        uint64_t bit = murmur_mix(ballot->least[*order] ^ murmur_mix((uint64_t)bin)) & 1;
+        signature[bin / 8] |= (uint8_t)(bit << (bin % 8));
+    }
+}
+
+/* ---- features: words and pairs of neighbouring words of a block ---- */
+
+/* Two words, and the sum of the weights of their occurrences. */
+typedef struct {
+    int32_t first, second;
+    double sum;
+} Pair;
+
+static Kind kind_of(const Page *page, int32_t token) {
+    Kind kind = (Kind)page->kinds[token];
+    return kind < VOLATILE ? kind : VOLATILE;
+}
+
+static Status cast_words(const Page *page, Ballot *ballot, Arena *arena) {
+    size_t count = page->vocabulary.count;
+    const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);
+    double *sums = arena_doubles(arena, count);
+    bool *occurs = arena_zeros(arena, count, sizeof *occurs);
+    if (arena->failed) return NO_MEMORY;
+    for (int32_t i = 0; i < page->token_count; i++) {
+        sums[tokens[i]] += page->weights[blocks[i]] *
+                           ballot->factors->occurrences[kind_of(page, i)];
+        occurs[tokens[i]] = true;
+    }
+    for (size_t word = 0; word < count; word++)
+        if (occurs[word]) cast(ballot, hashes_of(page)[word], sums[word]);
+    return READ_IT;
+}
+
+/* The hash of a pair is computed from those of its words: pair_hashes(). */
+static Status cast_pairs(const Page *page, Ballot *ballot, Arena *arena) {
+    const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);
+    const uint64_t *hashes = hashes_of(page);
+    size_t count = (size_t)page->token_count;
+    Map map;
+    Pair *pairs = arena_zeros(arena, count, sizeof *pairs);
+    if (!map_start(&map, arena, count)) return NO_MEMORY;
+    for (int32_t i = 1; i < page->token_count; i++) {
+        if (blocks[i - 1] != blocks[i]) continue;
+        int32_t first = tokens[i - 1], second = tokens[i], number;
+        Status status = map_number(&map, (uint64_t)first << 32 | (uint32_t)second, &number);
+        if (status != READ_IT) return status;
+        Kind before = kind_of(page, i - 1), kind = kind_of(page, i);
+        if (before > kind) kind = before;
+        pairs[number].first = first;
+        pairs[number].second = second;
+        pairs[number].sum += page->weights[blocks[i]] * ballot->factors->occurrences[4 + kind];
+    }
+    for (uint32_t i = 0; i < map.count; i++)
+        cast(ballot, murmur_mix(hashes[pairs[i].first] * GOLDEN_RATIO + hashes[pairs[i].second]),
+             pairs[i].sum);
+    return READ_IT;
+}
+
+/* ---- _digest(), length and unseen of WeightedWords ---- */
+
+/* The hash of the shown words, without the passing ones, with spaces between. */
+static bool find_digest(const Page *page, Vote *result) {
+    Buffer text = {0};
+    bool fits = true;
+    const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);
+    const uint32_t *places = (const uint32_t *)page->places.data;
+    for (int32_t i = 0; i < page->token_count && fits; i++) {
+        if (!page->counted[blocks[i]]) continue;
+        result->tokens++;
+        if (page->kinds[i] == PASSING) continue;
+        const uint32_t *place = places + 2 * (size_t)tokens[i];
+        fits = (text.size == 0 || buffer_add(&text, " ", 1)) &&
+               buffer_add(&text, page->vocabulary.keys.data + place[0], place[1]);
+    }
+    result->digest = murmur_64(text.data, text.size);
+    buffer_free(&text);
+    return fits;
+}
+
+/* The share of words in blocks with less than a tenth of the mean weight of words. */
+static double find_unseen(const Page *page) {
+    double words = page->token_count > 0 ? page->token_count : 1.0, weighted = 0.0, light = 0.0;
+    for (int32_t i = 0; i < page->block_count; i++)
+        weighted += page->counts[i] * page->weights[i];
+    for (int32_t i = 0; i < page->block_count; i++)
+        if (page->weights[i] < 0.1 * weighted / words) light += page->counts[i];
+    return light / words;
+}
+
+Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result) {
+    Arena arena = {0};
+    Status status = NO_MEMORY;
+    *result = (Vote){0};
+    Ballot *ballot = arena_zeros(&arena, 1, sizeof *ballot);
+    if (ballot != NULL) {
+        ballot->factors = factors;
+        for (int bin = 0; bin < SIGNATURE_BITS; bin++) ballot->least_keys[bin] = INFINITY;
+        status = cast_words(page, ballot, &arena);
+        if (status == READ_IT) status = cast_pairs(page, ballot, &arena);
+        if (status == READ_IT && ballot->total == 0) status = RARE;
+    }
+    if (status == READ_IT && !find_digest(page, result)) status = NO_MEMORY;
+    if (status == READ_IT) {
+        result->simhash = simhash_of(ballot);
+        result->features = ballot->features;
+        result->unseen = find_unseen(page);
+        fill_signature(ballot, tables, result->signature);
+    }
+    arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,120 @@
+/* 3c. The weights of text blocks, and which are shown: pgsimhash/html/weights.py. */
+#include <math.h>
+
+#include "page.h"
+
+#define LEVEL 50.0          /* on a page with this many effective words, half the mean level */
+#define SCORE_MAX 25.0      /* no exponential overflows */
+#define FRAME_LEVEL -7.35   /* the logarithm of the mean level of a page that may be boilerplate */
+#define OWN_WORDS 6.0       /* a page with fewer words outside the boilerplate has no content */
+#define SHOWN 0.05          /* blocks below this share of the largest weight are not shown */
+#define LISTED_FROM 0.4     /* page_words.py: dates in such tables and lists are data */
+
+/* The levels of blocks, and the sums of words times level (whole), and times level again. */
+typedef struct {
+    double *levels, whole, squares;
+} Levels;
+
+/* A block's level is e to its score, the sum of coefficient times feature. */
+static bool find_levels(const Page *page, const Tables *tables, const double *features,
+                        Arena *arena, Levels *found) {
+    found->levels = arena_doubles(arena, (size_t)page->block_count);
+    if (arena->failed) return false;
+    for (int32_t i = 0; i < page->block_count; i++) {
+        double score = 0.0;
+        for (int k = 0; k < FEATURE_COUNT; k++)
+            score += tables->coefficients[k] * features[(size_t)i * FEATURE_COUNT + (size_t)k];
+        score = score < -SCORE_MAX ? -SCORE_MAX : score > SCORE_MAX ? SCORE_MAX : score;
+        double level = exp(score), mass = page->counts[i] * level;
+        found->levels[i] = level;
+        found->whole += mass;
+        found->squares += mass * level;
+    }
+    return true;
+}
+
+/* weights_of(): u / (u + U), where U = (a / b) / (1 + 50 a / b^2) is the level of the page, b the sum
+ * of words times u and a that of words times u^2. */
+static bool find_weights(Page *page, const Levels *levels) {
+    page->weights = arena_doubles(&page->arena, (size_t)page->block_count);
+    if (page->arena.failed) return false;
+    double whole = levels->whole, squares = levels->squares;
+    double own = squares / whole / (1.0 + LEVEL * squares / (whole * whole));
+    for (int32_t i = 0; i < page->block_count; i++)
+        page->weights[i] = levels->levels[i] / (levels->levels[i] + own);
+    return true;
+}
+
+/* is_frame_only(): the blocks look like boilerplate, and nearly all words are in such elements. */
+static bool is_frame_only(const Page *page, const Tree *tree, const Levels *levels) {
+    if (!(levels->squares < exp(FRAME_LEVEL) * levels->whole)) return false;
+    double own = 0.0;
+    for (int32_t i = 0; i < page->block_count; i++)
+        if (!tree->in_frame[page->block_owners[i]] && !(page->copyrights[i] > 0.0))
+            own += page->counts[i];
+    return own < OWN_WORDS;
+}
+
+/* shown_blocks(): the geometric mean of a block's weight and the mean weight in its element's parent
+ * decides; a heading is shown if the block behind it is. */
+static bool show_blocks(Page *page, const Tree *tree, Arena *arena) {
+    int32_t count = page->block_count;
+    const Element *elements = elements_of(page);
+    double *weighted = arena_doubles(arena, (size_t)count);
+    double *mass = arena_doubles(arena, (size_t)element_count(page));
+    if (arena->failed) return false;
+    double heaviest = 0.0;
+    for (int32_t i = 0; i < count; i++) {
+        weighted[i] = page->counts[i] * page->weights[i];
+        heaviest = larger(heaviest, page->weights[i]);
+    }
+    if (!sum_below(page, arena, weighted, mass)) return false;
+    bool behind = false;
+    for (int32_t i = count - 1; i >= 0; i--) {
+        int32_t owner = page->block_owners[i], parent = parent_of(elements, owner);
+        double around = mass[parent] / larger(tree->words[parent], 1.0);
+        bool shown = page->weights[i] * around >= square(SHOWN * heaviest);
+        if (elements[owner].flags & IS_HEADING) shown = shown || behind;
+        page->shown[page->block_places[i]] = shown;
+        behind = shown;
+    }
+    return true;
+}
+
+/* Page.kinds of page_words.py: dates in data tables and lists are LISTED. */
+static void list_dates(Page *page, const Tree *tree) {
+    const int32_t *blocks = token_blocks_of(page);
+    for (int32_t i = 0; i < page->token_count; i++) {
+        double likeness = larger(tree->in_table[blocks[i]], tree->in_run[blocks[i]]);
+        if (page->kinds[i] == VOLATILE && likeness > LISTED_FROM) page->kinds[i] = LISTED;
+    }
+}
+
+static Status weigh_blocks(Page *page, const Tables *tables, Arena *arena) {
+    Tree tree;
+    Status status = build_tree(&tree, page, arena);
+    if (status != READ_IT) return status;
+    const double *features = block_features(page, &tree, arena);
+    Levels levels = {0};
+    if (features == NULL || !find_levels(page, tables, features, arena, &levels) ||
+        !find_weights(page, &levels) || !show_blocks(page, &tree, arena))
+        return NO_MEMORY;
+    status = show_whole_elements(page, &tree, arena);
+    if (status != READ_IT) return status;
+    bool frame_only = is_frame_only(page, &tree, &levels);
+    for (int32_t i = 0; i < page->block_count; i++)
+        page->counted[i] = page->shown[page->block_places[i]] && !frame_only;
+    list_dates(page, &tree);
+    return READ_IT;
+}
+
+Status weigh(Page *page, const Tables *tables) {
+    page->shown = arena_zeros(&page->arena, (size_t)all_block_count(page), 1);
+    page->counted = arena_zeros(&page->arena, (size_t)page->block_count, 1);
+    if (page->arena.failed) return NO_MEMORY;
+    if (page->block_count == 0) return READ_IT;
+    Arena arena = {0};
+    Status status = weigh_blocks(page, tables, &arena);
+    arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,241 @@
+/* 2. The words of a page: pgsimhash/html/page_words.py, read_words(); hashing/tokens.py,
+ * tokenize_signed(); and the dates of html/numbers.py, mark_dates().
+ */
+#include <string.h>
+
+#include "characters.h"
+#include "hashes.h"
+#include "page.h"
+
+#define TEXT_MAX (4u << 20)
+#define WORD_MAX 4096
+/* A longer run without ASCII space or punctuation may be normalised in pieces. */
+#define RUN_MAX (1u << 16)
+
+typedef struct {
+    Page *page;
+    const Tables *tables;
+    int32_t block, links;        /* the block, and how many links are open */
+    size_t tokens;               /* so many, with all signs */
+    const uint8_t *start;        /* of the word in the text, or NULL */
+    bool is_complex;             /* it has characters that do not fold alone */
+    bool is_number;
+    uint8_t word[WORD_MAX];      /* folded */
+    size_t length;
+    uint32_t hash;
+} Scanner;
+
+static bool add_token(Scanner *scanner, int32_t number, bool is_linked) {
+    Page *page = scanner->page;
+    uint8_t linked = is_linked;
+    scanner->tokens++;
+    return buffer_add(&page->tokens, &number, sizeof number) &&
+           buffer_add(&page->token_blocks, &scanner->block, sizeof scanner->block) &&
+           buffer_add(&page->token_linked, &linked, sizeof linked);
+}
+
+/* Return the number of a folded word; count it among the distinct words if it is new. */
+Status add_word(Page *page, const Tables *tables, const uint8_t *word, size_t length,
+                uint32_t hash, bool is_number, int32_t *number) {
+    uint32_t known = page->vocabulary.count;
+    Status status = table_number(&page->vocabulary, word, length, hash, number);
+    if (status != READ_IT || page->vocabulary.count == known) return status;
+    int32_t flags = table_get(&tables->words, word, length, 0) | (is_number ? WORD_NUMBER : 0);
+    uint64_t value = murmur_64(word, length);
+    uint32_t place[2] = {(uint32_t)(page->vocabulary.keys.size - length), (uint32_t)length};
+    bool added = buffer_add(&page->flags, &flags, sizeof flags) &&
+                 buffer_add(&page->hashes, &value, sizeof value) &&
+                 buffer_add(&page->places, place, sizeof place);
+    return added ? READ_IT : NO_MEMORY;
+}
+
+static void start_word(Scanner *scanner) {
+    scanner->start = NULL;
+    scanner->is_complex = false;
+    scanner->is_number = true;
+    scanner->length = 0;
+    scanner->hash = HASH_START;
+}
+
+/* End the word before `at`. A complex one gets a number behind all signs, see complex_words.c. */
+static Status end_word(Scanner *scanner, const uint8_t *at) {
+    if (scanner->start == NULL) return READ_IT;
+    Page *page = scanner->page;
+    Status status;
+    int32_t number;
+    if (scanner->is_complex) {
+        size_t size = (size_t)(at - scanner->start);
+        if (size > WORD_MAX) return RARE;
+        status = table_number(&page->complex_runs, scanner->start, size,
+                              hash_of(scanner->start, size), &number);
+        number = FIRST_COMPLEX - number;
+    } else {
+        status = add_word(page, scanner->tables, scanner->word, scanner->length, scanner->hash,
+                          scanner->is_number, &number);
+    }
+    if (status != READ_IT) return status;
+    start_word(scanner);
+    return add_token(scanner, number, scanner->links > 0) ? READ_IT : NO_MEMORY;
+}
+
+static void add_byte(Scanner *scanner, uint8_t byte) {
+    if (scanner->length == WORD_MAX) {
+        scanner->is_complex = true;
+        return;
+    }
+    scanner->word[scanner->length++] = byte;
+    scanner->hash = hash_add(scanner->hash, byte);
+    scanner->is_number = scanner->is_number && is_digit(byte);
+}
+
+/* Add a folded character that begins at `at`. */
+static void add_character(Scanner *scanner, const uint8_t *at, uint32_t folded) {
+    if (scanner->start == NULL) scanner->start = at;
+    if (folded == FOLD_COMPLEX) {
+        scanner->is_complex = true;
+        return;
+    }
+    uint8_t bytes[4];
+    size_t size = encode(folded, bytes);
+    for (size_t i = 0; i < size; i++) add_byte(scanner, bytes[i]);
+}
+
+/* A run of NUL is a sign: of a block, the start or the end of a link, or a copyright sign. */
+static bool read_sign(Scanner *scanner, ptrdiff_t length) {
+    if (length == 4) return add_token(scanner, COPYRIGHT_SIGN, false);
+    scanner->tokens++;
+    if (length == 1) scanner->block++;
+    else scanner->links += length == 2 ? 1 : -1;
+    return true;
+}
+
+/* ---- dates and times, by the pattern _DATES of html/numbers.py ---- */
+
+/* Skip at most `most` digits. */
+static const uint8_t *skip_digits(const uint8_t *at, const uint8_t *end, int most) {
+    for (; most > 0 && at < end && is_digit(*at); most--) at++;
+    return at;
+}
+
+static bool digit_at(const uint8_t *at, const uint8_t *end) { return at < end && is_digit(*at); }
+
+/* dd:dd or dd:dd:dd, after the first two digits; then no digit. */
+static const uint8_t *time_end(const uint8_t *colon, const uint8_t *end) {
+    const uint8_t *minutes = skip_digits(colon + 1, end, 2);
+    if (minutes - colon != 3) return NULL;
+    if (minutes < end && *minutes == ':') {
+        const uint8_t *seconds = skip_digits(minutes + 1, end, 2);
+        if (seconds - minutes == 3 && !digit_at(seconds, end)) return seconds;
+    }
+    return digit_at(minutes, end) ? NULL : minutes;
+}
+
+/* The end of a date or a time that begins at `at`, or NULL. No digit may be before it. */
+static const uint8_t *date_end(const uint8_t *at, const uint8_t *end) {
+    const uint8_t *separator = skip_digits(at, end, 4);
+    if (separator >= end) return NULL;
+    if (*separator == ':') return separator - at > 2 ? NULL : time_end(separator, end);
+    if (*separator != '.' && *separator != '/' && *separator != '-') return NULL;
+    const uint8_t *second = skip_digits(separator + 1, end, 2);
+    if (second == separator + 1 || second >= end || *second != *separator) return NULL;
+    const uint8_t *last = skip_digits(second + 1, end, 4);
+    return last == second + 1 || digit_at(last, end) ? NULL : last;
+}
+
+/* ---- the text ---- */
+
+static Status read_text(Scanner *scanner) {
+    const uint32_t *fold = scanner->tables->fold;
+    const uint8_t *text = scanner->page->text.data, *end = text + scanner->page->text.size;
+    const uint8_t *date = text; /* the end of the last date */
+    const uint8_t *broken = text; /* the last ASCII character between words */
+    Status status = READ_IT;
+    for (const uint8_t *at = text; at < end && status == READ_IT;) {
+        if (scanner->tokens > TOKENS_MAX || (size_t)(at - broken) > RUN_MAX) return RARE;
+        if (*at == 0) {
+            const uint8_t *sign = at;
+            while (at < end && *at == 0) at++;
+            status = end_word(scanner, sign);
+            if (status == READ_IT && !read_sign(scanner, at - sign)) status = NO_MEMORY;
+            continue;
+        }
+        if (is_digit(*at) && at >= date && (at == text || !is_digit(at[-1]))) {
+            const uint8_t *stop = date_end(at, end);
+            if (stop != NULL) {
+                status = end_word(scanner, at);
+                if (status == READ_IT && !add_token(scanner, DATE_SIGN, false)) status = NO_MEMORY;
+                if (status != READ_IT) return status;
+                date = stop;
+            }
+        }
+        uint32_t code;
+        size_t size = decode(at, end, &code);
+        uint32_t folded = fold[code < FOLD_SIZE - 1 ? code : FOLD_SIZE - 1];
+        if (folded != ' ') {
+            add_character(scanner, at, folded);
+        } else {
+            status = end_word(scanner, at);
+            if (code < 128) broken = at;
+        }
+        at += size;
+        if (at == date && status == READ_IT) status = end_word(scanner, at);
+    }
+    return status == READ_IT ? end_word(scanner, end) : status;
+}
+
+Status read_words(Page *page, const Tables *tables) {
+    if (page->text.size > TEXT_MAX) return RARE;
+    if (!table_start(&page->vocabulary, 2048) || !table_start(&page->complex_runs, 64))
+        return NO_MEMORY;
+    Scanner scanner = {.page = page, .tables = tables, .block = -1};
+    start_word(&scanner);
+    Status status = read_text(&scanner);
+    page->sign_count = (int32_t)(scanner.tokens - page->tokens.size / sizeof(int32_t));
+    return status;
+}
+
+/* Count the words of each block, and leave out the tokens that are no words and the blocks without
+ * words. */
+Status count_words(Page *page) {
+    int32_t blocks = all_block_count(page), kept = 0, filled = 0;
+    int32_t *tokens = tokens_of(page), *token_blocks = token_blocks_of(page);
+    const int32_t *flags = flags_of(page), *owners = owners_of(page);
+    Arena *arena = &page->arena;
+    page->counts = arena_doubles(arena, (size_t)blocks);
+    page->linked = arena_doubles(arena, (size_t)blocks);
+    page->copyrights = arena_doubles(arena, (size_t)blocks);
+    page->legal = arena_doubles(arena, (size_t)blocks);
+    page->numeric = arena_doubles(arena, (size_t)blocks);
+    page->block_places = arena_integers(arena, (size_t)blocks);
+    page->block_owners = arena_integers(arena, (size_t)blocks);
+    int32_t *renumbered = arena_integers(arena, (size_t)blocks);
+    if (arena->failed) return NO_MEMORY;
+    for (int32_t i = 0; i < page->token_count; i++) {
+        int32_t block = token_blocks[i], word = tokens[i];
+        if (word == COPYRIGHT_SIGN) page->copyrights[block] = 1.0;
+        if (word < 0) continue;
+        page->counts[block] += 1.0;
+        page->linked[block] += page->token_linked.data[i];
+        page->numeric[block] += page->kinds[i] == NUMBER;
+        if (flags[word] & WORD_LEGAL) page->legal[block] += 1.0;
+        if (flags[word] & WORD_COPYRIGHT) page->copyrights[block] = 1.0;
+        tokens[kept] = word;
+        token_blocks[kept] = block;
+        page->kinds[kept++] = page->kinds[i];
+    }
+    page->token_count = kept;
+    for (int32_t block = 0; block < blocks; block++) {
+        renumbered[block] = filled;
+        if (page->counts[block] == 0.0) continue;
+        page->block_places[filled] = block;
+        page->block_owners[filled] = owners[block];
+        page->counts[filled] = page->counts[block];
+        page->linked[filled] = page->linked[block];
+        page->copyrights[filled] = page->copyrights[block];
+        page->legal[filled] = page->legal[block];
+        page->numeric[filled++] = page->numeric[block];
+    }
+    page->block_count = filled;
+    for (int32_t i = 0; i < kept; i++) token_blocks[i] = renumbered[token_blocks[i]];
+    return READ_IT;
+}
