@@ -2,7 +2,6 @@
  *
  * Python splits them, with the GIL, once for each distinct run of characters.
  */
-#include <string.h>
 
 #include "page.h"
 

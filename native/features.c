@@ -1,6 +1,5 @@
 /* 3b. The features of text blocks: pgsimhash/html/block_features.py, features(). */
 #include <math.h>
-#include <string.h>
 
 #include "page.h"
 

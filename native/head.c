@@ -2,7 +2,6 @@
  * charset.py, _clean().
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "characters.h"
 #include "page.h"

@@ -2,7 +2,6 @@
 #include "page.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "hashes.h"
 
@@ -18,13 +17,6 @@ bool buffer_reserve(Buffer *buffer, size_t more) {
     if (data == NULL) return false;
     buffer->data = data;
     buffer->room = room;
-    return true;
-}
-
-bool buffer_add(Buffer *buffer, const void *data, size_t size) {
-    if (!buffer_reserve(buffer, size)) return false;
-    if (size) memcpy(buffer->data + buffer->size, data, size);
-    buffer->size += size;
     return true;
 }
 

@@ -1,5 +1,4 @@
 /* The meaning of the class, id, role and style of an element: pgsimhash/html/names.py. */
-#include <string.h>
 
 #include "characters.h"
 #include "page.h"

@@ -3,7 +3,6 @@
  * The text has the signs of pgsimhash/hashing/tokens.py: runs of one NUL begin a block, of two and
  * three enclose a link, of four are a copyright sign. The text of libxml2 contains no NUL.
  */
-#include <string.h>
 
 #include "characters.h"
 #include "page.h"
@@ -17,6 +16,14 @@ typedef struct {
     bool in_link, in_pre, is_block;
 } Open;
 
+/* What is known of a tag. libxml2 keeps each name once, so the last ones are found by address. */
+typedef struct {
+    const unsigned char *name;
+    uint32_t flags;
+    int32_t number; /* of the tag of a block */
+} Tag;
+#define TAGS_KEPT 64
+
 /* The state around the next children; `goes_on`: they continue the last text block. */
 typedef struct {
     Page *page;
@@ -24,6 +31,7 @@ typedef struct {
     Buffer open, joined;
     int32_t element;
     bool in_link, in_pre, goes_on;
+    Tag tags[TAGS_KEPT];
 } Walk;
 
 static bool is_text(const Node *node) {
@@ -120,9 +128,15 @@ static bool add_text(Walk *walk, const Node *first) {
            buffer_add(into, " \0\0\0 ", 5);
 }
 
-static uint32_t tag_flags(const Walk *walk, const Node *node) {
-    size_t length = strlen((const char *)node->name);
-    return (uint32_t)table_get(&walk->tables->tags, node->name, length, 0);
+static const Tag *tag_of(Walk *walk, const Node *node) {
+    Tag *tag = walk->tags + ((uintptr_t)node->name >> 3) % TAGS_KEPT;
+    if (tag->name != node->name) {
+        size_t length = strlen((const char *)node->name);
+        tag->name = node->name;
+        tag->flags = (uint32_t)table_get(&walk->tables->tags, node->name, length, 0);
+        tag->number = table_get(&walk->tables->block_tags, node->name, length, 0);
+    }
+    return tag;
 }
 
 /* Read the attributes of an element: whether it is hidden, and what a block's names say. */
@@ -139,7 +153,8 @@ static Visibility look_at(Walk *walk, const Node *node, uint32_t flags, bool is_
 /* An element begins, with the text before its first child. */
 static Status begin(Walk *walk, const Node *node, bool *entered) {
     Page *page = walk->page;
-    uint32_t flags = tag_flags(walk, node), says = 0;
+    const Tag *tag = tag_of(walk, node);
+    uint32_t flags = tag->flags, says = 0;
     int32_t first = 0;
     bool is_block = flags & TAG_BLOCK;
     if (walk->goes_on && ((flags & TAG_EMPTY) || (walk->in_pre && is_block)) &&
@@ -154,19 +169,17 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
         walk->goes_on = walk->goes_on && !is_block;
         return READ_IT;
     }
-    const char *tag = (const char *)node->name;
     Open open = {node, walk->element, walk->in_link, walk->in_pre, is_block};
     if (!buffer_add(&walk->open, &open, sizeof open)) return NO_MEMORY;
     if (is_block) {
-        int32_t number = table_get(&walk->tables->block_tags, node->name, strlen(tag), 0);
         int32_t count = element_count(page);
-        Element element = {walk->element, count + 1, number, first, flags, says};
+        Element element = {walk->element, count + 1, tag->number, first, flags, says};
         if (!buffer_add(&page->elements, &element, sizeof element)) return NO_MEMORY;
         walk->element = count;
         walk->goes_on = false;
     }
-    walk->in_link = walk->in_link || strcmp(tag, "a") == 0;
-    walk->in_pre = walk->in_pre || strcmp(tag, "pre") == 0;
+    walk->in_link = walk->in_link || flags & TAG_LINK;
+    walk->in_pre = walk->in_pre || flags & IS_CODE;
     return add_text(walk, node->children) ? READ_IT : NO_MEMORY;
 }
 
@@ -186,7 +199,7 @@ static bool end(Walk *walk) {
     bool is_rare = false;
     if (!open.is_block && walk->in_pre && walk->goes_on &&
         element_from(open.node->children, &is_rare) != NULL &&
-        (tag_flags(walk, open.node) & TAG_BLOCK))
+        (tag_of(walk, open.node)->flags & TAG_BLOCK))
         return buffer_add(&walk->page->text, " ", 1);
     return true;
 }

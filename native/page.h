@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* How a step ends. READ_IT is 0. */
 typedef enum {
@@ -33,8 +34,14 @@ typedef struct {
 } Buffer;
 
 bool buffer_reserve(Buffer *buffer, size_t more);
-bool buffer_add(Buffer *buffer, const void *data, size_t size);
 void buffer_free(Buffer *buffer);
+
+static inline bool buffer_add(Buffer *buffer, const void *data, size_t size) {
+    if (size > buffer->room - buffer->size && !buffer_reserve(buffer, size)) return false;
+    if (size) memcpy(buffer->data + buffer->size, data, size);
+    buffer->size += size;
+    return true;
+}
 
 /* Arrays that are freed together. A failed allocation returns NULL and sets `failed`, so that one
  * check after several allocations is enough. */
@@ -91,7 +98,7 @@ enum {
     IS_ROW = 1 << 10, IS_LIST = 1 << 11, IS_FIGURE = 1 << 12, IS_CODE = 1 << 13,
     IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15,
     TAG_BLOCK = 1 << 20, TAG_NEVER_TEXT = 1 << 21, TAG_EMPTY = 1 << 22, TAG_PLAIN = 1 << 23,
-    TAG_CONTAINER = 1 << 24, TAG_HEAD = 1 << 25
+    TAG_CONTAINER = 1 << 24, TAG_HEAD = 1 << 25, TAG_LINK = 1 << 26
 };
 /* What the names of an element say, as in names.py. */
 enum {
@@ -117,6 +124,7 @@ typedef struct {
     Table names, hiding;              /* what a name says; class names that hide */
     Table words;                      /* flags of a word */
     uint32_t fold[FOLD_SIZE];         /* what a code point folds to: itself, another, ' ', COMPLEX */
+    uint8_t letters[256];             /* the same of ASCII letters, and 0 */
     double coefficients[FEATURE_COUNT];
     int64_t sources[SIGNATURE_BITS * (SIGNATURE_BITS + 1)];
     PyObject *split_complex;          /* the words of a run of characters that do not fold alone */

@@ -3,7 +3,6 @@
  * Its features are the distinct paths of containers, "/body/main", and the distinct pairs of a
  * container and the one around it, "body>main". Each has one vote.
  */
-#include <string.h>
 
 #include "hashes.h"
 #include "page.h"

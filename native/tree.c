@@ -4,7 +4,6 @@
  * cumulative sum gives those of an element with all in it.
  */
 #include <math.h>
-#include <string.h>
 
 #include "page.h"
 

@@ -2,7 +2,6 @@
  * pgsimhash/hashing/votes.py and signature.py.
  */
 #include <math.h>
-#include <string.h>
 
 #include "hashes.h"
 #include "page.h"

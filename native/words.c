@@ -1,7 +1,6 @@
 /* 2. The words of a page: pgsimhash/html/page_words.py, read_words(); hashing/tokens.py,
  * tokenize_signed(); and the dates of html/numbers.py, mark_dates().
  */
-#include <string.h>
 
 #include "characters.h"
 #include "hashes.h"
@@ -100,6 +99,23 @@ static void add_character(Scanner *scanner, const uint8_t *at, uint32_t folded) 
     for (size_t i = 0; i < size; i++) add_byte(scanner, bytes[i]);
 }
 
+/* Add the ASCII letters from `at` on, and return the place behind them: most text is of these. */
+static const uint8_t *add_letters(Scanner *scanner, const uint8_t *at, const uint8_t *end) {
+    const uint8_t *letters = scanner->tables->letters, *start = at;
+    size_t length = scanner->length;
+    uint32_t hash = scanner->hash;
+    for (; at < end && letters[*at] && length < WORD_MAX; at++) {
+        scanner->word[length++] = letters[*at];
+        hash = hash_add(hash, letters[*at]);
+    }
+    if (at == start) return at;
+    if (scanner->start == NULL) scanner->start = start;
+    scanner->is_number = false;
+    scanner->length = length;
+    scanner->hash = hash;
+    return at;
+}
+
 /* A run of NUL is a sign: of a block, the start or the end of a link, or a copyright sign. */
 static bool read_sign(Scanner *scanner, ptrdiff_t length) {
     if (length == 4) return add_token(scanner, COPYRIGHT_SIGN, false);
@@ -151,6 +167,8 @@ static Status read_text(Scanner *scanner) {
     const uint8_t *broken = text; /* the last ASCII character between words */
     Status status = READ_IT;
     for (const uint8_t *at = text; at < end && status == READ_IT;) {
+        at = add_letters(scanner, at, end);
+        if (at == end) break;
         if (scanner->tokens > TOKENS_MAX || (size_t)(at - broken) > RUN_MAX) return RARE;
         if (*at == 0) {
             const uint8_t *sign = at;
@@ -186,6 +204,11 @@ static Status read_text(Scanner *scanner) {
 Status read_words(Page *page, const Tables *tables) {
     if (page->text.size > TEXT_MAX) return RARE;
     if (!table_start(&page->vocabulary, 2048) || !table_start(&page->complex_runs, 64))
+        return NO_MEMORY;
+    size_t about = page->text.size / 5;
+    if (!buffer_reserve(&page->tokens, about * sizeof(int32_t)) ||
+        !buffer_reserve(&page->token_blocks, about * sizeof(int32_t)) ||
+        !buffer_reserve(&page->token_linked, about))
         return NO_MEMORY;
     Scanner scanner = {.page = page, .tables = tables, .block = -1};
     start_word(&scanner);
