@@ -1,9 +1,9 @@
-/* 3b. The features of text blocks: pgsimhash/html/block_features.py, features(). */
+/* 3b. The features of text blocks: pgsimhash/html/weights.py, features(). */
 #include <math.h>
 
 #include "page.h"
 
-/* In the order of COEFFICIENTS in pgsimhash/html/weights.py, which is compared with this list. */
+/* In the order of COEFFICIENTS there, which is compared with this list. */
 enum {
     BESIDE_NAMES, BESIDE_TAGS, OVERLAY_NAMES, HIDDEN_NAMES, HEADER, CONTENT_NAMES, FOOTER_NAMES,
     FOOTER_TAG,

@@ -106,14 +106,10 @@ static Status read_node(Head *head, const Node *node) {
     return strcmp(name, "link") == 0 ? read_link(head, node, false) : READ_IT;
 }
 
-/* read_head(tables, root) -> (text of the title or None, href of the base or None,
- * [(rel, href or None), ...] of the links that may be canonical), or None if only Python reads it */
-PyObject *read_head(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *capsule, *root;
-    if (!PyArg_ParseTuple(arguments, "OO", &capsule, &root)) return NULL;
-    const Tables *tables = tables_of(capsule);
-    const Node *top = tables == NULL ? NULL : node_of(root, tables);
+/* read_head(root) -> (text of the title or None, href of the base or None, [(rel, href or None), ...]
+ * of the links that may be canonical), or None if only Python reads it */
+PyObject *read_head(PyObject *module, PyObject *root) {
+    const Node *top = node_of(module, root);
     if (top == NULL) return NULL;
     Head head = {.links = PyList_New(0)};
     Status status = head.links == NULL ? RAISED : READ_IT;
@@ -132,21 +128,21 @@ PyObject *read_head(PyObject *module, PyObject *arguments) {
     return result;
 }
 
-/* is_whole_head(tables, head) -> whether all its elements belong into a head */
-PyObject *is_whole_head(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *capsule, *head;
-    if (!PyArg_ParseTuple(arguments, "OO", &capsule, &head)) return NULL;
-    const Tables *tables = tables_of(capsule);
-    const Node *node = tables == NULL ? NULL : node_of(head, tables);
+/* has_only(element, tags) -> whether all its children are elements with these tags */
+PyObject *has_only(PyObject *module, PyObject *arguments) {
+    PyObject *element, *tags;
+    if (!PyArg_ParseTuple(arguments, "OO", &element, &tags)) return NULL;
+    const Node *node = node_of(module, element);
     if (node == NULL) return NULL;
-    bool is_rare = false, is_whole = true;
-    for (node = element_from(node->children, &is_rare); node != NULL && is_whole;
+    bool is_rare = false;
+    int is_inside = 1;
+    for (node = element_from(node->children, &is_rare); node != NULL && is_inside == 1;
          node = element_from(node->next, &is_rare)) {
-        size_t length = strlen((const char *)node->name);
-        is_whole = table_get(&tables->tags, node->name, length, 0) & TAG_HEAD;
+        PyObject *tag = PyUnicode_FromString((const char *)node->name);
+        is_inside = tag == NULL ? -1 : PySet_Contains(tags, tag);
+        Py_XDECREF(tag);
     }
-    return PyBool_FromLong(is_whole && !is_rare);
+    return is_inside < 0 ? NULL : PyBool_FromLong(is_inside && !is_rare);
 }
 
 /* Whether UTF-8 has a character of _DROPPED beyond ASCII: U+0080 to U+009F (C2 80 to C2 9F),

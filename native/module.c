@@ -13,9 +13,14 @@ typedef struct {
     PyObject *tag;
 } LxmlElement;
 
-/* Return the node of an element, or NULL with a TypeError. */
-const Node *node_of(PyObject *element, const Tables *tables) {
-    int is_element = PyObject_IsInstance(element, tables->element_type);
+/* The state of the module: the class of lxml's elements. */
+typedef struct {
+    PyObject *element_type;
+} State;
+
+const Node *node_of(PyObject *module, PyObject *element) {
+    const State *state = PyModule_GetState(module);
+    int is_element = PyObject_IsInstance(element, state->element_type);
     if (is_element == 0) PyErr_SetString(PyExc_TypeError, "an element of lxml is needed");
     const Node *node = is_element == 1 ? ((LxmlElement *)element)->node : NULL;
     if (node == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no tree");
@@ -67,11 +72,10 @@ static Status read_steps(Page *page, const Tables *tables, const Node *body) {
 
 /* read(tables, body) -> a page, or None if only Python reads it */
 static PyObject *read_page(PyObject *module, PyObject *arguments) {
-    (void)module;
     PyObject *capsule, *body;
     if (!PyArg_ParseTuple(arguments, "OO", &capsule, &body)) return NULL;
     const Tables *tables = tables_of(capsule);
-    const Node *node = tables == NULL ? NULL : node_of(body, tables);
+    const Node *node = tables == NULL ? NULL : node_of(module, body);
     if (node == NULL) return NULL;
     Page *page = calloc(1, sizeof *page);
     if (page == NULL) return PyErr_NoMemory();
@@ -135,14 +139,10 @@ static PyObject *vote_of(PyObject *module, PyObject *arguments) {
                          (unsigned long long)result.digest, result.unseen);
 }
 
-/* describe(tables, element) -> (tag, attributes, text, number of children): for the check at import
- * that libxml2's nodes are as page.h declares them */
-static PyObject *describe(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *capsule, *element;
-    if (!PyArg_ParseTuple(arguments, "OO", &capsule, &element)) return NULL;
-    const Tables *tables = tables_of(capsule);
-    const Node *node = tables == NULL ? NULL : node_of(element, tables);
+/* describe(element) -> (tag, name and value of its first attribute, text, number of children): for the
+ * check at import that libxml2's nodes are as page.h declares them */
+static PyObject *describe(PyObject *module, PyObject *element) {
+    const Node *node = node_of(module, element);
     if (node == NULL) return NULL;
     int children = 0;
     bool is_rare = false;
@@ -164,19 +164,47 @@ static PyMethodDef methods[] = {
     {"facts", facts, METH_O, NULL},
     {"text", text_of, METH_O, NULL},
     {"vote", vote_of, METH_VARARGS, NULL},
-    {"describe", describe, METH_VARARGS, NULL},
-    {"read_head", read_head, METH_VARARGS, NULL},
-    {"is_whole_head", is_whole_head, METH_VARARGS, NULL},
+    {"describe", describe, METH_O, NULL},
+    {"read_head", read_head, METH_O, NULL},
+    {"has_only", has_only, METH_VARARGS, NULL},
     {"is_clean", is_clean, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
-static PyModuleDef_Slot slots[] = {{0, NULL}};
+static int start(PyObject *module) {
+    State *state = PyModule_GetState(module);
+    PyObject *lxml = PyImport_ImportModule("lxml.etree");
+    if (lxml == NULL) return -1;
+    state->element_type = PyObject_GetAttrString(lxml, "_Element");
+    Py_DECREF(lxml);
+    if (state->element_type == NULL) return -1;
+    return PyModule_AddIntConstant(module, "ELEMENT_SIZE", (long)sizeof(LxmlElement));
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg) {
+    State *state = PyModule_GetState(module);
+    if (state != NULL) Py_VISIT(state->element_type);
+    return 0;
+}
+
+static int clear(PyObject *module) {
+    State *state = PyModule_GetState(module);
+    if (state != NULL) Py_CLEAR(state->element_type);
+    return 0;
+}
+
+static void end(void *module) { clear(module); }
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)start}, {0, NULL}};
 
 static struct PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "pgsimhash._native",
     .m_doc = "Read a page in C, bit by bit as the Python code reads it.",
+    .m_size = sizeof(State),
     .m_methods = methods,
-    .m_slots = slots};
+    .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
+    .m_free = end};
 
 PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }

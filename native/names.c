@@ -1,4 +1,4 @@
-/* The meaning of the class, id, role and style of an element: pgsimhash/html/names.py. */
+/* The meaning of the class, id, role and style of an element: pgsimhash/html/blocks.py, names_of(). */
 
 #include "characters.h"
 #include "page.h"
@@ -114,12 +114,12 @@ static const uint8_t *camel_end(const uint8_t *at, const uint8_t *end) {
 typedef struct {
     Page *page;
     const Tables *tables;
-    uint32_t says;
+    uint32_t flags;
     int32_t first; /* -1 before the first word */
 } Names;
 
 static Status add_name(Names *names, const uint8_t *word, size_t length) {
-    names->says |= (uint32_t)table_get(&names->tables->names, word, length, 0);
+    names->flags |= (uint32_t)table_get(&names->tables->names, word, length, 0);
     if (names->first >= 0) return READ_IT;
     return table_number(&names->page->first_names, word, length, hash_of(word, length),
                         &names->first);
@@ -167,7 +167,7 @@ static bool class_hides(const Tables *tables, const uint8_t *classes, size_t siz
     return false;
 }
 
-Visibility names_of(const Node *element, const Tables *tables, Page *page, uint32_t *says,
+Visibility names_of(const Node *element, const Tables *tables, Page *page, uint32_t *flags,
                     int32_t *first) {
     Attributes read;
     Visibility visibility = read_attributes(element, &read);
@@ -190,7 +190,7 @@ Visibility names_of(const Node *element, const Tables *tables, Page *page, uint3
     Status status = add_names(&names, text, size_of_start(text, size));
     if (status == READ_IT && role) status = add_role(&names, read.role, role);
     if (status != READ_IT) return status == RARE ? RARE_NAME : NO_ROOM;
-    *says = names.says | (class_hides(tables, read.classes, classes) ? SAYS_HIDDEN : 0);
+    *flags = names.flags | (class_hides(tables, read.classes, classes) ? NAMED_HIDDEN : 0);
     *first = names.first < 0 ? 0 : names.first;
     return SEEN;
 }

@@ -1,4 +1,4 @@
-/* The kinds of numbers: pgsimhash/html/numbers.py, kinds_of(). */
+/* The kinds of numbers: pgsimhash/html/page_words.py, kinds_of(). */
 #include "page.h"
 
 #define NOTE_WORDS 12

@@ -141,11 +141,11 @@ static const Tag *tag_of(Walk *walk, const Node *node) {
 
 /* Read the attributes of an element: whether it is hidden, and what a block's names say. */
 static Visibility look_at(Walk *walk, const Node *node, uint32_t flags, bool is_block,
-                          uint32_t *says, int32_t *first) {
+                          uint32_t *names, int32_t *first) {
     if (flags & (TAG_NEVER_TEXT | TAG_EMPTY)) return HIDDEN;
     if (is_block && element_count(walk->page) <= NAMED_MAX)
         return node->properties == NULL ? SEEN
-                                        : names_of(node, walk->tables, walk->page, says, first);
+                                        : names_of(node, walk->tables, walk->page, names, first);
     if (flags & TAG_PLAIN || node->properties == NULL) return SEEN;
     return is_hidden(node);
 }
@@ -154,14 +154,14 @@ static Visibility look_at(Walk *walk, const Node *node, uint32_t flags, bool is_
 static Status begin(Walk *walk, const Node *node, bool *entered) {
     Page *page = walk->page;
     const Tag *tag = tag_of(walk, node);
-    uint32_t flags = tag->flags, says = 0;
+    uint32_t flags = tag->flags, names = 0;
     int32_t first = 0;
     bool is_block = flags & TAG_BLOCK;
     if (walk->goes_on && ((flags & TAG_EMPTY) || (walk->in_pre && is_block)) &&
         !buffer_add(&page->text, " ", 1))
         return NO_MEMORY;
     is_block = is_block && !walk->in_pre;
-    Visibility visibility = look_at(walk, node, flags, is_block, &says, &first);
+    Visibility visibility = look_at(walk, node, flags, is_block, &names, &first);
     if (visibility == RARE_NAME) return RARE;
     if (visibility == NO_ROOM) return NO_MEMORY;
     *entered = visibility == SEEN;
@@ -173,7 +173,7 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
     if (!buffer_add(&walk->open, &open, sizeof open)) return NO_MEMORY;
     if (is_block) {
         int32_t count = element_count(page);
-        Element element = {walk->element, count + 1, tag->number, first, flags, says};
+        Element element = {walk->element, count + 1, tag->number, first, flags, names};
         if (!buffer_add(&page->elements, &element, sizeof element)) return NO_MEMORY;
         walk->element = count;
         walk->goes_on = false;

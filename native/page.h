@@ -98,14 +98,14 @@ enum {
     IS_ROW = 1 << 10, IS_LIST = 1 << 11, IS_FIGURE = 1 << 12, IS_CODE = 1 << 13,
     IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15,
     TAG_BLOCK = 1 << 20, TAG_NEVER_TEXT = 1 << 21, TAG_EMPTY = 1 << 22, TAG_PLAIN = 1 << 23,
-    TAG_CONTAINER = 1 << 24, TAG_HEAD = 1 << 25, TAG_LINK = 1 << 26
+    TAG_CONTAINER = 1 << 24, TAG_LINK = 1 << 25
 };
-/* What the names of an element say, as in names.py. */
+/* What the names of an element mean, as in blocks.py. */
 enum {
-    SAYS_BESIDE = 1 << 0, SAYS_FOOTER = 1 << 1, SAYS_HEADER = 1 << 2, SAYS_CONTENT = 1 << 3,
-    SAYS_OVERLAY = 1 << 4, SAYS_HIDDEN = 1 << 5
+    NAMED_BESIDE = 1 << 0, NAMED_FOOTER = 1 << 1, NAMED_HEADER = 1 << 2, NAMED_CONTENT = 1 << 3,
+    NAMED_OVERLAY = 1 << 4, NAMED_HIDDEN = 1 << 5
 };
-/* The flags of a word: the lowest are those of numbers.py. */
+/* The flags of a word: the lowest are those of page_words.py. */
 enum {
     WORD_BEFORE = 1 << 0, WORD_BEHIND = 1 << 1, WORD_COUNTER = 1 << 2, WORD_PASSING = 1 << 3,
     WORD_AGO = 1 << 4, WORD_NOTE = 1 << 5, WORD_MONTH = 1 << 6,
@@ -121,14 +121,13 @@ enum {
 typedef struct {
     Table tags;                       /* flags of each tag */
     Table block_tags;                 /* numbers of the tags of blocks */
-    Table names, hiding;              /* what a name says; class names that hide */
+    Table names, hiding;              /* the flags of a name; class names that hide */
     Table words;                      /* flags of a word */
     uint32_t fold[FOLD_SIZE];         /* what a code point folds to: itself, another, ' ', COMPLEX */
     uint8_t letters[256];             /* the same of ASCII letters, and 0 */
     double coefficients[FEATURE_COUNT];
     int64_t sources[SIGNATURE_BITS * (SIGNATURE_BITS + 1)];
     PyObject *split_complex;          /* the words of a run of characters that do not fold alone */
-    PyObject *element_type;           /* lxml.etree._Element */
 } Tables;
 
 extern const char *const FEATURES[FEATURE_COUNT];
@@ -166,7 +165,7 @@ const uint8_t *attribute_value(const Node *attribute);
 typedef struct {
     int32_t parent, end;  /* the index of its parent, and behind its last descendant */
     int32_t tag, first;   /* the number of its tag, and of its first name */
-    uint32_t flags, says;
+    uint32_t flags, names;
 } Element;
 
 typedef enum { WORD, NUMBER, LISTED, VOLATILE, PASSING } Kind;
@@ -225,7 +224,7 @@ Status read_outline(Page *page, const Tables *tables, const Node *body);
 
 typedef enum { SEEN, HIDDEN, RARE_NAME, NO_ROOM } Visibility;
 Visibility is_hidden(const Node *element);
-Visibility names_of(const Node *element, const Tables *tables, Page *page, uint32_t *says,
+Visibility names_of(const Node *element, const Tables *tables, Page *page, uint32_t *names,
                     int32_t *first);
 
 /* words.c, complex_words.c, numbers.c */
@@ -289,9 +288,10 @@ typedef struct {
 Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result);
 
 /* head.c */
-PyObject *read_head(PyObject *module, PyObject *arguments);
-PyObject *is_whole_head(PyObject *module, PyObject *arguments);
+PyObject *read_head(PyObject *module, PyObject *root);
+PyObject *has_only(PyObject *module, PyObject *arguments);
 PyObject *is_clean(PyObject *module, PyObject *bytes);
-const Node *node_of(PyObject *element, const Tables *tables);
+/* The node of an element of lxml, or NULL with an exception. */
+const Node *node_of(PyObject *module, PyObject *element);
 
 #endif

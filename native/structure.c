@@ -1,4 +1,4 @@
-/* 4. The simhash of a page's structure: pgsimhash/html/structure.py, structure_simhash().
+/* 4. The simhash of a page's structure: pgsimhash/html/blocks.py, structure_simhash().
  *
  * Its features are the distinct paths of containers, "/body/main", and the distinct pairs of a
  * container and the one around it, "body>main". Each has one vote.

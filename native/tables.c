@@ -14,7 +14,6 @@ static void free_tables(PyObject *capsule) {
     table_free(&tables->hiding);
     table_free(&tables->words);
     Py_XDECREF(tables->split_complex);
-    Py_XDECREF(tables->element_type);
     free(tables);
 }
 
@@ -69,15 +68,15 @@ static bool copy(void *into, size_t size, const Py_buffer *from) {
     return false;
 }
 
-/* make_tables(tags, block_tags, names, hiding, words, coefficients, fold, sources, split_complex,
- * element_type): five dictionaries of flags or numbers; a dictionary of floats; uint32 and int64
- * arrays; a function; a class. */
+/* make_tables(tags, block_tags, names, hiding, words, coefficients, fold, sources, split_complex):
+ * five dictionaries of flags or numbers; a dictionary of floats; uint32 and int64 arrays; a
+ * function. */
 PyObject *make_tables(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *tags, *block_tags, *names, *hiding, *words, *coefficients, *split, *type;
+    PyObject *tags, *block_tags, *names, *hiding, *words, *coefficients, *split;
     Py_buffer fold, sources;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOy*y*OO", &tags, &block_tags, &names, &hiding, &words,
-                          &coefficients, &fold, &sources, &split, &type))
+    if (!PyArg_ParseTuple(arguments, "OOOOOOy*y*O", &tags, &block_tags, &names, &hiding, &words,
+                          &coefficients, &fold, &sources, &split))
         return NULL;
     Tables *tables = calloc(1, sizeof *tables);
     PyObject *capsule = NULL;
@@ -86,9 +85,7 @@ PyObject *make_tables(PyObject *module, PyObject *arguments) {
     bool filled = false;
     if (capsule != NULL) {
         Py_INCREF(split);
-        Py_INCREF(type);
         tables->split_complex = split;
-        tables->element_type = type;
         filled = fill(&tables->tags, tags) && fill(&tables->block_tags, block_tags) &&
                  fill(&tables->names, names) && fill(&tables->hiding, hiding) &&
                  fill(&tables->words, words) && fill_coefficients(tables, coefficients) &&

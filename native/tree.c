@@ -29,16 +29,16 @@ static void find_levels(const Tree *tree, const Element *element, int32_t i, dou
     double share = pow(tree->words[i] / tree->words[0] / 0.3, 4.0);
     double named = 1.0 / (1.0 + share), tagged = 1.0 / (1.0 + share / 16.0);
     double over = 1.0 / (1.0 + share * pow(0.3 / 0.9, 4.0));
-    uint32_t flags = element->flags, says = element->says;
+    uint32_t flags = element->flags, names = element->names;
     bool has_sign = i > 0 && tree->signs[i] > 0.0;
-    levels[LEVEL_BESIDE] = says & SAYS_BESIDE ? named : 0.0;
+    levels[LEVEL_BESIDE] = names & NAMED_BESIDE ? named : 0.0;
     levels[LEVEL_BESIDE_TAGS] = flags & IS_BESIDE ? tagged : 0.0;
-    levels[LEVEL_OVERLAY] = says & SAYS_OVERLAY ? over : 0.0;
-    levels[LEVEL_HIDDEN] = says & SAYS_HIDDEN ? over : 0.0;
-    levels[LEVEL_HEADER] = larger(says & SAYS_HEADER ? named : 0.0,
+    levels[LEVEL_OVERLAY] = names & NAMED_OVERLAY ? over : 0.0;
+    levels[LEVEL_HIDDEN] = names & NAMED_HIDDEN ? over : 0.0;
+    levels[LEVEL_HEADER] = larger(names & NAMED_HEADER ? named : 0.0,
                                   flags & IS_HEADER ? tagged : 0.0);
-    levels[LEVEL_CONTENT] = (says & SAYS_CONTENT) || (flags & IS_CONTENT) ? 1.0 : 0.0;
-    levels[LEVEL_FOOTER] = says & SAYS_FOOTER ? named : 0.0;
+    levels[LEVEL_CONTENT] = (names & NAMED_CONTENT) || (flags & IS_CONTENT) ? 1.0 : 0.0;
+    levels[LEVEL_FOOTER] = names & NAMED_FOOTER ? named : 0.0;
     levels[LEVEL_FOOTER_TAG] = flags & IS_FOOTER ? tagged : 0.0;
     levels[LEVEL_IN_LIST] = flags & IS_LIST ? 1.0 : 0.0;
     levels[LEVEL_ALIKE] = log(tree->alike[i]);
@@ -46,7 +46,7 @@ static void find_levels(const Tree *tree, const Element *element, int32_t i, dou
 }
 
 static void inherit(Tree *tree, const Element *elements, int32_t count) {
-    const uint32_t says = SAYS_BESIDE | SAYS_FOOTER | SAYS_HEADER;
+    const uint32_t names = NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER;
     const uint32_t tags = IS_BESIDE | IS_FOOTER | IS_HEADER;
     for (int32_t i = 0; i < count; i++) {
         const Element *element = elements + i;
@@ -54,7 +54,7 @@ static void inherit(Tree *tree, const Element *elements, int32_t count) {
         double *levels = tree->levels + (size_t)i * LEVELS;
         const double *above = tree->levels + (size_t)parent * LEVELS;
         find_levels(tree, element, i, levels);
-        tree->in_frame[i] = ((element->says & says) || (element->flags & tags)) &&
+        tree->in_frame[i] = ((element->names & names) || (element->flags & tags)) &&
                             tree->words[i] < 0.95 * tree->words[0];
         if (i == 0) continue;
         for (int level = 0; level < LEVELS; level++)

@@ -1,4 +1,5 @@
-/* 3d. Tables, lists, figures and code are shown whole or not at all: pgsimhash/html/whole.py. */
+/* 3d. Tables, lists, figures and code are shown whole or not at all: pgsimhash/html/weights.py,
+ * with_whole_elements(). */
 #include "page.h"
 
 enum { WHOLE = IS_TABLE | IS_LIST | IS_FIGURE | IS_CODE };

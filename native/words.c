@@ -1,5 +1,5 @@
-/* 2. The words of a page: pgsimhash/html/page_words.py, read_words(); hashing/tokens.py,
- * tokenize_signed(); and the dates of html/numbers.py, mark_dates().
+/* 2. The words of a page: pgsimhash/html/page_words.py, read_words() and mark_dates(), and
+ * pgsimhash/hashing/tokens.py, tokenize_signed().
  */
 
 #include "characters.h"
@@ -125,7 +125,7 @@ static bool read_sign(Scanner *scanner, ptrdiff_t length) {
     return true;
 }
 
-/* ---- dates and times, by the pattern _DATES of html/numbers.py ---- */
+/* ---- dates and times, by the pattern _DATES of page_words.py ---- */
 
 /* Skip at most `most` digits. */
 static const uint8_t *skip_digits(const uint8_t *at, const uint8_t *end, int most) {

@@ -98,7 +98,7 @@ def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | 
     numbers = np.arange(SIGNATURE_BITS, dtype=np.uint64)
     source = numbers.astype(np.intp)
     if not filled.all():
-        sources = _sources()
+        sources = bins_to_copy()
         source = sources[source, filled[sources].argmax(axis=1)]
     # The bin's own number keeps a copied hash from giving the same bit twice.
     bits = murmur3_mix(least[source] ^ murmur3_mix(numbers)) & np.uint64(1)
@@ -151,7 +151,7 @@ def _checked(value: SupportsIndex) -> int:
 
 
 @cache
-def _sources() -> NDArray[np.intp]:
+def bins_to_copy() -> NDArray[np.intp]:
     """Return for each bin the bins to copy from: itself, then all bins in pseudo-random order."""
     import numpy as np
 

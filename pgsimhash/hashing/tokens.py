@@ -141,7 +141,7 @@ def _tokens_of_piece(text: str) -> Iterable[list[str]]:
         mixed = _mixed_words(text, words, places.tolist())
         if mixed is not None:
             return (mixed,)
-    return _complex_words(text)
+    return complex_words(text)
 
 
 def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
@@ -160,13 +160,14 @@ def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
         if is_mark(text[start]):
             return None
         parts.append(words[done:start])
-        parts.extend(map(" ".join, _complex_words(text[start:end])))
+        parts.extend(map(" ".join, complex_words(text[start:end])))
         done = end
     parts.append(words[done:])
     return "".join(parts).split()
 
 
-def _complex_words(text: str) -> Iterator[list[str]]:
+def complex_words(text: str) -> Iterator[list[str]]:
+    """Yield the words of any text, in lists."""
     # Cuts only text that runs for pages without a space or punctuation.
     size = len(text) if len(text) <= _LONG_PIECE else PIECE
     for start in range(0, len(text), size or 1):

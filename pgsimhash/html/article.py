@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from lxml.html import HtmlElement
 
-from pgsimhash.html.blocks import Outline, Piece, outline, structure_simhash
+from pgsimhash.html import native
+from pgsimhash.html.blocks import Outline, Piece, block_texts, outline, structure_simhash
 from pgsimhash.html.charset import clean_text, clean_utf8
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
 from pgsimhash.html.markdown import LeftOut, render
 from pgsimhash.html.markdown_syntax import escape, escape_start
+from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words
 from pgsimhash.html.parse import ELEMENTS_MAX, parse
 from pgsimhash.html.weights import (
@@ -71,8 +74,7 @@ def article_of_tree(
     head = read_head(root, url)
     body = root.find("body")
     content = Content(root if body is None else body, head.base, also=also)
-    structure = structure_simhash(content.outline)
-    if len(content.words.words) <= PAGE_WORDS_MAX:
+    if content.word_count <= PAGE_WORDS_MAX:
         check_stand_in(head.title, content.text(), _empty_ids(root))
     return Article(
         content.markdown,
@@ -80,8 +82,9 @@ def article_of_tree(
         head.title,
         head.canonical_url,
         head.language,
-        structure,
+        content.structure,
         content.words,
+        content.native,
     )
 
 
@@ -99,6 +102,7 @@ class Article:
         structure: the simhash of its structure; None if the reader does not compute it.
         words: all words of the page with weights, if the reader computes weights, or a function
             that returns them.
+        native: the page as the C extension read it.
     """
 
     def __init__(
@@ -110,6 +114,7 @@ class Article:
         language: str | None = None,
         structure: int | None = None,
         words: WeightedWords | Callable[[], WeightedWords] | None = None,
+        native: NativePage | None = None,
     ) -> None:
         self._markdown = markdown
         self._text = text
@@ -118,6 +123,7 @@ class Article:
         self.language = language
         self.structure = structure
         self._words = words
+        self.native = native
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Article) and self._content() == other._content()
@@ -163,26 +169,54 @@ class Content:
     def __init__(
         self, body: HtmlElement, base: str | None, *, also: Collection[HtmlElement] = ()
     ) -> None:
-        self._body, self._base = body, base
-        self.outline: Outline = outline(body)
-        page = read_words(self.outline)
+        self._body, self._base, self._also = body, base, also
+        self.native = None if also else native.read(body)
+
+    @property
+    def structure(self) -> int:
+        """The simhash of the page's structure."""
+        if self.native is not None:
+            return self.native.structure
+        return structure_simhash(self._outline)
+
+    @property
+    def word_count(self) -> int:
+        """The number of words of the page."""
+        return len(self.words().words) if self.native is None else self.native.word_count
+
+    def words(self) -> WeightedWords:
+        """Return all words of the page with the weights of their blocks."""
+        return self._weighed[0]
+
+    @property
+    def _shown(self) -> frozenset[int]:
+        return self._weighed[1] if self.native is None else self.native.shown
+
+    @cached_property
+    def _outline(self) -> Outline:
+        return outline(self._body)
+
+    @cached_property
+    def _weighed(self) -> tuple[WeightedWords, frozenset[int]]:
+        page = read_words(self._outline)
         scores = scores_of(page)
         weights = weights_of(scores, page.counts)
         shown = with_whole_elements(page, shown_blocks(page, weights))
-        if also:
-            shown[_blocks_in(body, also)] = True
+        if self._also:
+            shown[_blocks_in(self._body, self._also)] = True
         counted = shown[page.places] & (not is_frame_only(page, scores))
-        self.words = WeightedWords(
+        words = WeightedWords(
             page.vocabulary, page.words, page.kinds, page.blocks, weights, counted
         )
-        self._shown = frozenset(np.flatnonzero(shown).tolist())
+        return words, frozenset(np.flatnonzero(shown).tolist())
 
     def text(self) -> str:
         """Return the text of the shown blocks, a line each."""
         return "\n".join(self._lines())
 
     def _lines(self) -> list[str]:
-        texts = self.outline.texts()
+        text = self._outline.text if self.native is None else self.native.text()
+        texts = block_texts(text)
         return [texts[place] for place in sorted(self._shown)]
 
     def markdown(self) -> str:

@@ -166,8 +166,13 @@ class Outline:
 
     def texts(self) -> list[str]:
         """Return the text of each block, on one line."""
-        plain = self.text.replace(_LINK_BEGIN, "").replace(_LINK_END, "").replace(_SIGN, "\xa9")
-        return [" ".join(text.split()) for text in plain.split(_BEGIN)[1:]]
+        return block_texts(self.text)
+
+
+def block_texts(text: str) -> list[str]:
+    """Return the text of each block of :attr:`Outline.text`, on one line."""
+    plain = text.replace(_LINK_BEGIN, "").replace(_LINK_END, "").replace(_SIGN, "\xa9")
+    return [" ".join(block.split()) for block in plain.split(_BEGIN)[1:]]
 
 
 def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:

@@ -19,6 +19,7 @@ from chardetng_py import EncodingDetector
 from w3lib.encoding import html_body_declared_encoding, read_bom
 
 from pgsimhash.errors import PageError
+from pgsimhash.html import native
 from pgsimhash.pages.values import BytesLike
 
 _MAGIC: Final = {
@@ -149,6 +150,8 @@ def clean_text(text: str) -> str:
 
 
 def _clean(utf8: bytes) -> bytes:
+    if native.is_clean(utf8):
+        return utf8
     # Comparing all bytes at once, and searching for three patterns, is much faster than a pattern
     # of all characters.
     values = np.frombuffer(utf8, np.uint8)

@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
+from pgsimhash.html import native
 from pgsimhash.html.charset import clean_text
 
 _CANONICAL_MAX: Final = 10
@@ -98,35 +99,35 @@ class Head(NamedTuple):
 
 def read_head(root: HtmlElement, url: str | None) -> Head:
     """Return what a page at ``url`` says about itself, wherever these elements are."""
+    title, base, links = native.read_head(root) or _title_base_links(root)
+    base = url if base is None else absolute(base, url) or url
+    canonical = (href for rel, href in links if "canonical" in rel.lower().split())
+    urls = (absolute(reference, base) for reference in islice(canonical, _CANONICAL_MAX))
+    absolute_urls = (link for link in urls if link is not None and link.startswith(_WEB))
+    return Head(_one_line(title or ""), base, next(absolute_urls, None), _language(root))
+
+
+def _title_base_links(root: HtmlElement) -> native.Head:
     title: str | None = None
     titles = 0
     base: str | None = None
-    canonical: list[str | None] = []
+    links: list[tuple[str, str | None]] = []
     # One walk, because each one visits the whole tree.
     for element in root.iter("title", "base", "link"):
         if element.tag == "link":
-            if len(canonical) < _CANONICAL_MAX and _is_canonical(element):
-                canonical.append(element.get("href"))
+            links.append((element.get("rel", ""), element.get("href")))
         elif element.tag == "base":
             base = element.get("href") if base is None else base
         elif title is None and titles < _TITLES_MAX:
             titles += 1
-            title = _title(element)
-    base = url if base is None else absolute(base, url) or url
-    urls = (absolute(reference, base) for reference in canonical)
-    absolute_urls = (link for link in urls if link is not None and link.startswith(_WEB))
-    return Head(title, base, next(absolute_urls, None), _language(root))
+            # A title in an svg names a drawing.
+            if next(element.iterancestors("svg"), None) is None:
+                title = _one_line("".join(element.itertext()))
+    return title, base, links
 
 
-def _title(element: HtmlElement) -> str | None:
-    # A title in an svg names a drawing.
-    if next(element.iterancestors("svg"), None) is not None:
-        return None
-    return " ".join(clean_text("".join(element.itertext())).split()) or None
-
-
-def _is_canonical(link: HtmlElement) -> bool:
-    return "canonical" in (link.get("rel") or "").lower().split()
+def _one_line(title: str) -> str | None:
+    return " ".join(clean_text(title).split()) or None
 
 
 def _language(root: HtmlElement) -> str | None:

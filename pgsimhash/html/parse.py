@@ -12,6 +12,7 @@ from lxml import etree, html
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
+from pgsimhash.html import native
 from pgsimhash.html.charset import clean_text
 
 ELEMENTS_MAX: Final = 500_000
@@ -119,7 +120,7 @@ def _parser() -> etree.HTMLParser:
 def _empty_head(root: HtmlElement) -> None:
     """Move elements of the body from the head to the body, if ``<body>`` was left out."""
     head = root.find("head")
-    if head is None:
+    if head is None or native.has_only(head, HEAD):
         return
     misplaced = [child for child in head if child.tag not in HEAD]
     if not misplaced:

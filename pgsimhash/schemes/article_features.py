@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_mix
 from pgsimhash.html import Article, WeightedWords
+from pgsimhash.html.native import NativeVote
 from pgsimhash.html.page_words import VOLATILE, words_by_line
 from pgsimhash.html.tree import sums_of
 
@@ -107,6 +108,12 @@ class BlockWeights:
             self._damped(sums),
             sums / (sums + EVENED),
         )
+
+    def native_vote(self, article: Article) -> NativeVote | None:
+        """Return the vote of a page that the C extension read, or None for any other."""
+        if article.native is None or type(self) is not BlockWeights:
+            return None
+        return article.native.vote(tuple(OCCURRENCES.values()), self.damping, EVENED)
 
     def _damped(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         weights: NDArray[np.float64] = sums * (1.0 + sums) ** -self.damping

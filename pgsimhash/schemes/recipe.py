@@ -81,7 +81,7 @@ class Scheme:
             ArgumentError: a weight is negative or not finite.
         """
         if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
-            return self._vote_blocks(self.weigh, words_of(article))
+            return self._vote_blocks(self.weigh, article)
         tokens = self.tokenize(article.text)[:TOKENS_MAX]
         self._check_length(len(tokens))
         weighted = self.weigh(tokens, article)
@@ -91,7 +91,12 @@ class Scheme:
         digest = _digest(words_of(article))
         return Vote(vote(hashes, weights), signature, len(weighted), len(tokens), digest)
 
-    def _vote_blocks(self, weigh: BlockWeights, words: WeightedWords) -> Vote:
+    def _vote_blocks(self, weigh: BlockWeights, article: Article) -> Vote:
+        native = weigh.native_vote(article)
+        if native is not None:
+            self.check_length(Vote(*native).tokens)
+            return Vote(*native)
+        words = words_of(article)
         length = words.length
         self._check_length(length)
         hashes, weights, evened = weigh.hashed(words)

@@ -1,0 +1,30 @@
+from collections.abc import Callable, Mapping
+
+from lxml.html import HtmlElement
+
+ELEMENT_SIZE: int
+
+def make_tables(
+    tags: Mapping[str, int],
+    block_tags: Mapping[str, int],
+    names: Mapping[str, int],
+    hiding: Mapping[str, int],
+    words: Mapping[str, int],
+    coefficients: Mapping[str, float],
+    fold: bytes,
+    sources: bytes,
+    split_complex: Callable[[str], tuple[str, ...] | None],
+    /,
+) -> object: ...
+def read(tables: object, body: HtmlElement, /) -> object | None: ...
+def facts(page: object, /) -> tuple[int, int, bytes]: ...
+def text(page: object, /) -> str: ...
+def vote(
+    tables: object, page: object, occurrences: tuple[float, ...], damping: float, evened: float, /
+) -> tuple[int, bytes, int, int, int, float] | None: ...
+def describe(element: HtmlElement, /) -> tuple[str, str | None, str | None, str | None, int]: ...
+def read_head(
+    root: HtmlElement, /
+) -> tuple[str | None, str | None, list[tuple[str, str | None]]] | None: ...
+def has_only(element: HtmlElement, tags: frozenset[str], /) -> bool: ...
+def is_clean(utf8: bytes, /) -> bool: ...

@@ -1,0 +1,165 @@
+"""Read pages by the C extension ``pgsimhash._native``, if it was built and fits lxml.
+
+Its sources are in ``native/``. They follow the modules beside this one step by step, and
+``tests/native`` compares the two bit by bit. Rare pages, and installations without a compiler, are
+left to the Python code. ``PGSIMHASH_NATIVE=0`` turns the extension off.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache, cached_property, lru_cache
+from itertools import chain
+from sys import implementation as python
+from typing import Final, Literal
+
+from lxml import etree, html
+from lxml.html import HtmlElement
+
+from pgsimhash.hashing.signature import bins_to_copy
+from pgsimhash.hashing.tokens import complex_words, is_mark, fold_table
+
+Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
+"""The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links."""
+
+NativeVote = tuple[int, int, int, int, int, float]
+"""The simhash, signature, features, tokens, text digest and unseen of a ``Fingerprint``."""
+
+_SHORT_RUN: Final = 64
+_TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
+
+
+def implementation() -> Literal["C", "Python"]:
+    """Return which implementation reads pages in this process; the results are the same."""
+    return "C" if is_used else "Python"
+
+
+class NativePage:
+    """A page as the extension read it.
+
+    Attributes:
+        structure: the simhash of its structure.
+        word_count: how many words it has.
+    """
+
+    def __init__(self, page: object) -> None:
+        self._page = page
+        self.structure, self.word_count, self._shown = _native.facts(page)
+
+    @cached_property
+    def shown(self) -> frozenset[int]:
+        """The numbers of the shown text blocks."""
+        return frozenset(block for block, is_shown in enumerate(self._shown) if is_shown)
+
+    def text(self) -> str:
+        """Return the text of its outline."""
+        return _native.text(self._page)
+
+    def vote(
+        self, occurrences: tuple[float, ...], damping: float, evened: float
+    ) -> NativeVote | None:
+        """Return the vote of its words and pairs, or None without one."""
+        vote = _native.vote(_tables(), self._page, occurrences, damping, evened)
+        if vote is None:
+            return None
+        simhash, signature, features, tokens, digest, unseen = vote
+        return simhash, int.from_bytes(signature, "little"), features, tokens, digest, unseen
+
+
+def read(body: HtmlElement) -> NativePage | None:
+    """Return what the extension reads of a page, or None if the Python code has to read it."""
+    page = _native.read(_tables(), body) if is_used else None
+    return None if page is None else NativePage(page)
+
+
+def read_head(root: HtmlElement) -> Head | None:
+    """Return what the extension reads of a head, or None if the Python code has to read it."""
+    return _native.read_head(root) if is_used else None
+
+
+def has_only(element: HtmlElement, tags: frozenset[str]) -> bool:
+    """Return whether the extension finds nothing but elements with these tags in an element."""
+    return is_used and _native.has_only(element, tags)
+
+
+def is_clean(utf8: bytes) -> bool:
+    """Return whether the extension finds no character that :func:`clean_text` removes."""
+    return is_used and _native.is_clean(utf8)
+
+
+@cache
+def _tables() -> object:
+    """Return the tables of the modules beside this one for the extension."""
+    # These modules import this one.
+    from pgsimhash.html import blocks, page_words, tree, weights
+
+    # The bits of native/page.h.
+    tags = blocks.flags_of(
+        [(flags, (tag,)) for tag, flags in tree._TAGS.items()]
+        + [
+            (1 << 20, blocks.BLOCK),
+            (1 << 21, blocks.NEVER_TEXT),
+            (1 << 22, blocks._EMPTY),
+            (1 << 23, blocks._PLAIN),
+            (1 << 24, blocks._CONTAINERS),
+            (1 << 25, ("a",)),
+        ]
+    )
+    words = blocks.flags_of(
+        [(flags, (word,)) for word, flags in page_words._FLAGS.items() if "\0" not in word]
+        + [
+            (1 << 10, page_words._LEGAL),
+            (1 << 11, ("copyright",)),
+            (1 << 12, page_words._YEARS),
+        ]
+    )
+    return _native.make_tables(
+        tags,
+        {tag: number for number, tag in enumerate(["", *sorted(blocks.BLOCK)])},
+        blocks._FLAGS,
+        dict.fromkeys(blocks._HIDING, 1),
+        words,
+        weights.COEFFICIENTS,
+        fold_table().astype("=u4").tobytes(),
+        bins_to_copy().astype("=i8").tobytes(),
+        _words_of_run,
+    )
+
+
+def _words_of_run(run: str) -> tuple[str, ...] | None:
+    """Return the words of characters that do not fold by themselves.
+
+    Return None if the first may combine with the character before it.
+    """
+    return _short_run(run) if len(run) < _SHORT_RUN else _long_run(run)
+
+
+def _long_run(run: str) -> tuple[str, ...] | None:
+    return None if is_mark(run[0]) else tuple(chain.from_iterable(complex_words(run)))
+
+
+_short_run = lru_cache(maxsize=8192)(_long_run)
+
+
+def _fits_lxml() -> bool:
+    """Return whether the extension sees a small tree as lxml does.
+
+    It reads libxml2's nodes by the C interface of lxml's elements.
+    """
+    if etree._Element.__basicsize__ != _native.ELEMENT_SIZE or etree.LIBXML_VERSION[0] != 2:
+        return False
+    return all(
+        _native.describe(element)
+        == (element.tag, *(element.items() or [(None, None)])[0], element.text, len(element))
+        for element in html.fragment_fromstring(_TREE).iter()
+    )
+
+
+is_used = os.environ.get("PGSIMHASH_NATIVE") != "0" and python.name == "cpython"
+if is_used:
+    try:
+        from pgsimhash import _native
+    except ImportError:
+        is_used = False
+    else:
+        is_used = _fits_lxml()
