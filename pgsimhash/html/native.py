@@ -11,13 +11,13 @@ import os
 from functools import cache, cached_property, lru_cache
 from itertools import chain
 from sys import implementation as python
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from lxml import etree, html
 from lxml.html import HtmlElement
 
 from pgsimhash.hashing.signature import bins_to_copy
-from pgsimhash.hashing.tokens import complex_words, is_mark, fold_table
+from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
 
 Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
 """The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links."""
@@ -141,15 +141,15 @@ def _long_run(run: str) -> tuple[str, ...] | None:
 _short_run = lru_cache(maxsize=8192)(_long_run)
 
 
-def _fits_lxml() -> bool:
+def fits_lxml(extension: Any) -> bool:
     """Return whether the extension sees a small tree as lxml does.
 
     It reads libxml2's nodes by the C interface of lxml's elements.
     """
-    if etree._Element.__basicsize__ != _native.ELEMENT_SIZE or etree.LIBXML_VERSION[0] != 2:
+    if etree._Element.__basicsize__ != extension.ELEMENT_SIZE or etree.LIBXML_VERSION[0] != 2:
         return False
     return all(
-        _native.describe(element)
+        extension.describe(element)
         == (element.tag, *(element.items() or [(None, None)])[0], element.text, len(element))
         for element in html.fragment_fromstring(_TREE).iter()
     )
@@ -162,4 +162,4 @@ if is_used:
     except ImportError:
         is_used = False
     else:
-        is_used = _fits_lxml()
+        is_used = fits_lxml(_native)

@@ -94,7 +94,7 @@ class Scheme:
     def _vote_blocks(self, weigh: BlockWeights, article: Article) -> Vote:
         native = weigh.native_vote(article)
         if native is not None:
-            self.check_length(Vote(*native).tokens)
+            self._check_length(Vote(*native).tokens)
             return Vote(*native)
         words = words_of(article)
         length = words.length

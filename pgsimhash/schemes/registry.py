@@ -23,7 +23,7 @@ from pgsimhash.schemes.interop import CategoryWords, read_with_references
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.text_parts import ShingleWeights, ShortWeights, read_text, short_words
 
-DEFAULT_SCHEME: Final = Scheme(
+DEFAULT_SCHEME: Final[Scheme] = Scheme(
     "pgsimhash-article-1",
     read_article,
     BlockWeights(),

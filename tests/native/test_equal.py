@@ -1,0 +1,177 @@
+"""The C extension computes what the Python code computes, bit by bit.
+
+Without the extension these tests are skipped, unless PGSIMHASH_TEST_NATIVE is "required".
+PGSIMHASH_TEST_PAGES names folders with more pages, separated as in PATH.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from pgsimhash import PageError, fingerprint
+from pgsimhash.html import implementation, native, read_article
+from pgsimhash.schemes import get_scheme
+from tests.conftest import ROOT
+from tests.html.fuzzed_pages import ATTRIBUTES, CHARSETS, PAGES, TAGS, TEXTS
+from tests.html.hostile_pages import KINDS as HOSTILE_KINDS
+from tests.html.hostile_pages import page
+from tests.html.made_data import KINDS, around, invented, pair_of
+
+URL = "https://bay.example/ledger"
+EXAMPLES = sorted((ROOT / "examples" / "pages").rglob("*.html"))
+FOLDERS = [
+    Path(name) for name in os.environ.get("PGSIMHASH_TEST_PAGES", "").split(os.pathsep) if name
+]
+VECTORS = ROOT / "tests" / "vectors"
+MUTATED = int(os.environ.get("PGSIMHASH_TEST_MUTATED", "2000"))
+
+if os.environ.get("PGSIMHASH_TEST_NATIVE") != "required":
+    pytestmark = pytest.mark.skipif(
+        implementation() == "Python", reason="the C extension is not built, or turned off"
+    )
+
+
+def read(
+    html: str | bytes, charset: str | None = None, markdown: bool = False
+) -> tuple[dict[str, Any], str]:
+    """What is read of a page: a fingerprint and the text, or an error."""
+    try:
+        article = read_article(html, URL, charset)
+        text = article.text
+        found = asdict(fingerprint(html, URL, charset=charset, markdown=markdown))
+    except PageError as error:
+        return {"error": str(error)}, ""
+    return found, text
+
+
+def check(html: str | bytes, charset: str | None = None, markdown: bool = False) -> str:
+    """Compare the two, and return how the page was read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "is_used", False)
+        expected = read(html, charset, markdown)
+    assert read(html, charset, markdown) == expected
+    try:
+        article = read_article(html, URL, charset)
+    except PageError as error:
+        return error.reason
+    return "Python" if article.native is None else "C"
+
+
+def check_all(pages: Iterable[str | bytes]) -> Counter[str]:
+    return Counter(map(check, pages))
+
+
+def test_the_extension_is_there() -> None:
+    assert implementation() == "C"
+
+
+def test_vectors() -> None:
+    cases = [
+        case["html"]
+        for kind in ("reading", "weights")
+        for path in (VECTORS / kind).glob("pgsimhash-article-*.json")
+        for case in json.loads(path.read_text(encoding="utf-8"))
+    ]
+    assert check_all(cases)["C"] == len(cases) > 0
+
+
+def test_example_pages_with_their_markdown() -> None:
+    pages = [path.read_bytes() for path in EXAMPLES]
+    assert {check(html, markdown=True) for html in pages} == {"C"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_pages_of_a_folder(folder: Path) -> None:
+    ways = check_all(path.read_bytes() for path in sorted(folder.rglob("*.html")))
+    assert ways["Python"] <= ways.total() / 50
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_pages(kind: str) -> None:
+    rng = random.Random(f"{kind} in C")
+    words = invented(rng, 500)
+    pages = [around(data.markup(), site) for site in range(3) for data in pair_of(rng, kind, words)]
+    assert check_all(pages)["C"] == len(pages)
+
+
+@pytest.mark.parametrize("kind", HOSTILE_KINDS)
+def test_hostile_pages(kind: str) -> None:
+    check(page(kind, 20_000), HOSTILE_KINDS[kind].charset)
+
+
+PARTS = [
+    *(" 12:30 ", "7/5/2016", "1.2.2020", " 2019 2020 ", " 3 days ago ", "12 views", "12:34:567"),
+    *("updated 12 march", "\xa9", "copyright", "\u0661\u0662", "\xb2", "123:45:6", "1-2-3-4-5"),
+    *("<p hidden>", "<p style='DISPLAY : none'>", "<p style='a:b;visibility:\xa0hidden'>x"),
+    *("<div class='Hidden hidden'>y", "<p class='md:block hidden'>", "<div id=S:1f hidden>q"),
+    *("<p role=Navigation>", "<p style='d\u0131splay:none'>", "<svg><title>x</title></svg>"),
+    *("<table><tr><td>1.2.2020<td>b<tr><td>c<td>12:30</table>", "<pre><div>a</div>b<br>c</pre>"),
+    *("<figure><figcaption>z</figcaption></figure>", "<link rel=Canonical href=/b>", "<title>"),
+]
+RANGES = [(0x20, 0x3100), (0x3000, 0xD800), (0xE000, 0x30000)]
+
+
+def mutated(rng: random.Random, html: bytes) -> bytes:
+    """A page with some bytes, characters, tags and parts deleted, changed, repeated or added."""
+    page = bytearray(html)
+    for _ in range(rng.choice([1, 2, 5, 20])):
+        at, other = rng.randrange(len(page) + 1), rng.randrange(len(page) + 1)
+        added = rng.choice([
+            f"<{rng.choice(TAGS)} {rng.choice(ATTRIBUTES)}>", f"</{rng.choice(TAGS)}>",
+            rng.choice(TEXTS), rng.choice(PARTS), chr(rng.randrange(*rng.choice(RANGES))),
+        ]).encode("utf-8", "replace")  # fmt: skip
+        kind = rng.randrange(8)
+        if kind == 0:
+            del page[at : at + rng.randrange(40)]
+        elif kind == 1:
+            page[at:at] = page[other : other + rng.randrange(400)]
+        elif kind == 2:
+            page[at : at + 1] = bytes([rng.randrange(256)])
+        else:
+            page[at:at] = added
+    return bytes(page)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_mutated_pages(part: int) -> None:
+    rng = random.Random(f"mutated {part}")
+    pages = [html for html in map(Path.read_bytes, EXAMPLES) if len(html) < 30_000]
+    ways = check_all(mutated(rng, rng.choice(pages)) for _ in range(MUTATED // 4))
+    assert ways["C"] > 0.8 * ways.total()
+
+
+@pytest.mark.long
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(PAGES, CHARSETS)
+def test_fuzzed_pages(html: str | bytes, charset: str | None) -> None:
+    check(html, charset)
+
+
+def test_threads_read_at_once() -> None:
+    pages = [path.read_bytes() for path in EXAMPLES] * 4
+    expected = [read(html) for html in pages]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda html: read(html), pages)) == expected
+
+
+def test_other_weights_and_texts_of_an_article() -> None:
+    """What the extension does not return is read again."""
+    html = EXAMPLES[0].read_bytes()
+    scheme = get_scheme("pgsimhash-article-1")
+    article = scheme.extract(html, URL, None)
+    assert article.native is not None
+    words = article.words
+    assert words is not None
+    assert words.length == scheme.vote(article).tokens
+    assert len(scheme.weigh([], article)) == scheme.vote(article).features
