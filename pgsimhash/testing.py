@@ -42,6 +42,7 @@ from sqlalchemy import URL
 from pgsimhash import embedded
 from pgsimhash.db import migrate
 from pgsimhash.db.dsn import plain_dsn
+from pgsimhash.html import implementation
 from pgsimhash.store import Store, connect
 
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_DSN"
@@ -133,9 +134,9 @@ def url_of_dsn(dsn: str) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def pytest_report_header() -> str:
-    """Return the line with the server for pytest's header."""
-    return f"PostgreSQL: {chosen_server()}"
+def pytest_report_header() -> list[str]:
+    """Return the lines of pytest's header: the server, and which implementation reads pages."""
+    return [f"PostgreSQL: {chosen_server()}", f"pgsimhash: pages are read in {implementation()}"]
 
 
 @pytest.fixture(scope="session")

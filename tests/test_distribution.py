@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.long
 
-LEFT_OUT = (".venv", ".git", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
+LEFT_OUT = (".venv", ".git", "build", "dist", "*.egg-info", "*.so", "__pycache__", ".*_cache")
 
 
 def newest_python() -> str:
@@ -63,15 +63,29 @@ def test_sdist_and_wheels_have_exactly_the_files_of_the_package(built: Path) -> 
         "pgsimhash/" + str(path.relative_to(ROOT)).removeprefix("pgsimhash/")
         for folder in ("pgsimhash", "migrations", "sql")
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and path.suffix not in (".pyc", ".mako")
+        if path.is_file() and path.suffix not in (".pyc", ".mako", ".so")
     }
     for wheel in built.rglob("*.whl"):
         with zipfile.ZipFile(wheel) as opened:
             inside = {name for name in opened.namelist() if ".dist-info/" not in name}
-        assert inside == shipped
+        assert inside - {"pgsimhash/_native.abi3.so"} == shipped
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"LICENSE", "README.md", "pyproject.toml", "pgsimhash/sql/tables.sql"} <= names
+    sources = {f"native/{path.name}" for path in (ROOT / "native").iterdir()}
+    others = {"LICENSE", "README.md", "pyproject.toml", "pgsimhash/sql/tables.sql"}
+    assert sources | others <= names
+
+
+def test_the_sdist_installs_without_a_compiler(built: Path, tmp_path: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    target = tmp_path / "installed"
+    quiet = ["--quiet", "--disable-pip-version-check"]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "install", *quiet, "--no-deps"]
+    run([*pip, "--target", target, sdist], tmp_path, CC="false")
+    program = "import pgsimhash.html; print(pgsimhash.html.implementation())"
+    shown = run([sys.executable, "-c", program], tmp_path, PYTHONPATH=str(target))
+    assert shown.strip() == "Python"
+    assert not list(target.rglob("*.so"))
 
 
 @pytest.mark.parametrize("python", sorted({sys.executable, newest_python()}))

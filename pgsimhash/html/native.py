@@ -25,6 +25,7 @@ Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
 NativeVote = tuple[int, int, int, int, int, float]
 """The simhash, signature, features, tokens, text digest and unseen of a ``Fingerprint``."""
 
+_VARIABLE: Final = "PGSIMHASH_NATIVE"
 _SHORT_RUN: Final = 64
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
 
@@ -155,7 +156,7 @@ def fits_lxml(extension: Any) -> bool:
     )
 
 
-is_used = os.environ.get("PGSIMHASH_NATIVE") != "0" and python.name == "cpython"
+is_used = os.environ.get(_VARIABLE) != "0" and python.name == "cpython"
 if is_used:
     try:
         from pgsimhash import _native
