@@ -2,15 +2,15 @@
 
 python bench/reading.py FOLDER [--pages N]
 
-Times are CPU milliseconds of one core for the .html files under FOLDER. A page is read three times
-by each library, one library after the other, and the shortest time counts: other processes on the
-machine lengthen the rest. The first column is the ratio to resiliparse. Peers that are not
-installed are left out.
+Times are CPU milliseconds of one core for the .html files under FOLDER. Each library reads a page
+once, as a crawl does, and the order of the libraries changes with each page. The first column is
+the ratio to resiliparse. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
 
 import gc
+import random
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -22,17 +22,24 @@ import click
 import numpy as np
 
 from pgsimhash.errors import PageError
+from pgsimhash.html import native
 from pgsimhash.html.charset import decode
 from pgsimhash.schemes import fingerprint
 
-REPEATS = 3
+WARM = 20
+"""How many pages are read before the clock runs."""
+
+HAS_EXTENSION = native.is_used
 
 
-def pgsimhash(html: bytes, *, markdown: bool = False) -> None:
+def pgsimhash(html: bytes, *, markdown: bool = False, extension: bool = HAS_EXTENSION) -> None:
+    native.is_used = extension
     try:
         fingerprint(html, markdown=markdown)
     except PageError:
         return
+    finally:
+        native.is_used = HAS_EXTENSION
 
 
 def resiliparse(html: bytes) -> None:
@@ -61,6 +68,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "resiliparse": resiliparse,
     "pgsimhash": pgsimhash,
     "pgsimhash, with Markdown": partial(pgsimhash, markdown=True),
+    "pgsimhash, no extension": partial(pgsimhash, extension=False),
     "trafilatura": trafilatura,
     "readability-lxml": readability,
 }
@@ -79,20 +87,20 @@ def print_peers(pages: list[bytes]) -> None:
         for name, read in READERS.items()
         if name.startswith("pgsimhash") or find_spec(name.partition("-")[0])
     }
-    for read in readers.values():
-        read(pages[0])
+    for html in pages[:WARM]:
+        for read in readers.values():
+            read(html)
     gc.collect()
     times: defaultdict[str, list[float]] = defaultdict(list)
-    for html in pages:
-        shortest = dict.fromkeys(readers, np.inf)
-        for _ in range(REPEATS):
-            for name, read in readers.items():
-                shortest[name] = min(shortest[name], cpu_ms(read, html))
-        for name, milliseconds in shortest.items():
-            times[name].append(milliseconds)
+    order, rng = list(readers.items()), random.Random(1)
+    for html in pages[WARM:]:
+        rng.shuffle(order)
+        for name, read in order:
+            times[name].append(cpu_ms(read, html))
     base = np.median(times["resiliparse"]) if "resiliparse" in times else np.nan
     print(f"{len(pages):,} pages: ratio to resiliparse  ms a page: median   mean     p99")
-    for name, taken in times.items():
+    for name in readers:
+        taken = times[name]
         median, mean, late = np.median(taken), np.mean(taken), np.percentile(taken, 99)
         print(f"{name:26} {median / base:9.2f} {median:20.2f} {mean:6.2f} {late:7.2f}")
 
