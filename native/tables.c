@@ -44,7 +44,7 @@ static bool fill_coefficients(Tables *tables, PyObject *coefficients) {
     for (Py_ssize_t i = 0; i < FEATURE_COUNT; i++) {
         PyObject *value = PyDict_GetItemString(coefficients, FEATURES[i]);
         if (value == NULL || PyDict_Size(coefficients) != FEATURE_COUNT) {
-            PyErr_Format(PyExc_ValueError, "the features are others: %s", FEATURES[i]);
+            PyErr_Format(PyExc_ValueError, "native/features.c and COEFFICIENTS of weights.py differ: %s", FEATURES[i]);
             return false;
         }
         tables->coefficients[i] = PyFloat_AsDouble(value);
