@@ -208,7 +208,7 @@ class DsnSource(ConnectionSource):
                 if is_idle(connection):
                     idle.append(connection)
                 else:
-                    waited(connection.close())
+                    _close(connection)
                 if self._closed:
                     self._drop(idle)
 
@@ -223,12 +223,19 @@ class DsnSource(ConnectionSource):
     def _drop(self, idle: list[Any]) -> None:
         with suppress(IndexError):
             while True:
-                waited(idle.pop().close())
+                _close(idle.pop())
 
     def close(self) -> None:
         """Close the idle connections; the others are closed when they are returned."""
         super().close()
         self._drop(self._idle.get(os.getpid(), []))
+
+
+def _close(connection: Any) -> None:
+    # Closing waits for nothing, and a call that is garbage collected can wait for nothing.
+    if closing := connection.close():
+        with suppress(StopIteration):
+            closing.send(None)
 
 
 async def _open_async(

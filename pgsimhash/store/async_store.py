@@ -42,7 +42,8 @@ from pgsimhash.pages.records import Match, Verdict
 from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import PAUSE
-from pgsimhash.store.batches import BATCH_BYTES, Item, Page, Source, as_source, bounded
+from pgsimhash.store import batches
+from pgsimhash.store.batches import Item, Page, Source, as_source, bounded
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.events import OnEvent
 from pgsimhash.store.lookups import find_each
@@ -483,7 +484,7 @@ class TaskBatcher(Generic[_V, _O, _A]):
         batch: list[_Call[_V, _O, _A]] = []
         others: list[_Call[_V, _O, _A]] = []
         size = 0
-        while self._waiting and len(batch) < _STATEMENT_CALLS and size < BATCH_BYTES:
+        while self._waiting and len(batch) < _STATEMENT_CALLS and size < batches.BATCH_BYTES:
             call = self._waiting.popleft()
             if call.answer.done():
                 continue

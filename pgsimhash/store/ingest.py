@@ -183,11 +183,19 @@ class _Writer:
         self, batch: Sequence[Item], rules: Rules, remember: bool
     ) -> list[Verdict]:
         try:
-            return self._write(batch, rules, remember)
+            verdicts = self._write(batch, rules, remember)
         except StalePoliciesError:
             # Policies were added meanwhile.
             self._policies = True
-            return self._write(batch, rules, remember)
+            verdicts = self._write(batch, rules, remember)
+        records = sum(each.verdict not in ("too_short", "failed") for each in verdicts)
+        name = self._session.collection.name
+        logger.debug(
+            "%d pages %s %r, %d without a simhash", records,
+            "stored in" if remember else "compared with", name, len(batch) - records,
+            extra={"collection": name, "run_id": self._run and self._run.run_id},
+        )  # fmt: skip
+        return verdicts
 
     def _write(self, items: Sequence[Item], rules: Rules, remember: bool) -> list[Verdict]:
         """Decide about one batch in one transaction; ``remember`` stores it."""
@@ -216,12 +224,6 @@ class _Writer:
             )
             if remember:
                 self._unsure = verdicts
-        logger.debug(
-            "%d pages %s %r, %d without a simhash", len(batch.records),
-            "stored in" if remember else "compared with", collection.name,
-            len(items) - len(batch.records),
-            extra={"collection": collection.name, "run_id": self._run and self._run.run_id},
-        )  # fmt: skip
         return verdicts
 
     def _stored(self) -> list[Verdict] | None:

@@ -167,7 +167,8 @@ def test_killed_or_stopped_processes_lose_no_page(harm: Callable[[psutil.Process
                 harm(process)
         made.append(item)
     assert [item.url for item in made] == [item.url for item in pages]
-    assert {outcome(item) for item in made} <= {"record", "too_slow"}
+    # A page is read again once, and the second process may be harmed too.
+    assert {outcome(item) for item in made} <= {"record", "too_slow", "crashed"}
     assert sum(outcome(item) == "record" for item in made) >= 56
 
 
