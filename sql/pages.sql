@@ -76,6 +76,8 @@ BEGIN
         SELECT min(p.page_id), max(p.page_id) INTO first_page, last_page
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id;
+        -- The statistics of a table that grows fast may be far off.
+        pages := least(pages, last_page - first_page + 1);
         SELECT
             pages * avg(s.is_present::integer),
             pages * avg((s.distance IS NOT NULL)::integer),

@@ -246,3 +246,10 @@ def test_status(server: Server, store: Store, filled: str, monkeypatch: pytest.M
     done = CliRunner().invoke(commands, ["status", "--dsn", filled])
     assert '"estimated": true' in done.stdout
     assert "about " in done.stderr
+    with server.connection.transaction(force_rollback=True):
+        # As seen once while a table grew fast.
+        server.connection.execute(
+            "UPDATE pg_class SET reltuples = 1e9 WHERE oid = 'pgsimhash.pages'::regclass"
+        )
+        (status,) = connect(server.connection, create=False).status()
+        assert PAGES * 0.95 < status.pages < PAGES * 2

@@ -154,13 +154,13 @@ def test_concurrent_writers_cause_no_false_alarm(dsn: str) -> None:
 
     def write(name: str) -> None:
         with connect(dsn) as store:
-            number = 0
-            while not done.is_set() or number < 300:
+            for number in range(0, 6_000, 50):
+                if done.is_set() and number >= 300:
+                    break
                 some = range(number, number + 50)
                 pages = ((f"{SITE}{name}/{n % 700}", n * 0x9E3779B9) for n in some)
                 list(store.add_many(pages))
                 store.delete(f"{SITE}{name}/{number}")
-                number += 50
 
     threads = [threading.Thread(target=write, args=[name]) for name in "ab"]
     for thread in threads:
