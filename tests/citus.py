@@ -14,6 +14,7 @@ import pytest
 from psycopg import conninfo
 
 from pgsimhash.db import migrate
+from tests.database import run_sql
 
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_CITUS_DSN"
 """The coordinator of a cluster on which the tests may create databases, as a superuser."""
@@ -23,10 +24,9 @@ coordinator_dsn = os.environ.get(DSN_VARIABLE)
 
 def workers(dsn: str) -> list[str]:
     """Return the DSNs of a coordinator's workers."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        nodes = connection.execute(
-            "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid > 0 ORDER BY nodeid"
-        ).fetchall()
+    nodes = run_sql(
+        dsn, "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid > 0 ORDER BY nodeid"
+    )
     return [conninfo.make_conninfo(dsn, host=host, port=port) for host, port in nodes]
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, settings
 
 from pgsimhash import Store
 from pgsimhash.schemes import registry
@@ -57,38 +56,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"not on Citus: {mark.args[0]}"))
         if item.path.as_posix().removeprefix(f"{ROOT.as_posix()}/tests/").startswith(LONG):
             item.add_marker(pytest.mark.long)
-
-
-_WAITING = (
-    "SELECT count(*) > 0 FROM pg_stat_activity "
-    "WHERE datname = current_database() AND wait_event_type = 'Lock'"
-)
-if ON_CITUS:
-    _WAITING = f"SELECT bool_or(result::boolean) FROM run_command_on_all_nodes($${_WAITING}$$)"
-
-
-def some_session_waits(connection: psycopg.Connection) -> bool:
-    """Return whether some session in the connection's database waits for another one."""
-    return connection.execute(_WAITING.encode()).fetchone() == (True,)
-
-
-def wait_for_a_lock(dsn: str) -> None:
-    """Wait until some session waits for another one."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for _ in range(600):
-            if some_session_waits(connection):
-                return
-            connection.execute("SELECT pg_sleep(0.1)")
-    pytest.fail("nobody waits")
-
-
-def database_examples(count: int) -> settings:
-    """Return settings for a property of a database."""
-    return settings(
-        max_examples=count,
-        deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture],
-    )
 
 
 @pytest.fixture(scope="session", autouse=True)

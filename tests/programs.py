@@ -1,4 +1,4 @@
-"""Code that runs in a Python process of its own."""
+"""Programs in processes of their own."""
 
 from __future__ import annotations
 
@@ -10,15 +10,26 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 
+PGSIMHASH = (sys.executable, "-m", "pgsimhash")
+"""The program that runs the command line."""
 
-def python(
-    code: str, *arguments: str, stdin: str = "", folder: Path = ROOT, **variables: str
-) -> str:
-    """Run code, which must succeed and say nothing on stderr; return what it prints."""
-    command, environment = [sys.executable, "-c", code, *arguments], {**os.environ, **variables}
-    done = subprocess.run(
+
+def run_program(
+    *command: str | Path, stdin: str = "", folder: Path = ROOT, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end."""
+    environment = {**os.environ, **variables}
+    return subprocess.run(
         command, input=stdin, capture_output=True, text=True, cwd=folder, env=environment
     )
+
+
+def python(
+    code: str, *arguments: str | Path, stdin: str = "", folder: Path = ROOT, **variables: str
+) -> str:
+    """Run code, which must succeed and say nothing on stderr; return what it prints."""
+    command = (sys.executable, "-c", code, *arguments)
+    done = run_program(*command, stdin=stdin, folder=folder, **variables)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     return done.stdout
 

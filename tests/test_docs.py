@@ -17,7 +17,7 @@ from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.sources import read_pages
 from tests import sparks
 from tests.conftest import ROOT
-from tests.loading import copy_simhashes
+from tests.database import copy_simhashes
 from tests.manual import (
     LANGUAGES,
     PAGES,

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from tests.conftest import ROOT
+from tests.database import run_sql
 from tests.manual import NOT_RUN, all_blocks, run_commands
 from tests.programs import free_port
 
@@ -21,9 +22,8 @@ PAGE = "first-hour.md"
 def empty(empty_dsn: str) -> Iterator[str]:
     """A database without the schema; the role that the page creates belongs to the server."""
     yield empty_dsn
-    with psycopg.connect(empty_dsn, autocommit=True) as connection:
-        connection.execute("DROP OWNED BY crawler")
-        connection.execute("DROP ROLE crawler")
+    run_sql(empty_dsn, "DROP OWNED BY crawler")
+    run_sql(empty_dsn, "DROP ROLE crawler")
 
 
 def test_every_step_works(empty: str, tmp_path: Path) -> None:
@@ -36,8 +36,7 @@ def test_every_step_works(empty: str, tmp_path: Path) -> None:
         if named:
             (tmp_path / named[1]).write_text(content, encoding="utf-8")
         elif language == "sql":
-            with psycopg.connect(empty) as connection:
-                answers = connection.execute(content).fetchall()
+            answers = run_sql(empty, content)
         else:
             assert language == "sh"
             skipped = (*NOT_RUN, "cp -r ", "export ")

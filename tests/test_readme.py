@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from contextlib import suppress
 from importlib import metadata
 
 import psycopg
 
-from tests.conftest import ROOT
-from tests.manual import blocks, environment, text_of
+from tests.manual import blocks, text_of
+from tests.programs import PGSIMHASH, run_program
 
 
 def shown(part: str) -> list[str]:
@@ -43,14 +41,8 @@ def test_the_licence_section_names_each_dependency_under_the_gpl_or_lgpl() -> No
 
 def test_the_output_of_the_demo(dsn: str) -> None:
     """The tables in the README are those of the command, except for the speed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pgsimhash", "ingest", "examples/pages", "--summary"],
-        check=True,
-        cwd=ROOT,
-        env={**environment(dsn), "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-    )
+    command = (*PGSIMHASH, "ingest", "examples/pages", "--summary")
+    done = run_program(*command, PGSIMHASH_DSN=dsn, COLUMNS="100")
 
     def but_for_the_speed(lines: list[str]) -> list[str]:
         return [line.rstrip() for line in lines if "pages a second" not in line]

@@ -28,6 +28,7 @@ from pgsimhash.schemes import registry
 from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
 from tests.crawl import PagesSpider
+from tests.database import run_sql
 from tests.reading.test_workers import HANGING, readers
 from tests.refusals import because
 
@@ -116,8 +117,7 @@ def stored(dsn: str) -> dict[str, str | None]:
         "SELECT p.url, o.url FROM pgsimhash.pages AS p "
         "LEFT JOIN pgsimhash.pages AS o ON o.page_id = p.duplicate_of"
     )
-    with psycopg.connect(dsn) as connection:
-        return dict(connection.execute(query).fetchall())
+    return dict(run_sql(dsn, query))
 
 
 def verdicts(crawl: Crawl) -> int:

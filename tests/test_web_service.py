@@ -19,6 +19,7 @@ import pytest
 
 from pgsimhash import connect, maintenance
 from pgsimhash.testing import url_of_dsn
+from tests.database import run_sql
 from tests.manual import blocks, environment, run_commands
 from tests.programs import free_port
 from tests.store.test_store import ARTICLE, page, paragraph
@@ -130,8 +131,7 @@ def test_the_service(service: httpx.Client, url: str) -> None:
     (story,) = service.get("/stories").json()
     assert len(story) == 15
     assert story[0] == first
-    with psycopg.connect(url) as hand:
-        assert hand.execute("SELECT count(*) FROM articles").fetchall() == [(15,)]
+    assert run_sql(url, "SELECT count(*) FROM articles") == [(15,)]
     run_commands(["alembic check"], url, FOLDER)
     with connect(url, collection="news") as store:
         assert list(maintenance.check(store)) == []

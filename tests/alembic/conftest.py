@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from pgsimhash.testing import url_of_dsn
-from tests.manual import environment
+from tests.database import run_sql
+from tests.programs import run_program
 
 MODELS = """
 from sqlalchemy import BigInteger, Text
@@ -61,16 +60,9 @@ class Project:
 
     def alembic(self, *arguments: str, fails: bool = False) -> str:
         """Run a command and return its stdout, or all of its output if it fails."""
-        variables = environment("host=nowhere.invalid")
-        variables["PYTHONWARNINGS"] = "error"
-        done = subprocess.run(
-            [sys.executable, "-m", "alembic", *arguments],
-            cwd=self.folder,
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = (sys.executable, "-m", "alembic", *arguments)
+        variables = {"PGSIMHASH_DSN": "host=nowhere.invalid", "PYTHONWARNINGS": "error"}
+        done = run_program(*command, folder=self.folder, **variables)
         assert (done.returncode != 0) is fails, done.stdout + done.stderr
         return done.stdout + done.stderr if fails else done.stdout
 
@@ -101,8 +93,7 @@ class Project:
         return text
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
-        with psycopg.connect(self.dsn) as connection:
-            return connection.execute(query.encode()).fetchall()
+        return run_sql(self.dsn, query)
 
     def tables(self) -> set[str]:
         found = self.rows(

@@ -17,6 +17,7 @@ from pgsimhash.db import migrate
 from pgsimhash.db.connection import REVISION, open_connection
 from pgsimhash.testing import url_of_dsn
 from tests.alembic.conftest import Project
+from tests.database import run_sql
 from tests.manual import environment
 from tests.refusals import because
 from tests.store.schema.test_schema import dump
@@ -86,8 +87,7 @@ def test_another_layout_is_deployed_and_dropped(history: Project, by_script: boo
     def migrate_to(*step: str) -> None:
         script = history.alembic(*step, *(["--sql"] if by_script else []))
         if by_script:
-            with psycopg.connect(history.dsn, autocommit=True) as connection:
-                connection.execute(script.encode())
+            run_sql(history.dsn, script)
 
     migrate_to("upgrade", "head")
     with pgsimhash.connect(history.dsn) as store:
@@ -108,8 +108,7 @@ def test_a_script_does_the_same(history: Project) -> None:
     assert versions(history) == ([("0003",)], [(REVISION,)])
     by_script = dump(history.dsn)
     down = history.alembic("downgrade", "0003:base", "--sql")
-    with psycopg.connect(history.dsn, autocommit=True) as connection:
-        connection.execute(down.encode())
+    run_sql(history.dsn, down)
     assert {name for name in history.tables() if "articles" in name or "pgsimhash" in name} == set()
     history.alembic("upgrade", "head")
     assert dump(history.dsn) == by_script
@@ -125,9 +124,8 @@ def test_a_script_is_the_same_whatever_the_projects_paramstyle(history: Project)
 def test_a_failure_leaves_nothing(history: Project, place: str) -> None:
     if place == "within":
         # The tables exist, but without a recorded revision.
-        with psycopg.connect(history.dsn) as connection:
-            connection.execute("CREATE SCHEMA pgsimhash")
-            connection.execute("CREATE TABLE pgsimhash.pages ()")
+        run_sql(history.dsn, "CREATE SCHEMA pgsimhash")
+        run_sql(history.dsn, "CREATE TABLE pgsimhash.pages ()")
     else:
         history.revision("0004", "raise RuntimeError('no more')", below="0003")
     before = history.tables()
@@ -217,8 +215,7 @@ def refused(project: Project, advice: str, up: str) -> None:
 
 def test_a_newer_schema_is_neither_upgraded_nor_downgraded(history: Project) -> None:
     history.alembic("upgrade", "head")
-    with psycopg.connect(history.dsn) as connection:
-        connection.execute("UPDATE pgsimhash.alembic_version SET version_num = '9999'")
+    run_sql(history.dsn, "UPDATE pgsimhash.alembic_version SET version_num = '9999'")
     history.alembic("stamp", "0001")
     history.revision("0003", "pass", below="0002")
     history.alembic("upgrade", "head")
@@ -316,8 +313,7 @@ def test_connect_names_the_call_to_add(history: Project) -> None:
     with pytest.raises(pgsimhash.SchemaError, match=call, check=because("missing")):
         pgsimhash.connect(history.dsn)
     history.alembic("upgrade", "head")
-    with psycopg.connect(history.dsn) as connection:
-        connection.execute("UPDATE pgsimhash.alembic_version SET version_num = '0000'")
+    run_sql(history.dsn, "UPDATE pgsimhash.alembic_version SET version_num = '0000'")
     with pytest.raises(pgsimhash.SchemaError, match=call, check=because("older")):
         pgsimhash.connect(history.dsn)
 

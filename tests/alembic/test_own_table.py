@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import psycopg
 import pytest
 
 import pgsimhash
 from pgsimhash.search.layout import LAYOUTS, get_layout
 from tests.alembic.conftest import FIRST_UP, Project
+from tests.programs import python
 
 WITH_MIXIN = """
 
@@ -329,8 +327,7 @@ def test_the_operations_load_neither_lxml_nor_numpy(code: str) -> None:
         f"{code}\nimport sys\nfrom alembic import op\nop.add_simhash, op.drop_simhash\n"
         "print(sorted({'lxml', 'numpy', 'psycopg', 'pgsimhash.store'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert python(told) == "[]\n"
 
 
 def test_a_migration_loads_neither_lxml_nor_numpy(project: Project) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from pgsimhash.testing import url_of_dsn
 from tests.conftest import ROOT
+from tests.database import run_sql
 from tests.manual import all_blocks, run_commands, run_python
 
 EXAMPLE = ROOT / "examples" / "alembic"
@@ -48,8 +49,7 @@ def test_the_example_runs_by_itself(example: Path, empty_dsn: str) -> None:
     commands = ["alembic upgrade head", "alembic check", "alembic downgrade base"]
     run_commands(commands, empty_dsn, example)
     assert revision_of(empty_dsn, "alembic_version") is None
-    with psycopg.connect(empty_dsn) as connection:
-        tables = connection.execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname IN ('public', 'pgsimhash')"
-        ).fetchall()
+    tables = run_sql(
+        empty_dsn, "SELECT tablename FROM pg_tables WHERE schemaname IN ('public', 'pgsimhash')"
+    )
     assert tables == [("alembic_version",)]

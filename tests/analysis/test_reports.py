@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.errors import ArgumentError
 from pgsimhash.html_reports import report_page
 from tests.conftest import ROOT
-from tests.refusals import because
 
 
 @pytest.fixture
@@ -119,18 +116,3 @@ def test_an_empty_collection_has_a_report(store: Store) -> None:
     report = analysis.report(store)
     assert (report.all_clusters, report.all_hosts, report.all_changed) == (0, 0, 0)
     assert "There are no duplicates." in report_page(report)
-
-
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        ({"distance": 13}, "invalid_argument"),
-        ({"canonical": "best"}, "invalid_argument"),
-        ({"linkage": "chain"}, "invalid_argument"),
-    ],
-)
-def test_invalid_arguments_of_a_report_are_refused(
-    store: Store, options: dict[str, Any], code: str
-) -> None:
-    with pytest.raises(ArgumentError, check=because(code)):
-        analysis.report(store, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -22,7 +21,8 @@ from pgsimhash.pages.records import Matches, Verdict
 from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.sources import read_pages
 from tests.conftest import ROOT
-from tests.loading import copy_simhashes
+from tests.database import copy_simhashes
+from tests.programs import python
 from tests.refusals import because
 
 PAGES = ROOT / "examples" / "pages"
@@ -235,11 +235,9 @@ except ArgumentError as error:
 def test_a_disk_that_fills_up_is_reported_and_keeps_the_file(path: Path) -> None:
     parquet.write_archive(path, np.arange(9, dtype=np.uint64))
     before = path.read_bytes()
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, path], capture_output=True, text=True, check=True
-    )
-    assert "cannot be written: " in done.stdout
-    assert "File too large" in done.stdout
+    told = python(FULL, path)
+    assert "cannot be written: " in told
+    assert "File too large" in told
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
@@ -336,8 +334,5 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="ru_maxrss is in other units")
 def test_memory_does_not_grow_with_the_rows(path: Path) -> None:
-    few, many = (
-        int(subprocess.check_output([sys.executable, "-c", MEMORY, path, str(count)]))
-        for count in (70_000, 210_000)
-    )
+    few, many = (int(python(MEMORY, path, str(count))) for count in (70_000, 210_000))
     assert many < few * 1.35

@@ -19,7 +19,7 @@ from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.memory_index import BlockIndex
 from tests import sparks
 from tests.conftest import ROOT
-from tests.loading import copy_simhashes
+from tests.database import copy_simhashes
 from tests.refusals import because
 
 pytestmark = [

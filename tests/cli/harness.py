@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ from typing import Any
 
 import click
 
-COMMAND = [sys.executable, "-m", "pgsimhash"]
-"""The program that runs the command line in a separate process."""
+from tests.programs import PGSIMHASH
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ def on_a_terminal(*arguments: str | Path) -> Result:
     """Run ``pgsimhash`` with stderr on a terminal and stdout in a pipe."""
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, *arguments],
+        [*PGSIMHASH, *arguments],
         stdout=subprocess.PIPE,
         stderr=terminal,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 
-import psycopg
 import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.harness import Run, on_a_terminal
 from tests.conftest import ROOT
+from tests.database import run_sql
 
 PAGES = ROOT / "examples" / "pages"
 
@@ -115,61 +114,60 @@ def test_the_report_is_a_json_line_and_a_file(run: Run, folder: Path) -> None:
     assert "bytes saved" in narrow.stderr
 
 
-def near(simhashes: Iterable[str], distance: int) -> set[tuple[frozenset[str], int]]:
-    """All pairs of distinct simhashes within a distance, by comparing all with all."""
-    return {
-        (frozenset((a, b)), bits)
-        for a, b in combinations(sorted(set(simhashes)), 2)
-        if (bits := (int(a, 16) ^ int(b, 16)).bit_count()) <= distance
-    }
-
-
 def ingested(run: Run) -> list[str]:
     """The simhashes of the ingested sample pages."""
     return [line["simhash"] for line in run("ingest", PAGES).lines if line["simhash"]]
 
 
-def test_pairs_prints_a_line_for_each(run: Run) -> None:
-    expected = near(ingested(run), 8)
+def test_pairs_have_simhashes_or_urls_and_titles(run: Run) -> None:
+    made = {line["url"]: line for line in run("ingest", PAGES).lines if line["simhash"]}
+    simhashes = {line["simhash"] for line in made.values()}
+    expected = {
+        (frozenset((a, b)), bits)
+        for a, b in combinations(simhashes, 2)
+        if (bits := (int(a, 16) ^ int(b, 16)).bit_count()) <= 8
+    }
     found = run("analyse", "pairs", "--distance", "8")
     assert found.code == 0
     pairs = [(frozenset((line["a"], line["b"])), line["distance"]) for line in found.lines]
     assert len(pairs) == len(expected) > 3
     assert set(pairs) == expected
-
-
-def test_clusters_are_saved(run: Run, dsn: str) -> None:
-    ingested(run)
-    clusters = run("analyse", "clusters", "--distance", "8").lines
-    clusters.sort(key=lambda cluster: cluster["cluster"])
-    for distance, expected in (("0", 0), ("8", len(clusters))):
-        done = run("analyse", "clusters", "--save", "--distance", distance)
-        assert (done.code, done.stdout) == (0, "")
-        assert expected == 0 or f"{expected} clusters saved" in done.stderr
-    with psycopg.connect(dsn) as connection:
-        pages = connection.execute(
-            "SELECT url, is_canonical FROM pgsimhash.clusters JOIN pgsimhash.pages "
-            "USING (collection_id, page_id) ORDER BY cluster, page_id"
-        ).fetchall()
-    assert pages == [
-        (page["url"], page["url"] == cluster["canonical"])
-        for cluster in clusters
-        for page in cluster["pages"]
-    ]
-
-
-def test_pairs_of_pages_have_their_urls_and_titles(run: Run) -> None:
-    made = {line["url"]: line for line in run("ingest", PAGES).lines if line["simhash"]}
     done = run("analyse", "pairs", "--urls", "--distance", "8")
     assert done.code == 0
-    shared = len(made) - len({line["simhash"] for line in made.values()})
-    simhashes = [line["simhash"] for line in made.values()]
-    assert len(done.lines) == len(near(simhashes, 8)) + shared
+    shared = len(made) - len(simhashes)
+    assert len(done.lines) == len(expected) + shared
     assert [line["distance"] for line in done.lines].count(0) == shared > 3
     for line in done.lines:
         assert line["a_simhash"] == made[line["a"]]["simhash"]
         assert line["b_simhash"] == made[line["b"]]["simhash"]
         assert line["a_title"]
+
+
+def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_path: Path) -> None:
+    ingested(run)
+    clusters = run("analyse", "clusters", "--distance", "8").lines
+    file = tmp_path / "groups.parquet"
+    made = run("analyse", "clusters", "--parquet", file, "--distance", "8")
+    assert f"{len(clusters)} clusters in {file}" in made.stderr
+    assert made.stdout == ""
+    assert pq.read_table(file)["url"].to_pylist() == [
+        page["url"] for cluster in clusters for page in cluster["pages"]
+    ]
+    clusters.sort(key=lambda cluster: cluster["cluster"])
+    for distance, expected in (("0", 0), ("8", len(clusters))):
+        done = run("analyse", "clusters", "--save", "--distance", distance)
+        assert (done.code, done.stdout) == (0, "")
+        assert expected == 0 or f"{expected} clusters saved" in done.stderr
+    pages = run_sql(
+        dsn,
+        "SELECT url, is_canonical FROM pgsimhash.clusters JOIN pgsimhash.pages "
+        "USING (collection_id, page_id) ORDER BY cluster, page_id",
+    )
+    assert pages == [
+        (page["url"], page["url"] == cluster["canonical"])
+        for cluster in clusters
+        for page in cluster["pages"]
+    ]
 
 
 def test_clusters_have_a_canonical_page(run: Run, folder: Path) -> None:
@@ -198,15 +196,3 @@ def test_on_a_terminal_a_bar_shows_the_progress(run: Run, dsn: str, command: str
         assert (done.code, done.stdout) == (0, "")
         assert "100%" in done.stderr
         assert f"{len(silent.lines)} clusters saved" in done.stderr
-
-
-def test_clusters_go_into_a_parquet_file(run: Run, tmp_path: Path) -> None:
-    ingested(run)
-    file = tmp_path / "groups.parquet"
-    clusters = run("analyse", "clusters", "--distance", "8").lines
-    made = run("analyse", "clusters", "--parquet", file, "--distance", "8")
-    assert f"{len(clusters)} clusters in {file}" in made.stderr
-    assert made.stdout == ""
-    assert pq.read_table(file)["url"].to_pylist() == [
-        page["url"] for cluster in clusters for page in cluster["pages"]
-    ]

@@ -7,10 +7,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.harness import COMMAND, Run
+from tests.cli.harness import Run
+from tests.programs import PGSIMHASH, run_program
 
 NO_TEXT = os.fsdecode(b"\xff")
 """An argument that is not UTF-8, as Python represents it."""
@@ -25,21 +27,16 @@ def test_a_group_alone_shows_its_help(run: Run, command: list[str]) -> None:
 
 
 def test_the_shell_can_complete_commands() -> None:
-    words = {"COMP_WORDS": "pgsimhash col", "COMP_CWORD": "1"}
-    done = subprocess.run(
-        [Path(sys.executable).with_name("pgsimhash")],
-        env={**os.environ, **words, "_PGSIMHASH_COMPLETE": "bash_complete"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words: dict[str, Any] = {"COMP_WORDS": "pgsimhash col", "COMP_CWORD": "1"}
+    program = Path(sys.executable).with_name("pgsimhash")
+    done = run_program(program, **words, _PGSIMHASH_COMPLETE="bash_complete")
     assert done.stdout.split() == ["plain,collection"]
 
 
 def without_stdin(command: str) -> subprocess.CompletedProcess[str]:
     """Run ``pgsimhash`` as a job with closed stdin."""
-    line = f"{shlex.join(COMMAND)} {command} <&-"
-    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    line = f"{shlex.join(PGSIMHASH)} {command} <&-"
+    return run_program("sh", "-c", line)
 
 
 def test_an_argument_that_is_not_utf8_is_one_clear_line(run: Run) -> None:
@@ -95,7 +92,7 @@ def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, folder: Path) -> N
     run("collection", "create", "default")
     for command in (["status"], ["ingest", str(folder)]):
         with Path("/dev/full").open("wb") as full:
-            done = subprocess.run([*COMMAND, *command], stdout=full, stderr=subprocess.PIPE)
+            done = subprocess.run([*PGSIMHASH, *command], stdout=full, stderr=subprocess.PIPE)
         assert done.returncode == 3
         (line,) = done.stderr.splitlines()
         assert b"No space left on device; free space" in line
@@ -110,7 +107,7 @@ def test_a_closed_stdout_ends_silently_with_its_own_code(
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [*COMMAND, *arguments], stdout=writer, stderr=subprocess.PIPE, cwd=folder, check=False
+        [*PGSIMHASH, *arguments], stdout=writer, stderr=subprocess.PIPE, cwd=folder, check=False
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
@@ -141,9 +138,8 @@ sys.meta_path.insert(0, Interruption())
 from pgsimhash.cli import main
 main()
 """
-    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True)
-    assert done.returncode == 130
-    assert done.stdout == ""
+    done = run_program(sys.executable, "-c", code, *command)
+    assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "Stopped. Committed work stays; run again to continue.\n"
 
 
@@ -161,10 +157,8 @@ def test_a_failed_write_keeps_the_old_file(folder: Path, target: Path) -> None:
     target.write_text("the page before")
     before = set(folder.iterdir())
     pages = [str(folder / "wells.html"), str(folder / "looms.html")]
-    command = shlex.join([*COMMAND, "analyse", "explain", *pages, "-o", str(target)])
-    done = subprocess.run(
-        ["sh", "-c", f"ulimit -f 1; {command}"], capture_output=True, text=True, check=False
-    )
+    command = shlex.join([*PGSIMHASH, "analyse", "explain", *pages, "-o", str(target)])
+    done = run_program("sh", "-c", f"ulimit -f 1; {command}")
     assert done.returncode == 1
     assert "File too large" in done.stderr
     assert target.read_text() == "the page before"
@@ -187,9 +181,8 @@ def test_a_page_keeps_its_mode_and_a_link_its_target(run: Run, folder: Path, tar
 
 def test_a_page_can_be_written_to_a_pipe_or_device(folder: Path, target: Path) -> None:
     pages = [str(folder / "wells.html"), str(folder / "looms.html")]
-    command = [*COMMAND, "analyse", "explain", *pages, "-o", "/dev/stdout"]
-    piped = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "<!doctype html>" in piped.stdout
+    command = [*PGSIMHASH, "analyse", "explain", *pages, "-o", "/dev/stdout"]
+    assert "<!doctype html>" in run_program(*command).stdout
     with target.open("w") as file:
         subprocess.run(command, stdout=file, check=True)
     assert "<!doctype html>" in target.read_text()

@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pgsimhash.pages.records import Verdict
-from tests.cli.harness import COMMAND, Run, on_a_terminal, without_ids
+from tests.cli.harness import Run, on_a_terminal, without_ids
+from tests.database import run_sql
+from tests.programs import PGSIMHASH, run_program
 from tests.sources.test_warc import record
 
 
@@ -70,18 +72,6 @@ def test_failures_are_summarized_in_one_line(run: Run, tmp_path: Path) -> None:
     shown = run("ingest", *files, "--summary").stderr
     assert f"failed: {first['url']}: {first['detail']}" in shown
     assert "The first" not in shown
-
-
-def test_a_page_has_the_same_url_wherever_the_command_runs(
-    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored = [line["url"] for line in run("ingest", folder).lines]
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    done = run("ingest", Path(".."))
-    assert done.stderr == "Left out: files stored before (4).\n"
-    assert [line["url"] for line in run("ingest", Path(".."), "--reread").lines] == stored
-    assert run("decide", Path("../wells.html")).lines[0]["url"] in stored
 
 
 def test_without_pages_the_exit_code_is_1(run: Run, tmp_path: Path) -> None:
@@ -158,19 +148,6 @@ def test_the_closing_tables_on_request(run: Run, folder: Path) -> None:
     assert float(figures["pages a second"].replace(",", "")) > 0
 
 
-def test_json_lines_from_stdin_continue_after_a_broken_one(run: Run, folder: Path) -> None:
-    html = (folder / "wells.html").read_text()
-    lines = [
-        json.dumps({"url": "https://a.example/wells", "html": html}),
-        "{broken",
-        json.dumps({"url": "https://b.example/wells", "html": html}),
-    ]
-    done = run("ingest", "-", stdin="\n".join(lines))
-    assert done.code == 1
-    assert [line["verdict"] for line in done.lines] == ["new", "failed", "duplicate"]
-    assert done.lines[1]["detail"]
-
-
 def test_bad_files_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
     wells = (folder / "wells.html").read_bytes()
     bad = folder / "bad"
@@ -200,12 +177,6 @@ def test_bad_files_are_reported_and_the_rest_continues(run: Run, folder: Path) -
     assert all(line["detail"] for line in done.lines if line["verdict"] == "failed")
 
 
-def test_processes_give_the_same_lines(run: Run, folder: Path) -> None:
-    one = run("ingest", folder, "--jobs", "1", "--create", "--collection", "one")
-    two = run("ingest", folder, "--jobs", "2", "--create", "--collection", "two")
-    assert without_ids(one.lines) == without_ids(two.lines)
-
-
 def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> None:
     """stderr is a terminal and stdout a pipe: people see statistics, the pipe gets data."""
     done = on_a_terminal("ingest", folder, "--dsn", dsn)
@@ -221,7 +192,7 @@ def test_after_sigterm_what_was_printed_is_stored_and_a_second_run_continues(
     file = folder / "verdicts.parquet"
     html = (folder / "wells.html").read_text()
     process = subprocess.Popen(
-        [*COMMAND, "ingest", "-", "--dsn", dsn, "--parquet", file],
+        [*PGSIMHASH, "ingest", "-", "--dsn", dsn, "--parquet", file],
         bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -246,16 +217,11 @@ def test_after_sigterm_what_was_printed_is_stored_and_a_second_run_continues(
     assert 0 < len(printed) < 300
     told = [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()]
     assert told[: len(printed)] == printed
-    with psycopg.connect(dsn) as connection:
-        stored = {url for (url,) in connection.execute("SELECT url FROM pgsimhash.pages")}
+    stored = {url for (url,) in run_sql(dsn, "SELECT url FROM pgsimhash.pages")}
     assert {line["url"] for line in printed} <= stored
 
-    again = subprocess.run(
-        [*COMMAND, "ingest", "-", "--dsn", dsn],
-        check=True,
-        input=b"".join(lines),
-        capture_output=True,
-    )
+    everything = b"".join(lines).decode()
+    again = run_program(*PGSIMHASH, "ingest", "-", "--dsn", dsn, stdin=everything)
     verdicts = [json.loads(line) for line in again.stdout.splitlines()]
     assert len(verdicts) == 300
     assert {line["url"] for line in verdicts if line["reason"] == "unchanged"} == stored
@@ -271,7 +237,7 @@ def test_a_page_from_a_waiting_process_gets_its_verdict_until_it_is_stopped(
         pytest.skip("these tests were started so that it is ignored")
     html = (folder / "wells.html").read_text()
     with subprocess.Popen(
-        [*COMMAND, "ingest", "-", "--dsn", dsn, *options],
+        [*PGSIMHASH, "ingest", "-", "--dsn", dsn, *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -287,8 +253,7 @@ def test_a_page_from_a_waiting_process_gets_its_verdict_until_it_is_stopped(
             process.stdin.write(page + b'\n{"url":')
             process.stdin.flush()
             assert json.loads(process.stdout.readline())["verdict"] == verdict
-            with psycopg.connect(dsn) as connection:
-                count = connection.execute("SELECT count(*) FROM pgsimhash.pages").fetchone()
+            (count,) = run_sql(dsn, "SELECT count(*) FROM pgsimhash.pages")
             assert count == (number + 1,)
             process.stdin.write(b'"https://b.example/", "html": ""}\n')
             process.stdin.flush()

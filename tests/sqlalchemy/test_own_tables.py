@@ -786,16 +786,19 @@ def test_classes_of_pages_and_collections(collected: orm.Session) -> None:
     assert collected.execute(counted).one() == ("default", 4)
 
 
-def test_pages_of_a_schema_with_another_layout(dsn: str) -> None:
-    migrate.upgrade(dsn, schema="narrow", layout="32+32")
-    with connect(dsn, schema="narrow") as store:
+def test_pages_of_another_schema_with_another_layout(empty_dsn: str) -> None:
+    migrate.upgrade(empty_dsn, schema="narrow", layout="32+32")
+    with connect(empty_dsn, schema="narrow") as store:
         store.add(URLS[0], 7)
-    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
-    in_narrow = {"schema_translate_map": {"pgsimhash": "narrow"}}
-    with orm.Session(engine.execution_options(**in_narrow)) as session:
-        page = session.scalars(sa.select(Page)).one()
-        assert (page.url, page.simhash, page.collection.name) == (URLS[0], 7, "default")
-    engine.dispose()
+    near = near_duplicates(Page.simhash, 3, schema="narrow")
+    with engine_of(empty_dsn) as engine:
+        in_narrow = {"schema_translate_map": {"pgsimhash": "narrow"}}
+        with orm.Session(engine.execution_options(**in_narrow)) as session:
+            (page, distance) = session.execute(
+                sa.select(Page, near.c.distance).join(near, sa.true())
+            ).one()
+            assert (page.url, page.simhash, page.collection.name) == (URLS[0], 7, "default")
+            assert distance == 0
 
 
 @pytest.mark.parametrize("what", ["insert", "update", "delete"])
@@ -809,18 +812,6 @@ def test_our_classes_are_read_only(collected: orm.Session, what: str) -> None:
         collected.delete(page)
     with pytest.raises(ArgumentError, match="connect", check=because("invalid_argument")):
         collected.flush()
-
-
-def test_another_schema(empty_dsn: str) -> None:
-    migrate.upgrade(empty_dsn, schema="crawl")
-    with connect(empty_dsn, schema="crawl") as store:
-        store.add(URLS[0], 7)
-    with engine_of(empty_dsn) as engine:
-        moved = engine.execution_options(schema_translate_map={"pgsimhash": "crawl"})
-        near = near_duplicates(Page.simhash, 3, schema="crawl")
-        with orm.Session(moved) as session:
-            asked = sa.select(Page.url, near.c.distance).join(near, sa.true())
-            assert session.execute(asked).one() == (URLS[0], 0)
 
 
 def test_the_metadata_is_that_of_the_tables() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
-
 from pgsimhash import Store, maintenance
 from pgsimhash.db.statements import fetch
+from tests.database import run_sql
 
 # The content of a page in a collection, without its ids.
 CONTENT = """
@@ -33,8 +32,12 @@ def content(
     dsn: str, collection: str, *, numbered: bool = False, schema: str = "pgsimhash"
 ) -> list[tuple[Any, ...]]:
     statement = (NUMBERED if numbered else CONTENT).replace("pgsimhash.", f"{schema}.")
-    with psycopg.connect(dsn) as connection:
-        return connection.execute(statement.encode(), [collection]).fetchall()
+    return run_sql(dsn, statement, [collection])
+
+
+def urls(dsn: str) -> list[str]:
+    """The URLs of the pages in the collection `default`."""
+    return [row[0] for row in content(dsn, "default")]
 
 
 def indexed(dsn: str, collection: str, *, schema: str = "pgsimhash") -> list[int]:
@@ -46,8 +49,7 @@ def indexed(dsn: str, collection: str, *, schema: str = "pgsimhash") -> list[int
         WHERE c.name = %s AND p.indexed
         ORDER BY p.page_id
     """
-    with psycopg.connect(dsn) as connection:
-        return [page_id for (page_id,) in connection.execute(statement.encode(), [collection])]
+    return [page_id for (page_id,) in run_sql(dsn, statement, [collection])]
 
 
 def rebuild_apart(store: Store, into: str, **options: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any, LiteralString
+from typing import LiteralString
 from uuid import uuid4
 
 import psycopg
@@ -17,6 +17,7 @@ from pgsimhash.cli.commands import commands
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.pages.urls import host_of
 from pgsimhash.testing import fresh_database
+from tests.database import explained
 
 PAGES = 200_000
 
@@ -46,27 +47,17 @@ class Server:
 
     def __init__(self, dsn: str, plans: str) -> None:
         self.connection = psycopg.connect(dsn, autocommit=True)
-        self.connection.execute("LOAD 'auto_explain'")
-        for setting in ("log_analyze = on", "log_buffers = on", "log_format = json"):
-            self.connection.execute(f"SET auto_explain.{setting}".encode())
-        self.connection.execute("SET auto_explain.log_min_duration = 0")
-        self.connection.execute("SET client_min_messages = log")
         self.connection.execute(f"SET plan_cache_mode = {plans}".encode())
-        self.connection.add_notice_handler(self._hear)
-        self._buffers = 0
-
-    def _hear(self, notice: psycopg.errors.Diagnostic) -> None:
-        text = notice.message_primary or ""
-        if "plan:" in text:
-            plan: dict[str, Any] = json.loads(text.partition("plan:")[2])["Plan"]
-            self._buffers += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        settings = {"log_analyze": "on", "log_buffers": "on", "log_format": "json"}
+        self._plans = explained(self.connection, log_nested_statements="off", **settings)
 
     def buffers(self, call: Callable[[int], object]) -> int:
         """Return what the last of eight calls reads, with its plans and catalogue in memory."""
         for number in range(8):
-            self._buffers = 0
+            self._plans.clear()
             call(number)
-        return self._buffers
+        plans = [json.loads(text.partition("plan:")[2])["Plan"] for text in self._plans]
+        return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
 
 
 @pytest.fixture(scope="module")

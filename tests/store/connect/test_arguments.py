@@ -16,6 +16,7 @@ from pgsimhash import (
     PageError,
     PgsimhashError,
     Store,
+    analysis,
     connect,
     connect_async,
     fingerprint,
@@ -23,6 +24,7 @@ from pgsimhash import (
 )
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schemes import TEXT_SCHEME, get_scheme, simhash_texts
+from tests.database import run_sql
 from tests.refusals import because
 from tests.store.content import content
 
@@ -80,6 +82,13 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "find: a signature out of range": lambda store: store.find(5, signature=2**128),
     "find: no signature": lambda store: store.find(5, signature="5"),
     "near_pages: a limit": lambda store: store.near_pages(5, limit=0),
+    "near_pages: a negative limit": lambda store: store.near_pages(A, limit=-1),
+    "near_pages: a distance": lambda store: store.near_pages(0, 13),
+    "near_pages: a negative distance": lambda store: store.near_pages(A, -1),
+    "near_pages: a simhash": lambda store: store.near_pages(2**64),
+    "near_pages: a negative simhash": lambda store: store.near_pages(-1),
+    "near_pages: a bool": lambda store: store.near_pages(True),
+    "near_pages: a signature": lambda store: store.near_pages(0, signature=2**128),
     "near_pages: NUL": lambda store: store.near_pages(NUL),
     "near_pages: a surrogate": lambda store: store.near_pages(SURROGATE),
     "find_many: two dimensions": lambda store: store.find_many(ARRAY.reshape(2, 1)),
@@ -94,6 +103,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "expire: before the year 1": lambda store: store.expire(timedelta.max),
     "start_run: NUL": lambda store: store.start_run("a\0"),
     "start_run: a surrogate": lambda store: store.start_run("\ud800"),
+    "start_run: None": lambda store: store.start_run(None),
     "add: a long URL": lambda store: store.add(A + "x" * 3000, 5),
     "add: NUL": lambda store: store.add(NUL, 5),
     "add: a simhash": lambda store: store.add(A, 2**64),
@@ -109,9 +119,17 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ingest_many: seconds": lambda store: list(store.ingest_many([(A, HTML)], page_seconds=-1)),
     "ingest_many: memory": lambda store: list(store.ingest_many([(A, HTML)], page_memory=0)),
     "add_many: a batch": lambda store: list(store.add_many([(A, 5)], batch_size=0)),
-    "pairs: a distance": lambda store: list(store.pairs(13)),
-    "clusters: a linkage": lambda store: list(store.clusters(3, linkage="double")),
-    "clusters: a rule": lambda store: list(store.clusters(3, canonical="best")),
+    # At once, not in a loop.
+    "pairs: a distance": lambda store: store.pairs(13),
+    "clusters: a distance": lambda store: store.clusters(-1),
+    "clusters: a linkage": lambda store: store.clusters(3, linkage="double"),
+    "clusters: a rule": lambda store: store.clusters(3, canonical="best"),
+    "save_clusters: a rule": lambda store: store.save_clusters(canonical="best"),
+    "page_pairs: a distance": lambda store: analysis.page_pairs(store, 13),
+    "page_pairs: a negative distance": lambda store: analysis.page_pairs(store, -1),
+    "report: a distance": lambda store: analysis.report(store, 13),
+    "report: a rule": lambda store: analysis.report(store, canonical="best"),
+    "report: a linkage": lambda store: analysis.report(store, linkage="chain"),  # type: ignore[arg-type]
     "mark: NUL": lambda store: maintenance.mark(store, NUL, A, same=True),
     "mark: one page": lambda store: maintenance.mark(store, A, A, same=True),
     "rename: no name": lambda store: maintenance.rename(store, ""),
@@ -132,6 +150,8 @@ def test_wrong_arguments_are_refused_and_nothing_is_stored(store: Store, dsn: st
             with pytest.raises(kinds) as caught:
                 pytest.fail(f"{name}: {call(store)}")
             assert str(caught.value), name
+            if type(caught.value) is ArgumentError:
+                assert caught.value.reason == "invalid_argument", name
             assert calls is VALUES or not isinstance(caught.value.__cause__, psycopg.Error), name
     assert content(dsn, "default") == before
     # The connection is usable, and no label remains.
@@ -144,8 +164,7 @@ def test_options_of_connect_of_a_wrong_type_are_refused(dsn: str) -> None:
     for name, value in wrong.items():
         with pytest.raises((ArgumentError, TypeError)):
             connect(dsn, **{name: value})
-    with psycopg.connect(dsn) as connection:
-        assert connection.execute("SELECT count(*) FROM pgsimhash.collections").fetchone() == (0,)
+    assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.collections") == [(0,)]
 
 
 def test_the_asynchronous_store_refuses_the_same(dsn: str) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -18,7 +16,7 @@ import numpy as np
 import psycopg
 import pytest
 import sqlalchemy
-from psycopg.rows import namedtuple_row, scalar_row
+from psycopg.rows import scalar_row
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy.ext.asyncio import (
     AsyncEngine,
@@ -32,8 +30,6 @@ from pgsimhash import (
     ArgumentError,
     Match,
     NoServerError,
-    NotFoundError,
-    PageError,
     Store,
     StoreError,
     Verdict,
@@ -50,12 +46,13 @@ from pgsimhash.sources import PAUSE, SourcePage
 from pgsimhash.sqlalchemy import Page
 from pgsimhash.store.async_store import AsyncStore
 from pgsimhash.testing import url_of_dsn
-from tests.conftest import wait_for_a_lock
+from tests.database import end_others, wait_for_a_lock
+from tests.programs import python
 from tests.reading.test_workers import HANGING, article, readers
 from tests.refusals import because
-from tests.store.connect.test_retries import behind_proxy, end_others
-from tests.store.content import content
-from tests.store.test_store import ARTICLE, page, paragraph, said
+from tests.store.connect.test_retries import behind_proxy
+from tests.store.content import content, urls
+from tests.store.test_store import ARTICLE, page, paragraph
 
 A, B = "https://a.example/", "https://b.example/"
 FAR = 2**63
@@ -65,10 +62,6 @@ T = TypeVar("T")
 
 def run(made: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(made)
-
-
-def urls(dsn: str) -> list[str]:
-    return [row[0] for row in content(dsn, "default")]
 
 
 def engine_over(dsn: str) -> AsyncEngine:
@@ -492,15 +485,6 @@ class TestTasks:
             assert run(way(there, use)) == ["new"] * 4
         assert len(urls(dsn)) == 4
 
-    def test_tasks_that_write_the_same_page_make_it_new_once(self, dsn: str) -> None:
-        async def use(own: AsyncStore) -> list[str]:
-            made = await asyncio.gather(*(own.add(f"{A}{n}", 5) for n in range(20)))
-            return sorted(verdict.verdict for verdict in made)
-
-        # One of the first twenty is new, and none of the next, whose URLs are known.
-        new = [run(way(dsn, use)).count("new") for way in (over_pool, over_connection)]
-        assert new == [1, 0]
-
     def test_the_event_loop_continues_meanwhile(self, dsn: str) -> None:
         async def use(own: AsyncStore) -> int:
             async def pages() -> AsyncIterator[tuple[str, str]]:
@@ -522,19 +506,6 @@ class TestTasks:
             return ticks
 
         assert run(over_dsn(dsn, use)) > 3
-
-
-def test_errors_are_the_same(dsn: str) -> None:
-    async def use(own: AsyncStore) -> None:
-        with pytest.raises(NotFoundError, check=because("unknown_page")):
-            await own.near_pages(A)
-        with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            await own.find(0, 64)
-        with pytest.raises(PageError, check=because("not_html")):
-            await own.should_store(A, b"%PDF-1.7")
-        assert (await own.add(A, 0)).keep
-
-    run(over_dsn(dsn, use))
 
 
 def test_a_pool_whose_connections_are_all_in_use(
@@ -657,19 +628,14 @@ class TestWhatFailed:
         assert told == ["connection_lost"]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"row_factory": scalar_row},
-        {"row_factory": namedtuple_row},
-        {"cursor_factory": psycopg.AsyncClientCursor},
-        {"prepare_threshold": 0},
-    ],
-    ids=said,
-)
-def test_row_factories_of_a_connection_do_not_matter(dsn: str, settings: dict[str, Any]) -> None:
+def test_settings_of_a_connection_do_not_matter(dsn: str) -> None:
     async def use() -> list[object]:
-        async with await psycopg.AsyncConnection.connect(dsn, **settings) as connection:
+        async with await psycopg.AsyncConnection.connect(
+            dsn,
+            row_factory=scalar_row,
+            cursor_factory=psycopg.AsyncClientCursor,
+            prepare_threshold=0,
+        ) as connection:
             return await everything(await connect_async(connection))
 
     made = run(use())
@@ -722,8 +688,7 @@ async def use():
         print((await store.add("https://a.example/", 5)).verdict)
 asyncio.run(use())
 """
-    done = subprocess.run([sys.executable, "-c", code, dsn], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("new\n", "")
+    assert python(code, dsn) == "new\n"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from pgsimhash import connect_async
 from pgsimhash.store.async_store import AsyncStore, TaskBatcher
-from tests.conftest import wait_for_a_lock
+from tests.database import run_sql, wait_for_a_lock
 from tests.store.connect.test_async import OWN, over_dsn, run
 
 A, B = "https://a.example/", "https://b.example/"
@@ -159,9 +159,9 @@ def test_random_cancellations_leave_the_store_usable(dsn: str, way: Way, seed: i
                 await answers(store, -number)
 
     run(way(dsn, use))
-    with psycopg.connect(dsn) as connection:
-        (idle,) = connection.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-            "AND state LIKE 'idle in transaction%'"
-        ).fetchall()
+    (idle,) = run_sql(
+        dsn,
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND state LIKE 'idle in transaction%'",
+    )
     assert idle == (0,)

@@ -18,9 +18,9 @@ from sqlalchemy.pool import NullPool, QueuePool, StaticPool
 import pgsimhash
 import pgsimhash.db.migrate
 from pgsimhash import ArgumentError, CollectionError, NoServerError, StoreError, connect
+from tests.database import end_others
 from tests.refusals import because
-from tests.store.connect.test_retries import end_others
-from tests.store.content import content
+from tests.store.content import urls
 
 A, B = "https://a.example/", "https://b.example/"
 FAR = 2**63
@@ -37,10 +37,6 @@ def engine(url: sqlalchemy.URL) -> Iterator[sqlalchemy.Engine]:
     made = sqlalchemy.create_engine(url, poolclass=QueuePool, pool_size=2)
     yield made
     made.dispose()
-
-
-def urls(dsn: str) -> list[str]:
-    return [row[0] for row in content(dsn, "default")]
 
 
 def pages(connection: sqlalchemy.Connection | orm.Session) -> int:

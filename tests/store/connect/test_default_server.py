@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 
 import pytest
@@ -11,6 +10,7 @@ from psycopg import conninfo
 
 from pgsimhash import connect
 from pgsimhash.db import dsn as servers
+from tests.programs import python, run_program
 
 LIBPQ_NAMES = {
     "host": "PGHOST",
@@ -90,7 +90,7 @@ def test_a_command_names_the_embedded_server_on_stderr() -> None:
         "embedded.start = lambda: 'host=/nowhere'\n"
         "from pgsimhash.cli import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = run_program(sys.executable, "-c", code)
     first = done.stderr.splitlines()[0]
     assert first == "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN"
     assert done.stdout == ""
@@ -106,4 +106,4 @@ with connect({dsn!r}) as store:
     print(store.status())
 """
     connect(dsn).close()
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    python(code)

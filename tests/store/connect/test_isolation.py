@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
-
 import psycopg
 import pytest
 from psycopg import IsolationLevel, conninfo
 
 import pgsimhash
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import connect
+from tests.database import run_sql
 from tests.refusals import sqlstate
-
-DAY = timedelta(days=1)
-
-FROM_PYTHON: dict[str, Callable[[Store], object]] = {
-    "add": lambda store: store.add("https://a.example/3", 3),
-    "delete": lambda store: store.delete("https://a.example/1"),
-    "delete_host": lambda store: store.delete_host("a.example"),
-    "delete_run": lambda store: maintenance.delete_run(store, maintenance.runs(store)[0].run_id),
-    "undo": lambda store: maintenance.undo(store),
-    "expire": lambda store: store.expire(DAY),
-    "mark": lambda store: maintenance.mark(
-        store, "https://a.example/1", "https://a.example/2", same=True
-    ),
-    "rename": lambda store: maintenance.rename(store, "other"),
-    "rebuild": lambda store: maintenance.rebuild(store),
-}
+from tests.store.calls import CHANGES, A, B
 
 FROM_SQL = [
     "SELECT pgsimhash._lock_collections(ARRAY[1], 2)",
@@ -49,18 +32,18 @@ def at(dsn: str, level: str) -> str:
 
 def state(dsn: str) -> list[tuple[object, ...]]:
     """All rows that these calls would change."""
-    with psycopg.connect(dsn) as connection:
-        return connection.execute(
-            "SELECT name, (SELECT count(*) FROM pgsimhash.pages), "
-            "(SELECT count(*) FROM pgsimhash.marks), (SELECT count(*) FROM pgsimhash.runs) "
-            "FROM pgsimhash.collections"
-        ).fetchall()
+    return run_sql(
+        dsn,
+        "SELECT name, (SELECT count(*) FROM pgsimhash.pages), "
+        "(SELECT count(*) FROM pgsimhash.marks), (SELECT count(*) FROM pgsimhash.runs) "
+        "FROM pgsimhash.collections",
+    )
 
 
 @pytest.fixture
 def filled(dsn: str) -> str:
     with connect(dsn) as store:
-        list(store.add_many([("https://a.example/1", 1), ("https://a.example/2", 2**60)]))
+        list(store.add_many([(A, 1), (B, 2**60)]))
     return dsn
 
 
@@ -69,7 +52,7 @@ def test_isolation_levels_that_miss_other_writers_are_refused(filled: str, level
     before = state(filled)
     with connect(at(filled, level)) as store:
         assert len(store.find(1, 0)) == 1
-        for name, change in FROM_PYTHON.items():
+        for name, change in CHANGES.items():
             with pytest.raises(pgsimhash.StoreError, match=f"level is {level}.*READ COMMITTED"):
                 pytest.fail(f"{name}: {change(store)}")
     with psycopg.connect(at(filled, level), autocommit=True) as connection:
@@ -81,7 +64,7 @@ def test_isolation_levels_that_miss_other_writers_are_refused(filled: str, level
 
 def test_read_uncommitted_is_read_committed(filled: str) -> None:
     with connect(at(filled, "read uncommitted")) as store:
-        assert store.delete("https://a.example/1").versions == 1
+        assert store.delete(A).versions == 1
 
 
 def test_a_simhash_that_a_writer_just_used_stays_findable(filled: str) -> None:
@@ -91,9 +74,9 @@ def test_a_simhash_that_a_writer_just_used_stays_findable(filled: str) -> None:
         store = connect(old)
         writer.add("https://b.example/1", 1)
         with pytest.raises(pgsimhash.StoreError, match="misses changes of other writers"):
-            store.delete("https://a.example/1")
+            store.delete(A)
         old.rollback()
         old.isolation_level = IsolationLevel.READ_COMMITTED
-        assert store.delete("https://a.example/1").versions == 1
+        assert store.delete(A).versions == 1
         old.commit()
         assert [match.url for match in writer.find(1, 0)] == ["https://b.example/1"]

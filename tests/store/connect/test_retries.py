@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 
 import psycopg
@@ -15,21 +15,12 @@ from psycopg_pool import ConnectionPool
 from sqlalchemy import create_engine
 
 from pgsimhash import NoServerError, Store, StoreError, connect
+from tests.database import end_others, run_sql
 from tests.proxy import Proxy, proxy
 from tests.refusals import because
 from tests.store.content import content
 
 PAGES = [(f"https://a.example/{n}", n << 40) for n in range(20)]
-
-
-def end_others(dsn: str, but: Sequence[int] = ()) -> None:
-    """Terminate all connections to the database, or all but some, like a stopping server."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s)",
-            [list(but)],
-        )
 
 
 def opened_in(made: list[psycopg.Connection], dsn: str) -> psycopg.Connection:
@@ -46,7 +37,7 @@ def by_dsn(dsn: str) -> Iterator[Store]:
 
 @contextmanager
 def by_pool(dsn: str) -> Iterator[Store]:
-    with ConnectionPool(dsn, min_size=3, timeout=3) as pool:
+    with ConnectionPool(dsn, min_size=5, timeout=3) as pool:
         pool.wait()
         with connect(pool) as store:
             yield store
@@ -150,12 +141,6 @@ class TestLostConnections:
             # The next call has a connection.
             assert not store.exists(5)
 
-    def test_a_store_that_was_closed_stays_closed(self, dsn: str) -> None:
-        store = connect(dsn)
-        store.close()
-        with pytest.raises(StoreError, check=because("closed")):
-            store.exists(5)
-
 
 @contextmanager
 def behind_proxy(dsn: str) -> Iterator[tuple[Proxy, str]]:
@@ -190,8 +175,7 @@ class TestUnsureCommits:
             assert between.cuts == 1
             (status,) = store.status()
         assert status.pages == 20
-        with psycopg.connect(dsn) as connection:
-            runs = connection.execute("SELECT pages, new FROM pgsimhash.runs").fetchall()
+        runs = run_sql(dsn, "SELECT pages, new FROM pgsimhash.runs")
         assert runs == [(20, 20)]
 
     def test_without_a_run_the_pages_show_the_commit(self, dsn: str) -> None:
@@ -211,8 +195,7 @@ class TestUnsureCommits:
             between.cut_after = between.commits + 1
             assert {one.verdict for one in store.add_many(PAGES, distance=0)} == {"unchanged"}
             assert between.cuts == 1
-        with psycopg.connect(dsn) as connection:
-            runs = connection.execute("SELECT pages, unchanged FROM pgsimhash.runs").fetchall()
+        runs = run_sql(dsn, "SELECT pages, unchanged FROM pgsimhash.runs")
         assert runs == [(40, 20)]
 
     def test_without_retries_the_next_batch_is_independent(self, dsn: str) -> None:
@@ -242,15 +225,12 @@ REFUSE_ONCE = """
 @pytest.mark.parametrize("code", ["40001", "40P01"], ids=["serialization", "deadlock"])
 class TestAbortedTransactions:
     def refuse(self, dsn: str, code: str, times: int) -> None:
-        with psycopg.connect(dsn) as connection:
-            connection.execute(REFUSE_ONCE.format(times=times, code=code).encode())
+        run_sql(dsn, REFUSE_ONCE.format(times=times, code=code))
 
-    def test_an_aborted_batch_is_decided_again(self, dsn: str, code: str) -> None:
-        with connect(dsn) as store:
-            self.refuse(dsn, code, 3)
-            assert [one.verdict for one in store.add_many(PAGES, distance=0)] == ["new"] * 20
-        with psycopg.connect(dsn) as connection:
-            assert connection.execute("SELECT pages FROM pgsimhash.runs").fetchall() == [(20,)]
+    def test_an_aborted_batch_is_decided_again(self, store: Store, dsn: str, code: str) -> None:
+        self.refuse(dsn, code, 3)
+        assert [one.verdict for one in store.add_many(PAGES, distance=0)] == ["new"] * 20
+        assert run_sql(dsn, "SELECT pages FROM pgsimhash.runs") == [(20,)]
 
     def test_in_the_caller_s_transaction_it_is_an_error(self, dsn: str, code: str) -> None:
         with psycopg.connect(dsn) as connection:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,23 +12,18 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg_pool import ConnectionPool
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import StoreError
+from tests.database import end_others, run_sql
+from tests.programs import python
 from tests.refusals import because
-from tests.store.connect.test_retries import by_dsn, by_engine, end_others
+from tests.store.connect.test_retries import by_dsn, by_engine, by_pool
 
 URL = "https://a.example/"
 FAR = 0xFFFF << 48
 HTML = "<p>" + "one two three four " * 20
 THREADS = 4
-
-
-@contextmanager
-def by_pool(dsn: str) -> Iterator[Store]:
-    with ConnectionPool(dsn, min_size=THREADS + 1) as pool, connect(pool) as store:
-        yield store
 
 
 @contextmanager
@@ -56,8 +49,7 @@ def in_threads(work: Callable[[int], Any]) -> list[Any]:
 
 
 def rows(dsn: str) -> int:
-    with psycopg.connect(dsn) as connection:
-        found = connection.execute("SELECT count(*) FROM pgsimhash.pages").fetchone()
+    (found,) = run_sql(dsn, "SELECT count(*) FROM pgsimhash.pages")
     assert found is not None
     return int(found[0])
 
@@ -125,16 +117,15 @@ def test_threads_that_lost_their_connections_store_each_page_once(dsn: str, way:
     assert rows(dsn) == THREADS * 25
 
 
-def test_pages_of_a_thread_after_a_start_are_one_run(dsn: str) -> None:
-    with connect(dsn) as store:
-        store.start_run("one")
-        store.add(URL, 1)
-        for verdict in store.add_many([(f"{URL}{n}", n << 30) for n in range(3)]):
-            store.add(f"{verdict.url}/again", 1 << 60)
-        number = store.start_run("another")
-        store.add(f"{URL}last", 1 << 50)
-        assert [run.pages for run in maintenance.runs(store)] == [1, 7]
-        assert maintenance.runs(store)[0].run_id == number
+def test_pages_of_a_thread_after_a_start_are_one_run(store: Store) -> None:
+    store.start_run("one")
+    store.add(URL, 1)
+    for verdict in store.add_many([(f"{URL}{n}", n << 30) for n in range(3)]):
+        store.add(f"{verdict.url}/again", 1 << 60)
+    number = store.start_run("another")
+    store.add(f"{URL}last", 1 << 50)
+    assert [run.pages for run in maintenance.runs(store)] == [1, 7]
+    assert maintenance.runs(store)[0].run_id == number
 
 
 def test_a_store_is_closed_while_another_thread_is_in_a_loop(dsn: str) -> None:
@@ -269,12 +260,5 @@ print("done")
 
 
 def test_a_forked_child_has_a_connection_of_its_own(dsn: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", FORK, dsn],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("done\n", "")
+    assert python(FORK, dsn, PYTHONWARNINGS="error") == "done\n"
     assert rows(dsn) == 8

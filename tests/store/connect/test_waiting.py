@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from datetime import timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
 from psycopg import conninfo
 
-from pgsimhash import Store, connect, connect_async, maintenance
+from pgsimhash import Store, connect, connect_async
 from pgsimhash.db.connection import open_connection
 from pgsimhash.errors import ArgumentError, NoServerError, StoreError
 from pgsimhash.store.collection import lock_collections
-from tests.conftest import ROOT, wait_for_a_lock
+from tests.conftest import ROOT
+from tests.database import run_sql, wait_for_a_lock
 from tests.manual import text_of
+from tests.programs import PGSIMHASH, run_program
 from tests.refusals import because, sqlstate
-from tests.store.test_store import ARTICLE, page
+from tests.store.calls import CHANGES, LOOKUPS, A, B
 
-URL = "https://a.example/"
 HOLD = "SELECT pgsimhash._lock_collections(ARRAY[1], 3)"
 FROZEN = "frozen writer"
 
@@ -37,22 +34,12 @@ FROZEN = "frozen writer"
 def held(dsn: str) -> Iterator[psycopg.Connection]:
     """An idle writer that holds the lock of the collection."""
     with connect(dsn) as store:
-        list(store.add_many([(URL, 7), (f"{URL}1", 6)]))
+        list(store.add_many([(A, 7), (B, 6)]))
     # Without a block, because one test lets the server terminate it.
     frozen = psycopg.connect(dsn, application_name=FROZEN)
     frozen.execute(HOLD)
     yield frozen
     frozen.close()
-
-
-CHANGES: dict[str, Callable[[Store], object]] = {
-    "add": lambda store: store.add(f"{URL}2", 5),
-    "mark": lambda store: maintenance.mark(store, URL, f"{URL}1", same=True),
-    "rename": lambda store: maintenance.rename(store, "other"),
-    "rebuild": lambda store: maintenance.rebuild(store),
-    "expire": lambda store: store.expire(timedelta(1)),
-    "delete": lambda store: store.delete(URL),
-}
 
 
 def test_all_writes_time_out_and_name_the_holder(held: psycopg.Connection, dsn: str) -> None:
@@ -73,11 +60,10 @@ def test_all_writes_time_out_and_name_the_holder(held: psycopg.Connection, dsn: 
 def test_the_advice_terminates_the_holder(held: psycopg.Connection, dsn: str) -> None:
     with connect(dsn, lock_timeout=0.1) as store:
         with pytest.raises(StoreError, match='collection "default"') as raised:
-            store.add(f"{URL}2", 5)
+            store.add(f"{A}2", 5)
         advice = str(raised.value).partition("to end it: ")[2].partition(",")[0]
-        with psycopg.connect(dsn) as another:
-            another.execute(advice)
-        assert store.add(f"{URL}2", 5).verdict == "duplicate"
+        run_sql(dsn, advice)
+        assert store.add(f"{A}2", 5).verdict == "duplicate"
 
 
 def test_a_long_wait_logs_the_holder_meanwhile(
@@ -95,7 +81,7 @@ def test_a_long_wait_logs_the_holder_meanwhile(
         # Two stores over one connection log it once.
         with psycopg.connect(dsn, autocommit=True) as connection:
             connect(connection)
-            assert connect(connection).add(f"{URL}2", 5).verdict == "duplicate"
+            assert connect(connection).add(f"{A}2", 5).verdict == "duplicate"
     finally:
         logging.getLogger("pgsimhash").removeHandler(release)
     (record,) = told
@@ -103,23 +89,14 @@ def test_a_long_wait_logs_the_holder_meanwhile(
     assert f'process {held.info.backend_pid} (application "{FROZEN}"' in record.getMessage()
 
 
+@pytest.mark.long
 def test_the_command_line_reports_it_too(held: psycopg.Connection, dsn: str) -> None:
     limited = conninfo.make_conninfo(dsn, options="-c lock_timeout=6s")
-    command = [sys.executable, "-m", "pgsimhash", "delete", "--url", URL, "--dsn", limited]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_program(*PGSIMHASH, "delete", "--url", A, "--dsn", limited)
     warned, gave_up = done.stderr.strip().splitlines()
     assert warned.startswith("waiting 5 s for collection")
     assert "gave up after waiting 6 s" in gave_up
     assert done.returncode == 3
-
-
-def test_asyncio_times_out_too(held: psycopg.Connection, dsn: str) -> None:
-    async def write() -> None:
-        async with await connect_async(dsn, lock_timeout=0.1) as store:
-            await store.add(f"{URL}2", 5)
-
-    with pytest.raises(StoreError, match=FROZEN):
-        asyncio.run(write())
 
 
 def test_sql_uses_its_own_timeout(held: psycopg.Connection, dsn: str) -> None:
@@ -156,26 +133,14 @@ def test_a_users_statement_takes_the_lock_of_writers(dsn: str) -> None:
             "ORDER BY collection_id FOR NO KEY UPDATE"
         )
         with pytest.raises(StoreError, match="others wait for too", check=because("locked")):
-            store.add(URL, 5)
-        assert connect(holder).add(URL, 5).verdict == "new"
+            store.add(A, 5)
+        assert connect(holder).add(A, 5).verdict == "new"
 
 
 def timeout(connection: psycopg.Connection, of: str = "lock") -> str:
     found = connection.execute(f"SHOW {of}_timeout").fetchone()
     assert found is not None
     return str(found[0])
-
-
-LOOKUPS: dict[str, Callable[[Store], object]] = {
-    "find": lambda store: store.find(7),
-    "find_many": lambda store: store.find_many(np.array([7], dtype=np.uint64)),
-    "exists": lambda store: store.exists(7),
-    "near_pages": lambda store: store.near_pages(7),
-    "get": lambda store: store.get(URL),
-    "should_fetch": lambda store: store.should_fetch(URL),
-    "decide": lambda store: store.decide(URL, page(*ARTICLE)),
-    "add": lambda store: store.add(f"{URL}2", 5),
-}
 
 
 def test_statements_respect_the_statement_timeout(dsn: str) -> None:
@@ -186,7 +151,7 @@ def test_statements_respect_the_statement_timeout(dsn: str) -> None:
     calls = {**LOOKUPS}
     calls["asynchronous"] = lambda _: asyncio.run(find())
     with connect(dsn) as unlimited:
-        unlimited.add(URL, 7)
+        unlimited.add(A, 7)
     with connect(dsn, statement_timeout=0.3) as store, psycopg.connect(dsn) as other:
         other.execute("LOCK TABLE pgsimhash.pages")
         for name, call in calls.items():
@@ -218,21 +183,21 @@ def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
     with connect(dsn) as store, store.session.writing() as (connection, _):
         assert timeout(connection) == "5min"
     with psycopg.connect(dsn) as connection, connect(connection) as store:
-        store.add(URL, 7)
+        store.add(A, 7)
         assert timeout(connection, "statement") == "0"
     with connect(dsn, lock_timeout=7) as store:
         with store.session.transaction() as connection:
             assert timeout(connection) == "7s"
-        store.add(URL, 7)
+        store.add(A, 7)
         with store.session.read() as connection:
             assert timeout(connection) == "0"
     limited = conninfo.make_conninfo(dsn, options="-c lock_timeout=9s")
     with connect(limited) as store, store.session.writing() as (connection, _):
         assert timeout(connection) == "9s"
     with psycopg.connect(dsn) as connection:
-        connect(connection).add(f"{URL}2", 7)
+        connect(connection).add(f"{A}2", 7)
         assert timeout(connection) == "0"
-        connect(connection, lock_timeout=7).add(f"{URL}3", 7)
+        connect(connection, lock_timeout=7).add(f"{A}3", 7)
         assert timeout(connection) == "7s"
         connection.commit()
         assert timeout(connection) == "0"
@@ -293,13 +258,13 @@ def test_the_server_terminates_a_writer_that_stops_within_a_batch(dsn: str) -> N
         with suppress(NoServerError), store.session.writing() as (connection, collection):
             lock_collections(connection, [collection])
             # Not before the server terminated the holder of the lock.
-            assert other.add(f"{URL}2", 5).verdict == "new"
+            assert other.add(f"{A}2", 5).verdict == "new"
         assert connection.closed
-        assert store.add(f"{URL}3", 5).verdict == "duplicate"
+        assert store.add(f"{A}3", 5).verdict == "duplicate"
 
 
-def test_the_idle_timeout_applies_only_to_our_own_transactions(dsn: str) -> None:
-    with connect(dsn) as store, psycopg.connect(dsn) as connection:
+def test_the_idle_timeout_applies_only_to_our_own_transactions(store: Store, dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
         lent = connect(connection)
         for one, bound in ((store, "5min"), (lent, "0")):
             with one.session.writing() as (used, _):
@@ -321,17 +286,17 @@ def test_the_error_of_a_deadlock_says_to_ingest_first(dsn: str) -> None:
         first.commit()
         own = "INSERT INTO mine VALUES ('https://a.example/') ON CONFLICT DO NOTHING"
         late.execute(own)
-        assert stores[first].add(URL, 5).keep
+        assert stores[first].add(A, 5).keep
         writer = threading.Thread(target=first.execute, args=[own])
         writer.start()
         wait_for_a_lock(dsn)
         with pytest.raises(StoreError, match="ingest first", check=because("gave_up")):
-            stores[late].add(f"{URL}1", 6)
+            stores[late].add(f"{A}1", 6)
         late.rollback()
         writer.join()
         first.commit()
         # In this order there is no deadlock: one waits for the end of the other.
-        assert stores[late].add(f"{URL}1", 2**64 - 1).keep
+        assert stores[late].add(f"{A}1", 2**64 - 1).keep
         late.execute(own)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -12,10 +11,10 @@ import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.signature import SAME_BITS_MAX
-from pgsimhash.pages.policies import SCOPES, MatchOptions
+from pgsimhash.pages.policies import SCOPES, MatchOptions, Scope
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import same_site
-from tests.conftest import wait_for_a_lock
+from tests.database import after_a_wait
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 HTML = page(*ARTICLE)
@@ -132,23 +131,15 @@ class TestScope:
             assert (kept.distance, kept.duplicate_of) == (0, None)
 
     @pytest.mark.parametrize("scope", SCOPES)
-    def test_a_copy_that_arrives_during_the_lookup_is_seen(self, dsn: str, scope: str) -> None:
+    def test_a_copy_that_arrives_during_the_lookup_is_seen(
+        self, store: Store, dsn: str, scope: Scope
+    ) -> None:
         """In another collection for the scope global, but never with another host's scope."""
-        with connect(dsn), connect(dsn, collection="two"), psycopg.connect(dsn) as holder:
+        with connect(dsn, collection="two"), psycopg.connect(dsn) as holder:
             first = connect(holder, collection="two" if scope == "global" else "default")
             first.add("https://a.example/1", 0)
-            with multiprocessing.get_context("spawn").Pool(1) as pool:
-                waiting = pool.apply_async(add_one, [(dsn, scope)])
-                wait_for_a_lock(dsn)
-                holder.commit()
-                found = waiting.get(timeout=60)
-        assert found == (None if scope == "host" else "https://a.example/1")
-
-
-def add_one(job: tuple[str, str]) -> str | None:
-    dsn, scope = job
-    with connect(dsn) as store:
-        return store.add("https://b.example/", 1, scope=scope).duplicate_of  # type: ignore[arg-type]
+            made = after_a_wait(holder, lambda: store.add("https://b.example/", 1, scope=scope))
+        assert made.duplicate_of == (None if scope == "host" else "https://a.example/1")
 
 
 class TestWindow:
@@ -223,33 +214,11 @@ def test_a_verdict_has_the_page_id_of_its_original(store: Store, dsn: str) -> No
         assert added.fetchall()[0][-1] == copy.page_id
 
 
-def test_an_original_in_another_collection_has_no_page_id_here(dsn: str) -> None:
-    with connect(dsn) as store, connect(dsn, collection="other") as other:
+def test_an_original_in_another_collection_has_no_page_id_here(store: Store, dsn: str) -> None:
+    with connect(dsn, collection="other") as other:
         other.add("https://a.example/", 0)
         made = store.add("https://b.example/", 1, scope="global")
         assert (made.duplicate_of, made.original_page_id) == ("https://a.example/", None)
-
-
-FRONT = "https://a.example/story"
-
-
-def linked(canonical: str, *paragraphs: str) -> str:
-    return f'<link rel="canonical" href="{canonical}">' + page(*paragraphs)
-
-
-def test_the_canonical_page_is_the_original_at_any_distance(store: Store) -> None:
-    store.ingest(FRONT, page(*ARTICLE))
-    other = linked(FRONT, paragraph(3), paragraph(4))
-    dry = store.decide("https://a.example/2", other, canonical_link=True)
-    verdict = store.ingest("https://a.example/2", other, canonical_link=True)
-    assert dry == verdict
-    assert (verdict.verdict, verdict.reason, verdict.duplicate_of) == (
-        "near",
-        "canonical_link",
-        FRONT,
-    )
-    assert verdict.distance is not None
-    assert verdict.distance > 8
 
 
 @pytest.mark.parametrize(

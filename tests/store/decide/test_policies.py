@@ -20,17 +20,11 @@ from pgsimhash.sources import SourcePage
 from pgsimhash.store import ingest
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.ingest import Groups, groups_by_policy
-from tests.conftest import database_examples
+from tests.database import database_examples, run_sql
 from tests.refusals import because, sqlstate
 from tests.store.test_store import ARTICLE, page, paragraph
 
 HTML = page(*ARTICLE)
-
-
-def near(number: int) -> str:
-    """A page some bits from ``HTML``."""
-    remark = f"One added remark, signed by reader {'abcdefgh'[number]}."
-    return page(f"{ARTICLE[0]} {remark}", *ARTICLE[1:])
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
@@ -170,8 +164,7 @@ def test_without_policies_no_statement_looks_them_up(
         assert asked == [1]
         # With plain SQL, bypassing set_policy.
         maintenance.set_policy(other, "a.example", PolicySettings(max_copies=9))
-        with psycopg.connect(dsn) as connection:
-            connection.execute("UPDATE pgsimhash.policies SET max_copies = 7")
+        run_sql(dsn, "UPDATE pgsimhash.policies SET max_copies = 7")
     assert [store.add(f"https://a.example/{n}", 0).keep for n in range(4, 8)] == [True] * 3 + [
         False
     ]
@@ -180,49 +173,6 @@ def test_without_policies_no_statement_looks_them_up(
     store.add("https://a.example/8", 0)
     store.add("https://a.example/9", 0)
     assert asked == [1] * 6
-
-
-def test_distance_and_scope_differ_by_host_within_a_batch(store: Store) -> None:
-    maintenance.set_policy(store, "strict.example", PolicySettings(distance=0))
-    maintenance.set_policy(store, "island.example", PolicySettings(scope="host"))
-    pages = [
-        ("https://a.example/", HTML),
-        ("https://b.example/", near(0)),
-        ("https://strict.example/", near(1)),
-        ("https://island.example/1", HTML),
-        ("https://island.example/2", HTML),
-    ]
-    expected = [None, "https://a.example/", None, None, "https://island.example/1"]
-    dry = list(store.decide_many(pages))
-    assert [verdict.duplicate_of for verdict in dry] == expected
-    assert dry == list(store.ingest_many(pages))
-    # The same when all of them are stored.
-    later = [(f"{url}later", html) for url, html in pages]
-    assert [verdict.duplicate_of for verdict in store.decide_many(later)] == [
-        "https://a.example/",
-        "https://b.example/",
-        "https://strict.example/",
-        "https://island.example/1",
-        "https://island.example/1",
-    ]
-
-
-def test_an_option_overrides_a_policy(store: Store) -> None:
-    maintenance.set_policy(store, "*", PolicySettings(scope="host", distance=0))
-    store.ingest("https://a.example/", HTML)
-    assert store.decide("https://b.example/", HTML).verdict == "new"
-    assert store.decide("https://b.example/", HTML, scope="collection").verdict == "duplicate"
-
-
-def test_the_first_pages_of_a_kind_are_kept(store: Store) -> None:
-    maintenance.set_policy(store, "*", PolicySettings(max_copies=2))
-    known = [store.should_store(f"https://a.example/{n}", HTML) for n in range(4)]
-    assert known == [True, True, False, False]
-    batch = [(f"https://b.example/{n}", page(paragraph(3), paragraph(4))) for n in range(3)]
-    assert [verdict.keep for verdict in store.ingest_many(batch)] == [True, True, False]
-    verdict = store.decide("https://c.example/", HTML)
-    assert (verdict.verdict, verdict.keep) == ("duplicate", False)
-    assert store.decide("https://c.example/", HTML, max_copies=5).keep
 
 
 def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
@@ -258,8 +208,7 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
         maintenance.set_policy(store, "*", PolicySettings(scope="host"))
         assert other.decide("https://b.example/", HTML).verdict == "new"
         assert other.ingest("https://b.example/", HTML).verdict == "new"
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute("SELECT pgsimhash.remove_policy('default', '*')")
+        run_sql(dsn, "SELECT pgsimhash.remove_policy('default', '*')")
         assert other.decide("https://c.example/", HTML).verdict == "duplicate"
         assert [one.pages for one in other.status()] == [2]
 
@@ -309,23 +258,8 @@ class TestExpiry:
         assert store.get("https://news.example/0") is None
         assert store.get("https://a.example/1") is not None
         maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=59)))
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute("CALL pgsimhash.expire('default')")
+        run_sql(dsn, "CALL pgsimhash.expire('default')")
         assert store.get("https://a.example/1") is None
-
-    def test_an_unknown_collection_is_named(self, store: Store, dsn: str) -> None:
-        with (
-            psycopg.connect(dsn, autocommit=True) as connection,
-            pytest.raises(psycopg.Error, check=sqlstate("PS001"), match='"nope" does not exist'),
-        ):
-            connection.execute("CALL pgsimhash.expire('nope')")
-
-    def test_versions_seen_again_stay(self, store: Store) -> None:
-        maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(days=30)))
-        self.fill(store)
-        store.ingest("https://a.example/1", page(paragraph(1)))
-        assert store.expire().versions == 2
-        assert store.get("https://a.example/1") is not None
 
     def test_without_an_age_and_a_policy_nothing_expires(self, store: Store) -> None:
         self.fill(store)
@@ -360,11 +294,8 @@ class TestRefusals:
         statement = sql.SQL("SELECT pgsimhash.set_policy('default', '*', {} => %s::interval)")
         ages = ("0", "-1 day", "1001 years", "5000000 years")
         for setting, age in product(("max_age", "expire_after", "refetch_after"), ages):
-            with (
-                psycopg.connect(dsn) as connection,
-                pytest.raises(psycopg.errors.CheckViolation, match=f"policies_{setting}_fits"),
-            ):
-                connection.execute(statement.format(sql.Identifier(setting)), [age])
+            with pytest.raises(psycopg.errors.CheckViolation, match=f"policies_{setting}_fits"):
+                run_sql(dsn, statement.format(sql.Identifier(setting)), [age])
 
     def test_a_distance_that_the_layout_does_not_support(self, empty_dsn: str) -> None:
         dsn = empty_dsn
@@ -373,12 +304,8 @@ class TestRefusals:
             with pytest.raises(ArgumentError, match="from 0 to 7"):
                 maintenance.set_policy(store, "*", PolicySettings(distance=8))
             maintenance.set_policy(store, "*", PolicySettings(distance=7))
-            with (
-                psycopg.connect(dsn) as connection,
-                pytest.raises(psycopg.Error, check=sqlstate("PS013"), match="does not support"),
-            ):
-                connection.execute("SELECT pgsimhash.set_policy('two', '*', distance => 8)")
-            with psycopg.connect(dsn) as connection:
-                connection.execute("UPDATE pgsimhash.policies SET distance = 8")
+            with pytest.raises(psycopg.Error, check=sqlstate("PS013"), match="does not support"):
+                run_sql(dsn, "SELECT pgsimhash.set_policy('two', '*', distance => 8)")
+            run_sql(dsn, "UPDATE pgsimhash.policies SET distance = 8")
             with pytest.raises(ArgumentError, match="from 0 to 7"):
                 store.add("https://a.example/", 5)

@@ -23,7 +23,7 @@ from pgsimhash.hashing.signature import verified
 from pgsimhash.pages.policies import MatchOptions, MatchSettings, PolicySettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import host_of, same_site
-from tests.conftest import database_examples, some_session_waits
+from tests.database import database_examples, some_session_waits
 
 OWN, OTHER = "own", "other"
 NOW = datetime.now(UTC)
@@ -223,19 +223,26 @@ URLS = (
     "file:/c/1",
 )
 SIMHASHES = [0, 1, 3, 0xF, 0xFF, 0xFFF, 0xFFFF, 0xFF00, 1 << 63, (1 << 63) - 1]
-SIGNATUREES = [None, 0, (1 << 25) - 1, (1 << 128) - 1]
 AGES = [timedelta(days=days) for days in (0.25, 1.25, 2.5)]
 
-RECORDS = st.builds(
-    PageRecord,
-    url=st.sampled_from(URLS),
-    simhash=st.sampled_from(SIMHASHES),
-    fetched_at=st.none() | st.sampled_from([NOW - age for age in AGES]),
-    canonical_url=st.none() | st.sampled_from(URLS),
-    signature=st.sampled_from(SIGNATUREES),
-    text_digest=st.none() | st.integers(1, 2),
-    html_digest=st.sampled_from([None, b"1" * 16, b"2" * 16]),
-)
+
+def records(
+    urls: st.SearchStrategy[str], simhashes: st.SearchStrategy[int]
+) -> st.SearchStrategy[PageRecord]:
+    return st.builds(
+        PageRecord,
+        url=urls,
+        simhash=simhashes,
+        fetched_at=st.none() | st.sampled_from([NOW - age for age in AGES]),
+        canonical_url=st.none() | urls,
+        # Equal simhashes with different signatures are no copies.
+        signature=st.sampled_from([None, 0, (1 << 25) - 1, (1 << 128) - 1]),
+        text_digest=st.none() | st.integers(1, 2),
+        html_digest=st.sampled_from([None, b"1" * 16, b"2" * 16]),
+    )
+
+
+RECORDS = records(st.sampled_from(URLS), st.sampled_from(SIMHASHES))
 PLAIN_RECORDS = st.builds(
     PageRecord,
     url=st.sampled_from(URLS),
@@ -531,18 +538,22 @@ def test_the_store_decides_by_the_rule(
 
 @EXAMPLES
 @given(
+    elsewhere=st.lists(PLAIN_RECORDS, min_size=1, max_size=2),
     batches=st.lists(st.lists(PLAIN_RECORDS, min_size=1, max_size=6), min_size=1, max_size=3),
     policies=POLICIES,
     marks=st.lists(MARKS, max_size=2),
 )
 def test_sql_decides_by_the_rule(
     database: Database,
+    elsewhere: list[PageRecord],
     batches: list[list[PageRecord]],
     policies: dict[str, dict[str, Any]],
     marks: list[Mark],
 ) -> None:
     world = World()
     database.begin(policies)
+    take(world, OTHER, elsewhere, [MatchSettings(8)] * len(elsewhere))
+    database.decide(Batch(OTHER, elsewhere, {}, together=True, meanwhile=[]), remember=True)
     for records in batches:
         wanted = [settings_of(record.url, OWN, {}, policies) for record in records]
         answers = take(world, OWN, records, wanted)

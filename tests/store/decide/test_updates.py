@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 
-import psycopg
 import pytest
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.pages.records import Verdict
-from tests.conftest import wait_for_a_lock
+from tests.database import run_sql
 from tests.store.content import content
 from tests.store.test_store import ARTICLE, page, paragraph
 
@@ -73,12 +72,12 @@ def test_a_run_counts_its_updates(store: Store, dsn: str) -> None:
     assert (run.pages, run.new, run.updated, run.duplicates, run.unchanged) == (4, 1, 1, 1, 1)
     (status,) = store.status()
     assert (status.pages, status.urls, status.duplicates) == (3, 2, 1)
-    with psycopg.connect(dsn) as connection:
-        updates = connection.execute(
-            "SELECT p.url FROM pgsimhash.pages AS p WHERE p.distance IS NULL AND EXISTS ("
-            "SELECT FROM pgsimhash.pages AS o WHERE o.collection_id = p.collection_id "
-            "AND o.url = p.url AND o.page_id < p.page_id)"
-        ).fetchall()
+    updates = run_sql(
+        dsn,
+        "SELECT p.url FROM pgsimhash.pages AS p WHERE p.distance IS NULL AND EXISTS ("
+        "SELECT FROM pgsimhash.pages AS o WHERE o.collection_id = p.collection_id "
+        "AND o.url = p.url AND o.page_id < p.page_id)",
+    )
     assert updates == [(A,)]
 
 
@@ -106,23 +105,3 @@ def test_two_writers_with_different_texts_of_one_url_make_one_new_page(
         got = sorted(verdict.verdict for verdict in made if verdict.url == url)
         assert got == ["new", "updated", "updated", "updated"]
     assert len(content(dsn, "default")) == 200
-
-
-def test_a_version_that_arrives_during_the_lookup_is_the_version_before(
-    dsn: str, store: Store
-) -> None:
-    """The URL was unknown in the lookup; under the lock it is known, with a copy."""
-    made: list[Verdict] = []
-
-    def write() -> None:
-        with connect(dsn) as own:
-            made.append(own.add(A, 3))
-
-    with psycopg.connect(dsn) as holder:
-        list(connect(holder).add_many([(A, 0), (B, 1)]))
-        thread = threading.Thread(target=write)
-        thread.start()
-        wait_for_a_lock(dsn)
-        holder.commit()
-        thread.join()
-    assert short(made[0]) == UPDATED

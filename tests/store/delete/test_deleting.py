@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,21 +14,12 @@ from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
-from tests.conftest import wait_for_a_lock
+from tests.database import after_a_wait, explained, run_sql
 from tests.refusals import because, sqlstate
 from tests.store.test_store import FAR
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
-
-
-def after_a_wait(dsn: str, holder: psycopg.Connection, work: Callable[[Store], Any]) -> Any:
-    """Return what another store's work returns that waits until ``holder`` commits."""
-    with connect(dsn) as other, ThreadPoolExecutor(1) as pool:
-        late = pool.submit(work, other)
-        wait_for_a_lock(dsn)
-        holder.commit()
-        return late.result(timeout=60)
 
 
 def urls(store: Store) -> list[str]:
@@ -75,9 +64,9 @@ def test_seeing_pages_again_writes_no_index(store: Store, dsn: str) -> None:
 class TestRuns:
     """A run is started by the caller, or is a call with many pages."""
 
-    def test_single_pages_are_no_run(self, dsn: str) -> None:
+    def test_single_pages_are_no_run(self, store: Store, dsn: str) -> None:
         page = f"<p>{'word ' * 50}"
-        with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
+        with psycopg.connect(dsn, autocommit=True) as hand:
             for _ in range(2):
                 store.add("https://a.example/1", 0)
             assert store.ingest("https://a.example/2", page).verdict == "new"
@@ -87,9 +76,9 @@ class TestRuns:
             assert maintenance.runs(store) == []
             assert {row.run_id for row in map(store.get, urls(store)) if row} == {None}
 
-    def test_a_call_for_many_pages_is_a_run(self, dsn: str) -> None:
+    def test_a_call_for_many_pages_is_a_run(self, store: Store, dsn: str) -> None:
         page = f"<p>{'word ' * 50}"
-        with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
+        with psycopg.connect(dsn, autocommit=True) as hand:
             for number in range(2):
                 # Several batches.
                 pages = [(f"https://a.example/{number}/{n}", page) for n in range(3)]
@@ -105,9 +94,9 @@ class TestRuns:
             ]
 
     @pytest.mark.parametrize("way", ["delete", "delete_host", "expire", "sql"])
-    def test_a_run_is_deleted_with_its_last_page(self, dsn: str, way: str) -> None:
+    def test_a_run_is_deleted_with_its_last_page(self, store: Store, dsn: str, way: str) -> None:
         old = NOW - 9 * DAY
-        with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
+        with psycopg.connect(dsn, autocommit=True) as hand:
             for number in range(3):
                 store.start_run(f"run {number}")
                 store.add(f"https://a.example/{number}", 1 << 20 * number, fetched_at=old)
@@ -124,8 +113,8 @@ class TestRuns:
             assert [run.label for run in maintenance.runs(store)] == ["run 2"]
             assert maintenance.undo(store)[1].gone == ["https://b.example/1"]
 
-    def test_a_run_has_the_range_of_its_remaining_pages(self, dsn: str) -> None:
-        with connect(dsn) as store, connect(dsn) as other:
+    def test_a_run_has_the_range_of_its_remaining_pages(self, store: Store, dsn: str) -> None:
+        with connect(dsn) as other:
             number = store.start_run("one")
             other.start_run("two")
             for n in range(6):
@@ -139,8 +128,8 @@ class TestRuns:
             assert maintenance.undo(store)[1].versions == 6
             assert maintenance.runs(store) == []
 
-    def test_a_run_that_added_no_page_expires(self, dsn: str) -> None:
-        with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
+    def test_a_run_that_added_no_page_expires(self, store: Store, dsn: str) -> None:
+        with psycopg.connect(dsn, autocommit=True) as hand:
             store.add("https://a.example/1", 0)
             for label in ("old", "young"):
                 store.start_run(label)
@@ -307,13 +296,13 @@ class TestExpiry:
             assert writing.get(timeout=120) == [400, 400]
         (row,) = store.status()
         assert row.pages == row.urls == 805
-        with psycopg.connect(dsn) as connection:
-            lost = connection.execute(
-                "SELECT p.url FROM pgsimhash.pages AS p WHERE NOT EXISTS ("
-                "SELECT FROM pgsimhash.pages AS s WHERE s.simhash = p.simhash AND s.indexed) "
-                "OR p.duplicate_of IS NOT NULL AND NOT EXISTS ("
-                "SELECT FROM pgsimhash.pages AS o WHERE o.page_id = p.duplicate_of)"
-            ).fetchall()
+        lost = run_sql(
+            dsn,
+            "SELECT p.url FROM pgsimhash.pages AS p WHERE NOT EXISTS ("
+            "SELECT FROM pgsimhash.pages AS s WHERE s.simhash = p.simhash AND s.indexed) "
+            "OR p.duplicate_of IS NOT NULL AND NOT EXISTS ("
+            "SELECT FROM pgsimhash.pages AS o WHERE o.page_id = p.duplicate_of)",
+        )
         assert lost == []
 
 
@@ -321,10 +310,7 @@ class TestIndexedPages:
     """Of pages with one simhash, one is indexed, also after deletions and inserts."""
 
     def indexed(self, store: Store, dsn: str) -> list[str]:
-        with psycopg.connect(dsn) as connection:
-            rows = connection.execute(
-                "SELECT url FROM pgsimhash.pages WHERE indexed ORDER BY page_id"
-            ).fetchall()
+        rows = run_sql(dsn, "SELECT url FROM pgsimhash.pages WHERE indexed ORDER BY page_id")
         assert list(maintenance.check(store)) == []
         return [url for (url,) in rows]
 
@@ -344,11 +330,11 @@ class TestIndexedPages:
         self, store: Store, dsn: str
     ) -> None:
         store.add("https://a.example/1", 5)
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(
-                "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-                "SELECT collection_id, 'https://b.example/', 5 FROM pgsimhash.collections"
-            )
+        run_sql(
+            dsn,
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT collection_id, 'https://b.example/', 5 FROM pgsimhash.collections",
+        )
         store.add("https://a.example/2", 5)
         assert self.indexed(store, dsn) == ["https://a.example/1", "https://b.example/"]
         store.delete_host("b.example")
@@ -362,7 +348,7 @@ class TestIndexedPages:
             deleting = connect(holder)
             holder.commit()
             assert deleting.delete("https://a.example/1").versions == 1
-            after_a_wait(dsn, holder, lambda other: other.add("https://a.example/2", 5))
+            after_a_wait(holder, lambda: store.add("https://a.example/2", 5))
         assert self.indexed(store, dsn) == ["https://a.example/2"]
 
     @pytest.mark.one_server("it reads a plan")
@@ -377,12 +363,7 @@ class TestIndexedPages:
             )
             list(store.add_many((f"https://a.example/{n}", 5) for n in range(2)))
             connection.execute("VACUUM (ANALYZE)")
-            connection.execute("LOAD 'auto_explain'")
-            connection.execute("SET auto_explain.log_min_duration = 0")
-            connection.execute("SET auto_explain.log_nested_statements = on")
-            connection.execute("SET client_min_messages = log")
-            plans: list[str] = []
-            connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+            plans = explained(connection)
             assert connect(connection).delete("https://a.example/0").versions == 1
         (plan,) = [text for text in plans if "SET indexed = true" in text]
         assert "using pages_simhash_idx" in plan
@@ -399,7 +380,7 @@ def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
         deleting = connect(holder)
         holder.commit()
         assert deleting.delete("https://a.example/1").versions == 1
-        after_a_wait(dsn, holder, lambda other: other.add("https://b.example/1", 3, distance=3))
+        after_a_wait(holder, lambda: store.add("https://b.example/1", 3, distance=3))
     known = store.get("https://b.example/1")
     assert known is not None
     assert (known.duplicate_of, known.distance) == (None, None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import psycopg
 import pytest
 from psycopg import sql
@@ -11,7 +9,7 @@ from psycopg import sql
 from pgsimhash import CollectionError, Store, connect, maintenance
 from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import PolicySettings
-from tests.conftest import wait_for_a_lock
+from tests.database import after_a_wait
 
 URL = "https://a.example/"
 OTHER = "https://b.example/"
@@ -58,17 +56,10 @@ def test_exactly_its_rows_are_deleted(dsn: str) -> None:
 def test_it_waits_for_loaders(dsn: str) -> None:
     """Pages that were inserted meanwhile belong to it too."""
     connect(dsn).close()
-    with (
-        psycopg.connect(dsn) as adding,
-        psycopg.connect(dsn, autocommit=True) as connection,
-        ThreadPoolExecutor(1) as pool,
-    ):
+    with psycopg.connect(dsn) as adding, psycopg.connect(dsn, autocommit=True) as connection:
         adding.execute(
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
             "SELECT collection_id, 'https://a.example/', 1 FROM pgsimhash.collections"
         )
-        late = pool.submit(delete_collection, connection, "default")
-        wait_for_a_lock(dsn)
-        adding.commit()
-        assert late.result(timeout=60) == 1
+        assert after_a_wait(adding, lambda: delete_collection(connection, "default")) == 1
         assert rows(connection)["pages"] == 0

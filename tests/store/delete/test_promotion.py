@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.pages.policies import PolicySettings
-from tests.conftest import database_examples
+from tests.database import database_examples
 from tests.store.decide.test_rule import (
     MARKS,
     OPTIONS,

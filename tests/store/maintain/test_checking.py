@@ -16,9 +16,9 @@ from pgsimhash.db import migrate
 from pgsimhash.maintenance import checking
 from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import ROOT
+from tests.database import dropped_afterwards, new_role, run_sql
 from tests.manual import text_of
 from tests.refusals import because, sqlstate
-from tests.roles import dropped_afterwards
 
 PAGES = sorted((ROOT / "examples" / "pages").glob("*.html"))
 SITE = "https://example.com/"
@@ -148,8 +148,9 @@ def test_a_planted_violation_is_found_and_repaired(
     assert list(maintenance.check(store)) == []
 
 
-def test_concurrent_writers_cause_no_false_alarm(dsn: str) -> None:
+def test_concurrent_writers_cause_no_false_alarm(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Concurrent repairs change nothing either."""
+    monkeypatch.setattr(checking, "_SLICE", 50)
     done = threading.Event()
 
     def write(name: str) -> None:
@@ -195,21 +196,19 @@ def test_an_invalid_slice_is_refused(connection: psycopg.Connection) -> None:
 @pytest.fixture
 def stranger(dsn: str) -> Iterator[str]:
     """A role that owns two functions in ``public``."""
-    name = f"test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE {name}".encode())
-        with dropped_afterwards(dsn, [name]):
-            connection.execute(
-                f"""
-                CREATE FUNCTION public.spy() RETURNS trigger LANGUAGE plpgsql
-                    AS 'BEGIN RETURN NULL; END';
-                CREATE FUNCTION public.look() RETURNS boolean LANGUAGE plpgsql
-                    AS 'BEGIN RETURN true; END';
-                ALTER FUNCTION public.spy OWNER TO {name};
-                ALTER FUNCTION public.look OWNER TO {name}
-                """.encode()
-            )
-            yield name
+    with new_role(dsn) as name:
+        run_sql(
+            dsn,
+            f"""
+            CREATE FUNCTION public.spy() RETURNS trigger LANGUAGE plpgsql
+                AS 'BEGIN RETURN NULL; END';
+            CREATE FUNCTION public.look() RETURNS boolean LANGUAGE plpgsql
+                AS 'BEGIN RETURN true; END';
+            ALTER FUNCTION public.spy OWNER TO {name};
+            ALTER FUNCTION public.look OWNER TO {name}
+            """,
+        )
+        yield name
 
 
 @pytest.mark.one_server("Citus refuses such triggers and rules")
@@ -237,14 +236,14 @@ def test_triggers_and_roles_of_the_owner_are_no_violations(dsn: str, store: Stor
     roles = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
     member = f"{roles[0]}_member"
     with dropped_afterwards(dsn, [*roles, member]):
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(
-                f"""
-                CREATE TRIGGER mine BEFORE UPDATE ON pgsimhash.runs FOR EACH ROW
-                    EXECUTE FUNCTION suppress_redundant_updates_trigger();
-                CREATE ROLE {member} IN ROLE {roles[0]};
-                ALTER FUNCTION pgsimhash.host_of OWNER TO {member}
-                """.encode()
-            )
+        run_sql(
+            dsn,
+            f"""
+            CREATE TRIGGER mine BEFORE UPDATE ON pgsimhash.runs FOR EACH ROW
+                EXECUTE FUNCTION suppress_redundant_updates_trigger();
+            CREATE ROLE {member} IN ROLE {roles[0]};
+            ALTER FUNCTION pgsimhash.host_of OWNER TO {member}
+            """,
+        )
         assert list(maintenance.check(store)) == []
         migrate.upgrade(dsn)

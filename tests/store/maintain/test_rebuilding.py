@@ -12,11 +12,11 @@ from typing import Any
 import psycopg
 import pytest
 
-import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, StoreError
 from pgsimhash.pages.policies import PolicySettings
-from tests.conftest import ROOT, wait_for_a_lock
+from tests.conftest import ROOT
+from tests.database import after_a_wait, run_sql, wait_for_a_lock
 from tests.store.content import content, indexed
 
 PAGE = ROOT / "examples" / "pages" / "tide-pools.html"
@@ -58,11 +58,11 @@ def test_everything_survives(dsn: str, store: Store, tmp_path: Path) -> None:
     list(maintenance.ingest_files(store, [tmp_path]))
 
     def everything() -> list[Any]:
-        with psycopg.connect(dsn) as connection:
-            files = connection.execute(
-                "SELECT s.path, s.size, s.failed FROM pgsimhash.sources AS s "
-                "JOIN pgsimhash.collections AS c USING (collection_id) WHERE c.name = 'default'"
-            ).fetchall()
+        files = run_sql(
+            dsn,
+            "SELECT s.path, s.size, s.failed FROM pgsimhash.sources AS s "
+            "JOIN pgsimhash.collections AS c USING (collection_id) WHERE c.name = 'default'",
+        )
         return [
             content(dsn, "default", numbered=True),
             indexed(dsn, "default"),
@@ -115,7 +115,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(dsn: str, full: Store) 
     told: list[str] = []
 
     def meanwhile() -> None:
-        with connect(dsn, retry_seconds=0) as other:
+        with connect(dsn, lock_timeout=0.1, retry_seconds=0) as other:
             assert [match.url for match in other.find(1, 0)] == [url(1)]
             for write in WRITES:
                 with pytest.raises(CollectionError, match=r"is being rebuilt: .* holds") as refused:
@@ -144,14 +144,11 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(dsn: str, full: Store) 
 def test_a_writer_that_waits_for_the_end_writes_to_the_new_collection(
     dsn: str, full: Store, write: Callable[[Store], object]
 ) -> None:
-    with psycopg.connect(dsn) as ending, connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+    with psycopg.connect(dsn) as ending, connect(dsn) as other:
         maintenance.rebuild(connect(ending))
         old = content(dsn, "default")
         settings = other.status()[0].default_distance
-        told = pool.submit(write, other)
-        wait_for_a_lock(dsn)
-        ending.commit()
-        told.result(timeout=60)
+        after_a_wait(ending, lambda: write(other))
     assert content(dsn, "default-2") == old
     kept = {one.collection: one.default_distance for one in full.status()}
     assert kept["default-2"] == settings
@@ -164,24 +161,21 @@ def test_a_call_that_began_with_the_old_collection_is_refused(dsn: str, full: St
         with connect(dsn) as other:
             other.save_clusters()
 
-    with psycopg.connect(dsn) as ending, ThreadPoolExecutor(1) as pool:
+    with psycopg.connect(dsn) as ending:
         maintenance.rebuild(connect(ending))
-        told = pool.submit(save)
-        wait_for_a_lock(dsn)
-        ending.commit()
         with pytest.raises(StoreError, match="was replaced"):
-            told.result(timeout=60)
+            after_a_wait(ending, save)
 
 
 def test_pages_inserted_meanwhile_stay_in_the_old_collection(dsn: str, full: Store) -> None:
     """A plain INSERT waits for the rebuild; then its collection is the old one, or deleted."""
 
     def insert() -> None:
-        with psycopg.connect(dsn) as own:
-            own.execute(
-                "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-                "SELECT collection_id, 'https://b.example/', 7 FROM pgsimhash.collections"
-            )
+        run_sql(
+            dsn,
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT collection_id, 'https://b.example/', 7 FROM pgsimhash.collections",
+        )
 
     with ThreadPoolExecutor(1) as pool:
         told: list[Any] = []
@@ -208,11 +202,11 @@ def test_pages_inserted_meanwhile_stay_in_the_old_collection(dsn: str, full: Sto
 
 def test_an_error_or_a_lost_connection_leaves_nothing(dsn: str, full: Store) -> None:
     def cut() -> None:
-        with psycopg.connect(dsn, autocommit=True) as hand:
-            hand.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+        run_sql(
+            dsn,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
 
     def interrupt() -> None:
         raise KeyboardInterrupt
@@ -265,16 +259,9 @@ def test_a_statement_that_waits_for_the_end_applies_to_the_new_collection(
         store.add(url(number), number)
     maintenance.mark(store, urls["a"], urls["b"], same=True)
     maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
-    with (
-        psycopg.connect(dsn) as ending,
-        psycopg.connect(dsn, autocommit=True) as late,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        maintenance.rebuild(pgsimhash.connect(ending))
-        told = pool.submit(late.execute, statement, urls)
-        wait_for_a_lock(dsn)
-        ending.commit()
-        told.result(timeout=60)
+    with psycopg.connect(dsn) as ending:
+        maintenance.rebuild(connect(ending))
+        after_a_wait(ending, lambda: run_sql(dsn, statement, urls))
     with connect(dsn) as new, connect(dsn, collection="default-2") as old:
         held = [(len(maintenance.marks(one)), len(maintenance.policies(one))) for one in (new, old)]
     assert held[0] != held[1] == (1, 1)

@@ -15,6 +15,7 @@ from pgsimhash.db import migrate
 from pgsimhash.db.schema_names import SCHEMA, schema_of
 from pgsimhash.errors import ArgumentError, CollectionError, SchemaError
 from pgsimhash.pages.policies import PolicySettings
+from tests.database import run_sql
 from tests.refusals import because
 from tests.store.content import content, indexed
 from tests.store.maintain.test_rebuilding_verdicts import crawl, put_marks, stored_ones
@@ -44,12 +45,12 @@ def fill(dsn: str, store: Store, folder: Path) -> list[Verdict]:
 
 
 def rows(dsn: str, schema: str, collection: str = "default") -> list[Any]:
-    with psycopg.connect(dsn) as connection:
-        files = connection.execute(
-            f"SELECT s.path, s.size, s.failed FROM {schema}.sources AS s "
-            f"JOIN {schema}.collections AS c USING (collection_id) WHERE c.name = %s".encode(),
-            [collection],
-        ).fetchall()
+    files = run_sql(
+        dsn,
+        f"SELECT s.path, s.size, s.failed FROM {schema}.sources AS s "
+        f"JOIN {schema}.collections AS c USING (collection_id) WHERE c.name = %s",
+        [collection],
+    )
     with connect(dsn, collection=collection, create=False, schema=schema) as store:
         return [
             content(dsn, collection, numbered=True, schema=schema),
@@ -116,7 +117,7 @@ def test_until_the_commit_nobody_sees_it_and_writers_are_refused(dsn: str, store
             return
         # The function may look up with the store itself.
         assert store.get("https://a.example/1") is not None
-        with connect(dsn, retry_seconds=0) as other:
+        with connect(dsn, lock_timeout=0.1, retry_seconds=0) as other:
             assert other.get("https://a.example/1") is not None
             with pytest.raises(CollectionError, check=because("being_rebuilt")):
                 other.add(NEW, 1)
@@ -169,8 +170,7 @@ def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:
     maintenance.set_policy(store, "a.example", PolicySettings(distance=8))
     with pytest.raises(ArgumentError, match=r"policy has distance 8.*give a smaller"):
         maintenance.rebuild(store, into_schema="narrow", distance=5)
-    with psycopg.connect(dsn) as connection:
-        connection.execute("UPDATE wide.alembic_version SET version_num = '9999'")
+    run_sql(dsn, "UPDATE wide.alembic_version SET version_num = '9999'")
     with pytest.raises(SchemaError, check=because("newer")):
         maintenance.rebuild(store, "other", into_schema=WIDE)
     assert store.add(NEW, 2).verdict == "updated"

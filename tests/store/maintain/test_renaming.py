@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-
-import numpy as np
 import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.pages.policies import PolicySettings
-from tests.conftest import wait_for_a_lock
+from pgsimhash import Store, connect, maintenance
+from tests.database import after_a_wait, run_sql
 from tests.refusals import sqlstate
+from tests.store.calls import CHANGES, LOOKUPS, SCANS, A, B
 from tests.store.content import content
-
-A, B = "https://a.example/", "https://b.example/"
-
-
-CHANGES: list[Callable[[Store], object]] = [
-    lambda store: store.delete(A),
-    lambda store: store.delete_host("a.example"),
-    lambda store: maintenance.undo(store),
-    lambda store: store.expire(timedelta(microseconds=1)),
-    lambda store: maintenance.mark(store, A, B, same=True),
-    lambda store: maintenance.unmark(store, A, B),
-    lambda store: maintenance.set_policy(store, "*", PolicySettings(distance=3)),
-    lambda store: maintenance.remove_policy(store, "*"),
-    lambda store: maintenance.rename(store, "fifth"),
-]
 
 
 def names(dsn: str) -> dict[str, int]:
-    with psycopg.connect(dsn) as connection:
-        return dict(
-            connection.execute("SELECT name, collection_id FROM pgsimhash.collections").fetchall()
-        )
+    return dict(run_sql(dsn, "SELECT name, collection_id FROM pgsimhash.collections"))
 
 
 def test_a_store_keeps_its_pages_under_the_new_name(dsn: str, store: Store) -> None:
@@ -72,26 +48,10 @@ def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store
 
 def test_open_stores_of_a_missing_name_raise(dsn: str, store: Store) -> None:
     store.add(A, 1)
-    with psycopg.connect(dsn) as connection:
-        connection.execute("SELECT pgsimhash.rename_collection('default', 'old')")
-        connection.commit()
-    changes: list[Callable[[Store], object]] = [
-        *CHANGES,
-        lambda store: store.add(B, 2),
-        lambda store: store.get(A),
-        lambda store: store.find(1),
-        lambda store: store.find_many(np.zeros(1, dtype=np.uint64)),
-        lambda store: store.exists(1),
-        lambda store: store.should_fetch(A),
-        lambda store: store.decide(A, "<p>" + "one more word " * 30),
-        lambda store: next(store.clusters()),
-        lambda store: analysis.report(store),
-        lambda store: maintenance.change_settings(store, distance=3),
-        lambda store: maintenance.rebuild(store),
-    ]
-    for change in changes:
+    run_sql(dsn, "SELECT pgsimhash.rename_collection('default', 'old')")
+    for name, call in {**LOOKUPS, **SCANS, **CHANGES}.items():
         with pytest.raises(pgsimhash.CollectionError, match=r"['\"]default['\"] does not exist"):
-            change(store)
+            pytest.fail(f"{name}: {call(store)}")
     assert len(content(dsn, "old")) == 1
 
 
@@ -104,20 +64,13 @@ def test_invalid_new_names_are_refused(dsn: str, store: Store) -> None:
     with pytest.raises(pgsimhash.CollectionError, match="is empty; give one"):
         maintenance.rename(store, "")
     assert store.collection == "default"
-    with psycopg.connect(dsn) as connection, pytest.raises(psycopg.Error, check=sqlstate("PS001")):
-        connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'here')")
+    with pytest.raises(psycopg.Error, check=sqlstate("PS001")):
+        run_sql(dsn, "SELECT pgsimhash.rename_collection('nowhere', 'here')")
 
 
-def test_of_two_concurrent_renames_the_second_fails(dsn: str) -> None:
-    with (
-        ThreadPoolExecutor(1) as pool,
-        contextlib.closing(pool.submit(connect, dsn).result(timeout=60)) as store,
-    ):
-        with psycopg.connect(dsn) as connection:
-            connection.execute("SELECT pgsimhash.rename_collection('default', 'first')")
-            late = pool.submit(maintenance.rename, store, "second")
-            wait_for_a_lock(dsn)
-            connection.commit()
+def test_of_two_concurrent_renames_the_second_fails(store: Store, dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SELECT pgsimhash.rename_collection('default', 'first')")
         with pytest.raises(pgsimhash.CollectionError, match='"default" does not exist'):
-            late.result(timeout=60)
+            after_a_wait(connection, lambda: maintenance.rename(store, "second"))
     assert list(names(dsn)) == ["first"]

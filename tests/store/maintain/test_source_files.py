@@ -17,6 +17,7 @@ import pytest
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.maintenance import source_files
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE
+from tests.database import run_sql
 from tests.sources.test_warc import record
 
 LATER = "<p>later"
@@ -192,8 +193,7 @@ def test_a_page_that_a_stopped_job_stored_is_read_again_when_it_is_deleted(
 
 def test_a_skipped_page_is_seen_and_does_not_expire(store: Store, dsn: str, folder: Path) -> None:
     ingested(store, folder)
-    with psycopg.connect(dsn) as connection:
-        connection.execute("UPDATE pgsimhash.pages SET fetched_at = now() - interval '9 days'")
+    run_sql(dsn, "UPDATE pgsimhash.pages SET fetched_at = now() - interval '9 days'")
     assert ingested(store, folder) == ([], Counter({FILES_BEFORE: 3}))
     assert store.expire(timedelta(days=7)).versions == 0
     page = store.get((folder / "0.html").as_uri())
@@ -232,11 +232,8 @@ def test_after_a_kill_no_unstored_file_counts_as_stored(dsn: str, tmp_path: Path
         file.write_text(line(n, html(n)))
     done = subprocess.run([sys.executable, "-c", JOB, dsn, *files], check=False)
     assert done.returncode == -signal.SIGKILL
-    with psycopg.connect(dsn) as connection:
-        noted = connection.execute(
-            "SELECT path FROM pgsimhash.sources WHERE last_record IS DISTINCT FROM 0"
-        ).fetchall()
-        stored = {url for (url,) in connection.execute("SELECT url FROM pgsimhash.pages")}
+    noted = run_sql(dsn, "SELECT path FROM pgsimhash.sources WHERE last_record IS DISTINCT FROM 0")
+    stored = {url for (url,) in run_sql(dsn, "SELECT url FROM pgsimhash.pages")}
     assert 0 < len(noted) < len(stored)
     assert {f"https://a.example/{Path(path).stem}" for (path,) in noted} <= stored
     with connect(dsn) as store:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
-import uuid
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -14,12 +11,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.errors import ArgumentError
 from pgsimhash.search.clusters import ClusterPage, Score
 from pgsimhash.store import clusters
-from tests.conftest import wait_for_a_lock
-from tests.refusals import because
-from tests.roles import dropped_afterwards
+from tests.database import after_a_wait, new_role, run_sql
 
 FAR = 0xFFFF_0000_FFFF_0000
 
@@ -122,23 +116,6 @@ def test_the_canonical_page_of_a_cluster(store: Store) -> None:
         assert cluster.cluster_id == cluster.pages[0].page_id
 
 
-@pytest.mark.parametrize(
-    ("ask", "reason"),
-    [
-        (lambda store: store.pairs(13), "invalid_argument"),
-        (lambda store: store.clusters(-1), "invalid_argument"),
-        (lambda store: store.clusters(3, linkage="average"), "invalid_argument"),
-        (lambda store: store.clusters(3, canonical="best"), "invalid_argument"),
-        (lambda store: store.save_clusters(canonical="best"), "invalid_argument"),
-    ],
-)
-def test_invalid_arguments_are_refused_at_once(
-    store: Store, ask: Callable[[Store], object], reason: str
-) -> None:
-    with pytest.raises(ArgumentError, check=because(reason)):
-        ask(store)
-
-
 def test_a_reader_that_stops_early_leaves_the_store_usable(store: Store) -> None:
     fill(store, {f"a.example/{n}": n for n in range(200)})
     blocks = store.pairs(3)
@@ -155,13 +132,12 @@ Rows = list[tuple[int, int, bool]]
 
 
 def saved(dsn: str, collection: str = "default") -> Rows:
-    with psycopg.connect(dsn) as connection:
-        rows = connection.execute(
-            "SELECT c.cluster, c.page_id, c.is_canonical FROM pgsimhash.clusters AS c "
-            "JOIN pgsimhash.collections AS o USING (collection_id) WHERE o.name = %s ORDER BY 1, 2",
-            [collection],
-        )
-        return rows.fetchall()
+    return run_sql(
+        dsn,
+        "SELECT c.cluster, c.page_id, c.is_canonical FROM pgsimhash.clusters AS c "
+        "JOIN pgsimhash.collections AS o USING (collection_id) WHERE o.name = %s ORDER BY 1, 2",
+        [collection],
+    )
 
 
 def as_rows(
@@ -206,32 +182,27 @@ def test_readers_see_the_old_clusters_until_the_commit(dsn: str) -> None:
         assert saved(dsn) == as_rows(other, 1, "newest") != before
 
 
-def test_two_jobs_that_save_clusters_wait_for_each_other(dsn: str) -> None:
-    with connect(dsn) as other, psycopg.connect(dsn) as connection:
-        fill(other, CHAIN)
+def test_two_jobs_that_save_clusters_wait_for_each_other(store: Store, dsn: str) -> None:
+    fill(store, CHAIN)
+    with psycopg.connect(dsn) as connection:
         connect(connection).save_clusters(1)
-        thread = threading.Thread(target=lambda: other.save_clusters(1, canonical="newest"))
-        thread.start()
-        wait_for_a_lock(dsn)
-        connection.commit()
-        thread.join()
-        assert saved(dsn) == as_rows(other, 1, "newest")
+        after_a_wait(connection, lambda: store.save_clusters(1, canonical="newest"))
+    assert saved(dsn) == as_rows(store, 1, "newest")
 
 
-def test_saved_clusters_lose_deleted_pages_and_collections(dsn: str) -> None:
-    with connect(dsn) as store:
-        fill(store, CHAIN)
-        first, *others = sorted(CHAIN)
+def test_saved_clusters_lose_deleted_pages_and_collections(store: Store, dsn: str) -> None:
+    fill(store, CHAIN)
+    first, *others = sorted(CHAIN)
 
-        def delete_meanwhile(page: ClusterPage) -> int:
-            with connect(dsn) as deleting:
-                deleting.delete(f"https://{first}")
-            return page.page_id
+    def delete_meanwhile(page: ClusterPage) -> int:
+        with connect(dsn) as deleting:
+            deleting.delete(f"https://{first}")
+        return page.page_id
 
-        assert store.save_clusters(1, canonical=delete_meanwhile) == 1
-        assert len(saved(dsn)) == len(others) == 4
-        store.delete(f"https://{others[0]}")
-        assert len(saved(dsn)) == 3
+    assert store.save_clusters(1, canonical=delete_meanwhile) == 1
+    assert len(saved(dsn)) == len(others) == 4
+    store.delete(f"https://{others[0]}")
+    assert len(saved(dsn)) == 3
     with psycopg.connect(dsn, autocommit=True) as connection:
         maintenance.delete_collection(connection, "default")
         assert connection.execute("SELECT count(*) FROM pgsimhash.clusters").fetchone() == (0,)
@@ -239,25 +210,23 @@ def test_saved_clusters_lose_deleted_pages_and_collections(dsn: str) -> None:
 
 def test_a_table_of_another_role_in_public_is_never_touched(dsn: str) -> None:
     """Its trigger would run with the rights of the job."""
-    role = f"test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE {role}".encode())
-        with dropped_afterwards(dsn, [role]):
-            connection.execute(
-                f"""
-                CREATE TABLE public.clusters (LIKE pgsimhash.clusters);
-                CREATE FUNCTION public.spy() RETURNS trigger LANGUAGE plpgsql
-                    AS 'BEGIN RAISE ''taken over''; END';
-                CREATE TRIGGER t BEFORE INSERT OR DELETE ON public.clusters
-                    EXECUTE FUNCTION public.spy();
-                ALTER TABLE public.clusters OWNER TO {role};
-                ALTER FUNCTION public.spy OWNER TO {role}
-                """.encode()
-            )
-            where = make_conninfo(dsn, options="-csearch_path=public,pgsimhash")
-            with connect(where) as store:
-                fill(store, CHAIN)
-                for _ in range(2):
-                    assert store.save_clusters(1) == 1
-            assert len(saved(dsn)) == len(CHAIN)
-            assert connection.execute("SELECT count(*) FROM public.clusters").fetchone() == (0,)
+    with new_role(dsn) as role:
+        run_sql(
+            dsn,
+            f"""
+            CREATE TABLE public.clusters (LIKE pgsimhash.clusters);
+            CREATE FUNCTION public.spy() RETURNS trigger LANGUAGE plpgsql
+                AS 'BEGIN RAISE ''taken over''; END';
+            CREATE TRIGGER t BEFORE INSERT OR DELETE ON public.clusters
+                EXECUTE FUNCTION public.spy();
+            ALTER TABLE public.clusters OWNER TO {role};
+            ALTER FUNCTION public.spy OWNER TO {role}
+            """,
+        )
+        where = make_conninfo(dsn, options="-csearch_path=public,pgsimhash")
+        with connect(where) as store:
+            fill(store, CHAIN)
+            for _ in range(2):
+                assert store.save_clusters(1) == 1
+        assert len(saved(dsn)) == len(CHAIN)
+        assert run_sql(dsn, "SELECT count(*) FROM public.clusters") == [(0,)]

@@ -7,7 +7,7 @@ lookup must give the result of a comparison with each row, in plain Python.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,10 +24,10 @@ from pgsimhash.hashing.signature import from_halves, verified
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.urls import host_of
-from tests.conftest import database_examples
+from tests.database import database_examples
+from tests.store.decide.test_rule import OPTIONS, records, some_of
 
 NAMES = ("first", "second")
-NOW = datetime.now(UTC)
 
 # Few simhashes, so that many are equal or near; bits 0, 20, 21, 41, 42 and 63 end bit blocks.
 BASES = [0, 2**64 - 1, 1 << 63, 0x0123_4567_89AB_CDEF]
@@ -39,28 +39,7 @@ SIMHASHES = st.sampled_from([0, 0, 1, 0xFFF << 15]) | st.builds(
 
 HOSTS = ("a.example", "www.a.example", "b.example")
 URLS = st.builds("https://{}/{}".format, st.sampled_from(HOSTS), st.integers(1, 2))
-
-RECORDS = st.builds(
-    PageRecord,
-    url=URLS,
-    simhash=SIMHASHES,
-    fetched_at=st.none() | st.sampled_from([NOW - timedelta(days=days) for days in (1, 3)]),
-    canonical_url=st.none() | URLS,
-    # Equal simhashes with different signatures are no copies.
-    signature=st.sampled_from([None, 0, (1 << 25) - 1, (1 << 128) - 1]),
-    text_digest=st.none() | st.integers(1, 2),
-)
-OPTIONS = st.fixed_dictionaries(
-    {},
-    optional={
-        "distance": st.sampled_from([0, 3, 8, 12]),
-        "scope": st.sampled_from(["host", "collection", "global"]),
-        "verify": st.booleans(),
-        "max_copies": st.integers(1, 3),
-        "canonical_link": st.booleans(),
-        "window_size": st.integers(1, 2),
-    },
-)
+RECORDS = records(URLS, SIMHASHES)
 
 
 class Row(NamedTuple):
@@ -235,9 +214,14 @@ NAME = st.sampled_from([*NAMES[:1], *NAMES])
 BATCHES = st.lists(RECORDS, min_size=1, max_size=8)
 ADDITIONS = st.one_of(
     st.builds(
-        partial, st.just(add), name=NAME, records=BATCHES, options=OPTIONS, size=st.integers(1, 8)
+        partial,
+        st.just(add),
+        name=NAME,
+        records=BATCHES,
+        options=some_of(OPTIONS),
+        size=st.integers(1, 8),
     ),
-    st.builds(partial, st.just(add_single), name=NAME, record=RECORDS, options=OPTIONS),
+    st.builds(partial, st.just(add_single), name=NAME, record=RECORDS, options=some_of(OPTIONS)),
     st.builds(partial, st.just(add_by_sql), name=NAME, records=BATCHES),
 )
 BY_SQL = st.booleans()
@@ -382,7 +366,7 @@ def signature_of(row: Any) -> int | None:
     return from_halves(row.signature_high, row.signature_low)
 
 
-@pytest.fixture(params=["22+21+21", "16+16+16+16"])
+@pytest.fixture(params=["22+21+21", pytest.param("16+16+16+16", marks=pytest.mark.long)])
 def history(empty_dsn: str, request: pytest.FixtureRequest) -> Iterator[History]:
     migrate.upgrade(empty_dsn, layout=request.param)
     opened = History(empty_dsn)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import psycopg
@@ -19,6 +18,8 @@ from pgsimhash.errors import StoreError
 from pgsimhash.testing import url_of_dsn
 from tests.citus import workers
 from tests.conftest import ROOT
+from tests.database import run_sql
+from tests.programs import run_program
 from tests.refusals import because
 
 on_citus = pytest.mark.skipif(
@@ -27,8 +28,7 @@ on_citus = pytest.mark.skipif(
 
 
 def schemas(dsn: str) -> set[str]:
-    with psycopg.connect(dsn) as connection:
-        rows = connection.execute("SELECT nspname FROM pg_namespace").fetchall()
+    rows = run_sql(dsn, "SELECT nspname FROM pg_namespace")
     return {str(name) for (name,) in rows if str(name).startswith("crawl")}
 
 
@@ -78,11 +78,8 @@ def test_a_worker_is_refused(dsn: str) -> None:
         connect(there)
     with connect(dsn):
         pass
-    with (
-        psycopg.connect(there) as connection,
-        pytest.raises(psycopg.Error, match="this node is a worker of the Citus cluster"),
-    ):
-        connection.execute("SELECT pgsimhash.add_page('https://a.example/', 1)")
+    with pytest.raises(psycopg.Error, match="this node is a worker of the Citus cluster"):
+        run_sql(there, "SELECT pgsimhash.add_page('https://a.example/', 1)")
 
 
 @on_citus
@@ -144,13 +141,8 @@ def test_a_reference_from_another_schema_is_refused(dsn: str) -> None:
 
 @on_citus
 def test_the_tour(empty_dsn: str) -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "citus_tour.py"],
-        env={**os.environ, "PGSIMHASH_DSN": empty_dsn},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    tour = ROOT / "examples" / "citus_tour.py"
+    done = run_program(sys.executable, tour, PGSIMHASH_DSN=empty_dsn)
     lines = [line.split(", on ") for line in done.stdout.splitlines()]
     schemas = ["crawl_a", "crawl_b", "crawl_c"]
     assert [text for text, _ in lines] == [

@@ -9,8 +9,8 @@ default its functions win if PostgreSQL's own have other argument types; with `p
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
@@ -26,6 +26,7 @@ from pgsimhash.db import migrate
 from pgsimhash.db import scripts as sql_files
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.testing import fresh_database
+from tests.database import as_role, new_role, run_sql
 from tests.refusals import sqlstate
 from tests.store.test_store import page, paragraph
 
@@ -116,11 +117,8 @@ def plant(connection: psycopg.Connection) -> None:
 @pytest.fixture(scope="module")
 def second_role(server_dsn: str) -> Iterator[str]:
     """A role without rights."""
-    name = f"pgsimhash_test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
+    with new_role(server_dsn) as name:
         yield name
-        connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
 
 
 @pytest.fixture(scope="module")
@@ -238,37 +236,38 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
 def test_nothing_deployed_depends_on_what_another_role_made(hostile_dsn: str) -> None:
     """Generated columns, defaults, constraints and SQL-standard functions of all layouts."""
     deploy_all(hostile_dsn)
-    with psycopg.connect(hostile_dsn) as connection:
-        found = connection.execute(
-            "SELECT pg_describe_object(d.classid, d.objid, d.objsubid) "
-            "FROM pg_depend AS d "
-            "JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass::oid AND p.oid = d.refobjid "
-            "WHERE p.pronamespace = 'public'::regnamespace::oid AND p.proname <> 'taken' "
-            "AND NOT (d.classid = 'pg_operator'::regclass::oid) "
-            "UNION ALL "
-            "SELECT pg_describe_object(d.classid, d.objid, d.objsubid) "
-            "FROM pg_depend AS d JOIN pg_operator AS o "
-            "ON d.refclassid = 'pg_operator'::regclass::oid AND o.oid = d.refobjid "
-            "WHERE o.oprnamespace = 'public'::regnamespace::oid"
-        ).fetchall()
+    found = run_sql(
+        hostile_dsn,
+        "SELECT pg_describe_object(d.classid, d.objid, d.objsubid) "
+        "FROM pg_depend AS d "
+        "JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass::oid AND p.oid = d.refobjid "
+        "WHERE p.pronamespace = 'public'::regnamespace::oid AND p.proname <> 'taken' "
+        "AND NOT (d.classid = 'pg_operator'::regclass::oid) "
+        "UNION ALL "
+        "SELECT pg_describe_object(d.classid, d.objid, d.objsubid) "
+        "FROM pg_depend AS d JOIN pg_operator AS o "
+        "ON d.refclassid = 'pg_operator'::regclass::oid AND o.oid = d.refobjid "
+        "WHERE o.oprnamespace = 'public'::regnamespace::oid",
+    )
     assert found == []
 
 
 def test_every_function_is_bound_or_pinned_or_names_what_it_calls(dsn: str) -> None:
     """A caller's search_path has no effect in the functions and triggers of any layout."""
     deploy_all(dsn)
-    with psycopg.connect(dsn) as connection:
-        rows = connection.execute(
-            "SELECT p.oid::regprocedure::text, prosrc, proconfig, prosqlbody IS NOT NULL "
-            "FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace "
-            "WHERE n.nspname = 'pgsimhash' OR n.nspname LIKE 'layout_%'"
-        ).fetchall()
-        foreign = connection.execute(
-            "SELECT tgname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid "
-            "JOIN pg_proc AS p ON p.oid = t.tgfoid "
-            "WHERE c.relnamespace = 'pgsimhash'::regnamespace AND NOT t.tgisinternal "
-            "AND p.pronamespace <> 'pgsimhash'::regnamespace"
-        ).fetchall()
+    rows = run_sql(
+        dsn,
+        "SELECT p.oid::regprocedure::text, prosrc, proconfig, prosqlbody IS NOT NULL "
+        "FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace "
+        "WHERE n.nspname = 'pgsimhash' OR n.nspname LIKE 'layout_%'",
+    )
+    foreign = run_sql(
+        dsn,
+        "SELECT tgname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid "
+        "JOIN pg_proc AS p ON p.oid = t.tgfoid "
+        "WHERE c.relnamespace = 'pgsimhash'::regnamespace AND NOT t.tgisinternal "
+        "AND p.pronamespace <> 'pgsimhash'::regnamespace",
+    )
     assert len(rows) > 7 * len(LAYOUTS)
     assert foreign == []
     unpinned = {
@@ -288,18 +287,12 @@ class TestForeignSchemas:
 
     @pytest.fixture
     def foreign_dsn(self, empty_dsn: str, second_role: str) -> Iterator[str]:
-        role = sql.Identifier(second_role)
-        with psycopg.connect(empty_dsn, autocommit=True) as connection:
-            database = sql.Identifier(connection.info.dbname)
-            connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, role))
-            for schema in map(sql.Identifier, ("pgsimhash", "crawl")):
-                created = sql.SQL("CREATE SCHEMA {} AUTHORIZATION {}").format(schema, role)
-                connection.execute(created)
-            yield empty_dsn
-            connection.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
-
-    def as_role(self, dsn: str, role: str) -> str:
-        return conninfo.make_conninfo(dsn, options=f"-c role={role}")
+        database = conninfo.conninfo_to_dict(empty_dsn)["dbname"]
+        run_sql(empty_dsn, f"GRANT CREATE ON DATABASE {database} TO {second_role}")
+        for schema in ("pgsimhash", "crawl"):
+            run_sql(empty_dsn, f"CREATE SCHEMA {schema} AUTHORIZATION {second_role}")
+        yield empty_dsn
+        run_sql(empty_dsn, f"DROP OWNED BY {second_role} CASCADE")
 
     def test_a_foreign_schema_is_refused_with_its_owner_and_the_fix(
         self, foreign_dsn: str, second_role: str
@@ -308,24 +301,22 @@ class TestForeignSchemas:
             refused = f'schema {schema} belongs to role "{second_role}".*role='
             with pytest.raises(pgsimhash.SchemaError, match=refused):
                 migrate.upgrade(foreign_dsn, schema=schema)
-        with (
-            psycopg.connect(foreign_dsn) as connection,
-            pytest.raises(psycopg.Error, check=sqlstate("PS040"), match=second_role),
-        ):
-            connection.execute(migrate.upgrade_sql())
+        with pytest.raises(psycopg.Error, check=sqlstate("PS040"), match=second_role):
+            run_sql(foreign_dsn, migrate.upgrade_sql())
 
     @pytest.mark.one_server("rights to a database are granted on each node")
     def test_only_its_owner_can_deploy_it(self, foreign_dsn: str, second_role: str) -> None:
         for _ in range(2):
-            migrate.upgrade(self.as_role(foreign_dsn, second_role))
+            migrate.upgrade(as_role(foreign_dsn, second_role))
         with pytest.raises(pgsimhash.SchemaError, match=second_role):
             migrate.upgrade(foreign_dsn)
 
     def test_a_foreign_table_in_it_is_refused_too(self, foreign_dsn: str, second_role: str) -> None:
-        with psycopg.connect(self.as_role(foreign_dsn, second_role)) as connection:
-            connection.execute("CREATE TABLE pgsimhash.alembic_version (version_num text)")
-        with psycopg.connect(foreign_dsn) as connection:
-            connection.execute("ALTER SCHEMA pgsimhash OWNER TO CURRENT_USER")
+        run_sql(
+            as_role(foreign_dsn, second_role),
+            "CREATE TABLE pgsimhash.alembic_version (version_num text)",
+        )
+        run_sql(foreign_dsn, "ALTER SCHEMA pgsimhash OWNER TO CURRENT_USER")
         with pytest.raises(pgsimhash.SchemaError, match=r"table pgsimhash\.alembic_version"):
             migrate.upgrade(foreign_dsn)
 
@@ -334,33 +325,17 @@ class TestForeignSchemas:
     def test_a_role_that_was_granted_may_own_it(
         self, foreign_dsn: str, second_role: str, granted: bool
     ) -> None:
-        owner, member = sql.Identifier(second_role), sql.Identifier(f"{second_role}_member")
-        with psycopg.connect(foreign_dsn, autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE ROLE {}").format(member))
-            connection.execute(sql.SQL("GRANT ALL ON SCHEMA pgsimhash TO {}").format(member))
-            if granted:
-                connection.execute(sql.SQL("GRANT {} TO {}").format(owner, member))
-            try:
-                dsn = self.as_role(foreign_dsn, f"{second_role}_member")
-                if granted:
-                    migrate.upgrade(dsn)
-                else:
-                    with pytest.raises(pgsimhash.SchemaError, match="would run code"):
-                        migrate.upgrade(dsn)
-            finally:
-                connection.execute(sql.SQL("DROP OWNED BY {}").format(member))
-                connection.execute(sql.SQL("DROP ROLE {}").format(member))
+        with new_role(foreign_dsn, f"IN ROLE {second_role}" if granted else "") as member:
+            run_sql(foreign_dsn, f"GRANT ALL ON SCHEMA pgsimhash TO {member}")
+            refused = pytest.raises(pgsimhash.SchemaError, match="would run code")
+            with nullcontext() if granted else refused:
+                migrate.upgrade(as_role(foreign_dsn, member))
 
     @pytest.mark.one_server("rights to a database are granted on each node")
-    def test_a_schema_of_an_administrator_is_trusted(
-        self, empty_dsn: str, second_role: str
-    ) -> None:
-        role = sql.Identifier(second_role)
-        with psycopg.connect(empty_dsn, autocommit=True) as connection:
-            connection.execute("CREATE SCHEMA pgsimhash")
-            connection.execute(sql.SQL("GRANT ALL ON SCHEMA pgsimhash TO {}").format(role))
-            migrate.upgrade(self.as_role(empty_dsn, second_role))
-            connection.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
+    def test_a_schema_of_an_administrator_is_trusted(self, empty_dsn: str) -> None:
+        with new_role(empty_dsn) as role:
+            run_sql(empty_dsn, f"CREATE SCHEMA pgsimhash; GRANT ALL ON SCHEMA pgsimhash TO {role}")
+            migrate.upgrade(as_role(empty_dsn, role))
 
 
 @pytest.mark.one_server("Citus sends all statements of a string to the workers")

@@ -10,10 +10,9 @@ from itertools import product
 import psycopg
 import pytest
 
-from pgsimhash import StoreError, analysis, connect, hamming_distance
+from pgsimhash import StoreError, connect, hamming_distance
 from pgsimhash.db import migrate
 from pgsimhash.db.scripts import SCHEMA_FILES, in_layout, read_sql
-from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.search.layout import (
     COLLECTION_SHIFT,
@@ -26,7 +25,8 @@ from pgsimhash.search.layout import (
     get_layout,
 )
 from pgsimhash.testing import fresh_database
-from tests.store.schema.test_sql import EDGES, explained, insert, new_collection, sample
+from tests.database import explained
+from tests.store.schema.test_sql import EDGES, insert, new_collection, sample
 
 ALL = [*LAYOUTS.values(), get_layout("7 choose 4"), get_layout("40+24")]
 
@@ -196,38 +196,6 @@ def test_the_files_have_the_default_layout_as_it_is_rendered(file: str) -> None:
     other = re.sub("-- .*", "", in_layout(read_sql(file), LAYOUTS["32+32"]))
     for left in ("22+21+21", "prefix_3", "4194303", "2097151", "_flips(21"):
         assert left not in other
-
-
-def test_a_store_works_the_same_with_another_layout(empty_dsn: str) -> None:
-    migrate.upgrade(empty_dsn, layout="4 choose 1")
-    with connect(empty_dsn) as store:
-        assert store.layout == "16+16+16+16"
-        verdicts = store.add_many(
-            [("https://a.example/1", 0), ("https://a.example/2", 7), ("https://a.example/3", 2**40)]
-        )
-        assert [(verdict.verdict, verdict.distance) for verdict in verdicts] == [
-            ("new", None),
-            ("duplicate", 3),
-            ("duplicate", 1),
-        ]
-        assert [match.url for match in store.find(0)] == [
-            "https://a.example/1",
-            "https://a.example/3",
-            "https://a.example/2",
-        ]
-        assert sorted(analysis.simhashes(store).tolist()) == [0, 7, 2**40]
-        assert store.exists(2**40 + 1, distance=1)
-        assert store.delete("https://a.example/2").versions == 1
-        assert sorted(analysis.simhashes(store).tolist()) == [0, 2**40]
-        assert [status.simhashes for status in store.status()] == [2]
-
-
-def test_a_collection_starts_with_a_distance_that_its_layout_answers(empty_dsn: str) -> None:
-    migrate.upgrade(empty_dsn, layout="32+32")
-    with connect(empty_dsn) as store:
-        assert store.status()[0].default_distance == 7
-        with pytest.raises(ArgumentError, match="0 to 7"):
-            store.find(1, distance=8)
 
 
 def test_the_layout_of_a_schema_stays(dsn: str) -> None:

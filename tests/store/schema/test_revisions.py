@@ -21,6 +21,7 @@ from pgsimhash.db import migrate
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import read_pages
 from tests.conftest import ROOT
+from tests.database import run_sql
 from tests.refusals import because
 from tests.store.content import content, indexed
 from tests.store.schema.test_schema import dump
@@ -87,8 +88,7 @@ def everything(dsn: str) -> list[object]:
 
 
 def hosts(dsn: str) -> set[str | None]:
-    with psycopg.connect(dsn) as connection:
-        return {host for (host,) in connection.execute("SELECT host FROM pgsimhash.pages")}
+    return {host for (host,) in run_sql(dsn, "SELECT host FROM pgsimhash.pages")}
 
 
 def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:

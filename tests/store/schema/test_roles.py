@@ -14,14 +14,12 @@ from psycopg import sql
 from pgsimhash import Store, StoreError, connect, maintenance
 from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.testing import fresh_database
+from tests.database import as_role, dropped_afterwards, new_role, run_sql
 from tests.manual import blocks
 from tests.refusals import because
-from tests.roles import as_role, dropped_afterwards
+from tests.store.calls import CHANGES, A, B
 from tests.store.test_store import ARTICLE, page
-
-A, B = "https://a.example/", "https://b.example/"
 
 
 @pytest.fixture
@@ -32,16 +30,6 @@ def roles(dsn: str) -> Iterator[dict[str, str]]:
     with dropped_afterwards(dsn, made):
         yield {name.rpartition("_")[2]: as_role(dsn, name) for name in made}
 
-
-CHANGES: dict[str, Callable[[Store], object]] = {
-    "ingest": lambda store: store.ingest(A, page(*ARTICLE)),
-    "delete": lambda store: store.delete(A),
-    "save_clusters": lambda store: store.save_clusters(),
-    "mark": lambda store: maintenance.mark(store, A, B, same=True),
-    "policy": lambda store: maintenance.set_policy(store, "a.example", PolicySettings(distance=3)),
-    "rename": lambda store: maintenance.rename(store, "other"),
-    "settings": lambda store: maintenance.change_settings(store, keep_markdown=True),
-}
 
 HARMFUL: dict[str, Callable[[Store], object]] = {
     "check": lambda store: list(maintenance.check(store, repair=True)),
@@ -71,29 +59,27 @@ OWNERS = (
 class TestWhatTheyMay:
     def test_a_writer_can_do_everything_with_pages(self, roles: dict[str, str]) -> None:
         with connect(roles["writer"]) as store:
-            store.add(B, 2**63)
-            for name, change in CHANGES.items():
-                if name != "delete":
-                    change(store)
-            store.delete(A)
+            list(store.add_many([(A, 1), (B, 2**63)]))
+            store.save_clusters()
+            for change in CHANGES.values():
+                change(store)
 
     def test_a_reader_looks_up_and_writes_nothing(self, roles: dict[str, str]) -> None:
         with connect(roles["writer"]) as store:
             simhash = store.ingest(A, page(*ARTICLE)).simhash
-            store.add(B, 2**63)
+            list(store.add_many([(B, 2**63)]))
         with connect(roles["reader"]) as store:
             assert [match.url for match in store.find(simhash or 0)] == [A]
             assert store.decide(B, page(*ARTICLE)).duplicate_of == A
             assert store.status()[0].pages == 2
-            for change in CHANGES.values():
+            for name, change in {**CHANGES, "save_clusters": Store.save_clusters}.items():
                 with pytest.raises(StoreError, check=because("not_permitted")):
-                    change(store)
+                    pytest.fail(f"{name}: {change(store)}")
 
     def test_a_reader_checks_and_a_writer_repairs(self, roles: dict[str, str], dsn: str) -> None:
         with connect(roles["writer"]) as store:
             store.add(A, 1)
-        with psycopg.connect(dsn) as connection:
-            connection.execute("UPDATE pgsimhash.pages SET indexed = false")
+        run_sql(dsn, "UPDATE pgsimhash.pages SET indexed = false")
         with connect(roles["reader"]) as store:
             assert [one.reason for one in maintenance.check(store)] == ["simhash_missing"]
             with pytest.raises(StoreError, check=because("not_permitted")):
@@ -108,9 +94,8 @@ class TestWhatTheyMay:
     ) -> None:
         with connect(roles["writer"]) as store:
             list(store.add_many([(A, 5), (B, 5)]))
-        with psycopg.connect(dsn) as connection:
-            connection.execute("ALTER TABLE pgsimhash.pages ENABLE ROW LEVEL SECURITY")
-            connection.execute(f"CREATE POLICY own ON pgsimhash.pages USING (url <> '{B}')")
+        run_sql(dsn, "ALTER TABLE pgsimhash.pages ENABLE ROW LEVEL SECURITY")
+        run_sql(dsn, f"CREATE POLICY own ON pgsimhash.pages USING (url <> '{B}')")
         with connect(roles["writer"]) as store:
             for change in HARMFUL.values():
                 with pytest.raises(StoreError, match="BYPASSRLS", check=because("unsuitable")):
@@ -128,11 +113,8 @@ class TestWhatTheyMay:
 
     def test_neither_reader_nor_writer_changes_the_schema(self, roles: dict[str, str]) -> None:
         for role, statement in product(("writer", "reader"), OWNERS):
-            with (
-                psycopg.connect(roles[role]) as connection,
-                pytest.raises(psycopg.errors.InsufficientPrivilege),
-            ):
-                connection.execute(statement.encode())
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                run_sql(roles[role], statement)
             with psycopg.connect(roles[role]) as connection:
                 # PostgreSQL warns that nothing was granted.
                 connection.execute("GRANT SELECT ON pgsimhash.pages TO PUBLIC")
@@ -153,11 +135,8 @@ class TestWhatTheyMay:
             "UPDATE pgsimhash.collections SET scheme = 'other'",
             "DELETE FROM pgsimhash.collections",
         ):
-            with (
-                psycopg.connect(roles["writer"]) as connection,
-                pytest.raises(psycopg.errors.InsufficientPrivilege),
-            ):
-                connection.execute(statement.encode())
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                run_sql(roles["writer"], statement)
 
     def test_a_writer_rebuilds_and_the_owner_deletes_the_old_collection(
         self, roles: dict[str, str]
@@ -216,11 +195,8 @@ class TestTenants:
             with connect(as_role(dsn, other[1]), schema="crawl") as store:
                 store.add(B, 5)
             for role, schema in ((own[0], "crawl"), (own[1], "crawl"), (other[1], "pgsimhash")):
-                with (
-                    psycopg.connect(as_role(dsn, role)) as connection,
-                    pytest.raises(psycopg.errors.InsufficientPrivilege),
-                ):
-                    connection.execute(f"SELECT FROM {schema}.pages".encode())
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    run_sql(as_role(dsn, role), f"SELECT FROM {schema}.pages")
 
     @pytest.mark.parametrize("schema", ["pgsimhash", "crawl"])
     def test_names_begin_with_those_of_the_database_and_the_schema(
@@ -243,30 +219,20 @@ class TestTenants:
                 stack.enter_context(dropped_afterwards(each, made))
             with connect(as_role(other, made[1])) as store:
                 store.add(A, 5)
-            with (
-                psycopg.connect(as_role(dsn, made[1])) as connection,
-                pytest.raises(psycopg.errors.InsufficientPrivilege),
-            ):
-                connection.execute("SELECT FROM pgsimhash.pages")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                run_sql(as_role(dsn, made[1]), "SELECT FROM pgsimhash.pages")
 
     def test_a_role_that_exists_is_refused_unless_the_schema_knows_it(self, dsn: str) -> None:
         """A member of such a role would get its rights."""
         for what in ("owner", "writer", "reader"):
             prefix = f"test_{uuid.uuid4().hex[:12]}"
             leftover = f"{prefix}_{what}"
-            with psycopg.connect(dsn, autocommit=True) as connection:
-                connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(leftover)))
-                with dropped_afterwards(dsn, [leftover]):
-                    with pytest.raises(
-                        ArgumentError, match=leftover, check=because("invalid_argument")
-                    ):
-                        migrate.create_roles(dsn, prefix)
-                    left = connection.execute(
-                        "SELECT array_agg(rolname::text) FROM pg_roles "
-                        "WHERE starts_with(rolname, %s)",
-                        [prefix],
-                    )
-                    assert left.fetchone() == ([leftover],)
+            run_sql(dsn, f"CREATE ROLE {leftover}")
+            with dropped_afterwards(dsn, [leftover]):
+                with pytest.raises(ArgumentError, match=leftover):
+                    migrate.create_roles(dsn, prefix)
+                roles = "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)"
+                assert run_sql(dsn, roles, [prefix]) == [(leftover,)]
 
     def test_a_name_that_is_too_long(self, dsn: str) -> None:
         with pytest.raises(
@@ -278,13 +244,9 @@ class TestTenants:
 @pytest.fixture
 def admin(empty_dsn: str) -> Iterator[str]:
     """A role that deployed the schema and may create roles, but is not a superuser."""
-    admin = f"test_{uuid.uuid4().hex[:12]}"
-    role = sql.Identifier(admin)
-    with psycopg.connect(empty_dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE ROLE {} CREATEROLE").format(role))
-        database = sql.Identifier(connection.info.dbname)
-        connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, role))
-    with dropped_afterwards(empty_dsn, [admin]):
+    database = psycopg.conninfo.conninfo_to_dict(empty_dsn)["dbname"]
+    with new_role(empty_dsn, "CREATEROLE") as admin:
+        run_sql(empty_dsn, f"GRANT CREATE ON DATABASE {database} TO {admin}")
         migrate.upgrade(as_role(empty_dsn, admin))
         yield admin
 
@@ -316,8 +278,7 @@ def test_such_an_owner_can_remove_roles_as_the_manual_describes(empty_dsn: str, 
 
 
 def test_a_user_who_may_not_create_roles_reads_what_is_missing(empty_dsn: str, admin: str) -> None:
-    with psycopg.connect(empty_dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("ALTER ROLE {} NOCREATEROLE").format(sql.Identifier(admin)))
+    run_sql(empty_dsn, sql.SQL("ALTER ROLE {} NOCREATEROLE").format(sql.Identifier(admin)))
     with pytest.raises(
         StoreError, match=r"denied to create role.* as a superuser", check=because("not_permitted")
     ):

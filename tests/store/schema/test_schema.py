@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -19,15 +18,15 @@ from alembic.script import ScriptDirectory
 from psycopg import conninfo, sql
 from sqlalchemy import URL
 
-import pgsimhash
 from pgsimhash import SchemaError, StoreError, connect
 from pgsimhash.db import migrate
 from pgsimhash.db.connection import REVISION, check_schema, open_connection, schema_revision
 from pgsimhash.db.scripts import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.search.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX
+from tests.database import as_role, new_role, run_sql
+from tests.programs import PGSIMHASH, run_program
 from tests.refusals import because
-from tests.roles import as_role, dropped_afterwards
 
 ROOT = Path(__file__).parents[3]
 
@@ -42,18 +41,21 @@ def binary(name: str) -> Path:
 
 def dump(dsn: str, schema: str = "pgsimhash", options: Sequence[str] = ()) -> str:
     """The schema as pg_dump writes it, with Alembic's version."""
-    done = subprocess.run(
-        [binary("pg_dump"), f"--schema={schema}", "--no-owner", *options, "--dbname", dsn],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    named = (f"--schema={schema}", "--no-owner", *options, "--dbname", dsn)
+    done = run_program(binary("pg_dump"), *named)
+    assert done.returncode == 0, done.stderr
     # Each dump contains a random word, and some builds of PostgreSQL 15 number each column when it
     # is created.
     stamps = ("restrict ", "pg_attver")
     return "\n".join(
         line for line in done.stdout.splitlines() if not any(stamp in line for stamp in stamps)
     )
+
+
+def psql(dsn: str, script: str) -> None:
+    options = ("--quiet", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "--dbname", dsn)
+    done = run_program(binary("psql"), *options, stdin=script)
+    assert done.returncode == 0, done.stderr
 
 
 def at_once(count: int, *command: str, dsn: str) -> list[tuple[int, str]]:
@@ -73,12 +75,8 @@ def at_once(count: int, *command: str, dsn: str) -> list[tuple[int, str]]:
 
 
 def alembic(*arguments: str, dsn: str) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "alembic", *arguments],
-        check=True,
-        cwd=ROOT,
-        env={**os.environ, "PGSIMHASH_DSN": dsn},
-    )
+    done = run_program(sys.executable, "-m", "alembic", *arguments, PGSIMHASH_DSN=dsn)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.one_server("it compares dumps with a schema that was deployed without Citus")
@@ -92,20 +90,8 @@ def test_the_three_routes_give_the_same_dump(
     assert dump(empty_dsn) == by_library
 
     alembic("downgrade", "base", dsn=empty_dsn)
-    with psycopg.connect(empty_dsn, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA pgsimhash CASCADE")
-    script = subprocess.run(
-        [sys.executable, "-m", "pgsimhash", "migrate", "--sql"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    subprocess.run(
-        [binary("psql"), "--quiet", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "--dbname", empty_dsn],
-        check=True,
-        input=script,
-        text=True,
-    )
+    run_sql(empty_dsn, "DROP SCHEMA pgsimhash CASCADE")
+    psql(empty_dsn, run_program(*PGSIMHASH, "migrate", "--sql").stdout)
     assert dump(empty_dsn) == by_library
 
 
@@ -115,12 +101,12 @@ def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
     dsn: str, empty_dsn: str, isolation: str
 ) -> None:
     name = conninfo.conninfo_to_dict(empty_dsn)["dbname"]
-    with psycopg.connect(empty_dsn, autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}").format(
-                sql.Identifier(str(name)), isolation
-            )
-        )
+    run_sql(
+        empty_dsn,
+        sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}").format(
+            sql.Identifier(str(name)), isolation
+        ),
+    )
     done = at_once(4, "pgsimhash", "migrate", dsn=empty_dsn)
     assert [code for code, _ in done] == [0] * 4, done
     assert dump(empty_dsn) == dump(dsn)
@@ -145,18 +131,10 @@ def upgrade_with_ini(
     line = f"sqlalchemy.url = {url.replace('%', '%%')}\n" if url else ""
     ini = folder / "alembic.ini"
     ini.write_text(f"[alembic]\nscript_location = pgsimhash.migrations:.\n{line}")
-    environment = {name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"}
-    if variable is not None:
-        environment["PGSIMHASH_DSN"] = variable
-    environment["PGSIMHASH_DATA_DIR"] = str(folder / "data")
-    return subprocess.run(
-        [sys.executable, "-m", "alembic", *options, "upgrade", "head"],
-        check=False,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    # An empty DSN is none.
+    variables = {"PGSIMHASH_DSN": variable or "", "PGSIMHASH_DATA_DIR": str(folder / "data")}
+    command = (sys.executable, "-m", "alembic", *options, "upgrade", "head")
+    return run_program(*command, folder=folder, **variables)
 
 
 def as_url(dsn: str) -> str:
@@ -244,9 +222,8 @@ def test_a_downgrade_drops_the_objects_of_the_package_and_leaves_yours(dsn: str)
     assert dump(dsn) == before
     with connect(dsn) as store:
         store.add("https://a.example/", 5)
-    with psycopg.connect(dsn) as connection:
-        connection.execute("CREATE TABLE pgsimhash.runs_of_mine (run integer)")
-        connection.execute("CREATE FUNCTION pgsimhash.mine() RETURNS integer RETURN 1")
+    run_sql(dsn, "CREATE TABLE pgsimhash.runs_of_mine (run integer)")
+    run_sql(dsn, "CREATE FUNCTION pgsimhash.mine() RETURNS integer RETURN 1")
     migrate.downgrade(dsn)
     with psycopg.connect(dsn) as connection:
         left = connection.execute(
@@ -287,11 +264,8 @@ def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
 
 class TestRefusals:
     def test_missing_rights_name_who_has_them(self, empty_dsn: str) -> None:
-        role = f"test_{uuid.uuid4().hex[:12]}"
-        with psycopg.connect(empty_dsn, autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))
         with (
-            dropped_afterwards(empty_dsn, [role]),
+            new_role(empty_dsn) as role,
             pytest.raises(StoreError, match="may create a schema", check=because("not_permitted")),
         ):
             migrate.upgrade(as_role(empty_dsn, role))
@@ -306,19 +280,13 @@ class TestRefusals:
 
     def test_a_copy_without_rows_is_detected(self, dsn: str, empty_dsn: str) -> None:
         copy = dump(dsn, options=["--schema-only"])
-        subprocess.run(
-            [binary("psql"), "--quiet", "--no-psqlrc", "--dbname", empty_dsn],
-            check=True,
-            input=copy,
-            text=True,
-        )
+        psql(empty_dsn, copy)
         for use in (connect, migrate.upgrade, migrate.downgrade):
             with pytest.raises(SchemaError, match="--data-only", check=because("unversioned")):
                 use(empty_dsn)
 
     def test_objects_that_depend_on_the_tables_are_named(self, dsn: str) -> None:
-        with psycopg.connect(dsn) as connection:
-            connection.execute("CREATE VIEW mine AS SELECT url FROM pgsimhash.pages")
+        run_sql(dsn, "CREATE VIEW mine AS SELECT url FROM pgsimhash.pages")
         with pytest.raises(StoreError, match="mine depends on", check=because("refused")):
             migrate.downgrade(dsn)
 
@@ -340,11 +308,6 @@ def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None
         assert deleted.fetchone() == (2,)
 
 
-def test_a_missing_schema_names_the_command(empty_dsn: str) -> None:
-    with pytest.raises(pgsimhash.SchemaError, match="not in this database; run: pgsimhash migrate"):
-        pgsimhash.connect(empty_dsn)
-
-
 @pytest.mark.parametrize(
     ("revision", "use", "advice"),
     [
@@ -356,7 +319,6 @@ def test_a_missing_schema_names_the_command(empty_dsn: str) -> None:
 def test_a_schema_of_another_age_names_the_command(
     dsn: str, revision: str, use: Callable[[str], object], advice: str
 ) -> None:
-    with psycopg.connect(dsn) as connection:
-        connection.execute("UPDATE pgsimhash.alembic_version SET version_num = %s", [revision])
+    run_sql(dsn, "UPDATE pgsimhash.alembic_version SET version_num = %s", [revision])
     with pytest.raises(SchemaError, match=advice):
         use(dsn)

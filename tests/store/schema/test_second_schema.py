@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -34,10 +32,11 @@ from pgsimhash.db.scripts import drop_statements, read_sql, schema_script
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
 from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import MatchOptions, PolicySettings
-from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.store.collection import collection_names
 from tests.conftest import ROOT
+from tests.database import run_sql
+from tests.programs import run_program
 from tests.refusals import because
 from tests.store.content import rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
@@ -171,30 +170,7 @@ def work_on(dsn: str, schema: str) -> None:
 
 def test_everything_works_where_there_is_no_schema_pgsimhash(crawl_dsn: str) -> None:
     work_on(crawl_dsn, CRAWL)
-    with psycopg.connect(crawl_dsn) as connection:
-        assert connection.execute("SELECT to_regnamespace('pgsimhash')").fetchone() == (None,)
-
-
-def test_changes_in_one_schema_leave_the_other_unchanged(both_dsn: str) -> None:
-    for schema in (SCHEMA, CRAWL):
-        with connect(both_dsn, schema=schema) as store:
-            fill(store)
-            maintenance.mark(store, "https://a.example/1", "https://a.example/2", same=False)
-    before = everything(both_dsn, SCHEMA)
-    work_on(both_dsn, CRAWL)
-    assert everything(both_dsn, SCHEMA) == before
-    with connect(both_dsn, schema=CRAWL) as store:
-        clusters = list(store.clusters(8))
-        report = analysis.report(store, 8)
-    migrate.downgrade(both_dsn)
-    with psycopg.connect(both_dsn, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA pgsimhash CASCADE")
-    with connect(both_dsn, schema=CRAWL) as store:
-        assert list(store.clusters(8)) == clusters
-        # Without the disk space, which vacuum changes, and the elapsed time.
-        assert _in_rows(analysis.report(store, 8).status) == _in_rows(report.status)
-    with pytest.raises(SchemaError, match="pgsimhash is not in this database; run: pgsimhash mig"):
-        connect(both_dsn)
+    assert run_sql(crawl_dsn, "SELECT to_regnamespace('pgsimhash')") == [(None,)]
 
 
 @pytest.mark.one_server("it compares with a schema without Citus")
@@ -276,11 +252,11 @@ def test_any_other_name_is_refused_and_nothing_is_done(empty_dsn: str) -> None:
         done = CliRunner().invoke(commands, ["migrate", "--dsn", empty_dsn, "--schema", name])
         assert done.exit_code == 2
         assert "give one of 1 to 63" in done.stderr
-    with psycopg.connect(empty_dsn) as connection:
-        made = connection.execute(
-            "SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|citus)' "
-            "AND nspname NOT IN ('public', 'information_schema')"
-        ).fetchall()
+    made = run_sql(
+        empty_dsn,
+        "SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|citus)' "
+        "AND nspname NOT IN ('public', 'information_schema')",
+    )
     assert made == []
 
 
@@ -364,24 +340,17 @@ class TestCommandLine:
         before = dump(empty_dsn, CRAWL)
         options = ["--schema", CRAWL, "--layout", layout]
         done = CliRunner().invoke(commands, ["migrate", "--sql", *options])
-        with psycopg.connect(empty_dsn, autocommit=True) as connection:
-            connection.execute("DROP SCHEMA crawl CASCADE")
-            connection.execute(done.stdout)
+        run_sql(empty_dsn, "DROP SCHEMA crawl CASCADE")
+        run_sql(empty_dsn, done.stdout)
         assert dump(empty_dsn, CRAWL) == before
 
 
 class TestAlembic:
     """``-x schema=...``."""
 
-    def alembic(self, dsn: str, *arguments: str, **variables: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "alembic", *arguments],
-            cwd=ROOT,
-            env={**os.environ, "PGSIMHASH_DSN": dsn, **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def alembic(self, dsn: str, *arguments: str, **variables: Any) -> str:
+        command = (sys.executable, "-m", "alembic", *arguments)
+        done = run_program(*command, PGSIMHASH_DSN=dsn, **variables)
         self.code = done.returncode
         return done.stdout + done.stderr
 
@@ -402,11 +371,6 @@ class TestAlembic:
         assert self.code != 0
         assert "'Crawl' cannot be the schema's name" in told
         assert "Traceback" not in told
-
-
-def _in_rows(status: CollectionStatus) -> dict[str, object]:
-    said = asdict(status)
-    return {name: value for name, value in said.items() if not name.endswith(("_bytes", "_age"))}
 
 
 @pytest.mark.parametrize("opened", [False, True], ids=["by the environment", "by its store"])

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 
-import psycopg
 import pytest
 
 from pgsimhash import connect
+from tests.database import run_sql
 
 
 def size(dsn: str, *tables: str) -> int:
-    statement = b"SELECT sum(pg_total_relation_size(t::regclass)) FROM unnest(%s::text[]) AS t"
-    with psycopg.connect(dsn) as connection:
-        row = connection.execute(statement, [list(tables)]).fetchone()
+    statement = "SELECT sum(pg_total_relation_size(t::regclass)) FROM unnest(%s::text[]) AS t"
+    (row,) = run_sql(dsn, statement, [list(tables)])
     assert row is not None
     return int(row[0])
 
@@ -25,10 +24,9 @@ def test_status_has_the_bytes_of_the_whole_schema(dsn: str) -> None:
         store.ingest("https://a.example/", f"<p>{text}</p>")
         connect(dsn, collection="other").close()
         first, second = store.status()
-    with psycopg.connect(dsn) as connection:
-        tables = connection.execute(
-            "SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname = 'pgsimhash'"
-        ).fetchall()
+    tables = run_sql(
+        dsn, "SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname = 'pgsimhash'"
+    )
     assert len(tables) > 7
     assert first.schema_bytes == second.schema_bytes == size(dsn, *(name for (name,) in tables))
     assert first.schema_bytes > len(text) / 2

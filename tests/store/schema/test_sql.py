@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgsimhash import connect, hamming_distance
+from pgsimhash import Store, connect, hamming_distance
 from pgsimhash.hashing.bits import (
     LEVELS,
     level_distance,
@@ -19,6 +19,7 @@ from pgsimhash.hashing.bits import (
 )
 from pgsimhash.pages.urls import host_of
 from pgsimhash.search.layout import DEFAULT_LAYOUT
+from tests.database import explained
 from tests.hashing.test_bits import NOT_BASE32
 from tests.refusals import sqlstate
 
@@ -126,15 +127,6 @@ def test_the_query_of_the_papers_readers_runs_as_they_write_it(
     assert rows == [(7,), (15,)]
 
 
-def test_the_batch_form_answers_each_query_by_its_number(connection: psycopg.Connection) -> None:
-    insert(connection, new_collection(connection, "default"), [0b0001, 0b0011, 2**63])
-    rows = connection.execute(
-        "SELECT * FROM pgsimhash.near_duplicates(ARRAY[3, -9223372036854775808, 255], 1) "
-        "ORDER BY query_number, distance"
-    ).fetchall()
-    assert rows == [(1, 3, 0), (1, 1, 1), (2, to_bigint(2**63), 0)]
-
-
 def test_a_distance_beyond_the_layout_is_refused_with_a_hint(
     connection: psycopg.Connection,
 ) -> None:
@@ -198,17 +190,6 @@ def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection)
     assert dict(connection.execute("SELECT url, host FROM pgsimhash.pages").fetchall()) == urls
 
 
-def explained(connection: psycopg.Connection) -> list[str]:
-    """Return a list that collects the plans of all statements, including those within functions."""
-    connection.execute("LOAD 'auto_explain'")
-    connection.execute("SET auto_explain.log_min_duration = 0")
-    connection.execute("SET auto_explain.log_nested_statements = on")
-    connection.execute("SET client_min_messages = log")
-    plans: list[str] = []
-    connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
-    return plans
-
-
 @pytest.mark.one_server("it reads a plan")
 def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
     """A nested loop over the batch takes minutes if all of it is near many simhashes."""
@@ -250,9 +231,9 @@ def test_recent_pages_are_read_without_reading_all(dsn: str) -> None:
         assert "Seq Scan on pages" not in plan
 
 
-def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None:
+def test_find_looks_pages_up_by_simhash_however_many_share_one(store: Store, dsn: str) -> None:
     """With statistics of a frequent simhash, the planner would rather scan the pages in order."""
-    with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
+    with psycopg.connect(dsn, autocommit=True) as connection:
         store.add("https://a.example/", 0)
         connection.execute(
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "

@@ -7,102 +7,23 @@ from typing import Any, LiteralString
 import numpy as np
 import psycopg
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pgsimhash
-from pgsimhash import PgsimhashError, Store, connect, maintenance
+from pgsimhash import Store, maintenance
 from pgsimhash.hashing.bits import from_bigint, to_bigint
-from pgsimhash.pages.policies import PolicySettings
-from tests.conftest import database_examples
+from tests.database import database_examples
 from tests.refusals import sqlstate
 
 A, B = "https://a.example/", "https://b.example/"
-URLS = [f"https://{host}.example/{number}" for host in ("a", "b", "www.a") for number in range(2)]
 
-PAGES = st.lists(
-    st.tuples(
-        st.sampled_from([*URLS, "nowhere", "https://a.example/ b"]),
-        st.sampled_from([0, 1, 3, 0xF, 0xFF, 0xFFF, 2**64 - 1, 2**63]),
-    ),
-    max_size=9,
-)
-POLICIES = st.lists(
-    st.tuples(
-        st.sampled_from(["*", "a.example", "b.example/1"]),
-        st.builds(
-            PolicySettings,
-            distance=st.none() | st.sampled_from([0, 3, 12]),
-            scope=st.none() | st.sampled_from(["host", "global"]),
-            window_size=st.none() | st.integers(1, 2),
-            max_copies=st.none() | st.integers(1, 3),
-        ).filter(PolicySettings.given),
-    ),
-    max_size=2,
-)
-MARKS = st.lists(
-    st.tuples(st.sampled_from(URLS[:3]), st.sampled_from(URLS[3:]), st.booleans()), max_size=2
-)
 
 Row = tuple[Any, ...]
 
 
 def by_sql(connection: psycopg.Connection, statement: LiteralString, *values: object) -> list[Row]:
     return connection.execute(statement, values).fetchall()
-
-
-@example(pages=[(URLS[0], 0), (URLS[1], 1), (URLS[0], 3), (URLS[0], 3)], policies=[], marks=[])
-@database_examples(40)
-@given(pages=PAGES, policies=POLICIES, marks=MARKS)
-def test_it_decides_as_the_package_does(
-    connection: psycopg.Connection,
-    pages: list[tuple[str, int]],
-    policies: list[tuple[str, PolicySettings]],
-    marks: list[tuple[str, str, bool]],
-) -> None:
-    def prepared(name: str) -> Store:
-        connect(connection, collection="other").add(URLS[3], 1)
-        store = connect(connection, collection=name)
-        for pattern, wanted in policies:
-            maintenance.set_policy(store, pattern, wanted)
-        list(store.add_many([(url, 5 << 40) for url in URLS[:4]]))
-        for a, b, same in marks:
-            try:
-                maintenance.mark(store, a, b, same=same)
-            except PgsimhashError:
-                continue  # It contradicts the one before it.
-        return store
-
-    try:
-        store = prepared("same")
-        told = [
-            (v.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep)
-            for v in store.add_many(pages, batch_size=10)
-        ]
-        stored = content_of(connection, "same")
-        connection.rollback()
-        prepared("same")
-        statement: LiteralString = (
-            "SELECT * FROM pgsimhash.add_pages(%s::text[], %s::bigint[], 'same')"
-        )
-        urls = [url for url, _ in pages]
-        rows = by_sql(connection, statement, urls, [to_bigint(simhash) for _, simhash in pages])
-        assert [tuple(row[:6]) for row in rows] == told
-        assert content_of(connection, "same") == stored
-    finally:
-        connection.rollback()
-
-
-def content_of(connection: psycopg.Connection, collection: str) -> list[Row]:
-    """The rows of a collection without ids."""
-    return connection.execute(
-        "SELECT p.url, p.simhash, o.url, p.distance FROM pgsimhash.pages AS p "
-        "JOIN pgsimhash.collections AS c USING (collection_id) "
-        "LEFT JOIN pgsimhash.pages AS o "
-        "ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of "
-        "WHERE c.name = %s ORDER BY p.page_id",
-        [collection],
-    ).fetchall()
 
 
 def test_one_page(store: Store, connection: psycopg.Connection) -> None:

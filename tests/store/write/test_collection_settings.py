@@ -21,6 +21,7 @@ from pgsimhash.schemes import (
 )
 from pgsimhash.search.layout import get_layout
 from pgsimhash.store.collection import create_collection
+from tests.database import run_sql
 from tests.refusals import because
 
 
@@ -77,8 +78,7 @@ def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: s
 
 
 def test_a_collection_renamed_meanwhile_is_unchanged(store: Store, dsn: str) -> None:
-    with psycopg.connect(dsn) as connection:
-        connection.execute("SELECT pgsimhash.rename_collection('default', 'other')")
+    run_sql(dsn, "SELECT pgsimhash.rename_collection('default', 'other')")
     with pytest.raises(CollectionError):
         maintenance.change_settings(store, distance=3)
     with connect(dsn, collection="other") as other:

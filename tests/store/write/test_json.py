@@ -16,7 +16,7 @@ from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import NUMBER_MAX
 from pgsimhash.pages.records import PageRecord
-from tests.conftest import database_examples
+from tests.database import database_examples
 
 A = "https://a.example/"
 TOP = 2**64 - 1

@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import PgsimhashError, Store, Verdict, connect, connect_async
+from pgsimhash import Store, Verdict, connect, connect_async
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.store import batches
@@ -134,11 +134,3 @@ def test_concurrent_pages_end_a_batch_at_its_bytes(
     assert "failed" not in {verdict.verdict for verdict in verdicts}
     assert refused.reason == "too_large"
     assert transactions(dsn) >= 4
-
-
-def test_the_label_of_a_run_is_checked_at_once(store: Store) -> None:
-    label: Any
-    for label in ("a\0", "\ud800", None):
-        with pytest.raises(PgsimhashError):
-            store.start_run(label)
-    assert store.add(A, 1).verdict == "new"

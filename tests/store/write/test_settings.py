@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
 from click.testing import CliRunner
@@ -19,7 +18,9 @@ from pgsimhash.cli.commands import commands
 from pgsimhash.db import migrate
 from pgsimhash.db.connection import open_connection
 from pgsimhash.pages.policies import PolicySettings
+from tests.database import run_sql
 from tests.refusals import because, sqlstate
+from tests.store.calls import CHANGES, LOOKUPS, SCANS
 from tests.store.connect.test_sharing import FAR, HTML, URL
 from tests.store.content import rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
@@ -37,25 +38,10 @@ SETTINGS = {
 
 
 USES: dict[str, Callable[[Store], Any]] = {
-    "add": lambda store: store.add(URL, 1),
-    "add_many": lambda store: store.add_many([(URL, 1)]),
-    "clusters": lambda store: store.clusters(),
-    "decide": lambda store: store.decide(URL, HTML),
-    "decide_many": lambda store: store.decide_many([(URL, HTML)]),
-    "delete": lambda store: store.delete(URL),
-    "delete_host": lambda store: store.delete_host("a.example"),
-    "exists": lambda store: store.exists(1),
-    "expire": lambda store: store.expire(timedelta(days=1)),
-    "find": lambda store: store.find(1),
-    "find_many": lambda store: store.find_many(np.arange(3, dtype=np.uint64)),
-    "get": lambda store: store.get(URL),
-    "ingest": lambda store: store.ingest(URL, HTML),
-    "ingest_many": lambda store: store.ingest_many([(URL, HTML)]),
-    "near_pages": lambda store: store.near_pages(1),
-    "pairs": lambda store: store.pairs(),
+    **LOOKUPS,
+    **SCANS,
+    **CHANGES,
     "save_clusters": lambda store: store.save_clusters(),
-    "should_fetch": lambda store: store.should_fetch(URL),
-    "should_store": lambda store: store.should_store(URL, HTML),
     "start_run": lambda store: store.start_run("a test"),
     "status": lambda store: store.status(),
 }
@@ -63,13 +49,7 @@ USES: dict[str, Callable[[Store], Any]] = {
 
 def test_the_list_of_uses_is_complete() -> None:
     methods = {name for name, _ in inspect.getmembers(Store, inspect.isfunction)}
-    assert set(USES) == {name for name in methods if not name.startswith("_")} - {"close"}
-
-
-def use_up(made: object) -> None:
-    """Exhaust a generator as the result of a method."""
-    if isinstance(made, Iterator):
-        list(made)
+    assert {name for name in methods if not name.startswith("_")} - {"close"} <= set(USES)
 
 
 def let(dsn: str, settings: dict[str, str]) -> None:
@@ -142,8 +122,7 @@ def other_encoding(server_dsn: str, request: pytest.FixtureRequest) -> Iterator[
         )
         connection.execute(statement.format(sql.Identifier(name), request.param))
     yield conninfo.make_conninfo(server_dsn, dbname=name)
-    with psycopg.connect(server_dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
+    run_sql(server_dsn, sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
 
 
 def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) -> None:
@@ -208,7 +187,7 @@ def test_in_a_transaction_that_failed_every_method_says_to_roll_back(
             connect(connection)
         for name, use in USES.items():
             with pytest.raises(StoreError, match=r"connection\.rollback\(\)") as raised:
-                use_up(use(store))
+                pytest.fail(f"{name}: {use(store)}")
             assert "\n" not in str(raised.value), name
         connection.rollback()
         assert store.get(URL) is not None

@@ -8,9 +8,9 @@ import random
 import psycopg
 import pytest
 
-from pgsimhash import connect, hamming_distance
+from pgsimhash import Store, connect, hamming_distance
 from pgsimhash.hashing.bits import from_bigint
-from tests.conftest import wait_for_a_lock
+from tests.database import run_sql
 
 WRITERS = 8
 DISTANCE = 3
@@ -48,13 +48,13 @@ def test_eight_writers_find_each_original_new_exactly_once(dsn: str) -> None:
     with context.Pool(WRITERS) as pool:
         verdicts = pool.map(write, [(dsn, seed) for seed in range(WRITERS)], chunksize=1)
     new = sum(written.count("new") for written in verdicts)
-    with psycopg.connect(dsn) as connection:
-        rows = connection.execute(
-            "SELECT p.page_id, p.simhash, p.duplicate_of, p.distance, o.simhash "
-            "FROM pgsimhash.pages AS p LEFT JOIN pgsimhash.pages AS o "
-            "ON (o.collection_id, o.page_id) = (p.collection_id, p.duplicate_of) "
-            "ORDER BY p.page_id"
-        ).fetchall()
+    rows = run_sql(
+        dsn,
+        "SELECT p.page_id, p.simhash, p.duplicate_of, p.distance, o.simhash "
+        "FROM pgsimhash.pages AS p LEFT JOIN pgsimhash.pages AS o "
+        "ON (o.collection_id, o.page_id) = (p.collection_id, p.duplicate_of) "
+        "ORDER BY p.page_id",
+    )
     assert len(rows) == WRITERS * 300
     assert new == 40 == sum(row[2] is None for row in rows)
     assert [len(written) for written in verdicts] == [300] * WRITERS
@@ -69,35 +69,11 @@ def test_eight_writers_find_each_original_new_exactly_once(dsn: str) -> None:
         seen.setdefault(value, page_id)
 
 
-@pytest.mark.parametrize("batches", [1, 4])
-def test_a_page_stored_between_lookup_and_lock_is_seen(dsn: str, batches: int) -> None:
-    """The second writer looks up, waits for the lock, and still sees the pages added meanwhile."""
-    with psycopg.connect(dsn) as holder, connect(dsn) as other:
-        first = connect(holder)
-        holder.commit()
-        for number in range(batches):
-            first.add(f"https://a.example/{number}", 1 << number)
-        context = multiprocessing.get_context("spawn")
-        with context.Pool(1) as pool:
-            waiting = pool.apply_async(write_one, [(dsn, 0)])
-            wait_for_a_lock(dsn)
-            holder.commit()
-            assert waiting.get(timeout=60) == ("duplicate", "https://a.example/0")
-        assert len(other.find(1, 0)) == 1
-
-
-def write_one(job: tuple[str, int]) -> tuple[str, str | None]:
-    dsn, simhash = job
-    with connect(dsn) as store:
-        verdict = store.add("https://b.example/", simhash, distance=DISTANCE)
-    return verdict.verdict, verdict.duplicate_of
-
-
 @pytest.mark.parametrize("pages", [1, 3])
 def test_page_ids_are_above_the_newest_page_even_if_the_sequence_is_behind(
-    dsn: str, pages: int
+    store: Store, dsn: str, pages: int
 ) -> None:
-    with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
+    with psycopg.connect(dsn, autocommit=True) as connection:
         *_, newest = store.add_many((f"https://a.example/{n}", n << 8) for n in range(40))
         connection.execute("SELECT setval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'), 2)")
         verdicts = list(store.add_many((f"https://b.example/{n}", n << 8) for n in range(pages)))

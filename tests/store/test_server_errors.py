@@ -1,4 +1,4 @@
-"""Errors of the schema's functions have SQLSTATEs of their own; others quote the server."""
+"""Errors of the server: those of the schema have SQLSTATEs of their own; others are quoted."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
+import pgsimhash
 from pgsimhash import Store
-from pgsimhash.db.server_errors import RAISED
-from pgsimhash.errors import StoreError
+from pgsimhash.db.server_errors import RAISED, translated_errors
+from pgsimhash.errors import NoServerError, StoreError
 from tests.conftest import ROOT
-from tests.refusals import because, sqlstate
+from tests.database import end_others, run_sql
+from tests.refusals import because
 
 URL = "https://a.example/"
 
@@ -25,8 +27,7 @@ def raise_in_trigger(dsn: str, state: str) -> None:
         "CREATE TRIGGER guard BEFORE INSERT ON pgsimhash.pages "
         "FOR EACH ROW EXECUTE FUNCTION guard()"
     )
-    with psycopg.connect(dsn) as connection:
-        connection.execute(statement.format(sql.Literal(state)))
+    run_sql(dsn, statement.format(sql.Literal(state)))
 
 
 @pytest.mark.one_server("Citus has no triggers on distributed tables")
@@ -50,10 +51,7 @@ def test_an_error_of_a_users_trigger_is_quoted(store: Store, dsn: str, state: st
 
 
 def test_a_constraint_of_a_user_is_quoted(store: Store, dsn: str) -> None:
-    with psycopg.connect(dsn) as connection:
-        connection.execute(
-            "ALTER TABLE pgsimhash.pages ADD CONSTRAINT no_a CHECK (url !~ 'a.example')"
-        )
+    run_sql(dsn, "ALTER TABLE pgsimhash.pages ADD CONSTRAINT no_a CHECK (url !~ 'a.example')")
     with pytest.raises(StoreError, match=r'constraint "no_a".*23514', check=because("refused")):
         store.add(URL, 5)
 
@@ -75,9 +73,33 @@ def test_the_schema_raises_no_other_sqlstates_and_the_manual_lists_them() -> Non
     assert {state: (kind, code) for state, kind, code in rows} == errors
 
 
-def test_a_function_of_the_schema_raises_the_error_of_its_sqlstate(dsn: str) -> None:
+def test_an_internal_error_is_named(dsn: str) -> None:
+    """As Citus reports a node that fails."""
     with (
         psycopg.connect(dsn) as connection,
-        pytest.raises(psycopg.ProgrammingError, check=sqlstate("PS001")),
+        pytest.raises(
+            pgsimhash.StoreError, match=r"the database gave up: a node failed; committed work stays"
+        ),
+        translated_errors(connection),
     ):
-        connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'x')")
+        connection.execute("DO $$ BEGIN RAISE 'a node failed' USING ERRCODE = 'XX000'; END $$")
+
+
+def test_saved_clusters_stay_if_the_connection_or_the_callers_score_fails(
+    store: Store, dsn: str
+) -> None:
+    def lose(done: int, total: int) -> None:
+        end_others(dsn)
+
+    saved = "SELECT page_id FROM pgsimhash.clusters ORDER BY page_id"
+    list(store.add_many((f"https://a.example/{n}", n) for n in range(5)))
+    assert store.save_clusters(3) == 1
+    before = run_sql(dsn, saved)
+    store.add("https://a.example/5", 5)
+    with pytest.raises(NoServerError, match="run again to continue"):
+        store.save_clusters(3, progress=lose)
+    with pytest.raises(ZeroDivisionError):
+        store.save_clusters(3, canonical=lambda page: 1 // 0)
+    assert run_sql(dsn, saved) == before
+    assert store.save_clusters(3) == 1
+    assert run_sql(dsn, saved) == [(n,) for n in range(1, 7)]

@@ -1,0 +1,141 @@
+"""What tests do to their database without the package."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+import psycopg
+import pytest
+from hypothesis import HealthCheck, settings
+from numpy.typing import NDArray
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from tests.conftest import ON_CITUS
+
+T = TypeVar("T")
+
+
+def run_sql(
+    dsn: str,
+    statement: str | sql.Composed,
+    values: Sequence[Any] | Mapping[str, Any] | None = None,
+) -> list[Any]:
+    """Execute a statement on a connection of its own, commit, and return its rows."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        query = statement.encode() if isinstance(statement, str) else statement
+        cursor = connection.execute(query, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+def end_others(dsn: str, but: Sequence[int] = ()) -> None:
+    """Terminate all connections to the database, or all but some, like a stopping server."""
+    statement = (
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s)"
+    )
+    run_sql(dsn, statement, [list(but)])
+
+
+_WAITING = (
+    "SELECT count(*) > 0 FROM pg_stat_activity "
+    "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
+if ON_CITUS:
+    _WAITING = f"SELECT bool_or(result::boolean) FROM run_command_on_all_nodes($${_WAITING}$$)"
+
+
+def some_session_waits(connection: psycopg.Connection) -> bool:
+    """Return whether some session in the connection's database waits for another one."""
+    return connection.execute(_WAITING.encode()).fetchone() == (True,)
+
+
+def wait_for_a_lock(dsn: str) -> None:
+    """Wait until some session waits for another one."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for _ in range(6000):
+            if some_session_waits(connection):
+                return
+            connection.execute("SELECT pg_sleep(0.01)")
+    pytest.fail("nobody waits")
+
+
+def after_a_wait(holder: psycopg.Connection, work: Callable[[], T]) -> T:
+    """Return the result of work that waits until ``holder`` commits."""
+    info = holder.info
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(work)
+        wait_for_a_lock(make_conninfo(info.dsn, password=info.password))
+        holder.commit()
+        return late.result(timeout=60)
+
+
+def database_examples(count: int) -> settings:
+    """Return settings for a property of a database."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+
+
+def copy_simhashes(dsn: str, simhashes: NDArray[np.uint64], collection: str = "default") -> None:
+    """Add a page for each simhash to an existing collection by COPY, as an importer does."""
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute(
+            "SELECT collection_id FROM pgsimhash.collections WHERE name = %s", [collection]
+        ).fetchall()
+        ((collection_id,),) = rows
+        copied = "COPY pgsimhash.pages (collection_id, url, simhash) FROM STDIN"
+        with connection.cursor().copy(copied) as copy:
+            for number, simhash in enumerate(simhashes.view(np.int64).tolist()):
+                copy.write_row((collection_id, f"https://copied.example/{number}", simhash))
+
+
+def explained(connection: psycopg.Connection, **settings_: str) -> list[str]:
+    """Return a list that collects the plans of all statements, including those within functions."""
+    connection.execute("LOAD 'auto_explain'")
+    for name, value in {
+        "log_min_duration": "0",
+        "log_nested_statements": "on",
+        **settings_,
+    }.items():
+        connection.execute(f"SET auto_explain.{name} = {value}".encode())
+    connection.execute("SET client_min_messages = log")
+    plans: list[str] = []
+    connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+    return plans
+
+
+@contextmanager
+def new_role(dsn: str, options: str = "") -> Iterator[str]:
+    """Create a role, and drop it after the block: roles outlive the test's database."""
+    name = f"pgsimhash_test_{uuid.uuid4().hex[:12]}"
+    run_sql(dsn, f"CREATE ROLE {name} {options}")
+    with dropped_afterwards(dsn, [name]):
+        yield name
+
+
+@contextmanager
+def dropped_afterwards(dsn: str, names: list[str]) -> Iterator[None]:
+    """Drop roles after the block; they would outlive the database."""
+    try:
+        yield
+    finally:
+        for name in names:
+            role = sql.Identifier(name)
+            run_sql(dsn, sql.SQL("DROP OWNED BY {} CASCADE").format(role))
+            run_sql(dsn, sql.SQL("DROP ROLE {}").format(role))
+
+
+def as_role(dsn: str, name: str) -> str:
+    if ON_CITUS:
+        # It connects to the other nodes as this role.
+        run_sql(dsn, sql.SQL("ALTER ROLE {} LOGIN").format(sql.Identifier(name)))
+    escaped = name.replace(" ", "\\ ")
+    return make_conninfo(dsn, options=f"-c role={escaped}")
