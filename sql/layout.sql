@@ -6,85 +6,25 @@ CREATE FUNCTION pgsimhash.layout() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '22+21+21';
 
--- Every simhash of the collection within a distance, by default the collection's, with its
--- distance.
+-- near_duplicates for each simhash of an array; query_number counts from 1. With only_one, any one
+-- match.
 --
 -- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in
 -- few bits of at least one bit block. So for each permutation the lookup visits all prefixes that
 -- differ from the query's in at most radii[n] bits, and compares the simhashes that it finds there.
 -- The settings keep one generic plan of index scans: the planner cannot estimate arrays of probes,
 -- and a new plan takes longer than the lookup. The orders require the right index; of a table that
--- seems empty, the planner would scan all of any partial index. ROWS keeps the plans of surrounding
+-- seems empty, the planner would scan all of any partial index. Each index is walked in its own
+-- order, and OFFSET 0 keeps the planner from reversing the join. ROWS keeps the plans of surrounding
 -- statements generic too.
 CREATE FUNCTION pgsimhash.near_duplicates(
-    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS SETOF pgsimhash.match
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_sort = off SET max_parallel_workers_per_gather = 0
-    ROWS 4
-    AS $$
-#variable_conflict use_column
-DECLARE
-    query constant bigint := near_duplicates.simhash;
-    own_id integer;
-    max_distance integer;
-    radii integer[];
-BEGIN
-    SELECT c.collection_id, coalesce(near_duplicates.distance, c.default_distance)
-    INTO own_id, max_distance
-    FROM pgsimhash.collections AS c WHERE c.name = collection;
-    radii := pgsimhash.radii(max_distance);
-    IF own_id IS NULL OR radii IS NULL OR query IS NULL THEN
-        PERFORM pgsimhash._check_lookup(collection, max_distance, query IS NULL);
-    END IF;
-    RETURN QUERY
-    SELECT DISTINCT m.simhash, pgsimhash.hamming_distance(m.simhash, query)
-    FROM (
-        -- Permutation 1:
-        (SELECT p.simhash
-        FROM pgsimhash.pages AS p
-        WHERE p.indexed AND p.prefix_1 = ANY (ARRAY(
-                SELECT (own_id::bigint << 40 | ((query >> 42) & 4194303)) # flip
-                FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
-            ))
-            AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
-        ORDER BY p.prefix_1)
-        UNION ALL
-        -- Permutation 2:
-        (SELECT p.simhash
-        FROM pgsimhash.pages AS p
-        WHERE p.indexed AND p.prefix_2 = ANY (ARRAY(
-                SELECT (own_id::bigint << 40 | ((query >> 21) & 2097151)) # flip
-                FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
-            ))
-            AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
-        ORDER BY p.prefix_2)
-        UNION ALL
-        -- Permutation 3:
-        (SELECT p.simhash
-        FROM pgsimhash.pages AS p
-        WHERE p.indexed AND p.prefix_3 = ANY (ARRAY(
-                SELECT (own_id::bigint << 40 | ((query >> 0) & 2097151)) # flip
-                FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
-            ))
-            AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
-        ORDER BY p.prefix_3)
-        -- All permutations.
-    ) AS m;
-END
-$$;
-
--- near_duplicates for each simhash of an array; query_number counts from 1.
---
--- Many queries at once: each index is walked in its own order, and OFFSET 0 keeps the planner from
--- reversing the join.
-CREATE FUNCTION pgsimhash.near_duplicates(
-    simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default'
+    simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default',
+    only_one boolean DEFAULT false
 ) RETURNS SETOF pgsimhash.numbered_match
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET enable_sort = off SET max_parallel_workers_per_gather = 0
+    ROWS 4
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -166,67 +106,31 @@ BEGIN
             OFFSET 0
         ) AS f
         -- All permutations.
+        LIMIT CASE WHEN only_one THEN 1 END
     ) AS m;
 END
 $$;
+
+-- Every simhash of the collection within a distance, by default the collection's, with its
+-- distance.
+--
+-- Without a search_path, so that PostgreSQL inlines it.
+CREATE FUNCTION pgsimhash.near_duplicates(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.match
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
+    BEGIN ATOMIC
+        SELECT m.simhash, m.distance
+        FROM pgsimhash.near_duplicates(ARRAY[simhash], distance, collection) AS m;
+    END;
 
 -- Whether the collection has a simhash within a distance, by default the collection's.
 CREATE FUNCTION pgsimhash.has_near_duplicate(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_sort = off SET max_parallel_workers_per_gather = 0
-    AS $$
-DECLARE
-    query constant bigint := has_near_duplicate.simhash;
-    own_id integer;
-    max_distance integer;
-    radii integer[];
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    SELECT c.collection_id, coalesce(has_near_duplicate.distance, c.default_distance)
-    INTO own_id, max_distance
-    FROM pgsimhash.collections AS c WHERE c.name = collection;
-    radii := pgsimhash.radii(max_distance);
-    IF own_id IS NULL OR radii IS NULL OR query IS NULL THEN
-        PERFORM pgsimhash._check_lookup(collection, max_distance, query IS NULL);
-    END IF;
-    -- It stops at the first one.
-    RETURN EXISTS (
-        SELECT
-        FROM (
-            -- Permutation 1:
-            (SELECT p.simhash
-            FROM pgsimhash.pages AS p
-            WHERE p.indexed AND p.prefix_1 = ANY (ARRAY(
-                    SELECT (own_id::bigint << 40 | ((query >> 42) & 4194303)) # flip
-                    FROM unnest(pgsimhash._flips(22, radii[1])) AS flip
-                ))
-                AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
-            ORDER BY p.prefix_1)
-            UNION ALL
-            -- Permutation 2:
-            (SELECT p.simhash
-            FROM pgsimhash.pages AS p
-            WHERE p.indexed AND p.prefix_2 = ANY (ARRAY(
-                    SELECT (own_id::bigint << 40 | ((query >> 21) & 2097151)) # flip
-                    FROM unnest(pgsimhash._flips(21, radii[2])) AS flip
-                ))
-                AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
-            ORDER BY p.prefix_2)
-            UNION ALL
-            -- Permutation 3:
-            (SELECT p.simhash
-            FROM pgsimhash.pages AS p
-            WHERE p.indexed AND p.prefix_3 = ANY (ARRAY(
-                    SELECT (own_id::bigint << 40 | ((query >> 0) & 2097151)) # flip
-                    FROM unnest(pgsimhash._flips(21, radii[3])) AS flip
-                ))
-                AND pgsimhash.hamming_distance(p.simhash, query) <= max_distance
-            ORDER BY p.prefix_3)
-            -- All permutations.
-        ) AS m
-    );
+    RETURN EXISTS (SELECT FROM pgsimhash.near_duplicates(ARRAY[simhash], distance, collection, true));
 END
 $$;
 
