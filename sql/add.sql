@@ -39,8 +39,19 @@ CREATE FUNCTION pgsimhash.add_pages(
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     moments constant timestamptz[] := fetched_at;
+    -- The same checks as check_url in pages/urls.py and check_time in pages/values.py. Clocks of other
+    -- machines may be ahead.
     failures constant text[] := ARRAY(
-        SELECT pgsimhash._failure_of(p.url, p.fetched_at)
+        SELECT CASE
+            WHEN octet_length(p.url) NOT BETWEEN 1 AND 2048
+                OR p.url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
+                OR p.url !~ '^[Ff]' AND pgsimhash.host_of(p.url) IS NULL
+                OR p.url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
+                    '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
+                THEN 'invalid_url'
+            WHEN p.fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day'
+                THEN 'unreadable'
+        END
         FROM unnest(urls, moments) WITH ORDINALITY AS p (url, fetched_at, number)
         ORDER BY p.number
     );
@@ -94,18 +105,3 @@ BEGIN
     ORDER BY p.number;
 END
 $$;
-
--- The same checks as check_url in pages/urls.py and check_time in pages/values.py. Clocks of other
--- machines may be ahead.
-CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS text
-    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    RETURN CASE
-        WHEN octet_length(url) NOT BETWEEN 1 AND 2048
-            OR url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
-            OR url !~ '^[Ff]' AND pgsimhash.host_of(url) IS NULL
-            OR url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
-                '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
-            THEN 'invalid_url'
-        WHEN fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day'
-            THEN 'unreadable'
-    END;

@@ -23,28 +23,19 @@ $$;
 -- The pages are searched under the lock, to include those added during the wait.
 CREATE FUNCTION pgsimhash.delete_url(collection text, url text) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    wanted constant integer := pgsimhash.lock_collection(collection, 3);
 BEGIN
-    RETURN (pgsimhash._delete_pages(collection, ARRAY(
-        SELECT p.page_id
-        FROM pgsimhash.pages AS p
-        WHERE p.collection_id = wanted AND p.url = delete_url.url
-    ))).pages;
+    PERFORM pgsimhash.lock_collection(collection, 3);
+    RETURN coalesce((pgsimhash._delete_batch(collection, url, NULL, NULL, 0, NULL)).pages, 0);
 END
 $$;
 
 -- Deletes all pages of a host like delete_url; returns the number of versions.
 CREATE FUNCTION pgsimhash.delete_host(collection text, host text) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    wanted constant integer := pgsimhash.lock_collection(collection, 3);
 BEGIN
-    RETURN (pgsimhash._delete_pages(collection, ARRAY(
-        SELECT p.page_id
-        FROM pgsimhash.pages AS p
-        WHERE p.collection_id = wanted AND p.host = lower(delete_host.host COLLATE "C")
-    ))).pages;
+    PERFORM pgsimhash.lock_collection(collection, 3);
+    host := lower(host COLLATE "C");
+    RETURN coalesce((pgsimhash._delete_batch(collection, NULL, host, NULL, 0, NULL)).pages, 0);
 END
 $$;
 
@@ -405,7 +396,9 @@ END
 $$;
 
 -- Deletes the next pages of a URL, of a host or of a run, those of a run by their ids, so that nothing
--- is read twice; of a host in the order of the index. last_page is NULL at the end.
+-- is read twice; of a host in the order of the index. last_page is NULL at the end. A batch of a run
+-- also forgets the archives, because it is unknown which of their records the run stored; files with
+-- one page have its page_id. The run's writer may continue meanwhile.
 CREATE FUNCTION pgsimhash._delete_batch(
     collection text, url text, host text, run_id bigint, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
@@ -415,7 +408,10 @@ CREATE FUNCTION pgsimhash._delete_batch(
     SET enable_bitmapscan = off
     AS $$
 DECLARE
-    own_id constant integer := pgsimhash._id_of(collection);
+    own_id constant integer := CASE
+        WHEN run_id IS NULL THEN pgsimhash._id_of(collection)
+        ELSE pgsimhash.lock_collection(collection, 3)
+    END;
     next_pages bigint[];
 BEGIN
     IF url IS NOT NULL THEN
@@ -435,6 +431,10 @@ BEGIN
             LIMIT batch
         );
     ELSE
+        DELETE FROM pgsimhash.sources AS s WHERE s.collection_id = own_id AND s.page_id IS NULL;
+        -- A run that added no page.
+        DELETE FROM pgsimhash.runs AS r
+        WHERE r.collection_id = own_id AND r.run_id = _delete_batch.run_id AND r.first_page IS NULL;
         next_pages := ARRAY(
             SELECT p.page_id
             FROM pgsimhash.runs AS r

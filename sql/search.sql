@@ -83,15 +83,16 @@ BEGIN
 END
 $$;
 
--- Every match with its first page, optionally of those on a host or since a time. A match beyond 5
--- bits must have a signature like the query's, if both have one. BETWEEN requires an order that only
--- one index has: if many pages share a simhash, the planner would choose another one. No index
--- supports IS NOT DISTINCT FROM: the planner would read all pages of the host.
+-- The matches of several simhashes, with the first page of each, optionally of those on a host or
+-- since a time. A match beyond 5 bits must have a signature like the query's, if both have one. For
+-- one match without its page, any will do. BETWEEN requires an order that only one index has: if
+-- many pages share a simhash, the planner would choose another one. No index supports IS NOT DISTINCT
+-- FROM: the planner would read all pages of the host.
 CREATE FUNCTION pgsimhash._find(
-    collection text, scheme text, simhash bigint, distance integer, most bigint, host text,
-    since timestamptz, signature_high bigint, signature_low bigint
-) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
+    collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean,
+    most bigint, host text, since timestamptz, signature_high bigint, signature_low bigint
+) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET datestyle = 'ISO'
     AS $$
@@ -104,12 +105,14 @@ DECLARE
     own_low constant bigint := _find.signature_low;
 BEGIN
     RETURN QUERY
-    SELECT p.url, m.distance, m.simhash, p.title, p.fetched_at, p.page_id
-    FROM pgsimhash.near_duplicates(_find.simhash, _find.distance, collection) AS m
-    CROSS JOIN LATERAL (
-        SELECT f.*
+    SELECT m.query_number, m.simhash, m.distance, p.url, p.title
+    FROM pgsimhash.near_duplicates(
+        simhashes, _find.distance, collection, most = 1 AND NOT with_pages
+    ) AS m
+    LEFT JOIN LATERAL (
+        SELECT f.url, f.title
         FROM pgsimhash.pages AS f
-        WHERE f.collection_id = own_id
+        WHERE with_pages AND f.collection_id = own_id
             AND f.simhash BETWEEN m.simhash AND m.simhash
             AND f.host IS NOT DISTINCT FROM coalesce(own_host, f.host)
             AND (own_since IS NULL OR f.fetched_at >= own_since)
@@ -118,44 +121,9 @@ BEGIN
             )
         ORDER BY f.simhash, f.page_id
         LIMIT 1
-    ) AS p
-    ORDER BY m.distance, m.simhash
-    LIMIT most;
-END
-$$;
-
--- The matches of several simhashes, optionally with their first pages.
-CREATE FUNCTION pgsimhash._find_many(
-    collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean
-) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    AS $$
-#variable_conflict use_column
-DECLARE
-    own_id constant integer := pgsimhash._id_of(collection, scheme);
-BEGIN
-    RETURN QUERY
-    SELECT m.query_number, m.simhash, m.distance, p.url, p.title
-    FROM pgsimhash.near_duplicates(simhashes, _find_many.distance, collection) AS m
-    LEFT JOIN LATERAL (
-        SELECT f.url, f.title
-        FROM pgsimhash.pages AS f
-        WHERE with_pages AND f.collection_id = own_id AND f.simhash BETWEEN m.simhash AND m.simhash
-        ORDER BY f.simhash, f.page_id
-        LIMIT 1
     ) AS p ON true
-    ORDER BY m.query_number, m.distance, m.simhash;
-END
-$$;
-
-CREATE FUNCTION pgsimhash._exists(
-    collection text, scheme text, simhash bigint, distance integer
-) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM pgsimhash._id_of(collection, scheme);
-    RETURN pgsimhash.has_near_duplicate(simhash, distance, collection);
+    WHERE p.url IS NOT NULL OR NOT with_pages
+    ORDER BY m.query_number, m.distance, m.simhash
+    LIMIT most;
 END
 $$;

@@ -42,23 +42,3 @@ BEGIN
     WHERE s.collection_id = _put_sources.collection_id AND s.path = r.path;
 END
 $$;
-
--- Forgets the archives, because it is unknown which of their records the run stored; files with one
--- page have its page_id. Deletes the run, unless it has pages: its writer may continue meanwhile.
-CREATE FUNCTION pgsimhash._forget_run(collection_id integer, run_id bigint) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    DELETE FROM pgsimhash.sources
-    WHERE collection_id = _forget_run.collection_id AND page_id IS NULL;
-    DELETE FROM pgsimhash.runs AS r
-    WHERE r.run_id = _forget_run.run_id
-        AND r.collection_id = _forget_run.collection_id
-        AND NOT EXISTS (
-            SELECT FROM pgsimhash.pages AS p
-            WHERE p.collection_id = r.collection_id
-                AND p.page_id BETWEEN r.first_page AND r.last_page
-                AND p.run_id = r.run_id
-        );
-END
-$$;

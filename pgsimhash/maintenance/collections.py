@@ -203,19 +203,7 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
             f"collection {store.collection!r} has no run {run_id}; "
             f"pgsimhash run list --collection {store.collection} lists them",
         )
-    # First, so that an interrupted deletion leaves no file marked as stored.
-    _forget(store, run_id)
-    deleted = deleting.delete(store.session, progress, run_id=run_id)
-    # Again, because the run's writer may have stored pages of other files meanwhile.
-    _forget(store, run_id)
-    return deleted
-
-
-def _forget(store: Store, run_id: int) -> None:
-    with store.session.writing() as (connection, collection):
-        lock_to_write(connection, collection)
-        scope = {"collection_id": collection.collection_id, "run_id": run_id}
-        fetch(connection, "forget_run", scope)
+    return deleting.delete(store.session, progress, run_id=run_id)
 
 
 def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, Deletion]:

@@ -42,11 +42,10 @@ from pgsimhash.pages.records import Match, Verdict
 from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import PAUSE
-from pgsimhash.store import batches
+from pgsimhash.store import batches, lookups
 from pgsimhash.store.batches import Item, Page, Source, as_source, bounded
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.events import OnEvent
-from pgsimhash.store.lookups import find_each
 from pgsimhash.store.session import Session, retried
 from pgsimhash.store.store import Store
 
@@ -345,7 +344,7 @@ def find_together(
 ) -> list[list[Match]]:
     """Return the matches of each simhash, with one statement."""
     with store.session.looking_up(distance) as (connection, collection):
-        return find_each(connection, collection, simhashes, distance)
+        return lookups.find(connection, collection, simhashes, distance)
 
 
 async def connect_async(

@@ -32,20 +32,18 @@ def scope_of(collection: Collection) -> dict[str, Any]:
     return {"collection": collection.name, "scheme": collection.scheme}
 
 
-def find_each(
+def find(
     connection: psycopg.Connection[Any],
     collection: Collection,
     simhashes: Sequence[int],
     distance: int | None,
+    **conditions: Any,
 ) -> list[list[Match]]:
     """Return the matches of each simhash, nearest first."""
-    parameters = scope_of(collection) | {
-        "simhashes": list(map(to_bigint, simhashes)),
-        "distance": distance,
-        "with_pages": True,
-    }
+    signed = list(map(to_bigint, simhashes))
+    rows = _find(connection, collection, signed, distance, with_pages=True, **conditions)
     matches: list[list[Match]] = [[] for _ in simhashes]
-    for number, value, bits, url, title in fetch(connection, "find_many", parameters):
+    for number, value, bits, url, title in rows:
         matches[number - 1].append(Match(from_bigint(value), bits, url, title))
     return matches
 
@@ -60,35 +58,41 @@ def find_many(
     import numpy as np
 
     most = checked_distance(collection, distance)
-    matches = [
-        _find_batch(connection, collection, simhashes[start : start + _BATCH], most, start)
-        for start in range(0, max(1, len(simhashes)), _BATCH)
-    ]
-    return Matches(*(np.concatenate(column) for column in zip(*matches, strict=True)))
+    parts = []
+    for start in range(0, max(1, len(simhashes)), _BATCH):
+        signed = simhashes[start : start + _BATCH].view(np.int64).tolist()
+        rows = _find(connection, collection, signed, most)
+        numbers, values, distances, *_ = zip(*rows, strict=True) if rows else ((), (), ())
+        queries = np.array(numbers, dtype=np.int64) - 1 + start
+        found = np.array(values, dtype=np.int64).view(np.uint64)
+        parts.append((queries, found, np.array(distances, dtype=np.uint8)))
+    return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _find_batch(
+def exists(
+    connection: psycopg.Connection[Any], collection: Collection, simhash: int, distance: int | None
+) -> bool:
+    """Return whether a collection has a simhash within a distance."""
+    return bool(_find(connection, collection, [to_bigint(simhash)], distance, most=1))
+
+
+def _find(
     connection: psycopg.Connection[Any],
     collection: Collection,
-    simhashes: NDArray[np.uint64],
-    distance: int,
-    start: int,
-) -> Matches:
-    import numpy as np
-
-    parameters = scope_of(collection) | {
-        "simhashes": simhashes.view(np.int64).tolist(),
+    simhashes: list[int],
+    distance: int | None,
+    **conditions: Any,
+) -> list[tuple[Any, ...]]:
+    """Return the number of the query, the simhash, its distance, and its first page."""
+    parameters = {
+        **dict.fromkeys(("most", "host", "since", "signature_high", "signature_low")),
+        **scope_of(collection),
+        "simhashes": simhashes,
         "distance": distance,
         "with_pages": False,
+        **conditions,
     }
-    columns = "query_number", "simhash", "bits"
-    rows = fetch(connection, "find_many", parameters, columns=columns)
-    numbers, values, distances = zip(*rows, strict=True) if rows else ((), (), ())
-    return Matches(
-        np.array(numbers, dtype=np.int64) - 1 + start,
-        np.array(values, dtype=np.int64).view(np.uint64),
-        np.array(distances, dtype=np.uint8),
-    )
+    return fetch(connection, "find", parameters)
 
 
 def simhash_slices(

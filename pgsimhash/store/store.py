@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from operator import index
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex, Unpack
+from typing import TYPE_CHECKING, Self, SupportsIndex, Unpack
 
 from psycopg.rows import dict_row
 
@@ -183,16 +183,16 @@ class Store:
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
-        parameters = {
-            **_signed(simhash, signature),
-            "distance": distance,
+        high, low = to_halves(signature)
+        conditions = {
             "most": None if limit is None else index(limit),
             "host": None if host is None else lowered(host),
             "since": None if since is None else check_zone(since),
+            "signature_high": high,
+            "signature_low": low,
         }
         with self.session.looking_up(distance) as (connection, collection):
-            rows = fetch(connection, "find", lookups.scope_of(collection) | parameters)
-        return [Match(from_bigint(value), bits, url, title) for url, bits, value, title, *_ in rows]
+            return lookups.find(connection, collection, [simhash], distance, **conditions)[0]
 
     @retried
     def near_pages(
@@ -224,15 +224,17 @@ class Store:
         """
         if limit is not None and limit < 1:
             raise ArgumentError("invalid_argument", f"limit must be at least 1, not {limit!r}")
-        most = None if limit is None else index(limit)
-        parameters: dict[str, Any] = {"distance": distance, "most": most, "verify": verify}
+        high, low = to_halves(signature)
         with self.session.looking_up(distance) as (connection, collection):
-            parameters |= lookups.scope_of(collection)
-            if isinstance(page, str):
-                no_simhash = dict.fromkeys(("simhash", "signature_high", "signature_low"))
-                parameters |= {"url": collection.page_url(page), **no_simhash}
-            else:
-                parameters |= {"url": None, **_signed(page, signature)}
+            parameters = lookups.scope_of(collection) | {
+                "url": collection.page_url(page) if isinstance(page, str) else None,
+                "simhash": None if isinstance(page, str) else to_bigint(page),
+                "signature_high": high,
+                "signature_low": low,
+                "distance": distance,
+                "verify": verify,
+                "most": None if limit is None else index(limit),
+            }
             rows = fetch(connection, "find_pages", parameters)
         return [
             NearPage(url, title, from_bigint(simhash), bits, fetched_at, page_id)
@@ -256,10 +258,8 @@ class Store:
     @retried
     def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
-        parameters = {"simhash": to_bigint(simhash), "distance": distance}
         with self.session.looking_up(distance) as (connection, collection):
-            rows = fetch(connection, "exists", lookups.scope_of(collection) | parameters)
-        return bool(rows[0][0])
+            return lookups.exists(connection, collection, simhash, distance)
 
     @retried
     def get(self, url: str) -> StoredPage | None:
@@ -623,8 +623,3 @@ class Store:
         with self.session.reading(together=True) as (connection, collection):
             bits = checked_distance(collection, distance, DISTANCE_MAX)
             yield from clusters.clusters(connection, collection, bits, linkage, score, progress)
-
-
-def _signed(simhash: int, signature: int | None) -> dict[str, Any]:
-    high, low = to_halves(signature)
-    return {"simhash": to_bigint(simhash), "signature_high": high, "signature_low": low}
