@@ -86,8 +86,10 @@ BEGIN
 END
 $$;
 
--- A collection. To save a statement, it also sets the timeouts of the transaction; they are not part
--- of the query, which Citus runs on another node.
+-- A collection. To save a statement, it also limits how long the transaction waits for locks, runs a
+-- statement, and idles: a writer that stops within a transaction of the store is terminated, because
+-- others wait for its locks. Timeouts that the user has set come before the last resorts (otherwise).
+-- Nothing changes if all are NULL. They are not part of the query, which Citus runs on another node.
 CREATE FUNCTION pgsimhash._collection(
     collection text, lock_timeout text, otherwise text, statement_timeout text,
     statement_otherwise text
@@ -97,28 +99,10 @@ CREATE FUNCTION pgsimhash._collection(
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
-BEGIN
-    PERFORM pgsimhash._bound(lock_timeout, otherwise, statement_timeout, statement_otherwise);
-    RETURN QUERY
-    SELECT
-        c.collection_id, c.name, c.scheme, pgsimhash.layout(), c.default_distance, c.keep_markdown,
-        c.normalize_urls
-    FROM pgsimhash.collections AS c
-    WHERE c.name = collection;
-END
-$$;
-
--- Limits how long the transaction waits for locks, runs a statement, and idles: a writer that stops
--- within a transaction of the store is terminated, because others wait for its locks. Timeouts that
--- the user has set come before the last resorts (otherwise). Nothing changes if all are NULL.
-CREATE FUNCTION pgsimhash._bound(
-    lock_timeout text, otherwise text, statement_timeout text, statement_otherwise text
-) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     no_lock_timeout constant boolean := current_setting('lock_timeout') = '0';
 BEGIN
-    PERFORM set_config(s.name, s.value, true)
+    PERFORM set_config(s.setting, s.value, true)
     FROM (VALUES
         ('statement_timeout', coalesce(statement_timeout, CASE
             WHEN current_setting('statement_timeout') = '0'
@@ -130,8 +114,14 @@ BEGIN
             'idle_in_transaction_session_timeout',
             CASE current_setting('idle_in_transaction_session_timeout') WHEN '0' THEN otherwise END
         )
-    ) AS s (name, value)
+    ) AS s (setting, value)
     WHERE s.value IS NOT NULL;
+    RETURN QUERY
+    SELECT
+        c.collection_id, c.name, c.scheme, pgsimhash.layout(), c.default_distance, c.keep_markdown,
+        c.normalize_urls
+    FROM pgsimhash.collections AS c
+    WHERE c.name = collection;
 END
 $$;
 

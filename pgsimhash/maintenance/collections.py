@@ -19,7 +19,6 @@ from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store, deleting
 from pgsimhash.store.clusters import all_marks
 from pgsimhash.store.collection import (
-    NO_BOUNDS,
     Collection,
     checked_distance,
     follow,
@@ -236,9 +235,8 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     alone = is_idle(connection)
     with bound_to_schema(connection), transaction(connection):
         # In the caller's transaction, other statements keep the caller's timeout.
-        bounds = {**NO_BOUNDS, "otherwise": LOCK_TIMEOUT if alone else "0"}
-        fetch(connection, "bound", bounds)
-        doomed = open_collection(connection, name, create=False)
+        bounds = {"otherwise": LOCK_TIMEOUT if alone else "0"}
+        doomed = open_collection(connection, name, bounds, create=False)
         lock_collections(connection, [doomed], loaders=True)
         if follow(connection, doomed).collection_id != doomed.collection_id:
             raise CollectionError(

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
 
 
-NO_BOUNDS: Final = dict.fromkeys(
-    ("lock_timeout", "otherwise", "statement_timeout", "statement_otherwise")
-)
-"""Timeouts that change nothing; see :class:`pgsimhash.store.session.Session`."""
+_BOUNDS: Final = ("lock_timeout", "otherwise", "statement_timeout", "statement_otherwise")
+"""The timeouts of a transaction; see :class:`pgsimhash.store.session.Session`."""
 
 
 class CollectionSettings(TypedDict, total=False):
@@ -153,7 +151,7 @@ def find_collection(
     ``bounds`` sets the timeouts of the transaction, see :class:`pgsimhash.store.session.Session`.
     """
     text_size("the name", name)
-    parameters = {"collection": name, **NO_BOUNDS, **(bounds or {})}
+    parameters = {"collection": name, **dict.fromkeys(_BOUNDS), **(bounds or {})}
     rows = fetch(connection, "collection", parameters, class_row(Collection))
     return rows[0] if rows else None
 

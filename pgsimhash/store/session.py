@@ -18,7 +18,7 @@ from pgsimhash.db.connection import check_settings
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.sources import ConnectionSource
-from pgsimhash.db.statements import execute, fetch, is_failed, is_idle, transaction
+from pgsimhash.db.statements import execute, is_failed, is_idle, transaction
 from pgsimhash.errors import (
     ArgumentError,
     CollectionError,
@@ -28,10 +28,10 @@ from pgsimhash.errors import (
 )
 from pgsimhash.log import log_waits, logger
 from pgsimhash.store.collection import (
-    NO_BOUNDS,
     Collection,
     check_there,
     checked_distance,
+    find_collection,
     follow,
 )
 from pgsimhash.store.events import Event, OnEvent, count_of, reason_of, report, results_of
@@ -204,7 +204,7 @@ class Session:
         ):
             if limited:
                 limit = {"statement_timeout": self.bounds["statement_timeout"]}
-                fetch(connection, "bound", NO_BOUNDS | limit)
+                find_collection(connection, self.collection.name, limit)
             yield connection
 
     @contextmanager
@@ -227,7 +227,7 @@ class Session:
     def bound_waits(self, connection: psycopg.Connection[Any]) -> None:
         """Limit how long the transaction waits for locks, and how long it may idle."""
         bounds = {name: self.bounds[name] for name in ("lock_timeout", "otherwise")}
-        fetch(connection, "bound", NO_BOUNDS | bounds)
+        find_collection(connection, self.collection.name, bounds)
 
     @contextmanager
     def reading(
