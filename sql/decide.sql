@@ -28,7 +28,7 @@ CREATE TYPE pgsimhash._near_pair AS (query bigint, near bigint);
 --
 -- Near simhashes are looked up before the lock. Without remember nothing is locked or stored. If
 -- the pages have ids, they are evaluated as if they had arrived with these ids, nothing is locked,
--- and each gets its own row.
+-- and each gets its own row. The settings also apply to the functions that it calls.
 CREATE FUNCTION pgsimhash._add_batch(
     collection text, own_id integer, pages json, remember boolean, by_policies boolean,
     run_id bigint DEFAULT NULL, label text DEFAULT NULL
@@ -214,9 +214,7 @@ CREATE FUNCTION pgsimhash._lock_compared(
     collection text, own_id integer, compared integer[], newest_pages bigint[],
     batch pgsimhash._decision[]
 ) RETURNS pgsimhash._near_pair[]
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_sort = off AS $$
 DECLARE
     arrived bigint[];
 BEGIN
@@ -282,10 +280,7 @@ $$;
 -- The batch with the previous version of each page: in the store, or another page of the batch.
 CREATE FUNCTION pgsimhash._with_versions(own_id integer, batch pgsimhash._decision[])
 RETURNS pgsimhash._decision[]
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-    SET enable_nestloop = off
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET enable_nestloop = off AS $$
 DECLARE
     first_id constant bigint := batch[1].page_id;
     known record;
@@ -473,8 +468,7 @@ CREATE FUNCTION pgsimhash._candidates(
     batch_number bigint, apart text[], is_own boolean
 )
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_nestloop = off SET max_parallel_workers_per_gather = 0
+    SET enable_nestloop = off SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -657,7 +651,7 @@ CREATE FUNCTION pgsimhash._store_batch(
     label text
 ) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = auto
-    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+    SET enable_sort = off
     AS $$
 #variable_conflict use_column
 DECLARE

@@ -41,7 +41,7 @@ $$;
 
 -- Pages are deleted under the collection's lock, so a writer decides before or after, not in
 -- between. With seen_befores, one for each page, pages seen since then stay. URLs are gone, or
--- reverted to an earlier version.
+-- reverted to an earlier version. The settings also apply to the functions that it calls.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
@@ -113,8 +113,6 @@ $$;
 -- Indexes the first of the pages that have one of the simhashes.
 CREATE FUNCTION pgsimhash._index_simhashes(own_id integer, simhashes bigint[]) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
-    SET enable_mergejoin = off SET enable_sort = off SET jit = off
     AS $$
 BEGIN
     UPDATE pgsimhash.pages AS p
@@ -138,8 +136,7 @@ CREATE FUNCTION pgsimhash._copies_of(
     OUT originals bigint[]
 )
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-    SET enable_hashjoin = on SET enable_mergejoin = off SET enable_sort = on SET jit = off
+    SET plan_cache_mode = force_generic_plan SET enable_hashjoin = on SET enable_sort = on
     AS $$
 #variable_conflict use_column
 BEGIN
@@ -176,8 +173,7 @@ CREATE FUNCTION pgsimhash._promote_copies(
     own_id integer, copy_ids bigint[], heads bigint[], originals bigint[]
 ) RETURNS text[]
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = on
-    SET enable_mergejoin = off SET enable_sort = on SET jit = off
+    SET enable_hashjoin = on SET enable_sort = on
     AS $$
 DECLARE
     default_distance constant integer := (
@@ -275,7 +271,6 @@ $$;
 CREATE FUNCTION pgsimhash._shrink_runs(own_id integer, run_ids bigint[], page_ids bigint[])
 RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
     AS $$
 BEGIN
     UPDATE pgsimhash.runs AS r
