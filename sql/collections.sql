@@ -221,8 +221,8 @@ $$;
 -- records the process, the collection and the strength.
 --
 -- lock_timeout limits the whole wait. It is in pieces, at least as long as the detection of deadlocks
--- takes, and a warning between them names the holders. Citus forwards a setting to the node of the
--- row if it is SET LOCAL.
+-- takes, and a warning between them names the holders. It is SET LOCAL, not set_config(), because
+-- Citus forwards only that to the node of the row.
 CREATE FUNCTION pgsimhash._lock_collections(collection_ids integer[], strength integer)
 RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -233,9 +233,6 @@ DECLARE
     own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     given constant text := current_setting('lock_timeout');
     patience constant interval := nullif(given::interval, interval '0');
-    on_citus constant boolean := coalesce(
-        current_setting('citus.propagate_set_commands', true) = 'local', false
-    );
     began constant timestamptz := clock_timestamp();
     piece interval := interval '5 s';
     waited interval;
@@ -254,18 +251,11 @@ BEGIN
     END IF;
     LOOP
         BEGIN
-            PERFORM set_config(
-                'lock_timeout',
-                greatest(
-                    1, ceil(1000 * extract(
-                        epoch FROM least(piece, began + patience - clock_timestamp())
-                    ))::integer
-                )::text,
-                true
+            EXECUTE 'SET LOCAL lock_timeout TO ' || greatest(
+                1, ceil(1000 * extract(
+                    epoch FROM least(piece, began + patience - clock_timestamp())
+                ))::integer
             );
-            IF on_citus THEN
-                EXECUTE 'SET LOCAL lock_timeout TO ' || quote_literal(current_setting('lock_timeout'));
-            END IF;
             CASE strength
                 WHEN 1 THEN
                     PERFORM FROM pgsimhash.collections AS c
@@ -280,10 +270,7 @@ BEGIN
                     WHERE c.collection_id = ANY (ids)
                     ORDER BY c.collection_id FOR UPDATE;
             END CASE;
-            PERFORM set_config('lock_timeout', given, true);
-            IF on_citus THEN
-                EXECUTE 'SET LOCAL lock_timeout TO ' || quote_literal(given);
-            END IF;
+            EXECUTE 'SET LOCAL lock_timeout TO ' || quote_literal(given);
             PERFORM pg_advisory_xact_lock_shared(own, 4 * c + strength)
             FROM unnest(ids) AS c;
             RETURN;
