@@ -405,17 +405,3 @@ BEGIN
     LIMIT _report_changed."limit";
 END
 $$;
-
--- The beginning of the Markdown of some pages.
-CREATE FUNCTION pgsimhash._report_texts(collection_id integer, page_ids bigint[], chars integer)
-    RETURNS TABLE (page_id bigint, markdown text)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    SELECT page_id, left(markdown, _report_texts.chars) AS markdown
-    FROM pgsimhash.pages
-    WHERE collection_id = _report_texts.collection_id AND page_id = ANY (_report_texts.page_ids)
-        AND markdown IS NOT NULL;
-END
-$$;

@@ -1,8 +1,6 @@
 -- Policies override settings of the collection for some hosts.
 
 -- Sets the policy of the pages that match a pattern; omitted settings keep their values.
---
--- Settings that are NULL keep their values.
 CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, window_size integer DEFAULT NULL, max_age interval DEFAULT NULL,

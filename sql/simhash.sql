@@ -25,9 +25,7 @@ CREATE FUNCTION pgsimhash.level_distance(level text) RETURNS integer
         WHEN 'loose' THEN 6
     END;
 
--- The eight bytes of a simhash as 13 digits of base32.
---
--- The eight bytes of a simhash, big-endian, in RFC 4648's base32 without padding.
+-- The eight bytes of a simhash, big-endian, as 13 digits of RFC 4648's base32, without padding.
 CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     BEGIN ATOMIC

@@ -18,7 +18,7 @@ from pgsimhash.html import Article
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import extract_many
-from pgsimhash.runtime.progress import no_progress
+from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
 from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import SourcePage, read_pages

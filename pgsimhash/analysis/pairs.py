@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pgsimhash.analysis.evaluation import LARGEST
 from pgsimhash.db.statements import fetch, stream
 from pgsimhash.hashing.bits import check_distance, format_simhash, from_bigint, hamming_distances
-from pgsimhash.runtime.progress import no_progress
+from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs

@@ -20,7 +20,7 @@ from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
 from pgsimhash.store.collection import checked_distance
-from pgsimhash.store.lookups import read_status
+from pgsimhash.store.lookups import present_pages, read_status
 
 _CHARS: Final = 20_000
 """How many characters of a text are compared."""
@@ -166,12 +166,13 @@ def report(
         distances = rows("report_distances")
         all_clusters = clusters_of(connection, collection, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, clusters, members)
-        page_ids = [
-            page.page_id
-            for view in views
-            for page in (view.canonical, *(member.page for member in view.members[:texts]))
-        ]
-        markdown = dict(rows("report_texts", page_ids=page_ids if texts else [], chars=_CHARS))
+        markdown: dict[str, str] = {}
+        # One cluster after the other, to hold few whole texts at a time.
+        for view in views if texts else ():
+            shown = [view.canonical, *(member.page for member in view.members[:texts])]
+            urls_of_view = [page.url for page in shown]
+            found = present_pages(connection, collection, urls_of_view, "url", "markdown")
+            markdown |= {url: text[:_CHARS] for url, text in found if text is not None}
     return Report(
         status=status,
         made_at=datetime.now(UTC),
@@ -218,14 +219,14 @@ def _view(cluster: Cluster, count: int) -> ClusterView:
     return ClusterView(len(cluster.pages), canonical, tuple(members))
 
 
-def _with_differences(view: ClusterView, texts: Mapping[int, str]) -> ClusterView:
+def _with_differences(view: ClusterView, texts: Mapping[str, str]) -> ClusterView:
     """Return the cluster with the differences of the members whose text is in ``texts``."""
-    original = texts.get(view.canonical.page_id)
+    original = texts.get(view.canonical.url)
     if original is None:
         return view
     members = tuple(
-        replace(member, difference=side_by_side(original, texts[member.page.page_id], rows=_ROWS))
-        if member.page.page_id in texts
+        replace(member, difference=side_by_side(original, texts[member.page.url], rows=_ROWS))
+        if member.page.url in texts
         else member
         for member in view.members
     )

@@ -14,7 +14,7 @@ from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError
 from pgsimhash.pages.policies import SETTINGS, MatchSettings, Policy, PolicySettings
 from pgsimhash.pages.records import Deletion, Mark, RunRecord
 from pgsimhash.pages.values import check_age
-from pgsimhash.runtime.progress import no_progress
+from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store, deleting
 from pgsimhash.store.clusters import all_marks

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, hamming_distances
-from pgsimhash.runtime.progress import no_progress
+from pgsimhash.runtime import no_progress
 from pgsimhash.search.layout import (
     COLLECTION_SHIFT,
     DISTANCE_MAX,

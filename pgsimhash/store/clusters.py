@@ -24,7 +24,7 @@ from psycopg.rows import class_row
 from pgsimhash.db.statements import fetch, stream
 from pgsimhash.hashing.bits import from_bigint, hamming_distance
 from pgsimhash.pages.records import Mark
-from pgsimhash.runtime.progress import no_progress
+from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import (
     Cluster,
     ClusterPage,

@@ -35,7 +35,7 @@ from pgsimhash.pages.records import (
 )
 from pgsimhash.pages.urls import check_url, lowered
 from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time, check_zone
-from pgsimhash.runtime.progress import no_progress
+from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import deleting, lookups
