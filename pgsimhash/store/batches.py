@@ -70,12 +70,7 @@ def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> Sou
     """
     moment = None if fetched_at is None else check_time(fetched_at)
     # A SourcePage copies mutable bytes.
-    page = SourcePage(url, cast("bytes | str", html), fetched_at=moment)
-    try:
-        _check_types(page)
-    except PageError as error:
-        return _refused(url, error)
-    return page
+    return as_source(SourcePage(url, cast("bytes | str", html), fetched_at=moment))
 
 
 def as_record(page: tuple[str, int]) -> Item:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -50,6 +50,7 @@ FULL = PageRecord(
     html_digest=bytes(range(240, 256)),
     text_digest=TOP,
 )
+FIELDS = [each.name for each in fields(PageRecord) if each.name != "unseen"]
 SETTINGS = [
     {},
     {"DateStyle": "SQL, DMY", "TimeZone": "Asia/Kathmandu", "IntervalStyle": "sql_standard"},
@@ -93,6 +94,14 @@ def as_row(record: PageRecord) -> tuple[Any, ...]:
     )
 
 
+def values(record: PageRecord) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in FIELDS}
+
+
+def test_every_field_has_a_value_here() -> None:
+    assert None not in values(FULL).values()
+
+
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_every_value_arrives_unchanged(dsn: str, settings: dict[str, str]) -> None:
     records = [FULL]
@@ -119,6 +128,8 @@ def test_every_value_arrives_unchanged(dsn: str, settings: dict[str, str]) -> No
         assert "failed" not in {verdict.verdict for verdict in verdicts}
         for record in records:
             assert stored(connection, record.url) == as_row(record)
+            page = store.get(record.url)
+            assert {name: getattr(page, name) for name in FIELDS} == values(record)
 
 
 def without_nul(text: str) -> str:
