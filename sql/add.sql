@@ -83,11 +83,7 @@ BEGIN
         FROM unnest(urls, simhashes, moments, failures) WITH ORDINALITY
             AS p (url, simhash, fetched_at, failure, number)
         JOIN pgsimhash.collections AS c ON c.collection_id = own_id
-        LEFT JOIN (
-            SELECT n.number, s.*
-            FROM pgsimhash._settings_for(own_id, urls) AS s
-            CROSS JOIN LATERAL unnest(s.url_numbers) AS n (number)
-        ) AS s USING (number)
+        LEFT JOIN pgsimhash._settings_for(own_id, urls) AS s USING (number)
         WHERE p.failure IS NULL
     ) AS p;
     RETURN QUERY

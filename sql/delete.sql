@@ -201,11 +201,7 @@ BEGIN
                 FROM unnest(copy_ids, leaders) WITH ORDINALITY AS u (page_id, leader, number)
                 JOIN pgsimhash.pages AS c ON c.collection_id = own_id AND c.page_id = u.page_id
                 JOIN pgsimhash.pages AS l ON l.collection_id = own_id AND l.page_id = u.leader
-                LEFT JOIN (
-                    SELECT n.number, s.*
-                    FROM pgsimhash._settings_for(own_id, urls) AS s
-                    CROSS JOIN LATERAL unnest(s.url_numbers) AS n (number)
-                ) AS s ON s.number = u.number
+                LEFT JOIN pgsimhash._settings_for(own_id, urls) AS s ON s.number = u.number
                 LEFT JOIN LATERAL pgsimhash._version_before(own_id, c.url, c.page_id) AS v ON true
                 CROSS JOIN LATERAL (
                     SELECT
@@ -342,10 +338,9 @@ BEGIN
             ORDER BY p.page_id
             LIMIT batch
         ) AS o;
-        SELECT array_agg(next_pages[n.url_number]), array_agg(now() - s.expire_after)
+        SELECT array_agg(next_pages[s.number]), array_agg(now() - s.expire_after)
         INTO old, seen_befores
         FROM pgsimhash._settings_for(wanted, urls) AS s
-        CROSS JOIN LATERAL unnest(s.url_numbers) AS n (url_number)
         WHERE s.expire_after IS NOT NULL;
     ELSE
         SELECT array_agg(o.page_id), array_agg(now() - older_than), max(o.page_id)

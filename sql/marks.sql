@@ -120,7 +120,7 @@ BEGIN
         LEFT JOIN pgsimhash.pages AS d
             ON d.collection_id = own_id AND d.page_id = o.duplicate_of
         LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[a, b]) AS s
-            ON CASE p.url WHEN a THEN 1 ELSE 2 END = ANY (s.url_numbers)
+            ON CASE p.url WHEN a THEN 1 ELSE 2 END = s.number
         WHERE p.collection_id = own_id AND p.url IN (a, b)
             AND CASE
                 WHEN same THEN p.url = later

@@ -108,15 +108,15 @@ $$;
 -- A policy matches a URL if its host is the URL's host, a parent domain of it or *, and its path,
 -- in which * matches anything, matches the rest of the URL from the first slash on. The first
 -- matching policy that defines a setting decides it: longer hosts first, then longer paths, and *
--- last. URLs that match the same policies share a row; there is none at all if the collection has no
--- policies. The hash join is forced because a thousand URLs and a thousand policies are a million
--- pairs.
+-- last. Each URL has a row, but there is none at all if the collection has no policies. URLs that
+-- match the same policies are decided once. The hash join is forced because a thousand URLs and a
+-- thousand policies are a million pairs.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
-    url_numbers integer[], distance smallint, verify boolean, scope text, window_size integer,
+    number integer, distance smallint, verify boolean, scope text, window_size integer,
     max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
     expire_after interval, refetch_after interval
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100 SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_nestloop = off
     SET enable_hashjoin = on SET enable_sort = on
     AS $$
@@ -170,7 +170,7 @@ BEGIN
         GROUP BY f.policy_ids
     )
     SELECT
-        a.url_numbers,
+        unnest(a.url_numbers),
         (array_agg(p.distance ORDER BY o.place) FILTER (WHERE p.distance IS NOT NULL))[1],
         (array_agg(p.verify ORDER BY o.place) FILTER (WHERE p.verify IS NOT NULL))[1],
         (array_agg(p.scope ORDER BY o.place) FILTER (WHERE p.scope IS NOT NULL))[1],
@@ -184,7 +184,8 @@ BEGIN
     FROM alike AS a
     LEFT JOIN LATERAL unnest(a.policy_ids) WITH ORDINALITY AS o (policy_id, place) ON true
     LEFT JOIN pgsimhash.policies AS p ON p.collection_id = own_id AND p.policy_id = o.policy_id
-    GROUP BY a.url_numbers;
+    GROUP BY a.url_numbers
+    ORDER BY 1;
 END
 $$;
 

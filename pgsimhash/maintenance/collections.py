@@ -27,7 +27,7 @@ from pgsimhash.store.collection import (
     open_collection,
 )
 from pgsimhash.store.deleting import Deleted
-from pgsimhash.store.ingest import groups_by_policy
+from pgsimhash.store.ingest import policies_for
 from pgsimhash.store.session import LOCK_TIMEOUT, retried
 
 
@@ -124,8 +124,8 @@ def policies(store: Store) -> list[Policy]:
 def policy_for(store: Store, url: str) -> PolicySettings:
     """Return the settings that policies define for the page at ``url``."""
     with store.session.reading() as (connection, collection):
-        groups = groups_by_policy(connection, collection, [collection.page_url(url)])
-    return groups[0][0] if groups else PolicySettings()
+        found = policies_for(connection, collection, [collection.page_url(url)])
+    return found[0] if found else PolicySettings()
 
 
 def _check(store: Store, settings: PolicySettings) -> None:

@@ -27,7 +27,7 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
-from pgsimhash.store.ingest import Batch, add_batch, groups_by_policy, rules_of, settings_by
+from pgsimhash.store.ingest import Batch, add_batch, policies_for, rules_of, settings_by
 from pgsimhash.store.lookups import count_pages, record_columns, record_values
 
 Progress = Callable[[str, int, int], None]
@@ -227,7 +227,7 @@ def _decided(
 ) -> Iterator[Verdict]:
     """Decide about versions as if they arrived now, and store them under their ids."""
     urls = [version.item.url for version in versions]
-    settings = settings_by(rules, groups_by_policy(connection, target, urls), len(urls))
+    settings = settings_by(rules, policies_for(connection, target, urls), len(urls))
     # With other collections, page by page: their pages arrived in between.
     step = 1 if any(setting.scope == "global" for setting in settings) else len(versions)
     for start in range(0, len(versions), step):

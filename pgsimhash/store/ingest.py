@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import psycopg
 
-from pgsimhash.db.statements import fetch
+from pgsimhash.db.statements import fetch, fetch_records
 from pgsimhash.errors import ArgumentError, StoreError
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
-from pgsimhash.pages.policies import SETTINGS, MatchOptions, MatchSettings, PolicySettings, Rules
+from pgsimhash.pages.policies import MatchOptions, MatchSettings, PolicySettings, Rules
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import back, text_size
@@ -208,9 +208,9 @@ class _Writer:
             rules = rules.with_default(collection.default_distance)
             urls = [item.url for item in items if isinstance(item, PageRecord)]
             by_policies = self._policies
-            groups = groups_by_policy(connection, collection, urls) if by_policies else []
-            self._policies = bool(groups)
-            batch = Batch(items, settings_by(rules, groups, len(urls)))
+            policies = policies_for(connection, collection, urls) if by_policies else []
+            self._policies = bool(policies)
+            batch = Batch(items, settings_by(rules, policies, len(urls)))
             verdicts = batch.verdicts(
                 add_batch(
                     connection,
@@ -256,33 +256,20 @@ def draw_run(connection: psycopg.Connection[Any], label: str) -> Run:
     return Run(run_id, label)
 
 
-Groups = list[tuple[PolicySettings, list[int]]]
-"""Settings by policies, each with the indexes of the URLs that they apply to."""
-
-
-def groups_by_policy(
+def policies_for(
     connection: psycopg.Connection[Any], collection: Collection, urls: Sequence[str]
-) -> Groups:
-    """Return the settings by policies for the URLs; nothing if the collection has no policies."""
+) -> list[PolicySettings]:
+    """Return what policies define for each URL; nothing if the collection has no policies."""
     parameters = {"own_id": collection.collection_id, "urls": list(urls)}
-    rows = fetch(connection, "settings_for", parameters)
-    return [
-        (
-            PolicySettings(**dict(zip(SETTINGS, values, strict=True))),
-            [number - 1 for number in numbers],
-        )
-        for numbers, *values in rows
-    ]
+    return fetch_records(connection, "settings_for", parameters, PolicySettings)
 
 
-def settings_by(rules: Rules, groups: Groups, count: int) -> list[MatchSettings]:
+def settings_by(
+    rules: Rules, policies: Sequence[PolicySettings], count: int
+) -> list[MatchSettings]:
     """Return the settings of each of the ``count`` URLs."""
-    settings = [rules.plain] * count
-    for by_policy, places in groups:
-        of_group = rules.settings(by_policy)
-        for place in places:
-            settings[place] = of_group
-    return settings
+    by_policy = {policy: rules.settings(policy) for policy in set(policies)}
+    return [by_policy[policy] for policy in policies] or [rules.plain] * count
 
 
 def rules_of(collection: Collection, options: MatchOptions) -> Rules:

@@ -19,7 +19,7 @@ from pgsimhash.pages.policies import SETTINGS, PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import ingest
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.ingest import Groups, groups_by_policy
+from pgsimhash.store.ingest import policies_for
 from tests.database import database_examples, run_sql
 from tests.refusals import because, sqlstate
 from tests.store.test_store import ARTICLE, page, paragraph
@@ -103,8 +103,8 @@ def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[s
     maintenance.set_policy(store, f"a.example{pattern}", PolicySettings(distance=1))
     with store.session.read() as connection:
         urls = [f"https://a.example{path}" for path in paths]
-        groups = groups_by_policy(connection, store.opened, urls)
-    fitting = sorted(at for one, places in groups if one.distance for at in places)
+        policies = policies_for(connection, store.opened, urls)
+    fitting = [at for at, policy in enumerate(policies) if policy.distance]
     # fnmatch interprets brackets too, and the patterns have none.
     assert fitting == [
         number for number, path in enumerate(paths) if fnmatch.fnmatchcase(path, pattern)
@@ -135,10 +135,8 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
     maintenance.remove_policy(store, "*")
     urls = [f"https://{host}/{path}" for host in hosts for path in ("", "a/", "a/1", "1", "b")] * 2
     with store.session.read() as connection:
-        groups = groups_by_policy(connection, store.opened, urls)
-        found = dict.fromkeys(range(len(urls)), PolicySettings())
-        found.update({at: one for one, places in groups for at in places})
-    assert sum(len(places) for one, places in groups if one.given()) < len(urls)
+        found = policies_for(connection, store.opened, urls)
+    assert PolicySettings() in found
     with psycopg.connect(dsn) as connection:
         for at, url in enumerate(urls):
             (in_sql,) = connection.execute(
@@ -153,11 +151,13 @@ def test_without_policies_no_statement_looks_them_up(
 ) -> None:
     asked: list[int] = []
 
-    def counted(connection: psycopg.Connection, collection: Collection, urls: list[str]) -> Groups:
+    def counted(
+        connection: psycopg.Connection, collection: Collection, urls: list[str]
+    ) -> list[PolicySettings]:
         asked.append(len(urls))
-        return groups_by_policy(connection, collection, urls)
+        return policies_for(connection, collection, urls)
 
-    monkeypatch.setattr(ingest, "groups_by_policy", counted)
+    monkeypatch.setattr(ingest, "policies_for", counted)
     with connect(dsn) as other:
         for number in range(4):
             store.add(f"https://a.example/{number}", 0)
