@@ -361,24 +361,37 @@ $$;
 
 -- The hosts with the most duplicates; all_hosts counts those with any page.
 CREATE FUNCTION pgsimhash._report_hosts(collection_id integer, "limit" bigint) RETURNS TABLE (
-    host text, pages bigint, duplicates bigint, duplicate_bytes bigint, all_hosts bigint
+    host text, pages bigint, duplicates bigint, duplicate_titles bigint, duplicate_bytes bigint,
+    all_hosts bigint
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT
-        coalesce(host, '') AS host,
-        count(*) AS pages,
-        count(*) FILTER (WHERE distance IS NOT NULL) AS duplicates,
-        coalesce(sum(html_bytes) FILTER (WHERE distance IS NOT NULL), 0)::bigint
-            AS duplicate_bytes,
-        count(*) OVER () AS all_hosts
-    FROM pgsimhash.pages
-    WHERE collection_id = _report_hosts.collection_id
-    GROUP BY host
-    ORDER BY duplicates DESC, pages DESC, host
-    LIMIT _report_hosts."limit";
+        coalesce(h.host, ''), h.pages, h.duplicates,
+        (
+            SELECT count(DISTINCT p.title)
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = _report_hosts.collection_id
+                AND p.host IS NOT DISTINCT FROM h.host AND p.distance IS NOT NULL
+        ),
+        h.duplicate_bytes, h.all_hosts
+    FROM (
+        SELECT
+            host,
+            count(*) AS pages,
+            count(*) FILTER (WHERE distance IS NOT NULL) AS duplicates,
+            coalesce(sum(html_bytes) FILTER (WHERE distance IS NOT NULL), 0)::bigint
+                AS duplicate_bytes,
+            count(*) OVER () AS all_hosts
+        FROM pgsimhash.pages
+        WHERE collection_id = _report_hosts.collection_id
+        GROUP BY host
+        ORDER BY duplicates DESC, pages DESC, host
+        LIMIT _report_hosts."limit"
+    ) AS h
+    ORDER BY h.duplicates DESC, h.pages DESC, h.host;
 END
 $$;
 

@@ -25,17 +25,29 @@ from pgsimhash.store.lookups import present_pages, read_status
 _CHARS: Final = 20_000
 """How many characters of a text are compared."""
 
+_MANY: Final = 10
+"""With fewer duplicates, their titles say little about a host."""
+
 _ROWS: Final = 60
 """How many rows of a difference are shown."""
 
 
 class HostFigures(NamedTuple):
-    """The numbers of pages and duplicates of a host, which is empty for URLs without a host."""
+    """The numbers of pages and duplicates of a host, which is empty for URLs without a host.
+
+    ``duplicate_titles`` counts the different titles of its duplicates.
+    """
 
     host: str
     pages: int
     duplicates: int
+    duplicate_titles: int
     duplicate_bytes: int
+
+    @property
+    def template_decides(self) -> bool:
+        """Whether most duplicates have titles of their own, so they may match by their template."""
+        return self.duplicates >= _MANY and self.duplicate_titles > 0.5 * self.duplicates
 
 
 class ChangedPage(NamedTuple):
@@ -101,7 +113,9 @@ class Report:
             "distance": self.distance,
             "linkage": self.linkage,
             "distances": {str(bits): pages for bits, pages in self.distances.items()},
-            "hosts": [host._asdict() for host in self.hosts],
+            "hosts": [
+                {**host._asdict(), "template_decides": host.template_decides} for host in self.hosts
+            ],
             "all_hosts": self.all_hosts,
             "clusters": [
                 {"pages": cluster.size, "canonical": cluster.canonical.url}

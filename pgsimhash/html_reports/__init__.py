@@ -50,6 +50,7 @@ def report_page(report: Report) -> str:
         status=report.status,
         bars=bars(report.distances),
         most=max((host.duplicates for host in report.hosts), default=0) or 1,
+        by_template=[host for host in report.hosts if host.host and host.template_decides],
         size=_size,
     )
 

@@ -9,6 +9,7 @@ import pytest
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.html_reports import report_page
+from pgsimhash.pages.records import PageRecord
 from tests.conftest import ROOT
 
 
@@ -66,6 +67,24 @@ def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
     (cluster, *_) = report.clusters
     marked = f"{cluster.canonical.url} {cluster.members[0].page.url}"
     assert f"pgsimhash mark {marked} --different --collection sample</code>" in page
+
+
+def test_a_host_whose_template_decides_is_named(store: Store) -> None:
+    def pages(host: str, titles: int) -> list[PageRecord]:
+        return [
+            PageRecord(f"https://{host}.example/{n}", 7, title=f"{host} {n % titles}")
+            for n in range(20)
+        ]
+
+    list(store.ingest_many([*pages("story", 2), *pages("shop", 15)]))
+    report = analysis.report(store)
+    assert {host.host: host.template_decides for host in report.hosts} == {
+        "story.example": False, "shop.example": True,
+    }  # fmt: skip
+    assert {host.duplicate_titles for host in report.hosts} == {2, 15}
+    page = report_page(report)
+    assert "pgsimhash policy set shop.example --distance 3 --collection default" in page
+    assert "policy set story.example" not in page
 
 
 def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
