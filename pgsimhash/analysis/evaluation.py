@@ -12,8 +12,8 @@ from urllib.request import url2pathname
 
 from pgsimhash.analysis.labels import LabelledPair, file_rows, read_labels
 from pgsimhash.errors import PageError
-from pgsimhash.hashing.bits import from_bigint, hamming_distance
-from pgsimhash.hashing.signature import from_halves, verified
+from pgsimhash.hashing.bits import hamming_distance
+from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.values import MAX_BYTES
@@ -24,7 +24,7 @@ from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.sources.files import HTML_SUFFIXES, read_html
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import present_pages
+from pgsimhash.store.lookups import scope_of, stored_pages
 
 LARGEST: Final = 16
 """The largest distance that is evaluated; beyond it matches are random."""
@@ -264,13 +264,13 @@ def stored_fingerprints(store: Store, urls: Iterable[str]) -> Fingerprints:
         for start in range(0, len(pages), _URLS):
             batch = pages[start : start + _URLS]
             urls_of_batch = [url for _, url in batch]
-            columns = "url", "simhash", "signature_high", "signature_low", "title"
-            found = present_pages(connection, collection, urls_of_batch, *columns)
-            rows = {url: values for url, *values in found}
+            values = "url", "simhash", "signature", "title"
+            found = stored_pages(connection, scope_of(collection), urls_of_batch, values)
+            page_of = {page["url"]: page for page in found}
             for name, url in batch:
-                if url in rows:
-                    simhash, high, low, title = rows[url]
-                    known[name] = Print(from_bigint(simhash), from_halves(high, low), title)
+                if url in page_of:
+                    page = page_of[url]
+                    known[name] = Print(page["simhash"], page["signature"], page["title"])
         detail = f"collection {collection.name!r} has no page with this URL"
     return Fingerprints(
         known,

@@ -14,10 +14,9 @@ from pgsimhash.hashing.bits import (
     check_distance,
     check_simhash,
     format_simhash,
-    from_bigint,
     hamming_distance,
 )
-from pgsimhash.hashing.signature import SIGNATURE_BITS, bits_max, from_halves, verified
+from pgsimhash.hashing.signature import SIGNATURE_BITS, bits_max, verified
 from pgsimhash.html import Article, WeightedWords
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size, frozen
@@ -27,7 +26,7 @@ from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import all_marks
 from pgsimhash.store.collection import checked_distance
-from pgsimhash.store.lookups import present_pages, unknown_page
+from pgsimhash.store.lookups import scope_of, stored_pages, unknown_page
 
 TOP: Final = 20
 """How many features of each side an explanation lists."""
@@ -36,10 +35,7 @@ Reason = Literal["same_simhash", "within_distance", "beyond_distance", "signatur
 
 Origin = Literal["page", "markdown"]
 
-_COLUMNS: Final = (
-    *("simhash", "url", "title", "fetched_at", "structure"),
-    *("signature_high", "signature_low", "markdown"),
-)
+_VALUES: Final = "simhash", "url", "title", "fetched_at", "signature", "structure", "markdown"
 
 _BLOCKS: Final = 5
 
@@ -292,21 +288,13 @@ def known_side(store: Store, url: str) -> Side:
         ArgumentError: the collection's scheme is not registered in this process.
     """
     with store.session.reading() as (connection, collection):
-        rows = present_pages(connection, collection, [collection.page_url(url)], *_COLUMNS)
-    if not rows:
+        urls = [collection.page_url(url)]
+        pages = stored_pages(connection, scope_of(collection), urls, _VALUES)
+    if not pages:
         raise unknown_page(collection, url)
-    ((simhash, page_url, title, fetched_at, structure, high, low, markdown),) = rows
-    article = kept_article(markdown, title, collection.scheme)
-    return Side(
-        from_bigint(simhash),
-        page_url,
-        title,
-        fetched_at,
-        from_halves(high, low),
-        None if structure is None else from_bigint(structure),
-        article,
-        None if article is None else "markdown",
-    )
+    (page,) = pages
+    article = kept_article(page.pop("markdown"), page["title"], collection.scheme)
+    return Side(**page, article=article, origin=None if article is None else "markdown")
 
 
 def block_bits(a: int, b: int, layout: Layout) -> list[BlockBits]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from pgsimhash.db.statements import fetch
-from pgsimhash.hashing.bits import Band, band, format_simhash, from_bigint, hamming_distance
+from pgsimhash.hashing.bits import Band, band, format_simhash, hamming_distance
 from pgsimhash.html.blocks import SAME_TEMPLATE_MAX
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import scope_of, unknown_page
+from pgsimhash.store.lookups import scope_of, stored_pages, unknown_page
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
 
@@ -21,7 +20,7 @@ _OF_BAND: Final[dict[Band, Change]] = {
 }
 
 
-_COLUMNS: Final = (
+_VALUES: Final = (
     *("url", "simhash", "fetched_at", "seen_at", "title"),
     *("structure", "html_bytes", "text_digest"),
 )
@@ -85,15 +84,14 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
         NotFoundError: the collection does not have the URL.
     """
     with store.session.reading() as (connection, collection):
-        urls = [collection.page_url(url)]
-        scope = {**scope_of(collection), "urls": urls, "all_versions": True}
-        columns = (*_COLUMNS, "markdown") if markdown else _COLUMNS
-        rows = fetch(connection, "stored_pages", scope, columns=columns)
-    if not rows:
+        scope, urls = scope_of(collection), [collection.page_url(url)]
+        names = (*_VALUES, "markdown") if markdown else _VALUES
+        pages = stored_pages(connection, scope, urls, names, all_versions=True)
+    if not pages:
         raise unknown_page(collection, url)
     found: list[Version] = []
-    for number, row in enumerate(rows, 1):
-        found.append(_version(number, row, found))
+    for number, page in enumerate(pages, 1):
+        found.append(_version(number, {"markdown": None, **page}, found))
     return found
 
 
@@ -104,35 +102,24 @@ def judge(distance: int, structure_distance: int | None = None, *, same: bool) -
     return "redesign" if is_new_template and change != "rewritten" else change
 
 
-def _version(number: int, row: tuple[Any, ...], earlier: list[Version]) -> Version:
-    """Return the version in a row, compared with those before it."""
-    url, simhash, fetched_at, seen_at, title, structure, html_bytes, digest, *texts = row
-    markdown = texts[0] if texts else None
-    value = from_bigint(simhash)
-    shape, text = (None if bits is None else from_bigint(bits) for bits in (structure, digest))
+def _version(number: int, page: dict[str, Any], earlier: list[Version]) -> Version:
+    """Return the version with the values of a page, compared with those before it."""
     distance = structure_distance = change = None
     if earlier:
-        before = earlier[-1]
-        distance = hamming_distance(before.simhash, value)
-        if before.structure is not None and shape is not None:
-            structure_distance = hamming_distance(before.structure, shape)
+        before, structure, text = earlier[-1], page["structure"], page["text_digest"]
+        distance = hamming_distance(before.simhash, page["simhash"])
+        if before.structure is not None and structure is not None:
+            structure_distance = hamming_distance(before.structure, structure)
         same = before.text_digest == text
         if before.text_digest is None or text is None:
             same = band(distance) == "duplicate"
         change = judge(distance, structure_distance, same=same)
+    to_first = hamming_distance(earlier[0].simhash, page["simhash"]) if earlier else 0
     return Version(
-        number,
-        url,
-        value,
-        fetched_at,
-        seen_at or fetched_at,
-        title,
-        shape,
-        html_bytes,
-        markdown,
-        text,
-        distance,
-        hamming_distance(earlier[0].simhash, value) if earlier else 0,
-        structure_distance,
-        change,
+        number=number,
+        **page,
+        distance=distance,
+        distance_to_first=to_first,
+        structure_distance=structure_distance,
+        change=change,
     )

@@ -20,7 +20,7 @@ from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
 from pgsimhash.store.collection import checked_distance
-from pgsimhash.store.lookups import present_pages, read_status
+from pgsimhash.store.lookups import read_status, scope_of, stored_pages
 
 _CHARS: Final = 20_000
 """How many characters of a text are compared."""
@@ -185,8 +185,10 @@ def report(
         for view in views if texts else ():
             shown = [view.canonical, *(member.page for member in view.members[:texts])]
             urls_of_view = [page.url for page in shown]
-            found = present_pages(connection, collection, urls_of_view, "url", "markdown")
-            markdown |= {url: text[:_CHARS] for url, text in found if text is not None}
+            names = "url", "markdown"
+            for page in stored_pages(connection, scope_of(collection), urls_of_view, names):
+                if page["markdown"] is not None:
+                    markdown[page["url"]] = page["markdown"][:_CHARS]
     return Report(
         status=status,
         made_at=datetime.now(UTC),

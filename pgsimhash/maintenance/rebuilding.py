@@ -28,7 +28,7 @@ from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
 from pgsimhash.store.ingest import Batch, add_batch, policies_for, rules_of, settings_by
-from pgsimhash.store.lookups import count_pages, record_columns, record_values
+from pgsimhash.store.lookups import columns_of, count_pages, names_of, record_values
 
 Progress = Callable[[str, int, int], None]
 """Receives the step, the number of finished items, and the total."""
@@ -202,9 +202,8 @@ def _versions(
         "batch": BATCH_PAGES,
         "bytes": BATCH_BYTES,
     }
-    columns = ("page_id", "run_id", *record_columns(PageRecord))
-    if not markdown:
-        columns = tuple(name for name in columns if name != "markdown")
+    names = [name for name in names_of(PageRecord) if markdown or name != "markdown"]
+    columns = ("page_id", "run_id", *columns_of(names))
     while rows := fetch(
         connection, "next_versions", {**limits, "after_page": last_page}, dict_row, columns=columns
     ):

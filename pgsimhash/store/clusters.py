@@ -35,7 +35,7 @@ from pgsimhash.search.clusters import (
 )
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store.collection import Collection, lock_to_write
-from pgsimhash.store.lookups import all_simhashes, present_pages
+from pgsimhash.store.lookups import all_simhashes, scope_of, stored_pages
 
 _SAVED: Final = 50_000
 """Members of clusters per statement that saves them."""
@@ -114,8 +114,8 @@ def _joined(
     """Return the present simhashes of the pages that must-links join."""
     must_links = [mark for mark in marks if mark.same]
     urls = [url for mark in must_links for url in (mark.a, mark.b)]
-    rows = present_pages(connection, collection, urls, "url", "simhash")
-    present = {url: from_bigint(simhash) for url, simhash in rows}
+    pages = stored_pages(connection, scope_of(collection), urls, ("url", "simhash"))
+    present = {page["url"]: page["simhash"] for page in pages}
     ends = [
         (present[mark.a], present[mark.b])
         for mark in must_links

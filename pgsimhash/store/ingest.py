@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import psycopg
+from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch, fetch_records
 from pgsimhash.errors import ArgumentError, StoreError
@@ -31,6 +32,9 @@ _SENT: Final = tuple(
     each.name for each in fields(PageRecord) if each.name not in ("signature", "unseen")
 )
 """The fields of a record that ``_add_batch`` reads under their names."""
+
+_SHOWN: Final = ("url", "simhash", "html_bytes", "title", "markdown")
+"""The fields of a record that its verdict repeats; ``_add_batch`` returns the others."""
 
 
 class StalePoliciesError(Exception):
@@ -374,30 +378,16 @@ def add_batch(
         "run_id": None if run is None else run.run_id,
         "label": None if run is None else run.label,
     }
-    rows = fetch(connection, "add_batch", parameters)
+    rows = fetch(connection, "add_batch", parameters, dict_row)
     if not rows:
         raise StalePoliciesError
+    run_pages = [row.pop("run_pages") for row in rows]
     if run is not None:
-        run.pages = rows[0][-1] or 0
+        run.pages = run_pages[0] or 0
     return [
-        Verdict(
-            record.url,
-            verdict,
-            reason,
-            simhash=record.simhash,
-            distance=distance,
-            duplicate_of=duplicate_of,
-            html_bytes=record.html_bytes,
-            keep=keep,
-            page_id=page_id,
-            original_page_id=original_page_id,
-            title=record.title,
-            markdown=record.markdown,
-        )
-        for record, (
-            verdict, reason, distance, duplicate_of, original_page_id, keep, page_id, _,
-        ) in zip(records, rows, strict=True)
-    ]  # fmt: skip
+        Verdict(**{name: getattr(record, name) for name in _SHOWN}, **row)
+        for record, row in zip(records, rows, strict=True)
+    ]
 
 
 def _page(

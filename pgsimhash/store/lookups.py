@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row, dict_row, scalar_row
 
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import NotFoundError
@@ -121,26 +121,48 @@ def all_simhashes(
     return np.concatenate(list(simhash_slices(connection, collection)))
 
 
-def present_pages(
-    connection: psycopg.Connection[Any], collection: Collection, urls: Sequence[str], *columns: str
-) -> list[tuple[Any, ...]]:
-    """Return columns of the present versions of those URLs that a collection has."""
-    parameters = scope_of(collection) | {"urls": list(urls), "all_versions": False}
-    return fetch(connection, "stored_pages", parameters, columns=columns)
+def stored_pages(
+    connection: psycopg.Connection[Any],
+    scope: Mapping[str, Any],
+    urls: Sequence[str],
+    names: Iterable[str],
+    *,
+    all_versions: bool = False,
+) -> list[dict[str, Any]]:
+    """Return values of the present versions of those URLs that a collection has.
+
+    Args:
+        connection: the connection.
+        scope: the collection, see :func:`scope_of`.
+        urls: the URLs.
+        names: the values of :class:`~pgsimhash.pages.records.StoredPage` to return.
+        all_versions: whether to return all versions, in the order in which they were added.
+    """
+    parameters = {**scope, "urls": list(urls), "all_versions": all_versions}
+    rows = fetch(connection, "stored_pages", parameters, dict_row, columns=columns_of(names))
+    return list(map(record_values, rows))
 
 
-def record_columns(record: type[PageRecord]) -> tuple[str, ...]:
-    """Return the columns that have the values of a record; ``unseen`` is not stored."""
-    names = (each.name for each in fields(record) if each.name not in ("signature", "unseen"))
-    return (*names, "signature_high", "signature_low")
+def names_of(record: type[PageRecord]) -> list[str]:
+    """Return the names of the values of a record that are stored."""
+    return [each.name for each in fields(record) if each.name != "unseen"]
 
 
-def record_values(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of :func:`record_columns` as the values of a record."""
+def columns_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns that have these values of records."""
+    halves = {"signature": ("signature_high", "signature_low")}
+    return tuple(column for name in names for column in halves.get(name, (name,)))
+
+
+def record_values(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of :func:`columns_of` as values of a record."""
     values = dict(row)
-    values["signature"] = from_halves(values.pop("signature_high"), values.pop("signature_low"))
+    if "signature_high" in values:
+        halves = values.pop("signature_high"), values.pop("signature_low")
+        values["signature"] = from_halves(*halves)
     for name in ("simhash", "structure", "text_digest"):
-        values[name] = None if values[name] is None else from_bigint(values[name])
+        if values.get(name) is not None:
+            values[name] = from_bigint(values[name])
     return values
 
 

@@ -9,8 +9,6 @@ from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, SupportsIndex, Unpack
 
-from psycopg.rows import dict_row
-
 from pgsimhash import schemes
 from pgsimhash.db.connection import check_schema
 from pgsimhash.db.statements import fetch
@@ -264,12 +262,11 @@ class Store:
     @retried
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
-        urls = [self.opened.page_url(url)]
-        scope = {"collection": self.collection, "scheme": None, "urls": urls, "all_versions": False}
+        urls, names = [self.opened.page_url(url)], lookups.names_of(StoredPage)
+        scope = {"collection": self.collection, "scheme": None}
         with self.session.read() as connection:
-            columns = lookups.record_columns(StoredPage)
-            rows = fetch(connection, "stored_pages", scope, dict_row, columns=columns)
-        return StoredPage(**lookups.record_values(rows[0])) if rows else None
+            pages = lookups.stored_pages(connection, scope, urls, names)
+        return StoredPage(**pages[0]) if pages else None
 
     @retried
     def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:
