@@ -16,10 +16,11 @@ def loaded_later(
     """Return ``__getattr__`` and ``__dir__`` for the module with this ``__name__``.
 
     ``homes`` maps modules to the names that they define. They are those that the module imports
-    ``if TYPE_CHECKING``.
+    ``if TYPE_CHECKING``. They become its ``__all__``, unless it defines one.
     """
     there = vars(sys.modules[module])
     home_of = {name: home for home, names in homes.items() for name in names.split()}
+    there["__all__"] = sorted(name for name in home_of if not name.startswith("_"))
 
     def load(name: str) -> object:
         if name not in home_of:
