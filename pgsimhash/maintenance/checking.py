@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
+from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch
-from pgsimhash.hashing.bits import format_simhash, from_bigint
+from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import count_pages
+from pgsimhash.store.lookups import count_pages, record_values
 
 _SLICE: Final = 20_000
 """Approximate rows per statement."""
@@ -87,16 +88,5 @@ def _slice(
     connection: psycopg.Connection[Any], collection: str, number: int, slices: int, *, repair: bool
 ) -> list[Violation]:
     values = {"collection": collection, "repair": repair, "slice": number, "slices": slices}
-    rows = fetch(connection, "check_collection", values)
-    return [
-        Violation(
-            collection,
-            reason,
-            page_id,
-            url,
-            None if simhash is None else from_bigint(simhash),
-            how,
-            repair,
-        )
-        for reason, page_id, url, simhash, how in rows
-    ]
+    rows = fetch(connection, "check_collection", values, dict_row)
+    return [Violation(collection, **record_values(row), repaired=repair) for row in rows]

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import psycopg
-from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.db.statements import fetch, fetch_records, is_idle, transaction
@@ -99,8 +98,8 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
         **{name: getattr(settings, name) for name in SETTINGS},
     }
     with store.session.writing() as (connection, _):
-        (row,) = fetch(connection, "set_policy", parameters, dict_row)
-    return Policy(**{field.name: row[field.name] for field in dataclasses.fields(Policy)})
+        (policy,) = fetch_records(connection, "set_policy", parameters, Policy)
+    return policy
 
 
 def remove_policy(store: Store, pattern: str) -> bool:

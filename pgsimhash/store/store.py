@@ -9,6 +9,8 @@ from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, SupportsIndex, Unpack
 
+from psycopg.rows import dict_row
+
 from pgsimhash import schemes
 from pgsimhash.db.connection import check_schema
 from pgsimhash.db.statements import fetch
@@ -16,7 +18,6 @@ from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import (
     as_simhashes,
     check_simhash,
-    from_bigint,
     to_bigint,
 )
 from pgsimhash.hashing.signature import to_halves
@@ -233,11 +234,8 @@ class Store:
                 "verify": verify,
                 "most": None if limit is None else index(limit),
             }
-            rows = fetch(connection, "find_pages", parameters)
-        return [
-            NearPage(url, title, from_bigint(simhash), bits, fetched_at, page_id)
-            for url, bits, simhash, title, fetched_at, page_id in rows
-        ]
+            rows = fetch(connection, "find_pages", parameters, dict_row)
+        return [NearPage(**lookups.record_values(row)) for row in rows]
 
     @retried
     def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
