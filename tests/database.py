@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 import psycopg
-import pytest
 from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
+from psycopg.pq import ExecStatus
 
 from tests.conftest import ON_CITUS
+from tests.programs import wait_until
 
 T = TypeVar("T")
 
@@ -30,7 +31,8 @@ def run_sql(
     with psycopg.connect(dsn, autocommit=True) as connection:
         query = statement.encode() if isinstance(statement, str) else statement
         cursor = connection.execute(query, values)
-        return cursor.fetchall() if cursor.description else []
+        result = cursor.pgresult
+        return cursor.fetchall() if result and result.status == ExecStatus.TUPLES_OK else []
 
 
 def end_others(dsn: str, but: Sequence[int] = ()) -> None:
@@ -58,11 +60,7 @@ def some_session_waits(connection: psycopg.Connection) -> bool:
 def wait_for_a_lock(dsn: str) -> None:
     """Wait until some session waits for another one."""
     with psycopg.connect(dsn, autocommit=True) as connection:
-        for _ in range(6000):
-            if some_session_waits(connection):
-                return
-            connection.execute("SELECT pg_sleep(0.01)")
-    pytest.fail("nobody waits")
+        wait_until(lambda: some_session_waits(connection))
 
 
 def after_a_wait(holder: psycopg.Connection, work: Callable[[], T]) -> T:

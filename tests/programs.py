@@ -6,7 +6,11 @@ import os
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import ROOT
 
@@ -32,6 +36,14 @@ def python(
     done = run_program(*command, stdin=stdin, folder=folder, **variables)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     return done.stdout
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    for _ in range(2400):
+        if happened():
+            return
+        time.sleep(0.05)
+    pytest.fail("it does not happen")
 
 
 def free_port() -> int:

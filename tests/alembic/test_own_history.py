@@ -19,6 +19,7 @@ from pgsimhash.testing import url_of_dsn
 from tests.alembic.conftest import Project
 from tests.database import run_sql
 from tests.manual import environment
+from tests.programs import wait_until
 from tests.refusals import because
 from tests.store.schema.test_schema import dump
 
@@ -293,16 +294,8 @@ def test_migrations_wait_for_one_another(history: Project) -> None:
             )
             for words in (["alembic", "upgrade", "head"], ["pgsimhash", "migrate"])
         ]
-        with psycopg.connect(history.dsn, autocommit=True) as watching:
-            for _ in range(300):
-                (count,) = watching.execute(
-                    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-                ).fetchall()[0]
-                if count == 2:
-                    break
-                watching.execute("SELECT pg_sleep(0.1)")
-            else:
-                pytest.fail("they do not wait")
+        both = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        wait_until(lambda: len(history.rows(both)) == 2)
     said = [process.communicate()[1] for process in waiting]
     assert [process.returncode for process in waiting] == [0, 0], said
     assert versions(history) == ([("0003",)], [(REVISION,)])

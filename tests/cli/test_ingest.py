@@ -228,7 +228,8 @@ def test_after_sigterm_what_was_printed_is_stored_and_a_second_run_continues(
 
 
 @pytest.mark.parametrize(
-    ("options", "stop"), [([], signal.SIGINT), (["--jobs", "1"], signal.SIGHUP)]
+    ("options", "stop"),
+    [([], signal.SIGINT), pytest.param(["--jobs", "1"], signal.SIGHUP, marks=pytest.mark.long)],
 )
 def test_a_page_from_a_waiting_process_gets_its_verdict_until_it_is_stopped(
     folder: Path, dsn: str, options: list[str], stop: signal.Signals

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from psycopg import conninfo
 from pgsimhash import embedded
 from pgsimhash.errors import NoServerError
 from tests.database import run_sql
-from tests.programs import PGSIMHASH, python, run_program
+from tests.programs import PGSIMHASH, python, run_program, wait_until
 
 ARTICLE = " ".join(f"<p>Sentence {n} of the text is about {n * n} lamps.</p>" for n in range(40))
 LINE = json.dumps({"url": "https://a.example/lamps", "html": ARTICLE})
@@ -96,14 +96,6 @@ sys.stdin.read()
 
 IS_ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="about what root does")
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    for _ in range(1200):
-        if happened():
-            return
-        time.sleep(0.1)
-    pytest.fail("it does not happen")
 
 
 class Client:

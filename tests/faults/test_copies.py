@@ -24,6 +24,7 @@ from tests.faults.conftest import a_cluster, fresh
 from tests.faults.test_kills import moments
 from tests.faults.writing import Writers, assert_sound, violations
 from tests.manual import blocks
+from tests.programs import wait_until
 from tests.refusals import because
 from tests.store.content import rebuild_apart
 
@@ -220,8 +221,4 @@ def wait_for_the_replica(source: psycopg.Connection, target: psycopg.Connection)
     counts = (
         "SELECT (SELECT count(*) FROM pgsimhash.pages), (SELECT sum(pages) FROM pgsimhash.runs)"
     )
-    for _ in range(600):
-        if source.execute(counts).fetchone() == target.execute(counts).fetchone():
-            return
-        time.sleep(0.1)
-    raise AssertionError("the replica does not catch up")
+    wait_until(lambda: source.execute(counts).fetchone() == target.execute(counts).fetchone())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,11 +16,13 @@ from click.testing import CliRunner
 from pgsimhash import connect
 from pgsimhash.cli.commands import commands
 from tests.conftest import ROOT
+from tests.database import run_sql
 from tests.faults.cluster import Cluster, own
 from tests.faults.conftest import a_cluster
 from tests.faults.test_kills import moments
 from tests.faults.writer import pages
 from tests.faults.writing import Writers, assert_sound
+from tests.programs import wait_until
 
 
 @pytest.fixture
@@ -154,15 +155,8 @@ def test_deadlocks_lose_no_page(
 
 def wait_for_a_row(where: str) -> None:
     """Wait until a session waits for a row that another transaction inserted."""
-    with psycopg.connect(where, autocommit=True) as connection:
-        for _ in range(600):
-            waiting = connection.execute(
-                "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
-            )
-            if waiting.fetchone() is not None:
-                return
-            time.sleep(0.05)
-    pytest.fail("nobody waits")
+    waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+    wait_until(lambda: bool(run_sql(where, waiting)))
 
 
 def test_cancelled_statements_cause_no_traceback(

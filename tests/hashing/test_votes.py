@@ -13,22 +13,12 @@ from hypothesis import strategies as st
 
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.hashes import fnv1a_64, murmur3_64
-from pgsimhash.hashing.votes import WEIGHT_SUM_MAX, WEIGHT_UNIT, simhash, vote
+from pgsimhash.hashing.votes import WEIGHT_SUM_MAX, simhash, vote
 from tests.refusals import because
+from tests.schemes import plain_loops
 
 TOP_BIT = 1 << 63
 WRONG_WEIGHTS = [-1.0, math.nan, math.inf, -math.inf, WEIGHT_SUM_MAX * 2]
-
-
-def naive(hashes: list[int], weights: list[float]) -> int:
-    """The definition, bit by bit, in units of weight."""
-    units = [round(weight / WEIGHT_UNIT) for weight in weights]
-    result = 0
-    for bit in range(64):
-        votes = zip(hashes, units, strict=True)
-        if sum(unit if value >> bit & 1 else -unit for value, unit in votes) > 0:
-            result |= 1 << bit
-    return result
 
 
 def voted(hashes: list[int], weights: list[float]) -> int:
@@ -39,17 +29,17 @@ def test_many_features_are_counted_in_parts() -> None:
     chance = random.Random(1)
     hashes = [chance.getrandbits(64) for _ in range(10_000)]
     weights = [chance.choice([1.0, 1.5, 2.25]) for _ in hashes]
-    assert voted(hashes, weights) == naive(hashes, weights)
+    assert voted(hashes, weights) == plain_loops.vote(dict(zip(hashes, weights, strict=True)))
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 2**64 - 1), st.floats(2.0**-10, 2.0**20)), min_size=1, max_size=50
-    )
+FEATURES = st.dictionaries(
+    st.integers(0, 2**64 - 1), st.floats(2.0**-10, 2.0**20), min_size=1, max_size=50
 )
-def test_the_vote_is_its_definition(features: list[tuple[int, float]]) -> None:
-    hashes, weights = [list(column) for column in zip(*features, strict=True)]
-    assert voted(hashes, weights) == naive(hashes, weights)
+
+
+@given(FEATURES)
+def test_the_vote_is_its_definition(features: dict[int, float]) -> None:
+    assert voted([*features], [*features.values()]) == plain_loops.vote(features)
 
 
 def test_order_does_not_matter() -> None:

@@ -207,7 +207,7 @@ def test_a_page_that_is_done_does_not_wait_for_many_others() -> None:
     assert source.taken < 120
 
 
-@pytest.mark.parametrize("jobs", [2, 3])
+@pytest.mark.parametrize("jobs", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_pending_pages_are_yielded_when_the_pages_end(jobs: int) -> None:
     for count in (0, 1, 15, 16, 17, 33):
         made = list(extract_many(map(page, range(count)), jobs))

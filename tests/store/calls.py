@@ -22,6 +22,7 @@ LOOKUPS: dict[str, Callable[[Store], object]] = {
     "find_many": lambda store: store.find_many(np.array([7], dtype=np.uint64)),
     "exists": lambda store: store.exists(7),
     "near_pages": lambda store: store.near_pages(7),
+    "near_pages of a URL": lambda store: store.near_pages(A),
     "get": lambda store: store.get(A),
     "should_fetch": lambda store: store.should_fetch(A),
     "decide": lambda store: store.decide(A, HTML),

@@ -203,6 +203,7 @@ def test_find_can_be_limited_to_the_nearest_a_host_and_a_time(store: Store) -> N
     assert store.find(1, host="a.example", since=young) == []
 
 
+@pytest.mark.long
 def test_a_batch_of_a_million_is_answered(store: Store) -> None:
     list(store.add_many([("https://a.example/", 5), ("https://b.example/", 2**64 - 1)]))
     queries = np.arange(1, 1_000_001, dtype=np.uint64) << np.uint64(12)

@@ -321,27 +321,23 @@ class TestTasks:
         self, dsn: str, store: Store
     ) -> None:
         around = [(n << 40) ^ (1 << bit) for n in range(40) for bit in range(3)]
-        list(store.add_many([(f"{A}{n}", simhash) for n, simhash in enumerate(around)], distance=0))
-        asked = [(simhash, distance) for simhash in [*around, 5, 7] for distance in (None, 1, 3)]
+        pages = [(f"https://{'abc'[n % 3]}.example/{n}", one) for n, one in enumerate(around)]
+        list(store.add_many(pages, distance=0))
+        asked: list[tuple[int, dict[str, Any]]] = [
+            (simhash, {"distance": distance})
+            for simhash in [*around, 5, 7]
+            for distance in (None, 1, 3)
+        ]
+        asked += [(0, {"limit": limit}) for limit in (1, 2, 5)]
+        asked += [(0, {"host": f"{name}.example"}) for name in "abd"]
 
         async def use(own: AsyncStore) -> list[list[Match]]:
-            return await asyncio.gather(*(own.find(*one) for one in asked))
+            return await asyncio.gather(*(own.find(one, **options) for one, options in asked))
 
-        expected = [store.find(*one) for one in asked]
-        assert {len(matches) for matches in expected} > {0, 2}
+        expected = [store.find(one, **options) for one, options in asked]
+        assert {len(matches) for matches in expected} > {0, 1, 2, 5}
         for way in (over_pool, over_engine, over_dsn, over_connection):
             assert run(way(dsn, use)) == expected
-
-    def test_a_limit_and_a_host_are_each_task_s_own(self, dsn: str, store: Store) -> None:
-        urls = [f"https://{name}.example/" for name in "abc"]
-        list(store.add_many([(url, 1 << n) for n, url in enumerate(urls)], distance=0))
-
-        async def use(own: AsyncStore) -> list[int]:
-            limited = [own.find(0, limit=limit) for limit in (1, 2, 5)]
-            hosted = [own.find(0, host=f"{name}.example") for name in "abd"]
-            return [len(found) for found in await asyncio.gather(*limited, *hosted)]
-
-        assert run(over_pool(dsn, use)) == [1, 2, 3, 1, 1, 0]
 
     @pytest.mark.parametrize("way", [over_pool, over_dsn], ids=lambda way: way.__name__)
     @pytest.mark.parametrize("method", ["find", "add"])
@@ -407,20 +403,6 @@ class TestTasks:
             ((count,),) = connection.execute(transactions)
         assert count < 10
 
-    def test_a_lost_connection_is_replaced_for_all_waiting_tasks(
-        self, dsn: str, store: Store
-    ) -> None:
-        list(store.add_many([(f"{A}{n}", n << 40) for n in range(50)], distance=0))
-
-        async def use(own: AsyncStore) -> list[Any]:
-            await own.find(1)
-            asked = [asyncio.create_task(own.find(n << 40, 0)) for n in range(50)]
-            end_others(dsn)
-            return await asyncio.gather(*asked, return_exceptions=True)
-
-        for way in (over_dsn, over_pool, over_engine):
-            assert [found[0].url for found in run(way(dsn, use))] == [f"{A}{n}" for n in range(50)]
-
     @pytest.mark.parametrize("retry_seconds", [0, 60])
     def test_a_call_cancelled_twice_while_it_reopens_leaves_the_store_usable(
         self, dsn: str, retry_seconds: float
@@ -477,9 +459,11 @@ class TestTasks:
             end_others(dsn)
             asyncio.get_running_loop().call_later(0.7, setattr, between, "refusing", False)
             made = await asyncio.gather(
-                *(own.add(f"{A}{n}", n << 40, distance=0) for n in range(4))
+                *(own.add(f"{A}{n}", n << 40, distance=0) for n in range(4)),
+                *(own.find(FAR | n << 40, 0) for n in range(50)),
             )
-            return [verdict.verdict for verdict in made]
+            assert made[4:] == [[]] * 50
+            return [verdict.verdict for verdict in made[:4]]
 
         with behind_proxy(dsn) as (between, there):
             assert run(way(there, use)) == ["new"] * 4

@@ -66,12 +66,15 @@ def test_an_unchanged_page_names_its_original(store: Store) -> None:
 
 
 def test_a_run_counts_its_updates(store: Store, dsn: str) -> None:
-    store.start_run("one")
-    list(store.add_many([(A, 0), (A, 1), (A, 1), (B, 1)]))
+    store.add("https://e.example/", 2**64 - 1)
+    run_id = store.start_run("one")
+    list(store.add_many([(A, 0), (A, 1), (A, 1), (B, 1)], batch_size=2))
     (run,) = maintenance.runs(store)
+    assert (run.run_id, run.label) == (run_id, "one")
+    assert run.started_at < run.finished_at
     assert (run.pages, run.new, run.updated, run.duplicates, run.unchanged) == (4, 1, 1, 1, 1)
     (status,) = store.status()
-    assert (status.pages, status.urls, status.duplicates) == (3, 2, 1)
+    assert (status.pages, status.urls, status.duplicates) == (4, 3, 1)
     updates = run_sql(
         dsn,
         "SELECT p.url FROM pgsimhash.pages AS p WHERE p.distance IS NULL AND EXISTS ("

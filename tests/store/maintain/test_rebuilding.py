@@ -45,6 +45,23 @@ def during(full: Store, action: Callable[[], object], **options: Any) -> None:
     maintenance.rebuild(full, progress=meanwhile, **options)
 
 
+def everything(dsn: str, schema: str = "pgsimhash") -> list[Any]:
+    """The content of all tables about the collection `default`."""
+    files = (
+        f"SELECT s.path, s.size, s.failed FROM {schema}.sources AS s "
+        f"JOIN {schema}.collections AS c USING (collection_id) WHERE c.name = 'default'"
+    )
+    with connect(dsn, create=False, schema=schema) as store:
+        return [
+            content(dsn, "default", numbered=True, schema=schema),
+            indexed(dsn, "default", schema=schema),
+            maintenance.marks(store),
+            maintenance.policies(store),
+            maintenance.runs(store),
+            run_sql(dsn, files),
+        ]
+
+
 def test_everything_survives(dsn: str, store: Store, tmp_path: Path) -> None:
     at = datetime(2026, 3, 1, tzinfo=UTC)
     for number in (0, 0b111, 1 << 40, 3):
@@ -57,27 +74,12 @@ def test_everything_survives(dsn: str, store: Store, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("short")
     list(maintenance.ingest_files(store, [tmp_path]))
 
-    def everything() -> list[Any]:
-        files = run_sql(
-            dsn,
-            "SELECT s.path, s.size, s.failed FROM pgsimhash.sources AS s "
-            "JOIN pgsimhash.collections AS c USING (collection_id) WHERE c.name = 'default'",
-        )
-        return [
-            content(dsn, "default", numbered=True),
-            indexed(dsn, "default"),
-            maintenance.marks(store),
-            maintenance.policies(store),
-            maintenance.runs(store),
-            files,
-        ]
-
-    before = everything()
+    before = everything(dsn)
     made = maintenance.rebuild(store)
     assert store.opened == made
     assert made.name == "default"
     assert all(before)
-    assert everything() == before
+    assert everything(dsn) == before
     assert list(maintenance.check(store)) == []
     # The old one is unchanged, and both are independent.
     assert content(dsn, "default-2", numbered=True) == before[0]

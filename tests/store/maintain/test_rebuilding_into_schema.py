@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -17,7 +16,8 @@ from pgsimhash.errors import ArgumentError, CollectionError, SchemaError
 from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
 from tests.refusals import because
-from tests.store.content import content, indexed
+from tests.store.content import content
+from tests.store.maintain.test_rebuilding import everything
 from tests.store.maintain.test_rebuilding_verdicts import crawl, put_marks, stored_ones
 from tests.store.test_store import FAR
 
@@ -44,33 +44,15 @@ def fill(dsn: str, store: Store, folder: Path) -> list[Verdict]:
     return verdicts
 
 
-def rows(dsn: str, schema: str, collection: str = "default") -> list[Any]:
-    files = run_sql(
-        dsn,
-        f"SELECT s.path, s.size, s.failed FROM {schema}.sources AS s "
-        f"JOIN {schema}.collections AS c USING (collection_id) WHERE c.name = %s",
-        [collection],
-    )
-    with connect(dsn, collection=collection, create=False, schema=schema) as store:
-        return [
-            content(dsn, collection, numbered=True, schema=schema),
-            indexed(dsn, collection, schema=schema),
-            maintenance.marks(store),
-            maintenance.policies(store),
-            maintenance.runs(store),
-            files,
-        ]
-
-
 def test_everything_is_copied(dsn: str, store: Store, tmp_path: Path) -> None:
     ingested = stored_ones(fill(dsn, store, tmp_path))
-    before = rows(dsn, SCHEMA)
+    before = everything(dsn)
     assert all(before)
     verdicts: list[Verdict] = []
     copied = maintenance.rebuild(store, into_schema=WIDE, verdicts=verdicts.append)
     assert (copied.name, copied.layout) == ("default", "16+16+16+16")
     assert verdicts[: len(ingested)] == ingested
-    assert rows(dsn, SCHEMA) == rows(dsn, WIDE) == before
+    assert everything(dsn) == everything(dsn, WIDE) == before
     with connect(dsn, schema=WIDE) as copy:
         assert list(maintenance.check(copy)) == []
         for record in crawl(1, 40):

@@ -7,7 +7,7 @@ import pytest
 
 from pgsimhash import Store, connect
 from pgsimhash.db import migrate
-from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError
+from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.hashing.signature import SAME_BITS_MAX, to_halves, verified
 from pgsimhash.search.layout import DISTANCE_MAX
 from tests.database import explained, run_sql
@@ -65,22 +65,6 @@ def test_a_url_that_is_not_known_is_an_error(store: Store, dsn: str) -> None:
         for unknown in (f"{URL}1", f"{URL}2", "", None):
             with pytest.raises(psycopg.Error, check=sqlstate("PS020")):
                 connection.execute("SELECT * FROM pgsimhash.near_pages(%s::text)", [unknown])
-
-
-def test_invalid_calls_in_sql_and_a_renamed_collection_are_reported(store: Store, dsn: str) -> None:
-    store.add(URL, 0)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for call, state in (
-            *(("'https://a.example/', 3, 'typo'", "PS001"), ("1::bigint, 3, 'typo'", "PS001")),
-            *(("'https://a.example/', 13", "PS011"), ("1::bigint, 13", "PS011")),
-            ("NULL::bigint", "PS012"),
-        ):
-            with pytest.raises(psycopg.Error, check=sqlstate(state)):
-                connection.execute(f"SELECT * FROM pgsimhash.near_pages({call})".encode())
-        connection.execute("SELECT pgsimhash.rename_collection('default', 'former')")
-    for page in (URL, 0):
-        with pytest.raises(CollectionError, check=because("unknown")):
-            store.near_pages(page)
 
 
 def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:

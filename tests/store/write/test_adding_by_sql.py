@@ -14,7 +14,6 @@ import pgsimhash
 from pgsimhash import Store, maintenance
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from tests.database import database_examples
-from tests.refusals import sqlstate
 
 A, B = "https://a.example/", "https://b.example/"
 
@@ -77,35 +76,6 @@ def test_times_that_no_page_was_fetched_at_are_refused(
             )
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        ("pgsimhash.add_pages(ARRAY['https://a.example/'], ARRAY[1, 2])", "one length"),
-        ("pgsimhash.add_pages(ARRAY['https://a.example/'], ARRAY[NULL]::bigint[])", "without NULL"),
-        ("pgsimhash.add_pages(ARRAY['https://a.example/'], ARRAY[1], 'nowhere')", "does not exist"),
-        ("pgsimhash.add_pages(ARRAY['https://a.example/'], NULL)", "without NULL"),
-        ("pgsimhash.add_pages(NULL, ARRAY[1])", "without NULL"),
-        ("pgsimhash.add_pages(ARRAY[['https://a.example/']], ARRAY[[1]])", "two arrays"),
-        ("pgsimhash.near_duplicates(ARRAY[1, NULL]::bigint[])", "Omit it"),
-        ("pgsimhash.mark('default', 'https://a.example/', NULL, true)", "both URLs"),
-        (
-            "pgsimhash.mark('default', 'https://a.example/', 'https://b.example/', NULL)",
-            "both URLs",
-        ),
-        ("pgsimhash.policy_for('nowhere', 'https://a.example/')", "does not exist"),
-        ("pgsimhash.near_pages('https://nowhere.example/', 8)", "correct the URL"),
-        ("pgsimhash.near_pages(7, 99)", "from 0 to"),
-        ("pgsimhash._expire_batch('default', interval '1 day', 0, 0)", "such as 1000"),
-    ],
-)
-def test_invalid_values_are_refused_with_a_hint(
-    connection: psycopg.Connection, store: Store, call: LiteralString, said: str
-) -> None:
-    with pytest.raises(psycopg.Error) as refused:
-        connection.execute(f"SELECT * FROM {call}")
-    assert said in f"{refused.value}{refused.value.diag.message_hint}"
-
-
 @pytest.mark.one_server("it inserts pages without the package")
 def test_a_plain_insert_is_found(store: Store, connection: psycopg.Connection) -> None:
     connection.execute(
@@ -136,21 +106,3 @@ def test_a_simhash_made_in_sql_is_the_one_of_python(
     signed = [to_bigint(value) for value in weights]
     ((weighted,),) = by_sql(connection, statement, signed, list(weights.values()))
     assert from_bigint(weighted) == pgsimhash.simhash(weights)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "'{}'::bigint[]",
-        "ARRAY[NULL]::bigint[]",
-        "ARRAY[1::bigint, 2], ARRAY[1.0::float8]",
-        "ARRAY[1::bigint], ARRAY[-1.0::float8]",
-        "ARRAY[1::bigint], ARRAY['NaN'::float8]",
-        "ARRAY[1::bigint], ARRAY[0.0::float8]",
-    ],
-)
-def test_values_without_a_simhash_are_refused(
-    connection: psycopg.Connection, arguments: LiteralString
-) -> None:
-    with pytest.raises(psycopg.Error, check=sqlstate("PS010")):
-        connection.execute(f"SELECT pgsimhash.simhash({arguments})")

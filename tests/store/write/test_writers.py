@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -44,9 +44,8 @@ def test_eight_writers_find_each_original_new_exactly_once(dsn: str) -> None:
     """All copies are within 2 bits of each other, so there is one new page per original."""
     with connect(dsn):
         pass
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(WRITERS) as pool:
-        verdicts = pool.map(write, [(dsn, seed) for seed in range(WRITERS)], chunksize=1)
+    with ThreadPoolExecutor(WRITERS) as pool:
+        verdicts = list(pool.map(write, [(dsn, seed) for seed in range(WRITERS)]))
     new = sum(written.count("new") for written in verdicts)
     rows = run_sql(
         dsn,
