@@ -6,7 +6,6 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash.search.layout import LAYOUTS, get_layout
 from tests.alembic.conftest import FIRST_UP, Project
 from tests.programs import python
 
@@ -56,6 +55,13 @@ def columns(project: Project) -> list[str]:
         "AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
     )
     return [str(name) for (name,) in rows]
+
+
+def up_and_down(project: Project) -> None:
+    project.alembic("upgrade", "head")
+    assert valid_indexes(project) == NAMES
+    project.alembic("downgrade", "0001")
+    assert columns(project) == ["article_id", "url"]
 
 
 def own_revision(project: Project, up: str = ADD, down: str = DROP) -> None:
@@ -182,30 +188,6 @@ def test_names_follow_the_projects_convention_and_schema(project: Project) -> No
     project.alembic("check")
 
 
-def test_every_layout(project: Project) -> None:
-    adds = [
-        f'op.add_simhash("articles", "s{n}", layout="{name}")' for n, name in enumerate(LAYOUTS)
-    ]
-    drops = [add.replace("add", "drop") for add in adds]
-    own_revision(project, "\n    ".join(adds), "\n    ".join(drops))
-    project.alembic("upgrade", "head")
-    count = 0
-    with psycopg.connect(project.dsn) as connection:
-        for number, name in enumerate(LAYOUTS):
-            permutations = get_layout(name).permutations
-            count += 1 + len(permutations)
-            connection.execute("DELETE FROM articles")
-            column = f"s{number}"
-            insert = f"INSERT INTO articles (article_id, url, {column}) VALUES (1, 'a', -2)"
-            connection.execute(insert.encode())
-            prefixes = ", ".join(f"{column}_{each.column}" for each in permutations)
-            row = connection.execute(f"SELECT {prefixes} FROM articles".encode()).fetchone()
-            assert row == tuple(each.prefix(2**64 - 2) for each in permutations)
-    assert len(project.rows(INDEXES)) == count
-    project.alembic("downgrade", "0001")
-    assert columns(project) == ["article_id", "url"]
-
-
 def test_an_invalid_index_of_a_failed_attempt_is_dropped_first(project: Project) -> None:
     own_revision(
         project,
@@ -224,10 +206,7 @@ def test_an_invalid_index_of_a_failed_attempt_is_dropped_first(project: Project)
     left = project.rows(INDEXES)
     assert [(name, valid) for name, valid, _ in left] == [(NAMES[0], False)]
     assert len(columns(project)) == 6
-    project.alembic("upgrade", "head")
-    assert valid_indexes(project) == NAMES
-    project.alembic("downgrade", "0001")
-    assert columns(project) == ["article_id", "url"]
+    up_and_down(project)
 
 
 def test_columns_of_another_layout_are_an_error(project: Project) -> None:
@@ -264,10 +243,7 @@ def test_in_an_autocommit_block_of_the_project(project: Project) -> None:
     block = "with op.get_context().autocommit_block():\n        {}"
     add, drop = (block.format(CONCURRENTLY.format(call)) for call in ("add", "drop"))
     own_revision(project, add, drop)
-    project.alembic("upgrade", "head")
-    assert valid_indexes(project) == NAMES
-    project.alembic("downgrade", "0001")
-    assert columns(project) == ["article_id", "url"]
+    up_and_down(project)
 
 
 PARTITIONED = """op.execute(

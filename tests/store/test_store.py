@@ -10,15 +10,13 @@ from typing import Any, cast
 import numpy as np
 import psycopg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from psycopg.rows import dict_row, namedtuple_row, scalar_row
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, hamming_distance, maintenance
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError, StoreError
 from pgsimhash.pages.policies import PolicySettings
-from tests.database import database_examples, run_sql
+from tests.database import run_sql
 from tests.refusals import because
 
 FAR = 2**64 - 1
@@ -122,35 +120,6 @@ def test_the_default_distance_is_the_collections(store: Store) -> None:
     store.add("https://a.example/3", 0xFF << 20, distance=0)
     assert sorted(bits for block in store.pairs() for bits in block.distances.tolist()) == [1, 8]
     assert not store.exists(0x1FF)
-
-
-@database_examples(60)
-@given(
-    centres=st.lists(st.integers(0, FAR), min_size=1, max_size=4),
-    flips=st.lists(st.sets(st.integers(0, 63), max_size=12), max_size=25),
-    distance=st.integers(0, 8),
-)
-def test_find_returns_exactly_what_brute_force_returns(
-    connection: psycopg.Connection,
-    centres: list[int],
-    flips: list[set[int]],
-    distance: int,
-) -> None:
-    with connection.transaction(force_rollback=True):
-        store = connect(connection)
-        known = {
-            centres[number % len(centres)] ^ sum(1 << bit for bit in bits)
-            for number, bits in enumerate(flips)
-        }
-        for number, simhash in enumerate(sorted(known)):
-            store.add(f"https://a.example/{number}", simhash)
-        for query in centres:
-            found = [(match.distance, match.simhash) for match in store.find(query, distance)]
-            assert sorted(found) == sorted(
-                (hamming_distance(query, simhash), simhash)
-                for simhash in known
-                if hamming_distance(query, simhash) <= distance
-            )
 
 
 def test_find_many_answers_each_query_by_its_index(store: Store) -> None:
