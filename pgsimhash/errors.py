@@ -95,6 +95,11 @@ class ArgumentError(PgsimhashError, ValueError):
     }
 
 
+def invalid_argument(message: str) -> ArgumentError:
+    """Return the error for an argument that is invalid for another reason than the other codes."""
+    return ArgumentError("invalid_argument", message)
+
+
 class MissingPackageError(PgsimhashError, ImportError):
     """An optional dependency of this package is not installed."""
 

@@ -17,7 +17,12 @@ from functools import partial
 from typing import Any, Final, Self, TypeVar, cast
 from weakref import WeakSet
 
-from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError, install_command
+from pgsimhash.errors import (
+    MissingPackageError,
+    StoreError,
+    install_command,
+    invalid_argument,
+)
 from pgsimhash.pages.policies import MatchOptions, check_options
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.workers import PageReader
@@ -320,9 +325,7 @@ def _page_reader(settings: BaseSettings) -> PageReader:
     try:
         return PageReader(seconds and float(seconds), memory and int(memory))
     except ValueError as error:
-        raise ArgumentError(
-            "invalid_argument", f"PGSIMHASH_PAGE_SECONDS, _MEMORY: {error}"
-        ) from None
+        raise invalid_argument(f"PGSIMHASH_PAGE_SECONDS, _MEMORY: {error}") from None
 
 
 def _options(settings: BaseSettings) -> MatchOptions:
@@ -330,13 +333,13 @@ def _options(settings: BaseSettings) -> MatchOptions:
     try:
         check_options(options)
     except TypeError as error:
-        raise ArgumentError("invalid_argument", f"PGSIMHASH_MATCH: {error}") from None
+        raise invalid_argument(f"PGSIMHASH_MATCH: {error}") from None
     return cast(MatchOptions, options)
 
 
 def _check(is_right: bool, message: str) -> None:
     if not is_right:
-        raise ArgumentError("invalid_argument", message)
+        raise invalid_argument(message)
 
 
 def _charset(response: Response) -> str | None:

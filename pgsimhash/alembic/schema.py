@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from sqlalchemy import Connection, text
 
 from pgsimhash.db.schema_names import configured_schema
-from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.errors import StoreError, invalid_argument
 
 if TYPE_CHECKING:
     from alembic.migration import MigrationContext
@@ -97,10 +97,9 @@ def _migrate(
 
     outer = op.get_context()
     if outer.dialect.name != "postgresql":
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"the migration is for a {outer.dialect.name} database; call it where op is "
-            "connected to PostgreSQL",
+            "connected to PostgreSQL"
         )
     wanted_schema = configured_schema(schema)
     with migrate.refusals_translated():

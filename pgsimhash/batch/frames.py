@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
+from pgsimhash.errors import MissingPackageError, install_command, invalid_argument
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
@@ -103,7 +103,7 @@ def mark_duplicates(
     """
     native = _checked_frame(frame)
     if kind not in ("text", "html"):
-        raise invalid_frame(f"kind must be text or html, not {kind!r}")
+        raise invalid_argument(f"kind must be text or html, not {kind!r}")
     named = None if scheme is None else get_scheme(scheme)
     if distance is not None:
         check_distance(distance, DISTANCE_MAX)
@@ -260,23 +260,18 @@ def _series(
     return nw.new_series(name, values, dtype, backend=frame.implementation)
 
 
-def invalid_frame(problem: str) -> ArgumentError:
-    """Return the error for a frame, a column or a kind that is invalid."""
-    return ArgumentError("invalid_argument", problem)
-
-
 def _checked_frame(frame: object) -> nw.DataFrame[Any]:
     try:
         native: nw.DataFrame[Any] = nw.from_native(cast(Any, frame), eager_only=True)
         names = native.columns
     except Exception as error:  # narwhals has a class for each
-        raise invalid_frame(
+        raise invalid_argument(
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
             f"distinct column names: {error}"
         ) from error
     clashes = [name for name in COLUMNS if name in names]
     if clashes:
-        raise invalid_frame(
+        raise invalid_argument(
             f"the frame already has a column {clashes[0]!r}, which would be added; rename it first"
         )
     return native
@@ -285,7 +280,7 @@ def _checked_frame(frame: object) -> nw.DataFrame[Any]:
 def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> list[Any]:
     """Return the cells of a column, with None for null."""
     if column not in frame.columns:
-        raise invalid_frame(
+        raise invalid_argument(
             f"the frame has no column {column!r}; it has {', '.join(map(repr, frame.columns))}"
         )
     series = frame[column]
@@ -294,7 +289,7 @@ def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> li
     for row, cell in enumerate(cells):
         if cell is not None and not isinstance(cell, types):
             expected = " or ".join(type_.__name__ for type_ in types)
-            raise invalid_frame(
+            raise invalid_argument(
                 f"row {row} of column {column!r} must be {expected} or null, not "
                 f"{type(cell).__name__}"
             )

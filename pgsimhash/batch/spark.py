@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import MissingPackageError, install_command
+from pgsimhash.errors import MissingPackageError, install_command, invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, check_distance, hamming_distances, to_bigint
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
 from pgsimhash.search.clusters import cluster_simhashes
@@ -30,7 +30,7 @@ try:
     from pyspark.sql import functions as sql
     from pyspark.sql.pandas.functions import pandas_udf
 
-    from pgsimhash.batch.frames import Kind, invalid_frame, read_cells
+    from pgsimhash.batch.frames import Kind, read_cells
 except ImportError as error:
     raise MissingPackageError(
         "not_installed",
@@ -78,7 +78,7 @@ def fingerprint(
         ArgumentError: the kind, scheme or column does not exist, or the frame has an added column.
     """
     if kind not in ("text", "html"):
-        raise invalid_frame(f"kind must be text or html, not {kind!r}")
+        raise invalid_argument(f"kind must be text or html, not {kind!r}")
     default = TEXT_SCHEME if kind == "text" else DEFAULT_SCHEME
     recipe = get_scheme(default if scheme is None else scheme)
     _check_column(frame, column, ("string",) if kind == "text" else ("string", "binary"))
@@ -86,7 +86,7 @@ def fingerprint(
         _check_column(frame, url_column, ("string",))
     clashes = [name for name in ("simhash", "reason") if name in frame.columns]
     if clashes:
-        raise invalid_frame(f"the frame already has a column {clashes[0]!r}; rename it first")
+        raise invalid_argument(f"the frame already has a column {clashes[0]!r}; rename it first")
 
     def read(cells: Any, urls: Any) -> Any:
         results = read_cells(_plain(cells), _plain(urls), kind, recipe)
@@ -225,7 +225,7 @@ def _check_column(frame: DataFrame, column: str, types: tuple[str, ...]) -> None
     dtype = dict(frame.dtypes).get(column)
     if dtype not in types:
         has = ", ".join(f"{name} {type_}" for name, type_ in frame.dtypes)
-        raise invalid_frame(
+        raise invalid_argument(
             f"the frame has no column {column!r} of type {' or '.join(types)}; it has {has}"
         )
 

@@ -23,7 +23,7 @@ from pgsimhash.cli.options import (
     with_store,
 )
 from pgsimhash.cli.printing import print_json, print_message, print_text
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import (
     check_simhash,
     format_simhash,
@@ -189,9 +189,9 @@ def _parse(line: str) -> _Query:
     fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
     value = fields.get("simhash")
     if value is None:
-        raise ArgumentError("invalid_argument", 'the object has no "simhash"')
+        raise invalid_argument('the object has no "simhash"')
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ArgumentError("invalid_argument", f"{value!r} is not a simhash")
+        raise invalid_argument(f"{value!r} is not a simhash")
     if isinstance(value, str) or value < 0:
         simhash = parse_simhash(str(value))
     else:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 import click
 
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
 from pgsimhash.pages.policies import NUMBER_MAX, SCOPES
 from pgsimhash.pages.values import parse_age
@@ -335,6 +335,4 @@ def as_simhash(word: str) -> int | None:
         return parse_simhash(word)
     except ArgumentError as error:
         detail = str(error).removeprefix(f"{word!r} is not a simhash: ")
-        raise ArgumentError(
-            "invalid_argument", f"{word!r} is neither a file nor a simhash: {detail}"
-        ) from error
+        raise invalid_argument(f"{word!r} is neither a file nor a simhash: {detail}") from error

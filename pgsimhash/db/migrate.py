@@ -45,12 +45,12 @@ from pgsimhash.db.server_errors import (
 )
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import (
-    ArgumentError,
     NoServerError,
     PgsimhashError,
     SchemaError,
     StoreError,
     install_command,
+    invalid_argument,
 )
 from pgsimhash.log import logger
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
@@ -345,9 +345,8 @@ def _check_revision(config: Config, revision: str) -> None:
     scripts = ScriptDirectory.from_config(config).walk_revisions()
     known = ["base", *(script.revision for script in scripts)]
     if revision.isalnum() and revision not in ("head", *known):
-        raise ArgumentError(
-            "invalid_argument",
-            f"pgsimhash has no revision {revision!r}; it has: {', '.join(known)}",
+        raise invalid_argument(
+            f"pgsimhash has no revision {revision!r}; it has: {', '.join(known)}"
         )
 
 

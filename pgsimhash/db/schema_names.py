@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 from weakref import WeakKeyDictionary
 
-from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.errors import StoreError, invalid_argument
 
 if TYPE_CHECKING:
     import psycopg
@@ -42,11 +42,10 @@ def check_schema_name(name: str) -> str:
         ArgumentError: it is invalid.
     """
     if not _PLAIN.fullmatch(name) or name.startswith("pg_") or name in _OTHERS:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"{name!r} cannot be the schema's name; give one of 1 to 63 lower-case letters a to z, "
             "digits and _, that does not begin with a digit or pg_, and is not public or "
-            "information_schema",
+            "information_schema"
         )
     return name
 

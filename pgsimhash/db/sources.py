@@ -31,7 +31,7 @@ from pgsimhash.db.server_errors import (
     translated_sqlalchemy_errors,
 )
 from pgsimhash.db.statements import is_idle, waited
-from pgsimhash.errors import ArgumentError, NoServerError, StoreError
+from pgsimhash.errors import NoServerError, StoreError, invalid_argument
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -103,11 +103,10 @@ def source_of(
         open_ = _open_async if asynchronous else open_deployed
         return DsnSource(partial(open_, where, schema, prepare), asynchronous)
     if prepare is not None:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             "prepare applies to connections that the store opens itself, over a DSN or a URL; "
             "configure yours when you create them: psycopg.connect(..., prepare_threshold=None), a "
-            "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})",
+            "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})"
         )
     source = _async_source_over(where) if asynchronous else _source_over(where)
     if source is not None:
@@ -123,7 +122,7 @@ def source_of(
     hint = "; maybe call it first" if callable(where) else ""
     if "async" in name.lower() and not asynchronous:
         hint = "; use pgsimhash.connect_async() for asynchronous ones"
-    raise ArgumentError("invalid_argument", f"a store needs a DSN, {kinds}, not {name}{hint}")
+    raise invalid_argument(f"a store needs a DSN, {kinds}, not {name}{hint}")
 
 
 def _source_over(where: Any) -> ConnectionSource | None:
@@ -157,10 +156,9 @@ def _async_source_over(where: Any) -> ConnectionSource | None:
         return EngineSource(where.sync_engine, asynchronous=True)
     if isinstance(where, alchemy.AsyncConnection):
         if where.sync_connection is None:
-            raise ArgumentError(
-                "invalid_argument",
+            raise invalid_argument(
                 "the AsyncConnection is not connected yet; await it: "
-                "connect_async(await engine.connect())",
+                "connect_async(await engine.connect())"
             )
         return SessionSource(lambda: where.sync_connection, asynchronous=True)
     if isinstance(where, alchemy.AsyncSession):
@@ -430,9 +428,7 @@ def _check_driver(where: Any) -> None:
         # Check before sending a statement that another database may not understand.
         engine = where.get_bind() if hasattr(where, "get_bind") else where
     except exc.UnboundExecutionError as error:
-        raise ArgumentError(
-            "invalid_argument", "the session has no engine; give Session(engine)"
-        ) from error
+        raise invalid_argument("the session has no engine; give Session(engine)") from error
     if (engine.dialect.name, engine.dialect.driver) != ("postgresql", "psycopg"):
         raise _wrong_driver(f"{engine.dialect.name}+{engine.dialect.driver}")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal, SupportsIndex, cast
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import ArgumentError, invalid_argument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,7 @@ def checked_integer(value: SupportsIndex, largest: int, rule: str) -> int:
     except TypeError:
         number = -1
     if isinstance(value, bool) or not 0 <= number <= largest:
-        raise ArgumentError("invalid_argument", f"{rule}, not {value!r:.80}")
+        raise invalid_argument(f"{rule}, not {value!r:.80}")
     return number
 
 
@@ -100,19 +100,17 @@ def _row_simhash(row: int, value: SupportsIndex) -> int:
     except TypeError:
         number = _TOP
     if isinstance(value, bool) or not -_SIGN <= number < _TOP:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"row {row} of the simhashes is {value!r}; a simhash is a 64-bit integer: leave out "
-            "rows without one, and store simhashes as 64-bit integers, not as floats",
+            "rows without one, and store simhashes as 64-bit integers, not as floats"
         )
     return number % _TOP
 
 
 def _no_column(name: str) -> ArgumentError:
-    return ArgumentError(
-        "invalid_argument",
+    return invalid_argument(
         f"simhashes cannot be the {name}; give a numpy array, a column of a data frame or a list "
-        "of integers",
+        "of integers"
     )
 
 
@@ -147,9 +145,7 @@ def to_bigint(simhash: SupportsIndex) -> int:
 def from_bigint(value: int) -> int:
     """Return the simhash of a PostgreSQL ``bigint``."""
     if not -_SIGN <= value < _SIGN:
-        raise ArgumentError(
-            "invalid_argument", f"{value} is not a bigint: it needs more than 64 bits"
-        )
+        raise invalid_argument(f"{value} is not a bigint: it needs more than 64 bits")
     return value % _TOP
 
 
@@ -167,10 +163,9 @@ def parse_simhash(text: str) -> int:
     base32 = _BASE32.fullmatch(word)
     if base32:
         if word.isdigit():
-            raise ArgumentError(
-                "invalid_argument",
+            raise invalid_argument(
                 f"{text!r} can be a decimal or base32: write it in hex (0x...), or end base32 "
-                "with ===",
+                "with ==="
             )
         return from_base32(word)
     sixteen_digits = len(word) == BITS // 4 and not word.startswith(("-", "+"))
@@ -178,9 +173,8 @@ def parse_simhash(text: str) -> int:
     try:
         number = int(word, 16 if is_hex else 10)
     except ValueError:
-        raise ArgumentError(
-            "invalid_argument",
-            f"{text!r} is not a simhash: write 16 hex digits, 0x..., a decimal or base32",
+        raise invalid_argument(
+            f"{text!r} is not a simhash: write 16 hex digits, 0x..., a decimal or base32"
         ) from None
     return from_bigint(number) if number < 0 else check_simhash(number)
 
@@ -207,10 +201,9 @@ def from_base32(text: str) -> int:
     """
     match = _BASE32.fullmatch(text.strip())
     if match is None:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"{text!r} is not base32 of eight bytes: 13 digits of a-z and 2-7, the last one of "
-            "acegikmoqsuwy246",
+            "acegikmoqsuwy246"
         )
     return int.from_bytes(base64.b32decode(f"{match[1].upper()}==="), "big")
 
@@ -243,9 +236,7 @@ def level_distance(name: Level) -> int:
     Levels grade matches of the interoperable scheme; :func:`band` grades copies of pages.
     """
     if name not in LEVELS:
-        raise ArgumentError(
-            "invalid_argument", f"a level is one of {', '.join(LEVELS)}, not {name!r}"
-        )
+        raise invalid_argument(f"a level is one of {', '.join(LEVELS)}, not {name!r}")
     return max(distance for distance in range(BITS) if 1.0 - distance / BITS >= LEVELS[name])
 
 

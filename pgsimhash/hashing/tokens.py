@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import invalid_argument
 
 TOKENS_MAX: Final = 500_000
 """How many tokens of a text count; a long novel has fewer."""
@@ -97,7 +97,7 @@ def shingles(tokens: Sequence[str], size: int) -> list[str]:
     Fewer tokens than ``size`` give an empty list.
     """
     if size < 1:
-        raise ArgumentError("invalid_argument", f"a shingle has 1 token or more, not {size}")
+        raise invalid_argument(f"a shingle has 1 token or more, not {size}")
     if size == 1:
         return list(tokens)
     return list(map(" ".join, zip(*(tokens[start:] for start in range(size)), strict=False)))

@@ -19,7 +19,7 @@ from typing import Final, SupportsIndex, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import as_simhashes
 from pgsimhash.hashing.hashes import HashFunction, murmur3_64
 
@@ -81,7 +81,7 @@ def check_hash(value: SupportsIndex) -> int:
         )
     number = operator.index(value)
     if not 0 <= number < 1 << 64:
-        raise ArgumentError("invalid_argument", f"a ready hash is in 0..2**64-1, not {number}")
+        raise invalid_argument(f"a ready hash is in 0..2**64-1, not {number}")
     return number
 
 
@@ -104,11 +104,9 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
     if hashes.shape != weights.shape or hashes.ndim != 1:
         raise ValueError(f"one weight for each hash: {hashes.shape} and {weights.shape} differ")
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ArgumentError("invalid_argument", "a feature's weight is a finite number, 0 or more")
+        raise invalid_argument("a feature's weight is a finite number, 0 or more")
     if weights.sum() > WEIGHT_SUM_MAX:
-        raise ArgumentError(
-            "invalid_argument", "the weights add up to more than 2**36; scale them down"
-        )
+        raise invalid_argument("the weights add up to more than 2**36; scale them down")
     units = np.rint(weights / WEIGHT_UNIT)
     total = units.sum()
     if total == 0:

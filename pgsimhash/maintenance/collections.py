@@ -9,7 +9,7 @@ import psycopg
 
 from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.db.statements import fetch, fetch_records, is_idle, transaction
-from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError
+from pgsimhash.errors import CollectionError, NotFoundError, invalid_argument
 from pgsimhash.pages.policies import SETTINGS, MatchSettings, Policy, PolicySettings
 from pgsimhash.pages.records import Deletion, Mark, RunRecord
 from pgsimhash.pages.values import check_age
@@ -129,18 +129,15 @@ def policy_for(store: Store, url: str) -> PolicySettings:
 
 def _check(store: Store, settings: PolicySettings) -> None:
     if not settings.given():
-        raise ArgumentError(
-            "invalid_argument", f"a policy needs a setting, one of {', '.join(SETTINGS)}"
-        )
+        raise invalid_argument(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
     for age in (settings.expire_after, settings.refetch_after):
         if age is not None:
             check_age(age)
     scheme = get_scheme(store.opened.scheme)
     if settings.min_tokens is not None and settings.min_tokens < scheme.min_tokens:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
-            f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number",
+            f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number"
         )
     MatchSettings(
         **{**settings.for_matching(), "distance": checked_distance(store.opened, settings.distance)}

@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 from pgsimhash.db.connection import check_schema
 from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
 from pgsimhash.db.statements import fetch
-from pgsimhash.errors import ArgumentError, CollectionError, StoreError
+from pgsimhash.errors import CollectionError, StoreError, invalid_argument
 from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import MatchOptions, Rules
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
@@ -165,10 +165,9 @@ def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> S
     if recipe.name == source.scheme:
         return None
     if recipe.extract != get_scheme(source.scheme).extract:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"scheme {recipe.name!r} cannot use the Markdown of {source.scheme!r}: it reads pages "
-            "differently; ingest the pages into another collection",
+            "differently; ingest the pages into another collection"
         )
     if not source.keep_markdown:
         raise CollectionError(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, TypedDict
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import invalid_argument
 from pgsimhash.pages.values import check_age
 
 Scope = Literal["host", "collection", "global"]
@@ -90,16 +90,12 @@ class MatchSettings:
                 not positive.
         """
         if self.scope not in SCOPES:
-            raise ArgumentError(
-                "invalid_argument", f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}"
-            )
+            raise invalid_argument(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
         for name in ("window_size", "max_copies", "min_tokens"):
             number = getattr(self, name)
             if number is None or (isinstance(number, int) and 1 <= number <= NUMBER_MAX):
                 continue
-            raise ArgumentError(
-                "invalid_argument", f"{name} is a number from 1 to {NUMBER_MAX:,}, not {number!r}"
-            )
+            raise invalid_argument(f"{name} is a number from 1 to {NUMBER_MAX:,}, not {number!r}")
         if self.max_age is not None:
             check_age(self.max_age)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from reprlib import repr as short_repr
 from typing import Final
 
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import PageError, invalid_argument
 
 BytesLike = bytes | bytearray | memoryview
 """The accepted types for bytes."""
@@ -58,7 +58,7 @@ def text_size(name: str, text: str) -> int:
         with suppress(UnicodeEncodeError):
             return len(text.encode())
     wanted = "a str in valid UTF-8 without NUL"
-    raise ArgumentError("invalid_argument", f"{name} is {wanted}, not {short_repr(text)}")
+    raise invalid_argument(f"{name} is {wanted}, not {short_repr(text)}")
 
 
 def too_large(what: str, max_bytes: int) -> PageError:
@@ -74,14 +74,12 @@ def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
     """
     moment = check_zone(time)
     if moment > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
-        raise ArgumentError(
-            "invalid_argument",
-            f"the time {time.isoformat()} is in the future; correct it, or leave it out for now",
+        raise invalid_argument(
+            f"the time {time.isoformat()} is in the future; correct it, or leave it out for now"
         )
     if moment < EARLIEST:
-        raise ArgumentError(
-            "invalid_argument",
-            f"the time {time.isoformat()} is before 1970; correct it, or leave it out for now",
+        raise invalid_argument(
+            f"the time {time.isoformat()} is before 1970; correct it, or leave it out for now"
         )
     return moment
 
@@ -96,21 +94,18 @@ def check_zone(time: datetime) -> datetime:
             9999 in UTC.
     """
     if not isinstance(time, datetime):
-        raise ArgumentError(
-            "invalid_argument",
-            f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}",
+        raise invalid_argument(
+            f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}"
         )
     if time.utcoffset() is None:
-        raise ArgumentError(
-            "invalid_argument",
-            f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC",
+        raise invalid_argument(
+            f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC"
         )
     try:
         return time.astimezone(UTC)
     except OverflowError:
-        raise ArgumentError(
-            "invalid_argument",
-            f"the time {time.isoformat()} is in no year from 1 to 9999; correct it",
+        raise invalid_argument(
+            f"the time {time.isoformat()} is in no year from 1 to 9999; correct it"
         ) from None
 
 
@@ -126,18 +121,13 @@ def check_age(age: timedelta) -> timedelta:
         ArgumentError: ``age`` is not a positive ``timedelta``, or reaches back before the year 1.
     """
     if not isinstance(age, timedelta):
-        raise ArgumentError(
-            "invalid_argument", f"an age is a timedelta, such as timedelta(days=90), not {age!r}"
-        )
+        raise invalid_argument(f"an age is a timedelta, such as timedelta(days=90), not {age!r}")
     if age <= timedelta(0):
-        raise ArgumentError(
-            "invalid_argument", f"an age must be above 0, such as 90 days, not {age}"
-        )
+        raise invalid_argument(f"an age must be above 0, such as 90 days, not {age}")
     if age >= datetime.now(UTC) - datetime.min.replace(tzinfo=UTC):
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"an age of {age.days:,} days reaches back before the year 1; give a shorter one, such "
-            "as 90 days",
+            "as 90 days"
         )
     return age
 
@@ -154,7 +144,6 @@ def parse_age(text: str) -> timedelta:
             return check_age(timedelta(**{_UNITS[match[2]]: float(match[1])}))
     except OverflowError:
         pass
-    raise ArgumentError(
-        "invalid_argument",
-        f"{text!r} is not an age; write a number and a unit: 90d, 12h, 30m, 45s, 2w",
+    raise invalid_argument(
+        f"{text!r} is not an age; write a number and a unit: 90d, 12h, 30m, 45s, 2w"
     )

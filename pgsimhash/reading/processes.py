@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import invalid_argument
 
 _Message = TypeVar("_Message")
 _Answer = TypeVar("_Answer")
@@ -36,13 +36,9 @@ def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
         ArgumentError: a limit is not above 0.
     """
     if page_seconds is not None and not page_seconds > 0:
-        raise ArgumentError(
-            "invalid_argument", f"page_seconds is in seconds, more than 0, not {page_seconds}"
-        )
+        raise invalid_argument(f"page_seconds is in seconds, more than 0, not {page_seconds}")
     if page_memory is not None and page_memory < 1:
-        raise ArgumentError(
-            "invalid_argument", f"page_memory is a number of bytes, 1 or more, not {page_memory}"
-        )
+        raise invalid_argument(f"page_memory is a number of bytes, 1 or more, not {page_memory}")
     return page_memory is not None or page_seconds not in (None, math.inf)
 
 

@@ -16,7 +16,7 @@ from itertools import islice
 from operator import index
 from typing import Final, NamedTuple
 
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
@@ -134,9 +134,7 @@ def extract_many(
     """
     max_bytes = index(max_bytes)
     if jobs < 1:
-        raise ArgumentError(
-            "invalid_argument", f"jobs is the number of processes, 1 or more, not {jobs}"
-        )
+        raise invalid_argument(f"jobs is the number of processes, 1 or more, not {jobs}")
     limited = (page_seconds, page_memory) != (None, None) and has_limits(page_seconds, page_memory)
     recipe = get_scheme(scheme)
     if jobs == 1 and not limited:

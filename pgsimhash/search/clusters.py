@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import NEAR_MAX, format_simhash, hamming_distances
 
 if TYPE_CHECKING:
@@ -86,10 +86,9 @@ def scorer(rule: str | Score | Sequence[str]) -> Score:
     names = [rule] if isinstance(rule, str) else list(rule)
     unknown = [name for name in names if name not in RULES]
     if unknown or not names:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"there is no rule {unknown[0] if unknown else ''!r} for the canonical page; "
-            f"there are: {', '.join(RULES)}",
+            f"there are: {', '.join(RULES)}"
         )
     scores = [RULES[name] for name in names]
     return lambda page: tuple(score(page) for score in scores)
@@ -98,9 +97,7 @@ def scorer(rule: str | Score | Sequence[str]) -> Score:
 def check_linkage(linkage: str) -> None:
     """Raise if the linkage is unknown."""
     if linkage not in LINKAGES:
-        raise ArgumentError(
-            "invalid_argument", f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}"
-        )
+        raise invalid_argument(f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}")
 
 
 def make_cluster(pages: Sequence[ClusterPage], score: Score) -> Cluster:

@@ -20,7 +20,7 @@ from itertools import combinations, pairwise
 from math import comb
 from typing import TYPE_CHECKING, Final
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import ArgumentError, invalid_argument
 from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, to_bigint
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ def _form(name: str) -> tuple[tuple[int, ...], int, int]:
 
 
 def _invalid(name: str, problem: str) -> ArgumentError:
-    return ArgumentError("invalid_argument", f"{name!r} is not a layout: {problem}")
+    return invalid_argument(f"{name!r} is not a layout: {problem}")
 
 
 def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, hamming_distances
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.layout import (
@@ -158,18 +158,16 @@ def distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _cut(blocks: int, distance: int) -> Layout:
     """Return the layout in which all but ``distance`` of the blocks lead."""
     if isinstance(blocks, bool) or not isinstance(blocks, int) or not distance < blocks <= BITS:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"blocks is a number from {distance + 1} to {BITS} for distance {distance}, "
-            f"not {blocks!r}",
+            f"not {blocks!r}"
         )
     if distance == 0:
         return layout_for(0, 0)
     if comb(blocks, distance) > PASSES_MAX:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"{blocks} blocks take {comb(blocks, distance):,} passes for distance {distance}, "
-            f"and at most {PASSES_MAX:,} are allowed; use fewer blocks",
+            f"and at most {PASSES_MAX:,} are allowed; use fewer blocks"
         )
     leading = blocks - distance
     return Layout(f"{blocks} choose {leading}", equal_widths(blocks), leading)

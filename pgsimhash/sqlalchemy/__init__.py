@@ -19,7 +19,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import NullType
 
 from pgsimhash.db.schema_names import SCHEMA, check_schema_name
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, Permutation, get_layout
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH, as_simhash, prefix_name, prefix_sql
@@ -92,10 +92,9 @@ def simhash_columns(
 def _filled(name: str, permutation: Permutation) -> sa.Computed:
     prefix = prefix_name(name, permutation)
     if len(prefix.encode()) > _LONGEST:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"the name of the column {prefix} would have more than {_LONGEST} bytes, which "
-            f"PostgreSQL truncates; give {name} a shorter one",
+            f"PostgreSQL truncates; give {name} a shorter one"
         )
     # This parameter style does not double percent signs.
     dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
@@ -132,9 +131,8 @@ class SimhashMixin:
 
     def __init_subclass__(cls, **options: Any) -> None:
         if "__mapper__" in vars(cls):
-            raise ArgumentError(
-                "invalid_argument",
-                f"write class {cls.__name__}(SimhashMixin, ...), the declarative base after it",
+            raise invalid_argument(
+                f"write class {cls.__name__}(SimhashMixin, ...), the declarative base after it"
             )
         # Mixins and abstract classes have no table; their subclasses do.
         has_table = hasattr(cls, "registry") or hasattr(cls, "__tablename__")
@@ -328,8 +326,7 @@ for _class in (Collection, Page):
     @sa.event.listens_for(_class, "before_update")
     @sa.event.listens_for(_class, "before_delete")
     def _refuse(_mapper: object, _connection: object, row: object) -> None:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"{type(row).__name__} is read-only: write with a store, such as "
-            "pgsimhash.connect(session)",
+            "pgsimhash.connect(session)"
         )

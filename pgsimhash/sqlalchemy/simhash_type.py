@@ -33,7 +33,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.visitors import InternalTraversal
 from sqlalchemy.types import NullType, TypeDecorator
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import ArgumentError, invalid_argument
 from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, from_bigint, to_bigint
 from pgsimhash.search.layout import Layout, Permutation, get_layout
 
@@ -82,11 +82,10 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
             ArgumentError: it is ``<``, ``<=``, ``>``, ``>=`` or ``BETWEEN``.
         """
         if op in _BY_ORDER | _BETWEEN:
-            raise ArgumentError(
-                "invalid_argument",
+            raise invalid_argument(
                 "simhashes cannot be ordered, because the server's bigint is signed: use "
                 ".within(simhash, distance); to read in pages, compare sqlalchemy.type_coerce("
-                "column, BigInteger)",
+                "column, BigInteger)"
             )
         return super().operate(op, *other, **options)
 
@@ -260,11 +259,10 @@ def _lookup(
     origins = column.base_columns
     searched = _searched(next(iter(origins))) if len(origins) == 1 else None
     if searched is None:
-        raise ArgumentError(
-            "invalid_argument",
+        raise invalid_argument(
             f"{column} has no prefix columns for lookups: create it with "
             "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or search "
-            "a collection with near_duplicates()",
+            "a collection with near_duplicates()"
         )
     return _prepared(searched, check_distance(distance, searched.most))
 

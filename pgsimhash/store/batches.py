@@ -13,7 +13,7 @@ from datetime import datetime
 from reprlib import repr as short_repr
 from typing import Any, Final, cast
 
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import NUMBER_MAX
@@ -88,7 +88,7 @@ def _pair(page: object, second: str) -> tuple[Any, Any]:
     message = (
         f"pages are pairs, such as [('https://example.com/', {second})], not {short_repr(page)}"
     )
-    raise ArgumentError("invalid_argument", message)
+    raise invalid_argument(message)
 
 
 def _check_types(page: SourcePage) -> None:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch, fetch_records
-from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.errors import StoreError, invalid_argument
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
@@ -121,7 +121,7 @@ class Ingest:
         rules = rules_of(self._session.collection, options)
         if batch_size is not None and batch_size < 1:
             message = f"batch_size must be at least 1, not {batch_size}"
-            raise ArgumentError("invalid_argument", message)
+            raise invalid_argument(message)
         own = _Writer(self._session, label) if remember and self._label is None else None
         return self._decide_each(iter(items), size, rules, own, remember, batch_size)
 

@@ -20,11 +20,11 @@ from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.sources import ConnectionSource
 from pgsimhash.db.statements import execute, is_failed, is_idle, transaction
 from pgsimhash.errors import (
-    ArgumentError,
     CollectionError,
     NoServerError,
     PgsimhashError,
     StoreError,
+    invalid_argument,
 )
 from pgsimhash.log import log_waits, logger
 from pgsimhash.store.collection import (
@@ -85,9 +85,8 @@ class Session:
         on_event: OnEvent | None = None,
     ) -> None:
         if retry_seconds is not None and not 0 <= retry_seconds <= 86_400:
-            raise ArgumentError(
-                "invalid_argument",
-                f"retry_seconds must be between 0 (no retries) and a day, not {retry_seconds!r}",
+            raise invalid_argument(
+                f"retry_seconds must be between 0 (no retries) and a day, not {retry_seconds!r}"
             )
         if on_event is not None and not callable(on_event):
             raise TypeError(f"on_event is a function that receives events, not {on_event!r}")
@@ -321,9 +320,8 @@ def _milliseconds(name: str, seconds: float | None) -> str | None:
     if seconds is None:
         return None
     if not 0 <= seconds <= _LONGEST:
-        raise ArgumentError(
-            "invalid_argument",
-            f"{name} must be between 0 (no limit) and {_LONGEST} seconds, not {seconds!r}",
+        raise invalid_argument(
+            f"{name} must be between 0 (no limit) and {_LONGEST} seconds, not {seconds!r}"
         )
     return str(math.ceil(seconds * 1000))
 

@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 from pgsimhash import schemes
 from pgsimhash.db.connection import check_schema
 from pgsimhash.db.statements import fetch
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import (
     as_simhashes,
     check_simhash,
@@ -222,7 +222,7 @@ class Store:
             NotFoundError: the URL is unknown.
         """
         if limit is not None and limit < 1:
-            raise ArgumentError("invalid_argument", f"limit must be at least 1, not {limit!r}")
+            raise invalid_argument(f"limit must be at least 1, not {limit!r}")
         high, low = to_halves(signature)
         with self.session.looking_up(distance) as (connection, collection):
             parameters = lookups.scope_of(collection) | {
