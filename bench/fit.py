@@ -32,12 +32,14 @@ import numpy as np
 
 from pgsimhash.analysis import Evaluation, LabelledPair, Print, evaluate
 from pgsimhash.html import weights
+from pgsimhash.html.weights import COEFFICIENTS
 from pgsimhash.schemes import article_features as blocks
 from pgsimhash.schemes.article_features import OCCURRENCES
 
 sys.path.append(str(Path(__file__).parents[1]))
 
 from bench.fitting import (
+    HELD,
     KINDS,
     NAMES,
     Floats,
@@ -54,11 +56,8 @@ from bench.quality import (
     DISTANCES,
     LabelledSet,
     Pair,
-    by_family,
-    overview,
     sets_in,
     table,
-    tally,
 )
 
 FOLDS = 4
@@ -78,7 +77,7 @@ BY_HAND = {
     "listing_links": -0.5, "listing_words": -0.5, "listing_lateness": -0.5,
 }  # fmt: skip
 START = np.array(
-    [BY_HAND.get(name, 0.0) for name in NAMES]
+    [BY_HAND.get(name, COEFFICIENTS[name] if name == HELD else 0.0) for name in NAMES]
     + [float(np.log(OCCURRENCES[kind])) for kind in KINDS[1:]]
 )
 
@@ -198,25 +197,6 @@ def _fit_fold(fold: int, settings: PolicySettings) -> Floats:
     return _fitter._without(fold, settings)
 
 
-def verification_rows(prints: Mapping[str, Print], pairs: Sequence[Pair]) -> list[list[str]]:
-    """Return the matches within 8 and 12 bits, without and with verification."""
-
-    def group(pair: Pair) -> str:
-        return pair.family if pair.family in ("organic", "different") else "edited"
-
-    rows = []
-    for k in (8, 12):
-        for name, verify in (("", False), (", signatures agree", True)):
-            kinds = evaluated(prints, pairs, group, verify=verify).curve[k].kinds
-            shares = [
-                kinds[kind].recall if kind in kinds else None for kind in ("organic", "edited")
-            ]
-            matched = kinds["different"].false_matches if "different" in kinds else 0
-            cells = ["-" if share is None else f"{share:.3f}" for share in shares]
-            rows.append([f"{k} bits{name}", *cells, str(matched)])
-    return rows
-
-
 def evaluated(
     prints: Mapping[str, Print],
     pairs: Sequence[Pair],
@@ -252,9 +232,6 @@ def kinds_table(prints: Mapping[str, Print], pairs: Sequence[Pair]) -> str:
         )
         rows.append((kind, str(counts.copies + counts.distinct), *cells))
     return table(("pairs", "number", *map(str, DISTANCES), "signatures agree"), rows)
-
-
-SECOND = ("what matches", "copies found", "edited copies found", "different pages matched")
 
 
 def print_coefficients(fitted: Mapping[str, float], write: bool) -> None:
@@ -305,11 +282,7 @@ def main() -> None:
     for labelled in sets:
         own = [pair for pair in pairs if pair.a.startswith(f"{labelled.name}/")]
         own = [pair for pair in own if not pair.kind.startswith("made")]
-        bare = {page: Print(made.simhash) for page, made in prints.items()}
-        judged = {"sources left out": tally(bare, own, by_family)}
-        print(f"\n{labelled.name}, simhashes:\n\n" + overview(judged, {}, ()))
-        print("\n" + table(SECOND, verification_rows(prints, own)))
-        print("\n" + kinds_table(prints, own))
+        print(f"\n{labelled.name}, sources left out:\n\n{kinds_table(prints, own)}")
     if options.simhashes:
         options.simhashes.write_text(
             json.dumps({page: made.simhash for page, made in prints.items()})

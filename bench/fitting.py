@@ -42,6 +42,8 @@ Integers = NDArray[np.int64]
 
 NAMES = tuple(COEFFICIENTS)
 KINDS = tuple(OCCURRENCES)
+HELD = "apart"
+"""This coefficient is not fitted: few labelled pages have such parts in one version only."""
 COUNT_MAX = 2.5
 """The maximum weight of an occurrence, relative to a word."""
 BITS = 64
@@ -252,13 +254,15 @@ class Problem:
 
     def fit(self, start: Floats, worth: Floats, settings: PolicySettings) -> Floats:
         """Return the coefficients with the smallest cost, near ``start``."""
+        held = zip(NAMES, start[: len(NAMES)].tolist(), strict=True)
         found = minimize(
             self.loss,
             start,
             args=(start, worth, settings),
             jac=True,
             method="L-BFGS-B",
-            bounds=[(None, None)] * len(NAMES) + [(None, np.log(COUNT_MAX))] * (len(KINDS) - 1),
+            bounds=[(at, at) if name == HELD else (None, None) for name, at in held]
+            + [(None, np.log(COUNT_MAX))] * (len(KINDS) - 1),
             options={"maxiter": settings.turns, "maxcor": 20, "ftol": 1e-6},
         )
         coefficients: Floats = found.x

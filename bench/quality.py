@@ -12,7 +12,8 @@ too. The ceiling are the features of the default scheme, unweighted, of the true
 if they are installed. All read the same pages, one recipe after the other, so times are comparable.
 MinHash has three Jaccard similarities instead of distances: .9, .8 and .7. ``--left-out FILE`` adds
 the simhashes that bench/fit.py writes, by coefficients fitted without a page's source: the
-expectation for other pages.
+expectation for other pages. ``--streams`` counts instead how many pages of made streams a store
+keeps: stories with rotating advertisements or comments, data without numbers, short pages.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,6 +45,10 @@ from pgsimhash.html import Article
 from pgsimhash.html.charset import decode
 from pgsimhash.html.parse import parse
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from tests.html.made_streams import DATA, ROTATING, SIZES, Stream, kept
 
 DISTANCES = (3, 5, 8)
 SYNTHETIC = ("synthetic-light", "synthetic-medium", "synthetic-heavy")
@@ -487,27 +492,47 @@ def report(
     )
 
 
+def streams(draws: int = 3) -> Iterator[tuple[str, str]]:
+    """Yield how many pages of each made stream a store keeps: a row for each kind."""
+
+    def row(name: str, make: Callable[..., Iterable[str]], *values: object) -> tuple[str, str]:
+        return name, " ".join(str(kept(make(Stream(seed), *values))) for seed in range(draws))
+
+    for own, ads, size, titled in ((60, 2, 30, False), (300, 2, 14, True)):
+        for mark in ("c7", "advertisement"):
+            make = partial(Stream.story, titled=titled)
+            name = f"{own} words, 127 URLs, {ads} blocks of {size}, class {mark}: 1 is right"
+            yield row(name, make, own, ads, size, mark)
+    for mark in ROTATING:
+        yield row(f"220 words, 127 URLs, class {mark}: 1", Stream.story, 220, 1, 16, mark)
+    for shared, own in ((250, 20), (300, 40), (300, 60)):
+        yield row(f"{own} own words in {shared} of divs: 60", Stream.template, shared, own)
+    for kind, count in (("comments", 3), ("comments", 20), ("related-posts", 6)):
+        yield row(f"an article, {count} {kind}: 1", Stream.below, kind, count)
+    for kind in DATA:
+        for prose, size in SIZES:
+            yield row(f"{kind}, {size} below {prose}: 40", Stream.data, kind, prose, size)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER")
     parser.add_argument("--jobs", type=int, default=1, help="processes (times are best with 1)")
     parser.add_argument("--schemes", action="store_true", help="the other built-in schemes too")
     parser.add_argument("--peers", action="store_true", help="other packages too")
     parser.add_argument("--left-out", type=Path, help="simhashes written by bench/fit.py")
-    parser.add_argument("--json", action="store_true", help="the figures as JSON")
+    parser.add_argument("--streams", action="store_true", help="only made streams; no FOLDER")
     options = parser.parse_args()
+    if options.streams:
+        print(table(("stream", "kept of each draw"), streams()))
+        return
     left_out = json.loads(options.left_out.read_text()) if options.left_out else None
     recipes = chosen([kind for kind in ("schemes", "peers") if getattr(options, kind)])
-    reports = []
     with sets_in(options.folders) as sets:
         for labelled in sets:
             measured = measure_all(labelled, recipes, options.jobs)
-            reports.append(report(labelled, measured, left_out))
-            if not options.json:
-                print(reports[-1].text() + "\n", flush=True)
-    if options.json:
-        print(json.dumps([asdict(one) for one in reports], indent=1))
+            print(report(labelled, measured, left_out).text() + "\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 /* In the order of COEFFICIENTS there, which is compared with this list. */
 enum {
     BESIDE_NAMES, BESIDE_TAGS, OVERLAY_NAMES, HIDDEN_NAMES, HEADER, CONTENT_NAMES, FOOTER_NAMES,
-    FOOTER_TAG,
+    FOOTER_TAG, APART,
     UNLINKED, UNLINKED_NEAR, UNLINKED_AROUND, UNLINKED_PARENT, UNLINKED_GRANDPARENT,
     WORDS_NEAR, ELEMENT_WORDS, UNIT_WORDS, UNIT_NUMBERS, UNIT_LINKS, IN_TABLE, IN_RUN, NUMBER_SHARE,
     PARENT_SHARE,
@@ -18,7 +18,7 @@ enum {
 
 const char *const FEATURES[FEATURE_COUNT] = {
     "beside_names", "beside_tags", "overlay_names", "hidden_names", "header", "content_names",
-    "footer_names", "footer_tag",
+    "footer_names", "footer_tag", "apart",
     "unlinked", "unlinked_near", "unlinked_around", "unlinked_parent", "unlinked_grandparent",
     "words_near", "element_words", "unit_words", "unit_numbers", "unit_links", "in_table", "in_run",
     "number_share", "parent_share",
@@ -30,6 +30,7 @@ const char *const FEATURES[FEATURE_COUNT] = {
 
 /* ---- nearby(): sums of amounts around each block, which count 1/e at the distance of a window ---- */
 
+#define OTHER_PROSE 25.0 /* with so much, what a name sets apart counts half as such */
 #define SPAN 600.0 /* the largest exponent that is safe for a double */
 
 /* e^(x / window) and e^(-x / window) for each place x, or NULL on a long page. */
@@ -107,6 +108,7 @@ typedef struct {
     double *near, *near_linked, *around, *around_linked; /* within about 40 and 150 words */
     double *copyright_near, *repeated, *lateness;
     double total, listing;
+    double apart; /* how much a part counts as apart that its name sets apart, 0 to 1 */
 } Surroundings;
 
 /* _copyrights_near(): a sign in a long text means little. */
@@ -139,8 +141,10 @@ static bool find_repeated(const Page *page, Arena *arena, double *repeated) {
     return true;
 }
 
-/* How little prose there is outside the boilerplate: 1 for an index, near 0 for an article. */
-static double find_listing(const Page *page, const Tree *tree, const Surroundings *near) {
+/* The words of prose outside the boilerplate, less those at the end with `late`, and less those
+ * that are apart, times `apart`. */
+static double prose_outside(const Page *page, const Tree *tree, const Surroundings *near,
+                            double apart, double late) {
     double prose = 0.0;
     for (int32_t i = 0; i < page->block_count; i++) {
         const double *levels = tree->levels + (size_t)page->block_owners[i] * LEVELS;
@@ -149,9 +153,18 @@ static double find_listing(const Page *page, const Tree *tree, const Surrounding
         double notice = larger(near->copyright_near[i], levels[LEVEL_SMALL_PRINT]);
         double share = 1.0 - page->linked[i] / page->counts[i];
         double outside = page->counts[i] * share * (1 - boilerplate) * (1 - notice);
-        prose += outside * (1 - 0.8 * near->lateness[i]);
+        prose += outside * (1 - apart * levels[LEVEL_APART]) * (1 - late * near->lateness[i]);
     }
-    return 1.0 / (1.0 + square(prose / 60.0));
+    return prose;
+}
+
+/* How little prose there is: 1 for an index, near 0 for an article. A page that has hardly any
+ * other prose has its content in the parts that are named as apart. */
+static void find_listing(const Page *page, const Tree *tree, Surroundings *near) {
+    double own = prose_outside(page, tree, near, 1.0, 0.0);
+    near->apart = 1.0 / (1.0 + pow(OTHER_PROSE / larger(own, 1.0), 4.0));
+    double prose = prose_outside(page, tree, near, near->apart, 0.8);
+    near->listing = 1.0 / (1.0 + square(prose / 60.0));
 }
 
 static bool look_around(const Page *page, const Tree *tree, Arena *arena, Surroundings *near) {
@@ -179,7 +192,7 @@ static bool look_around(const Page *page, const Tree *tree, Arena *arena, Surrou
         !find_repeated(page, arena, near->repeated))
         return false;
     for (size_t i = 0; i < count; i++) near->lateness[i] = exp((middle[i] - near->total) / 60.0);
-    near->listing = find_listing(page, tree, near);
+    find_listing(page, tree, near);
     return true;
 }
 
@@ -210,6 +223,7 @@ static void find_features(const Page *page, const Tree *tree, const Surroundings
     f[CONTENT_NAMES] = levels[LEVEL_CONTENT];
     f[FOOTER_NAMES] = levels[LEVEL_FOOTER];
     f[FOOTER_TAG] = levels[LEVEL_FOOTER_TAG];
+    f[APART] = near->apart * levels[LEVEL_APART];
 
     f[UNLINKED] = unlinked(linked, counts);
     f[UNLINKED_NEAR] = unlinked(near->near_linked[i], near->near[i]);
@@ -246,6 +260,11 @@ static void find_features(const Page *page, const Tree *tree, const Surroundings
                         f[UNLINKED_GRANDPARENT]) / 5.0 * listing;
     f[LISTING_WORDS] = element_words * listing;
     f[LISTING_LATENESS] = near->lateness[i] * listing;
+}
+
+/* Whether a block is apart, so that it is not shown. */
+bool is_apart(const double *features, int32_t block) {
+    return features[(size_t)block * FEATURE_COUNT + APART] > 0.5;
 }
 
 /* Return FEATURE_COUNT features of each block, or NULL. */

@@ -114,12 +114,26 @@ static const uint8_t *camel_end(const uint8_t *at, const uint8_t *end) {
 typedef struct {
     Page *page;
     const Tables *tables;
-    uint32_t flags;
-    int32_t first; /* -1 before the first word */
+    uint32_t flags;       /* of the names that ended */
+    uint32_t some, each;  /* of the words of this name: flags of some of them, flags of each */
+    int32_t first;        /* -1 before the first word */
 } Names;
 
+/* A name ends, _flags_of_name(): it sets an element apart if it has such a word, or consists of
+ * words that do so together, and does not name a layout. */
+static void end_name(Names *names) {
+    uint32_t some = names->some;
+    if (some & NAME_SHORT && names->each & NAME_WITH_SHORT) some |= NAMED_APART;
+    if (some & NAME_LAYOUT) some &= ~(uint32_t)(NAMED_APART | NAMED_BELOW);
+    names->flags |= some & (2 * NAMED_BELOW - 1);
+    names->some = 0;
+    names->each = ~0u;
+}
+
 static Status add_name(Names *names, const uint8_t *word, size_t length) {
-    names->flags |= (uint32_t)table_get(&names->tables->names, word, length, 0);
+    uint32_t flags = (uint32_t)table_get(&names->tables->names, word, length, 0);
+    names->some |= flags;
+    names->each &= flags;
     if (names->first >= 0) return READ_IT;
     return table_number(&names->page->first_names, word, length, hash_of(word, length),
                         &names->first);
@@ -132,7 +146,9 @@ static Status add_names(Names *names, const uint8_t *text, size_t size) {
         const uint8_t *behind = camel_end(at, end);
         size_t length = (size_t)(behind - at);
         if (length == 0) {
-            at++;
+            uint32_t code;
+            at += decode(at, end, &code);
+            if (is_space(code)) end_name(names);
             continue;
         }
         for (size_t i = 0; i < length; i++) word[i] = at[i] | 32;
@@ -140,6 +156,7 @@ static Status add_names(Names *names, const uint8_t *text, size_t size) {
         if (status != READ_IT) return status;
         at = behind;
     }
+    end_name(names);
     return READ_IT;
 }
 
@@ -147,7 +164,9 @@ static Status add_role(Names *names, const uint8_t *role, size_t size) {
     uint8_t word[4 * NAMES_MAX + 5];
     memcpy(word, "role=", 5);
     for (size_t i = 0; i < size; i++) word[5 + i] = is_upper(role[i]) ? role[i] | 32 : role[i];
-    return add_name(names, word, 5 + size);
+    Status status = add_name(names, word, 5 + size);
+    end_name(names);
+    return status;
 }
 
 /* Whether a class is one of _HIDING. */
@@ -186,7 +205,7 @@ Visibility names_of(const Node *element, const Tables *tables, Page *page, uint3
         memcpy(text + size, read.id, id);
         size += id;
     }
-    Names names = {page, tables, 0, -1};
+    Names names = {page, tables, 0, 0, ~0u, -1};
     Status status = add_names(&names, text, size_of_start(text, size));
     if (status == READ_IT && role) status = add_role(&names, read.role, role);
     if (status != READ_IT) return status == RARE ? RARE_NAME : NO_ROOM;

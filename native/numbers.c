@@ -2,6 +2,8 @@
 #include "page.h"
 
 #define NOTE_WORDS 12
+#define CONTACT_WORDS 30
+#define CONTACT_DIGITS 5
 
 /* The flags of a token; signs are like words before a date. */
 static int32_t flags_at(const Page *page, int32_t token) {
@@ -32,6 +34,34 @@ static int32_t read_run(Page *page, int32_t start) {
     return end;
 }
 
+/* The number of characters of the numbers from `start` to `end`. */
+static int32_t digits_in(const Page *page, int32_t start, int32_t end) {
+    int32_t digits = 0;
+    for (int32_t i = start; i < end; i++) {
+        const uint32_t *place = (const uint32_t *)page->places.data + 2 * tokens_of(page)[i];
+        const uint8_t *word = page->vocabulary.keys.data + place[0];
+        for (uint32_t byte = 0; byte < place[1]; byte++) digits += (word[byte] & 0xC0) != 0x80;
+    }
+    return digits;
+}
+
+/* In a short block with a word such as "fax", long numbers are VOLATILE; return the token behind
+ * it. */
+static int32_t read_contact(Page *page, int32_t start) {
+    int32_t block = token_blocks_of(page)[start], end = start;
+    bool is_contact = false;
+    for (; end < page->token_count && token_blocks_of(page)[end] == block; end++)
+        is_contact = is_contact || (flags_at(page, end) & WORD_CONTACT);
+    if (!is_contact || end - start > CONTACT_WORDS) return end;
+    for (int32_t i = start; i < end; i++) {
+        int32_t first = i;
+        while (i < end && flags_at(page, i) & WORD_NUMBER) i++;
+        if (digits_in(page, first, i) < CONTACT_DIGITS || page->kinds[first] != NUMBER) continue;
+        for (int32_t number = first; number < i; number++) page->kinds[number] = VOLATILE;
+    }
+    return end;
+}
+
 /* In a short block with a word such as "updated", dates are PASSING; return the token behind it. */
 static int32_t read_note(Page *page, int32_t start) {
     int32_t block = token_blocks_of(page)[start], end = start;
@@ -47,13 +77,14 @@ static int32_t read_note(Page *page, int32_t start) {
 }
 
 Status find_kinds(Page *page) {
-    bool any_number = false, any_note = false;
+    bool any_number = false, any_note = false, any_contact = false;
     page->token_count = (int32_t)(page->tokens.size / sizeof(int32_t));
     page->kinds = arena_zeros(&page->arena, (size_t)page->token_count, 1);
     if (page->arena.failed) return NO_MEMORY;
     for (int32_t i = 0; i < page->token_count;) {
         int32_t flags = flags_at(page, i);
         any_note = any_note || (flags & WORD_NOTE);
+        any_contact = any_contact || (flags & WORD_CONTACT);
         if (!(flags & WORD_NUMBER)) {
             i++;
             continue;
@@ -61,6 +92,8 @@ Status find_kinds(Page *page) {
         any_number = true;
         i = read_run(page, i);
     }
+    if (any_number && any_contact)
+        for (int32_t i = 0; i < page->token_count;) i = read_contact(page, i);
     if (!any_number || !any_note) return READ_IT;
     for (int32_t i = 0; i < page->token_count;) i = read_note(page, i);
     return READ_IT;

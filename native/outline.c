@@ -1,7 +1,8 @@
 /* 1. The outline of a page: pgsimhash/html/blocks.py, outline().
  *
  * The text has the signs of pgsimhash/hashing/tokens.py: runs of one NUL begin a block, of two and
- * three enclose a link, of four are a copyright sign. The text of libxml2 contains no NUL.
+ * three enclose a link, of four are a copyright sign, and of five precede a telephone number. The
+ * text of libxml2 contains no NUL.
  */
 
 #include "characters.h"
@@ -9,11 +10,14 @@
 
 #define NAMED_MAX 50000
 
+typedef enum { NO_LINK, A_LINK, A_CALL } Link;
+
 /* An element that is open. */
 typedef struct {
     const Node *node;
     int32_t element; /* the state before it */
-    bool in_link, in_pre, is_block;
+    Link in_link;
+    bool in_pre, is_block;
 } Open;
 
 /* What is known of a tag. libxml2 keeps each name once, so the last ones are found by address. */
@@ -30,7 +34,8 @@ typedef struct {
     const Tables *tables;
     Buffer open, joined;
     int32_t element;
-    bool in_link, in_pre, goes_on;
+    Link in_link;
+    bool in_pre, goes_on;
     Tag tags[TAGS_KEPT];
 } Walk;
 
@@ -124,7 +129,9 @@ static bool add_text(Walk *walk, const Node *first) {
             return false;
     }
     if (!walk->in_link) return add_marking_signs(into, text, end);
-    return buffer_add(into, " \0\0 ", 4) && add_marking_signs(into, text, end) &&
+    bool is_call = walk->in_link == A_CALL;
+    return buffer_add(into, " \0\0 ", 4) && (!is_call || buffer_add(into, " \0\0\0\0\0 ", 7)) &&
+           add_marking_signs(into, text, end) &&
            buffer_add(into, " \0\0\0 ", 5);
 }
 
@@ -148,6 +155,19 @@ static Visibility look_at(Walk *walk, const Node *node, uint32_t flags, bool is_
                                         : names_of(node, walk->tables, walk->page, names, first);
     if (flags & TAG_PLAIN || node->properties == NULL) return SEEN;
     return is_hidden(node);
+}
+
+/* Whether a link is to a telephone number. */
+static Status link_of(const Node *node, Link *link) {
+    *link = A_LINK;
+    for (const Node *attribute = node->properties; attribute; attribute = attribute->next) {
+        if (strcmp((const char *)attribute->name, "href") != 0) continue;
+        const char *value = (const char *)attribute_value(attribute);
+        if (value == NULL) return RARE;
+        if (strncmp(value, "tel:", 4) == 0 || strncmp(value, "fax:", 4) == 0) *link = A_CALL;
+        break;
+    }
+    return READ_IT;
 }
 
 /* An element begins, with the text before its first child. */
@@ -178,7 +198,10 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
         walk->element = count;
         walk->goes_on = false;
     }
-    walk->in_link = walk->in_link || flags & TAG_LINK;
+    if (walk->in_link == NO_LINK && flags & TAG_LINK) {
+        Status status = link_of(node, &walk->in_link);
+        if (status != READ_IT) return status;
+    }
     walk->in_pre = walk->in_pre || flags & IS_CODE;
     return add_text(walk, node->children) ? READ_IT : NO_MEMORY;
 }

@@ -94,7 +94,8 @@ Status map_number(Map *map, uint64_t key, int32_t *number);
 /* The flags of a tag. The lowest 16 are those of tree.py. */
 enum {
     IS_BESIDE = 1 << 0, IS_FOOTER = 1 << 1, IS_HEADER = 1 << 2, IS_CONTENT = 1 << 3,
-    IS_H1 = 1 << 4, IS_HEADING = 1 << 5, IS_COMMON = 1 << 6, IS_CELL = 1 << 8, IS_TABLE = 1 << 9,
+    IS_H1 = 1 << 4, IS_HEADING = 1 << 5, IS_COMMON = 1 << 6, IS_PARAGRAPH = 1 << 7,
+    IS_CELL = 1 << 8, IS_TABLE = 1 << 9,
     IS_ROW = 1 << 10, IS_LIST = 1 << 11, IS_FIGURE = 1 << 12, IS_CODE = 1 << 13,
     IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15,
     TAG_BLOCK = 1 << 20, TAG_NEVER_TEXT = 1 << 21, TAG_EMPTY = 1 << 22, TAG_PLAIN = 1 << 23,
@@ -103,12 +104,13 @@ enum {
 /* What the names of an element mean, as in blocks.py. */
 enum {
     NAMED_BESIDE = 1 << 0, NAMED_FOOTER = 1 << 1, NAMED_HEADER = 1 << 2, NAMED_CONTENT = 1 << 3,
-    NAMED_OVERLAY = 1 << 4, NAMED_HIDDEN = 1 << 5
+    NAMED_OVERLAY = 1 << 4, NAMED_HIDDEN = 1 << 5, NAMED_APART = 1 << 6, NAMED_BELOW = 1 << 7,
+    NAME_SHORT = 1 << 8, NAME_WITH_SHORT = 1 << 9, NAME_LAYOUT = 1 << 10 /* of single words only */
 };
 /* The flags of a word: the lowest are those of page_words.py. */
 enum {
     WORD_BEFORE = 1 << 0, WORD_BEHIND = 1 << 1, WORD_COUNTER = 1 << 2, WORD_PASSING = 1 << 3,
-    WORD_AGO = 1 << 4, WORD_NOTE = 1 << 5, WORD_MONTH = 1 << 6,
+    WORD_AGO = 1 << 4, WORD_NOTE = 1 << 5, WORD_MONTH = 1 << 6, WORD_CONTACT = 1 << 7,
     WORD_LEGAL = 1 << 10, WORD_COPYRIGHT = 1 << 11, WORD_YEAR = 1 << 12, WORD_NUMBER = 1 << 13
 };
 
@@ -116,7 +118,7 @@ enum {
 #define FOLD_COMPLEX 0xFFFFFFFFu
 #define TAGS_MAX 128
 #define SIGNATURE_BITS 128
-#define FEATURE_COUNT 37
+#define FEATURE_COUNT 38
 
 typedef struct {
     Table tags;                       /* flags of each tag */
@@ -229,8 +231,8 @@ Visibility names_of(const Node *element, const Tables *tables, Page *page, uint3
 
 /* words.c, complex_words.c, numbers.c */
 #define TOKENS_MAX 500000
-/* Tokens that are no words: the fourth sign, one before each date, and runs of complex characters
- * until they are split. */
+/* Tokens that are no words: the fourth sign, one before each date and telephone number, and runs of
+ * complex characters until they are split. */
 enum { COPYRIGHT_SIGN = -4, DATE_SIGN = -5, FIRST_COMPLEX = -6 };
 
 Status read_words(Page *page, const Tables *tables);
@@ -246,7 +248,7 @@ typedef struct {
     double *levels;                       /* LEVELS inherited features of each element */
     bool *in_frame;
     int32_t *group;                       /* similar siblings: the first of them */
-    double *alike, *likeness, *mass_of_group;
+    double *alike, *likeness, *mass_of_group, *run_mass;
     int32_t *run, *table;                 /* the innermost ones at or above an element, or 0 */
     double *table_likeness;
     bool any_table;
@@ -258,7 +260,8 @@ typedef struct {
 
 enum {
     LEVEL_BESIDE, LEVEL_BESIDE_TAGS, LEVEL_OVERLAY, LEVEL_HIDDEN, LEVEL_HEADER, LEVEL_CONTENT,
-    LEVEL_FOOTER, LEVEL_FOOTER_TAG, LEVEL_IN_LIST, LEVEL_ALIKE, LEVEL_SMALL_PRINT, LEVELS
+    LEVEL_FOOTER, LEVEL_FOOTER_TAG, LEVEL_IN_LIST, LEVEL_ALIKE, LEVEL_SMALL_PRINT, LEVEL_APART,
+    LEVELS
 };
 
 Status build_tree(Tree *tree, Page *page, Arena *arena);
@@ -266,6 +269,7 @@ bool sum_below(const Page *page, Arena *arena, const double *amounts, double *su
 
 /* features.c, weights.c, whole.c */
 double *block_features(const Page *page, const Tree *tree, Arena *arena);
+bool is_apart(const double *features, int32_t block);
 Status weigh(Page *page, const Tables *tables);
 Status show_whole_elements(Page *page, const Tree *tree, Arena *arena);
 

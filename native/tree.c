@@ -24,8 +24,9 @@ bool sum_below(const Page *page, Arena *arena, const double *amounts, double *su
 
 /* The features of one element by its names and tags. An element with much of the page is not
  * beside the text, whatever its name: with its share s of the words, names count
- * 1 / (1 + (s / .3)^4). */
-static void find_levels(const Tree *tree, const Element *element, int32_t i, double *levels) {
+ * 1 / (1 + (s / .3)^4). `paragraphs`: the unlinked words of the paragraphs beside it. */
+static void find_levels(const Tree *tree, const Element *element, int32_t i, double paragraphs,
+                        double *levels) {
     double share = pow(tree->words[i] / tree->words[0] / 0.3, 4.0);
     double named = 1.0 / (1.0 + share), tagged = 1.0 / (1.0 + share / 16.0);
     double over = 1.0 / (1.0 + share * pow(0.3 / 0.9, 4.0));
@@ -43,17 +44,36 @@ static void find_levels(const Tree *tree, const Element *element, int32_t i, dou
     levels[LEVEL_IN_LIST] = flags & IS_LIST ? 1.0 : 0.0;
     levels[LEVEL_ALIKE] = log(tree->alike[i]);
     levels[LEVEL_SMALL_PRINT] = has_sign ? 1.0 / (1.0 + square(tree->words[i] / 80.0)) : 0.0;
+    levels[LEVEL_APART] = 0.0;
+    if (names & NAMED_APART) {
+        /* What is below an article counts a little wherever they are, others beside paragraphs. */
+        double beside = 1.0 / (1.0 + pow(20.0 / larger(paragraphs, 1.0), 4.0));
+        double here = larger(beside, names & NAMED_BELOW ? 0.55 : 0.0);
+        levels[LEVEL_APART] = here / (1.0 + pow(tree->words[i] / tree->words[0] / 0.9, 16.0));
+    }
 }
 
-static void inherit(Tree *tree, const Element *elements, int32_t count) {
+/* Sum up the unlinked words of the paragraphs that are children of each element. */
+static double *sum_paragraphs(const Tree *tree, const Element *elements, int32_t count,
+                              Arena *arena) {
+    double *sums = arena_doubles(arena, (size_t)count);
+    for (int32_t i = 0; sums != NULL && i < count; i++)
+        if (elements[i].flags & IS_PARAGRAPH)
+            sums[parent_of(elements, i)] += tree->words[i] - tree->linked[i];
+    return sums;
+}
+
+static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
     const uint32_t names = NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER;
     const uint32_t tags = IS_BESIDE | IS_FOOTER | IS_HEADER;
+    const double *paragraphs = sum_paragraphs(tree, elements, count, arena);
+    if (paragraphs == NULL) return false;
     for (int32_t i = 0; i < count; i++) {
         const Element *element = elements + i;
         int32_t parent = parent_of(elements, i);
         double *levels = tree->levels + (size_t)i * LEVELS;
         const double *above = tree->levels + (size_t)parent * LEVELS;
-        find_levels(tree, element, i, levels);
+        find_levels(tree, element, i, paragraphs[parent], levels);
         tree->in_frame[i] = ((element->names & names) || (element->flags & tags)) &&
                             tree->words[i] < 0.95 * tree->words[0];
         if (i == 0) continue;
@@ -61,6 +81,7 @@ static void inherit(Tree *tree, const Element *elements, int32_t count) {
             levels[level] = larger(levels[level], above[level]);
         tree->in_frame[i] = tree->in_frame[i] || tree->in_frame[parent];
     }
+    return true;
 }
 
 /* ---- _like_siblings() ---- */
@@ -107,6 +128,9 @@ static bool find_runs(Tree *tree, const Element *elements, int32_t count, Arena 
         double many = larger(filled[group], 1.0), each = words[group] / many;
         tree->likeness[i] = is_run ? (1 - 1 / many) / (1 + square(each / 40)) : 0.0;
         tree->run[i] = is_run ? i : above;
+        /* The cells of a row may be a run within the run of the rows. */
+        tree->run_mass[i] = larger(tree->likeness[i] * tree->mass_of_group[group],
+                                   i == 0 ? 0.0 : tree->run_mass[parent_of(elements, i)]);
     }
     return true;
 }
@@ -145,15 +169,15 @@ static void find_units(Tree *tree, const Page *page) {
         int32_t owner = page->block_owners[block];
         int32_t run = tree->run[owner], table = tree->table[owner];
         double in_table = 0.0, in_run = tree->likeness[run], table_mass = 0.0;
+        double run_mass = tree->run_mass[owner];
         if (tree->any_table) {
             in_table = table > run ? tree->table_likeness[table] : 0.0;
-            in_run = table > run ? 0.0 : in_run;
+            if (table > run) in_run = run_mass = 0.0;
             table_mass = larger(tree->words[table] - 0.8 * tree->linked[table], 0.0);
         }
         tree->in_table[block] = in_table;
         tree->in_run[block] = in_run;
-        tree->unit[block] = larger(in_table * table_mass,
-                                   in_run * tree->mass_of_group[tree->group[run]]);
+        tree->unit[block] = larger(in_table * table_mass, run_mass);
     }
 }
 
@@ -225,8 +249,8 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
     const Element *elements = elements_of(page);
     *tree = (Tree){0};
     double **of_elements[] = {&tree->own, &tree->words, &tree->linked, &tree->signs, &tree->alike,
-                              &tree->likeness, &tree->mass_of_group, &tree->table_likeness,
-                              &tree->rest, &tree->dominated};
+                              &tree->likeness, &tree->mass_of_group, &tree->run_mass,
+                              &tree->table_likeness, &tree->rest, &tree->dominated};
     for (size_t i = 0; i < sizeof of_elements / sizeof *of_elements; i++)
         *of_elements[i] = arena_doubles(arena, count);
     int32_t **numbers[] = {&tree->group, &tree->run, &tree->table, &tree->depth};
@@ -247,8 +271,8 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
         return NO_MEMORY;
     Status status = find_groups(tree, elements, (int32_t)count, arena);
     if (status != READ_IT) return status;
-    inherit(tree, elements, (int32_t)count);
-    if (!find_runs(tree, elements, (int32_t)count, arena) ||
+    if (!inherit(tree, elements, (int32_t)count, arena) ||
+        !find_runs(tree, elements, (int32_t)count, arena) ||
         !find_tables(tree, elements, (int32_t)count, arena) ||
         !find_dominance(tree, elements, (int32_t)count, arena))
         return NO_MEMORY;

@@ -7,7 +7,9 @@
 #define SCORE_MAX 25.0      /* no exponential overflows */
 #define FRAME_LEVEL -7.35   /* the logarithm of the mean level of a page that may be boilerplate */
 #define OWN_WORDS 6.0       /* a page with fewer words outside the boilerplate has no content */
-#define SHOWN 0.05          /* blocks below this share of the largest weight are not shown */
+#define SHOWN 0.1           /* blocks below this share of the largest weight are not shown, */
+#define SHOWN_LINKS 0.25    /* nor those below this that are links */
+#define LINKS 0.5           /* with a larger share of its words in links, a block consists of links */
 #define LISTED_FROM 0.4     /* page_words.py: dates in such tables and lists are data */
 
 /* The levels of blocks, and the sums of words times level (whole), and times level again. */
@@ -56,8 +58,8 @@ static bool is_frame_only(const Page *page, const Tree *tree, const Levels *leve
 }
 
 /* shown_blocks(): the geometric mean of a block's weight and the mean weight in its element's parent
- * decides; a heading is shown if the block behind it is. */
-static bool show_blocks(Page *page, const Tree *tree, Arena *arena) {
+ * decides; a heading is shown if the block behind it is, and what is apart is not. */
+static bool show_blocks(Page *page, const Tree *tree, const double *features, Arena *arena) {
     int32_t count = page->block_count;
     const Element *elements = elements_of(page);
     double *weighted = arena_doubles(arena, (size_t)count);
@@ -73,8 +75,10 @@ static bool show_blocks(Page *page, const Tree *tree, Arena *arena) {
     for (int32_t i = count - 1; i >= 0; i--) {
         int32_t owner = page->block_owners[i], parent = parent_of(elements, owner);
         double around = mass[parent] / larger(tree->words[parent], 1.0);
-        bool shown = page->weights[i] * around >= square(SHOWN * heaviest);
+        double least = page->linked[i] > LINKS * page->counts[i] ? SHOWN_LINKS : SHOWN;
+        bool shown = page->weights[i] * around >= square(least * heaviest);
         if (elements[owner].flags & IS_HEADING) shown = shown || behind;
+        shown = shown && !is_apart(features, i);
         page->shown[page->block_places[i]] = shown;
         behind = shown;
     }
@@ -97,7 +101,7 @@ static Status weigh_blocks(Page *page, const Tables *tables, Arena *arena) {
     const double *features = block_features(page, &tree, arena);
     Levels levels = {0};
     if (features == NULL || !find_levels(page, tables, features, arena, &levels) ||
-        !find_weights(page, &levels) || !show_blocks(page, &tree, arena))
+        !find_weights(page, &levels) || !show_blocks(page, &tree, features, arena))
         return NO_MEMORY;
     status = show_whole_elements(page, &tree, arena);
     if (status != READ_IT) return status;

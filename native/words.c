@@ -116,16 +116,17 @@ static const uint8_t *add_letters(Scanner *scanner, const uint8_t *at, const uin
     return at;
 }
 
-/* A run of NUL is a sign: of a block, the start or the end of a link, or a copyright sign. */
+/* A run of NUL is a sign: of a block, the start or the end of a link, a copyright sign, or before a
+ * telephone number. */
 static bool read_sign(Scanner *scanner, ptrdiff_t length) {
-    if (length == 4) return add_token(scanner, COPYRIGHT_SIGN, false);
+    if (length > 3) return add_token(scanner, length == 4 ? COPYRIGHT_SIGN : DATE_SIGN, false);
     scanner->tokens++;
     if (length == 1) scanner->block++;
     else scanner->links += length == 2 ? 1 : -1;
     return true;
 }
 
-/* ---- dates and times, by the pattern _DATES of page_words.py ---- */
+/* ---- dates, times and telephone numbers, by the pattern _DATES of page_words.py ---- */
 
 /* Skip at most `most` digits. */
 static const uint8_t *skip_digits(const uint8_t *at, const uint8_t *end, int most) {
@@ -158,6 +159,19 @@ static const uint8_t *date_end(const uint8_t *at, const uint8_t *end) {
     return last == second + 1 || digit_at(last, end) ? NULL : last;
 }
 
+/* The end of a telephone number with the code of a country: + and seven digits or more, with at most
+ * three characters between two. */
+static const uint8_t *phone_end(const uint8_t *plus, const uint8_t *end) {
+    const uint8_t *at = plus + 1, *last = NULL;
+    int digits = 0;
+    while (digit_at(at, end)) {
+        digits++;
+        last = ++at;
+        for (int i = 0; i < 3 && at < end && *at && strchr(" ()./-", *at); i++) at++;
+    }
+    return digits < 7 ? NULL : last;
+}
+
 /* ---- the text ---- */
 
 static Status read_text(Scanner *scanner) {
@@ -177,8 +191,9 @@ static Status read_text(Scanner *scanner) {
             if (status == READ_IT && !read_sign(scanner, at - sign)) status = NO_MEMORY;
             continue;
         }
-        if (is_digit(*at) && at >= date && (at == text || !is_digit(at[-1]))) {
-            const uint8_t *stop = date_end(at, end);
+        bool is_plus = *at == '+';
+        if (at >= date && (is_plus || (is_digit(*at) && (at == text || !is_digit(at[-1]))))) {
+            const uint8_t *stop = is_plus ? phone_end(at, end) : date_end(at, end);
             if (stop != NULL) {
                 status = end_word(scanner, at);
                 if (status == READ_IT && !add_token(scanner, DATE_SIGN, false)) status = NO_MEMORY;

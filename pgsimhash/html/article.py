@@ -199,9 +199,9 @@ class Content:
     @cached_property
     def _weighed(self) -> tuple[WeightedWords, frozenset[int]]:
         page = read_words(self._outline)
-        scores = scores_of(page)
+        scores, apart = scores_of(page)
         weights = weights_of(scores, page.counts)
-        shown = with_whole_elements(page, shown_blocks(page, weights))
+        shown = with_whole_elements(page, shown_blocks(page, weights, apart))
         if self._also:
             shown[_blocks_in(self._body, self._also)] = True
         counted = shown[page.places] & (not is_frame_only(page, scores))

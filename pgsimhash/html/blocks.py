@@ -79,6 +79,33 @@ _CONTENT: Final = words(
     "article main content post body entry text story page blog markdown prose document role=main"
     " role=article"
 )
+# Parts between or below the paragraphs of an article that are no content.
+_APART: Final = words(
+    "advert adverts advertisement advertisements advertising adsense adsbygoogle adslot sponsored"
+    " werbung anzeige anzeigen publicidad publicite"
+    " cookie cookies cookiebanner cookiebar cookiebot consent gdpr onetrust"
+    " popup popups popover popovers modal modals newsletter newsletters subscribe"
+    " role=dialog role=alertdialog"
+    " mostread trending outbrain taboola"
+)
+# The same below an article, in an element beside it.
+_BELOW: Final = words(
+    "comment comments commentlist disqus kommentare commentaires comentarios"
+    " related recommended recommendation recommendations"
+)
+# Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
+_SHORT: Final = words("ad ads share shares sharing sidebar social follow")
+_SHORT_WITH: Final = words(
+    "area banner bar block bottom box button buttons container div dfp desktop frame google gpt"
+    " icon icons inline item label leaderboard left link links list media middle mobile native"
+    " placement placeholder right section slot space sticky this toolbar tools top unit widget"
+    " wrap wrapper zone"
+)
+# "content-sidebar", "no-ads" and "with-comments" name the element around.
+_LAYOUT: Final = words(
+    "body closed column columns content disabled enabled grid has have is layout main no not off on"
+    " open page site template theme with without"
+)
 _NAMES_MAX: Final = 500
 _HIDDEN: Final = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE
@@ -90,6 +117,7 @@ _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 NAMED_BESIDE, NAMED_FOOTER, NAMED_HEADER, NAMED_CONTENT, NAMED_OVERLAY, NAMED_HIDDEN = (
     1 << bit for bit in range(6)
 )
+NAMED_APART, NAMED_BELOW, _IS_SHORT, _IS_WITH_SHORT, _IS_LAYOUT = (1 << bit for bit in range(6, 11))
 _FLAGS: Final = flags_of(
     (
         (NAMED_BESIDE, _BESIDE),
@@ -97,6 +125,11 @@ _FLAGS: Final = flags_of(
         (NAMED_HEADER, _HEADER),
         (NAMED_CONTENT, _CONTENT),
         (NAMED_OVERLAY, _OVERLAY),
+        (NAMED_APART, _APART),
+        (NAMED_APART | NAMED_BELOW, _BELOW),
+        (_IS_SHORT | _IS_WITH_SHORT, _SHORT),
+        (_IS_WITH_SHORT, _SHORT_WITH),
+        (_IS_LAYOUT, _LAYOUT),
     )
 )
 
@@ -113,7 +146,8 @@ _EMPTY: Final = words("br img input link meta")
 NAMED_MAX: Final = 50_000
 """How many block elements are classified by their attributes."""
 
-_BEGIN, _LINK_BEGIN, _LINK_END, _SIGN = (f" {sign} " for sign in SIGNS[:4])
+_BEGIN, _LINK_BEGIN, _LINK_END, _SIGN, _DATE = (f" {sign} " for sign in SIGNS)
+_CALLS: Final = ("tel:", "fax:")
 
 _CONTAINERS: Final = words(
     "body address article aside details dialog div fieldset footer form header main"
@@ -154,7 +188,8 @@ class Outline:
         owners: for each text block, the element that directly contains it.
         text: the texts of all blocks, with the signs of :mod:`pgsimhash.hashing.tokens`. The first
             begins a block, the second and third enclose links, and the fourth is a copyright sign.
-            The fifth is for :func:`pgsimhash.html.page_words.mark_dates`.
+            The fifth precedes the text of telephone links; see
+            :func:`pgsimhash.html.page_words.mark_dates`.
     """
 
     parents: list[int]
@@ -171,7 +206,8 @@ class Outline:
 
 def block_texts(text: str) -> list[str]:
     """Return the text of each block of :attr:`Outline.text`, on one line."""
-    plain = text.replace(_LINK_BEGIN, "").replace(_LINK_END, "").replace(_SIGN, "\xa9")
+    plain = text.replace(_LINK_BEGIN, "").replace(_LINK_END, "").replace(_DATE, "")
+    plain = plain.replace(_SIGN, "\xa9")
     return [" ".join(block.split()) for block in plain.split(_BEGIN)[1:]]
 
 
@@ -185,10 +221,11 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
     owners: list[int] = []
     texts: list[str] = []
     # The state around the next children; ``goes_on``: they continue the last text block.
-    element, in_link, in_pre, goes_on = 0, False, False, False
+    # ``in_link`` is what begins a text in a link, empty outside.
+    element, in_link, in_pre, goes_on = 0, "", False, False
 
     # An explicit stack of the elements around, because pages may be deep.
-    around: list[tuple[Iterator[HtmlElement], HtmlElement, int, bool, bool, bool]] = []
+    around: list[tuple[Iterator[HtmlElement], HtmlElement, int, str, bool, bool]] = []
     children: Iterator[HtmlElement] = iter((body,))
     while True:
         child = next(children, None)
@@ -230,7 +267,9 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                     all_names.append(named)
                     ends.append(len(tags))
                     goes_on = False
-                in_link, in_pre = in_link or tag == "a", in_pre or tag == "pre"
+                if tag == "a" and not in_link:
+                    in_link = _link_begin(child)
+                in_pre = in_pre or tag == "pre"
                 children = iter(child)
                 text, is_tail = child.text, False
         # Text behind the body is not part of the page.
@@ -244,12 +283,17 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             goes_on = True
             owners.append(element)
             texts.append(_BEGIN)
-        texts.append(f"{_LINK_BEGIN}{text}{_LINK_END}" if in_link else text)
+        texts.append(f"{in_link}{text}{_LINK_END}" if in_link else text)
         if pieces is not None:
             pieces.append(Piece(len(owners) - 1, child, is_tail))
     ends[0] = len(parents)
     text = "".join(texts).replace("\xa9", _SIGN)
     return Outline(parents, tags, all_names, ends, owners, text)
+
+
+def _link_begin(link: HtmlElement) -> str:
+    calls = (link.get("href") or "").startswith(_CALLS)
+    return f"{_LINK_BEGIN}{_DATE}" if calls else _LINK_BEGIN
 
 
 class Names(NamedTuple):
@@ -299,15 +343,28 @@ def names_of(attributes: Iterable[tuple[str, str]]) -> Names | None:
 @lru_cache(maxsize=8192)
 def _names(classes: str, identity: str, role: str) -> Names:
     text = f"{classes} {identity}" if identity else classes
-    parts = _CAMEL.findall(text[:_NAMES_MAX])
+    names = [_CAMEL.findall(name) for name in text[:_NAMES_MAX].split()]
     if role:
-        parts.append(f"role={role}")
+        names.append([f"role={role}"])
     flags = 0
-    for part in parts:
-        flags |= _FLAGS.get(part.lower(), 0)
+    for parts in names:
+        flags |= _flags_of_name([_FLAGS.get(part.lower(), 0) for part in parts])
     if ":" not in classes and not _HIDING.isdisjoint(classes.split()):
         flags |= NAMED_HIDDEN
-    return Names(flags, parts[0].lower() if parts else "")
+    first = next((parts[0].lower() for parts in names if parts), "")
+    return Names(flags, first)
+
+
+def _flags_of_name(flags_of_words: list[int]) -> int:
+    """Return the flags of one class, id or role by those of its words."""
+    some, each = 0, ~0
+    for flags in flags_of_words:
+        some, each = some | flags, each & flags
+    if some & _IS_SHORT and each & _IS_WITH_SHORT:
+        some |= NAMED_APART
+    if some & _IS_LAYOUT:
+        some &= ~(NAMED_APART | NAMED_BELOW)
+    return some & (2 * NAMED_BELOW - 1)
 
 
 def structure_of(root: HtmlElement) -> int:

@@ -2,8 +2,9 @@
 
 A number is a run of digits. It is volatile if it is part of a date, a time of day or a counter:
 ``12:30``, ``7/5/2016``, "12 March", "3 days ago", "1,204 views". Volatile numbers have little
-weight in a simhash. Passing numbers count visitors or stand in a note such as "Updated 12 March".
-They change between visits, so the digest of a text leaves them out.
+weight in a simhash, and so have telephone numbers. Passing numbers count visitors or stand in a
+note such as "Updated 12 March". They change between visits, so the digest of a text leaves them
+out.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ _DATE: Final = SIGNS[4]
 _DATES: Final = re.compile(
     r"[0-9](?<![0-9][0-9])[0-9]{0,3}"
     r"(?:(?<![0-9]{3}):[0-9]{2}(?::[0-9]{2})?|([./-])[0-9]{1,2}\1[0-9]{1,4})(?![0-9])"
+    # A telephone number with the code of a country.
+    r"|\+[0-9](?:[ ()./-]{0,3}[0-9]){6,}"
 )
 _MONTHS: Final = words(
     "jan january feb february mar march apr april may jun june jul july aug august sep sept"
@@ -64,10 +67,19 @@ _VISITS: Final = words(
 _COUNTED: Final = words(
     "reads read like share reactions votes vote points readers members users posts"
 )
+_CONTACTS: Final = words(
+    "tel telephone telefon téléphone telefono teléfono tél тел телефон 電話 هاتف tlf phone phones"
+    " fax faks telefax факс فاكس 傳真 传真 电话 mobil gsm"
+)
+_CONTACT_WORDS: Final = 30
+_CONTACT_DIGITS: Final = 5
+"""Runs of so many digits are telephone numbers in a block of at most this many words with one such
+as "fax"."""
+
 _NOTE_WORDS: Final = 12
 """A block of at most this many words with one such as "updated" is a note of a date."""
 
-_BEFORE, _BEHIND, _COUNTER, _PASSING, _AGO, _NOTE, _MONTH = (1 << bit for bit in range(7))
+_BEFORE, _BEHIND, _COUNTER, _PASSING, _AGO, _NOTE, _MONTH, _CONTACT = (1 << bit for bit in range(8))
 _FLAGS: Final = flags_of(
     (
         (_BEFORE | _BEHIND | _MONTH, _MONTHS),
@@ -77,6 +89,7 @@ _FLAGS: Final = flags_of(
         (_COUNTER, _COUNTED),
         (_COUNTER | _PASSING, _VISITS),
         (_AGO, words("ago")),
+        (_CONTACT, _CONTACTS),
         (_BEFORE, (SIGNS[3], _DATE)),
     )
 )
@@ -231,7 +244,7 @@ def words_by_line(text: str) -> WeightedWords:
 
 
 def mark_dates(text: str) -> str:
-    """Return ``text`` with the fifth sign before each time of day and each date in digits."""
+    """Return ``text`` with the fifth sign before each time, date and telephone number in digits."""
     return _DATES.sub(rf" {_DATE} \g<0> ", text)
 
 
@@ -270,6 +283,14 @@ def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Int
     volatile = (before & _BEFORE > 0) | (behind & (_BEHIND | _COUNTER) > 0) | ago
     volatile |= (years > 0) & (sizes > 1) & (sizes < 4)
     passing = (behind & _PASSING > 0) | ago
+    is_contact = flags[:-2] & _CONTACT > 0
+    if is_contact.any():
+        contacts = np.bincount(at[:-2][is_contact], minlength=at[:-2].max() + 1) > 0
+        contacts &= np.bincount(at[:-2]) <= _CONTACT_WORDS
+        length = np.fromiter(map(len, numbers), np.int64, len(numbers))
+        volatile |= contacts[at[starts]] & (
+            np.bincount(run, length[ids[seen[places]]]) >= _CONTACT_DIGITS
+        )
     kinds[seen[places]] = np.where(passing, PASSING, np.where(volatile, VOLATILE, NUMBER))[run]
     at, flags = at[:-2], flags[:-2]
     is_note = flags & _NOTE > 0

@@ -17,6 +17,8 @@ from pgsimhash.html.blocks import (
     BESIDE_TAGS,
     HEADING_TAGS,
     LIST_TAGS,
+    NAMED_APART,
+    NAMED_BELOW,
     NAMED_BESIDE,
     NAMED_CONTENT,
     NAMED_FOOTER,
@@ -36,7 +38,7 @@ Integers = NDArray[np.int64]
 _IS_BESIDE, _IS_FOOTER, _IS_HEADER, _IS_CONTENT, _IS_H1, _IS_HEADING, _IS_COMMON = (
     1 << bit for bit in range(7)
 )
-_IS_CELL = 1 << 8
+_IS_PARAGRAPH, _IS_CELL = 1 << 7, 1 << 8
 IS_TABLE, IS_ROW, IS_LIST, IS_FIGURE, IS_CODE, IS_HEADER_CELL, IS_CELL_BLOCK = (
     1 << bit for bit in range(9, 16)
 )
@@ -48,6 +50,7 @@ _TAGS: Final = flags_of(
         (_IS_CONTENT, words("article main")),
         (IS_LIST, LIST_TAGS),
         (_IS_H1, words("h1")),
+        (_IS_PARAGRAPH, words("p")),
         (_IS_HEADING, HEADING_TAGS),
         # Siblings with these tags are similar in any text.
         (_IS_COMMON, words("body h2 h3 p pre td tr")),
@@ -121,9 +124,21 @@ class Tree:
                 kinds & IS_LIST > 0,
                 np.log(self._alike),
                 small,
+                np.maximum(
+                    (flags & NAMED_APART > 0) * self._beside_paragraphs(),
+                    0.55 * (flags & NAMED_BELOW > 0),
+                )
+                / (1.0 + (self.words / self.words[0] / 0.9) ** 16),
             )
         )
         return self._with_all_around(levels)
+
+    def _beside_paragraphs(self) -> Floats:
+        """Return for each element how much text the paragraphs beside it have, 0 to 1."""
+        prose = (self.words - self.linked) * (self.kinds & _IS_PARAGRAPH > 0)
+        beside = sums_of(self.parents, prose, len(prose))[self.parents]
+        level: Floats = 1.0 / (1.0 + (20.0 / np.maximum(beside, 1.0)) ** 4)
+        return level
 
     def in_frame(self) -> NDArray[np.bool_]:
         """Return which blocks are in boilerplate by names or tags (shape (m,)).
@@ -184,7 +199,9 @@ class Tree:
         each = np.bincount(groups, self.words)[groups] / np.maximum(filled, 1)
         likeness = np.where(is_run, (1 - 1 / np.maximum(filled, 1)) / (1 + (each / 40) ** 2), 0.0)
         run = self._innermost(is_run)[owners]
-        in_run, run_mass = likeness[run], np.bincount(groups, mass)[groups][run]
+        in_run, around = likeness[run], likeness * np.bincount(groups, mass)[groups]
+        # The cells of a row may be a run within the run of the rows.
+        run_mass = self._with_all_around(around)[owners]
         in_table, table_mass = np.zeros((2, len(owners)))
         is_table = kinds & IS_TABLE > 0
         if is_table.any():
@@ -200,9 +217,9 @@ class Tree:
             at = tables[owners]
             # If a list is in a cell, or a table in an item, the inner one counts.
             in_table = np.where(at > run, data[at], 0.0)
-            in_run = np.where(at > run, 0.0, in_run)
+            in_run, run_mass = np.where(at > run, 0.0, (in_run, run_mass))
             table_mass = mass[at]
-        return np.maximum(in_table * table_mass, in_run * run_mass), in_table, in_run
+        return np.maximum(in_table * table_mass, run_mass), in_table, in_run
 
     def _innermost(self, chosen: NDArray[np.bool_]) -> Integers:
         """Return the innermost chosen element at or above each element, or 0."""

@@ -28,49 +28,50 @@ from pgsimhash.html.tree import (
 
 COEFFICIENTS: Final = {
     # Names and tags of the elements around.
-    "beside_names": -0.4073,
-    "beside_tags": -4.086,
-    "overlay_names": -0.401,
-    "hidden_names": -5.504,
-    "header": -0.09097,
-    "content_names": 0.367,
-    "footer_names": -0.6637,
-    "footer_tag": -3.857,
+    "beside_names": -0.3794,
+    "beside_tags": -3.633,
+    "overlay_names": -0.8872,
+    "hidden_names": -5.808,
+    "header": -0.376,
+    "content_names": 0.4902,
+    "footer_names": -0.6237,
+    "footer_tag": -3.919,
+    "apart": -6.0,
     # The share of text outside links: in the block, around it, in the elements around it.
-    "unlinked": 0.1973,
-    "unlinked_near": 0.6479,
-    "unlinked_around": 0.8555,
-    "unlinked_parent": -0.3659,
-    "unlinked_grandparent": 1.046,
+    "unlinked": 0.6579,
+    "unlinked_near": 1.34,
+    "unlinked_around": 0.4847,
+    "unlinked_parent": -1.039,
+    "unlinked_grandparent": 0.3632,
     # The amount of text.
-    "words_near": 0.8832,
-    "element_words": 2.663,
-    "unit_words": 0.3655,
-    "unit_numbers": 1.359,
-    "unit_links": 0.001578,
-    "in_table": 1.232,
-    "in_run": 0.3836,
-    "number_share": 4.084,
-    "parent_share": 0.3931,
+    "words_near": 1.393,
+    "element_words": 1.541,
+    "unit_words": 0.6682,
+    "unit_numbers": -0.5565,
+    "unit_links": 0.1389,
+    "in_table": 1.614,
+    "in_run": 0.6793,
+    "number_share": 1.912,
+    "parent_share": 0.492,
     # The position of the block.
-    "lateness": -0.5513,
-    "before_h1": -4.033,
-    "under_h1": 2.704,
-    "after_headings": -0.5012,
-    "depth": 2.62,
-    "in_list": 0.4333,
+    "lateness": -0.6902,
+    "before_h1": -3.428,
+    "under_h1": 1.76,
+    "after_headings": -0.4174,
+    "depth": 2.738,
+    "in_list": 0.2921,
     # Similar text and elements.
-    "repeated_words": 0.7021,
-    "like_siblings": 0.1513,
-    "not_dominated": 0.1612,
+    "repeated_words": 1.069,
+    "like_siblings": 0.1666,
+    "not_dominated": 0.1687,
     # The small print.
-    "copyright_near": -2.523,
-    "copyright_element": -1.752,
-    "legal_words": -3.838,
+    "copyright_near": -1.92,
+    "copyright_element": -1.288,
+    "legal_words": -4.02,
     # Corrections for pages without prose, whose boilerplate looks different.
-    "listing_links": 0.2391,
-    "listing_words": -1.19,
-    "listing_lateness": 1.37,
+    "listing_links": 0.8986,
+    "listing_words": -0.6544,
+    "listing_lateness": 0.6229,
 }
 """The coefficient of each feature in the logarithm of a block's level."""
 
@@ -88,23 +89,30 @@ _FRAME_LEVEL: Final = math.exp(-7.35)
 _OWN_WORDS: Final = 6
 """A page with fewer words outside the boilerplate has no content."""
 
-_SHOWN: Final = 0.05
-"""Blocks below this share of the largest weight are not shown."""
+_SHOWN: Final = 0.1
+_SHOWN_LINKS: Final = 0.25
+"""Blocks below this share of the largest weight are not shown; the second if they are links."""
 
 _SPAN: Final = 600.0
 """The largest exponent that is safe for a double."""
 
+_OTHER_PROSE: Final = 25.0
+"""With this many words of other prose, a part named as no content counts half as such."""
+
 _LINKS: Final = 0.5
-"""A list with a larger share of its words in links is a list of links."""
+"""A block or list with a larger share of its words in links consists of links."""
 
 
-def scores_of(page: Page) -> Floats:
-    """Return the logarithm of the level of each block of a page (shape (m,))."""
+def scores_of(page: Page) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the logarithm of the level of each block of a page, and whether it is set apart.
+
+    Shape (m,) each. Such a block is in an element whose name says that it is no content.
+    """
     if not len(page.places):
-        return page.counts
+        return page.counts, page.counts > 0
     values = features(page)
     scores: Floats = _COEFFICIENTS @ np.array([values[name] for name in COEFFICIENTS])
-    return np.minimum(np.maximum(scores, -SCORE_MAX), SCORE_MAX)
+    return np.minimum(np.maximum(scores, -SCORE_MAX), SCORE_MAX), values["apart"] > 0.5
 
 
 def is_frame_only(page: Page, scores: Floats) -> bool:
@@ -141,8 +149,8 @@ def _masses(levels: Floats, counts: Floats) -> tuple[float, float]:
     return float(mass.sum()), float((mass * levels).sum())
 
 
-def shown_blocks(page: Page, weights: Floats) -> NDArray[np.bool_]:
-    """Return which blocks are shown (shape (m,)).
+def shown_blocks(page: Page, weights: Floats, apart: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which blocks are shown (shape (m,)); those that are ``apart`` are not.
 
     A short line has little weight alone and much with the text around it. So the geometric mean of
     its weight and the mean weight in its element's parent decides. A heading is shown if the block
@@ -153,9 +161,11 @@ def shown_blocks(page: Page, weights: Floats) -> NDArray[np.bool_]:
     tree = page.tree
     mass = tree.sum(page.counts * weights) / np.maximum(tree.words, 1.0)
     around = mass[tree.parents[tree.owners]]
-    shown: NDArray[np.bool_] = weights * around >= (_SHOWN * weights.max()) ** 2
+    least = np.where(page.linked > _LINKS * page.counts, _SHOWN_LINKS, _SHOWN) * weights.max()
+    shown: NDArray[np.bool_] = weights * around >= least**2
+    shown &= ~apart
     for place in tree.places_of_headings()[::-1].tolist():
-        shown[place] |= place + 1 < len(shown) and shown[place + 1]
+        shown[place] |= not apart[place] and place + 1 < len(shown) and shown[place + 1]
     return shown
 
 
@@ -189,11 +199,15 @@ def features(page: Page) -> dict[str, Floats]:
     signs = _copyrights_near(page, middle)
     (
         beside, beside_tags, overlay, hidden, header, content, footer, footer_tag, in_list, alike,
-        small_print,
+        small_print, apart,
     ) = tree.inherited().take(owners, 1)  # fmt: skip
     # How little prose there is outside the boilerplate: 1 for an index, near 0 for an article.
     boilerplate = np.maximum(np.maximum(beside, beside_tags), np.maximum(footer, footer_tag))
     outside = counts * prose * (1 - boilerplate) * (1 - np.maximum(signs, small_print))
+    # A page that has hardly any other prose has its content in such parts.
+    own = float((outside * (1 - apart)).sum())
+    apart = apart / (1.0 + (_OTHER_PROSE / max(own, 1.0)) ** 4)
+    outside = outside * (1 - apart)
     listing = 1.0 / (1.0 + (float((outside * (1 - 0.8 * lateness)).sum()) / 60.0) ** 2)
     before_h1, under_h1, after_headings = tree.headings()
     dominated, depth = tree.dominance()
@@ -209,6 +223,7 @@ def features(page: Page) -> dict[str, Floats]:
         "content_names": content,
         "footer_names": footer,
         "footer_tag": footer_tag,
+        "apart": apart,
         "unlinked": unlinked,
         "unlinked_near": unlinked_near,
         "unlinked_around": unlinked_around,

@@ -18,12 +18,12 @@ from pgsimhash.html.tree import sums_of
 OCCURRENCES: Final = {
     "word": 1.0,
     "number": 2.5,
-    "listed": 0.3306,
-    "volatile": 0.1209,
-    "pair": 0.06892,
-    "pair_with_number": 0.2645,
-    "pair_with_listed": 0.06402,
-    "pair_with_volatile": 0.3264,
+    "listed": 0.222,
+    "volatile": 0.1644,
+    "pair": 0.088,
+    "pair_with_number": 0.1659,
+    "pair_with_listed": 0.05547,
+    "pair_with_volatile": 0.2999,
 }
 """The weight of an occurrence of a feature, times its block's weight (fitted by bench/fit.py)."""
 

@@ -130,6 +130,13 @@ KINDS: dict[str, Callable[[Sequence[str], Shape], str]] = {
 
 def drawn_tokens(rng: random.Random, kind: str, size: int, words: Sequence[str]) -> list[str]:
     share = {"numbers": 1.0, "mixed": 0.5, "code": 0.15, "terms": 0.3, "boxes": 0.3}.get(kind, 0.05)
+    if kind not in ("numbers", "mixed"):
+        draw = rng.random()
+        if draw < 0.5:
+            share = 0.0
+        elif draw < 0.7:
+            # Numbers that are the same on both pages.
+            return [str(at % 50) if at % 3 == 0 else rng.choice(words) for at in range(size)]
     return [number(rng) if rng.random() < share else rng.choice(words) for _ in range(size)]
 
 

@@ -70,8 +70,8 @@ def test_the_story_is_found_without_help_from_names(tag: str) -> None:
     if tag == "td":
         opening, closing = "<table><tr><td>", "</td></tr></table>"
     frame = "<div><ul>{}</ul></div>{}<div><ol>{}</ol></div>"
-    body = frame.format(LINKS * 5, f"{opening}{STORY * 3}{closing}", LINKS * 5)
-    assert text_of(body) == text_of(STORY * 3)
+    body = frame.format(LINKS * 5, f"{opening}{STORY * 6}{closing}", LINKS * 5)
+    assert text_of(body) == text_of(STORY * 6)
 
 
 def test_links_and_lists_of_the_story_stay() -> None:

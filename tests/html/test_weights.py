@@ -38,7 +38,8 @@ def weights_in(body: str) -> dict[str, float]:
     found = outline(root.find("body"))
     page = read_words(found)
     texts = [found.texts()[place] for place in page.places.tolist()]
-    return dict(zip(texts, weights_of(scores_of(page), page.counts).tolist(), strict=True))
+    scores, _ = scores_of(page)
+    return dict(zip(texts, weights_of(scores, page.counts).tolist(), strict=True))
 
 
 @pytest.mark.parametrize("beside", [

@@ -25,6 +25,7 @@ from tests.html.fuzzed_pages import ATTRIBUTES, CHARSETS, PAGES, TAGS, TEXTS
 from tests.html.hostile_pages import KINDS as HOSTILE_KINDS
 from tests.html.hostile_pages import page
 from tests.html.made_data import KINDS, around, invented, pair_of
+from tests.html.made_streams import DATA, ROTATING, Stream
 
 SCHEME = get_scheme("pgsimhash-article-1")
 URL = "https://bay.example/ledger"
@@ -103,6 +104,15 @@ def test_data_pages(kind: str) -> None:
     assert check_all(pages)["C"] == len(pages)
 
 
+def test_named_parts_and_data_without_numbers() -> None:
+    made = Stream(3)
+    names = (*ROTATING, "ad-slot", "no-ads", "adTitle", "content-sidebar", "shareButtons x", "c7")
+    pages = [next(made.story(100, 2, 20, name)) for name in names]
+    pages += [page for kind in ("comments", "related") for page in made.below(kind, 5)]
+    pages += [next(made.data(kind, 150, 200)) for kind in DATA]
+    assert check_all(pages)["C"] == len(pages)
+
+
 @pytest.mark.parametrize("kind", HOSTILE_KINDS)
 def test_hostile_pages(kind: str) -> None:
     check(page(kind, 20_000), HOSTILE_KINDS[kind].charset)
@@ -112,6 +122,9 @@ PARTS = [
     *(" 12:30 ", "7/5/2016", "1.2.2020", " 2019 2020 ", " 3 days ago ", "12 views", "12:34:567"),
     *("updated 12 march", "\xa9", "copyright", "\u0661\u0662", "\xb2", "123:45:6", "1-2-3-4-5"),
     *("<p hidden>", "<p style='DISPLAY : none'>", "<p style='a:b;visibility:\xa0hidden'>x"),
+    *("<a href='tel:1'>030 12345</a>", "<a href=fax:1><i>x</i> 9 8</a>", "+49 (30) 123-45 67 "),
+    *("+1 23", "Fax 12 34 56", "phone 12 pro 128", "<div class='ad box'>", "<div id=comments>x"),
+    *("<p>ad</p><div class=popup role=dialog>", "<div role=dialog class=withAds>", "tel 1 2 3 4 5"),
     *("<div class='Hidden hidden'>y", "<p class='md:block hidden'>", "<div id=S:1f hidden>q"),
     *("<p role=Navigation>", "<p style='d\u0131splay:none'>", "<svg><title>x</title></svg>"),
     *("<table><tr><td>1.2.2020<td>b<tr><td>c<td>12:30</table>", "<pre><div>a</div>b<br>c</pre>"),

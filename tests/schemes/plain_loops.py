@@ -41,6 +41,9 @@ from pgsimhash.html.blocks import (
 from pgsimhash.html.charset import clean_utf8
 from pgsimhash.html.markdown_syntax import CELL_BLOCKS
 from pgsimhash.html.page_words import (
+    _CONTACT_DIGITS,
+    _CONTACT_WORDS,
+    _CONTACTS,
     _COUNTED,
     _HOURS,
     _LEGAL,
@@ -58,7 +61,11 @@ MASK = (1 << 64) - 1
 GOLDEN_RATIO = 0x9E3779B97F4A7C15
 WORD, NUMBER, LISTED, VOLATILE, PASSING = range(5)
 HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
-DATE = re.compile(r"(?<!\d)\d{1,4}(?:(?<!\d{3}):\d\d(?::\d\d)?|([./-])\d\d?\1\d{1,4})(?!\d)", re.A)
+DATE = re.compile(
+    r"(?<!\d)\d{1,4}(?:(?<!\d{3}):\d\d(?::\d\d)?|([./-])\d\d?\1\d{1,4})(?!\d)"
+    r"|\+\d(?:[ ()./-]{0,3}\d){6,}",
+    re.A,
+)
 YEARS = {str(year) for year in range(1900, 2100)}
 COMMON_TAGS = {"body", "h2", "h3", "p", "pre", "td", "tr"}
 CELLS = {"td", "th"}
@@ -111,7 +118,7 @@ class Element:
 
 @dataclass
 class Token:
-    """A word or a number; "" stands for a copyright sign, and for the start of a date or time."""
+    """A word or a number; "" stands for a copyright sign, and for the start of a date or call."""
 
     text: str
     linked: bool = False
@@ -121,12 +128,16 @@ class Token:
 
 @dataclass(eq=False)
 class Block:
-    """A text block: runs of text in and outside links, then their tokens."""
+    """A text block: runs of text in and outside links, then their tokens.
+
+    A run in a link to a telephone number begins with NUL.
+    """
 
     element: Element
     runs: list[tuple[str, bool]] = field(default_factory=list)
     items: list[Token] = field(default_factory=list)
     weight: float = 1.0
+    apart: bool = False
     shown: bool = True
 
     @property
@@ -166,17 +177,20 @@ def read_blocks(body: HtmlElement) -> tuple[list[Element], list[Block]]:
     """Return the block-level elements, the page before them, and the text blocks."""
     elements, blocks = [Element(0)], list[Block]()
     goes_on = False
-    # The element around, whether it is in a link, whether it is in a pre, whether it is skipped.
-    around = [(elements[0], False, False, False)]
+    # The element around; the kind of link it is in, "call" for telephone numbers; whether it is in
+    # a pre, and whether it is skipped.
+    around = [(elements[0], "", False, False)]
 
     def add(text: str | None) -> None:
         nonlocal goes_on
         element, in_link, *_ = around[-1]
+        begin = "\0" if in_link == "call" else ""
         if text and (goes_on or not text.isspace()):
             if not goes_on:
                 blocks.append(Block(element))
                 goes_on = True
-            blocks[-1].add(" " if text.isspace() else text, in_link and not text.isspace())
+            linked = bool(in_link) and not text.isspace()
+            blocks[-1].add(" " if text.isspace() else begin + text, linked)
 
     walker = etree.iterwalk(body, events=("start", "end"))
     for event, node in walker:
@@ -197,9 +211,9 @@ def read_blocks(body: HtmlElement) -> tuple[list[Element], list[Block]]:
                 element = Element(len(elements), node.tag, element, dict(node.items()))
                 element.parent.children.append(element)
                 elements.append(element)
-            around.append(
-                (element, in_link or node.tag == "a", in_pre or node.tag == "pre", skipped)
-            )
+            if node.tag == "a" and not in_link:
+                in_link = "call" if node.get("href", "")[:4] in ("tel:", "fax:") else "link"
+            around.append((element, in_link, in_pre or node.tag == "pre", skipped))
             if not skipped:
                 add(node.text)
         else:
@@ -240,7 +254,9 @@ def words_of(text: str) -> list[str]:
 def read_words(blocks: list[Block]) -> None:
     for block in blocks:
         for run, linked in block.runs:
-            for number, text in enumerate(run.split("\xa9")):
+            if run.startswith("\0"):
+                block.items.append(Token(""))
+            for number, text in enumerate(run.removeprefix("\0").split("\xa9")):
                 if number:
                     block.items.append(Token("", is_copyright=True))
                 start = 0
@@ -262,6 +278,7 @@ def find_kinds(blocks: list[Block]) -> None:
     for block in blocks:
         items = block.items
         texts = [item.text for item in items]
+        is_contact = len(items) <= _CONTACT_WORDS and not _CONTACTS.isdisjoint(texts)
         start = 0
         while start < len(items):
             end = start
@@ -281,6 +298,9 @@ def find_kinds(blocks: list[Block]) -> None:
                     kind = VOLATILE
                 if behind in _VISITS or ago:
                     kind = PASSING
+                digits = sum(map(len, texts[start:end]))
+                if is_contact and digits >= _CONTACT_DIGITS and kind == NUMBER:
+                    kind = VOLATILE
                 for item in items[start:end]:
                     item.kind = kind
             start = max(end, start + 1)
@@ -308,6 +328,8 @@ class Names(NamedTuple):
     said: frozenset[str]
     first: str
     hides: bool
+    apart: bool
+    below: bool
 
 
 def names_of(element: Element) -> Names:
@@ -315,11 +337,25 @@ def names_of(element: Element) -> Names:
         element.attributes.get(name, "")[: lists._NAMES_MAX] for name in ("class", "id", "role")
     )
     text = f"{classes} {identity}" if identity else classes
-    parts = [part.lower() for part in re.findall("[A-Z]?[a-z]+|[A-Z]+", text[: lists._NAMES_MAX])]
+    names = [
+        [part.lower() for part in re.findall("[A-Z]?[a-z]+|[A-Z]+", name)]
+        for name in text[: lists._NAMES_MAX].split()
+    ]
     if role:
-        parts.append(f"role={role}".lower())
+        names.append([f"role={role}".lower()])
+    parts = [part for name in names for part in name]
+    apart = [set(name) for name in names if sets_apart(set(name))]
     hides = ":" not in classes and not lists._HIDING.isdisjoint(classes.split())
-    return Names(frozenset(parts), parts[0] if parts else "", hides)
+    below = any(not lists._BELOW.isdisjoint(name) for name in apart)
+    return Names(frozenset(parts), parts[0] if parts else "", hides, bool(apart), below)
+
+
+def sets_apart(name: set[str]) -> bool:
+    """Return whether the words of one class, id or role name a part that is no content."""
+    if not name.isdisjoint(lists._LAYOUT):
+        return False
+    short = not name.isdisjoint(lists._SHORT) and name <= lists._SHORT | lists._SHORT_WITH
+    return short or not name.isdisjoint(lists._APART | lists._BELOW)
 
 
 def nearby(places: list[float], amounts: list[float], window: float) -> list[float]:
@@ -360,7 +396,7 @@ class Features:
             self.inherited[element] = {name: max(own[name], above[name]) for name in own}
 
     def _levels(self, element: Element) -> dict[str, float]:
-        tag, (said, _, hides) = element.tag, self.names[element]
+        tag, (said, _, hides, apart, below) = element.tag, self.names[element]
         share = (element.words / self.page.words / 0.3) ** 4
         named, tagged = 1 / (1 + share), 1 / (1 + share / 16)
         over = 1 / (1 + share * (0.3 / 0.9) ** 4)
@@ -368,6 +404,10 @@ class Features:
         def says(words: frozenset[str]) -> bool:
             return not said.isdisjoint(words)
 
+        paragraphs = [one for one in element.parent.children if one.tag == "p"]
+        prose = sum(one.words - one.linked for one in paragraphs)
+        beside = 1 / (1 + (20 / max(prose, 1)) ** 4)
+        whole = 1 / (1 + (element.words / self.page.words / 0.9) ** 16)
         is_notice = element.notices > 0 and element is not self.page
         alike = 1 if tag in COMMON_TAGS or element is self.page else self.sizes[self.kin[element]]
         return {
@@ -379,6 +419,7 @@ class Features:
             "content_names": float(says(lists._CONTENT) or tag in ("article", "main")),
             "footer_names": named * says(lists._FOOTER),
             "footer_tag": tagged * (tag == "footer"),
+            "apart": apart * max(beside, 0.55 * below) * whole,
             "in_list": float(tag in LIST_TAGS),
             "like_siblings": log(alike),
             "copyright_element": is_notice / (1 + (element.words / 80) ** 2),
@@ -410,7 +451,10 @@ class Features:
         self.units: dict[Block, tuple[float, float, float]] = {}
         for block in self.blocks:
             run, table = _innermost(block.element, runs), _innermost(block.element, tables)
-            in_run, run_mass = (0.0, 0.0) if run is None else runs[run]
+            in_run = 0.0 if run is None else runs[run][0]
+            # The cells of a row may be a run within the run of the rows.
+            around = [runs[one] for one in block.element.with_all_around() if one in runs]
+            run_mass = max([0.0, *(likelihood * mass for likelihood, mass in around)])
             in_table = table_mass = 0.0
             # If a list is in a cell, or a table in an item, the inner one counts.
             if table is not None and (run is None or table.place > run.place):
@@ -421,7 +465,7 @@ class Features:
                     in_table = (
                         (1 - 1 / rows) / (1 + (each / 15) ** 2) / (1 + within[table]["table"])
                     )
-            unit = max(in_table * table_mass, in_run * run_mass)
+            unit = max(in_table * table_mass, run_mass)
             self.units[block] = unit, in_table, in_run
 
     # How much other branches of the tree dominate.
@@ -531,13 +575,23 @@ class Features:
         return features
 
     def _add_listing(self, features: list[dict[str, float]]) -> None:
-        """Repeat three features, the more, the less prose there is outside the boilerplate."""
+        """Repeat three features, the more, the less prose there is outside the boilerplate.
+
+        What is apart counts less if it has nearly all of the prose.
+        """
         boilerplate = ("beside_names", "beside_tags", "footer_names", "footer_tag")
-        prose = 0.0
+        amounts = []
         for block, own in zip(self.blocks, features, strict=True):
             notice = max(own["copyright_near"], own["copyright_element"])
             outside = (1 - max(own[name] for name in boilerplate)) * (1 - notice)
-            prose += (block.words - block.linked) * outside * (1 - 0.8 * own["lateness"])
+            amounts.append((block.words - block.linked) * outside)
+        other = sum(
+            amount * (1 - own["apart"]) for amount, own in zip(amounts, features, strict=True)
+        )
+        prose = 0.0
+        for amount, own in zip(amounts, features, strict=True):
+            own["apart"] /= 1 + (25 / max(other, 1)) ** 4
+            prose += amount * (1 - own["apart"]) * (1 - 0.8 * own["lateness"])
         listing = 1 / (1 + (prose / 60) ** 2)
         for own in features:
             own["listing_links"] *= listing
@@ -567,7 +621,8 @@ def weigh(features: Features) -> bool:
     """Set the weights of blocks, and return whether the page is nothing but boilerplate."""
     blocks = features.blocks
     levels = []
-    for own in features.all():
+    for block, own in zip(blocks, features.all(), strict=True):
+        block.apart = own["apart"] > 0.5
         score = sum(coefficient * own[name] for name, coefficient in COEFFICIENTS.items())
         levels.append(exp(min(max(score, -25.0), 25.0)))
     mass = sum(block.words * level for block, level in zip(blocks, levels, strict=True))
@@ -594,9 +649,11 @@ def show(features: Features, all_blocks: list[Block]) -> None:
     for block in blocks:
         parent = block.element.parent
         around = mass[parent] / max(parent.words, 1)
-        block.shown = block.weight * around >= (0.05 * heaviest) ** 2
+        least = 0.25 if block.linked > 0.5 * block.words else 0.1
+        block.shown = block.weight * around >= (least * heaviest) ** 2 and not block.apart
     for block, behind in reversed(list(pairwise(blocks))):
-        block.shown |= block.element.tag in HEADING_TAGS and behind.shown
+        is_heading = block.element.tag in HEADING_TAGS and not block.apart
+        block.shown |= is_heading and behind.shown
     _show_whole(features, all_blocks)
 
 

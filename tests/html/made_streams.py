@@ -1,0 +1,123 @@
+"""Make streams of pages, and count how many of them a store keeps.
+
+Labelled sets have few URLs for a story, few comments and few tables without numbers. Here are short
+pages in a template that should all be kept, one story under many URLs that should be kept once,
+stories with comments and teasers, and data without numbers. The shapes are not those of the fit.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+
+from pgsimhash import Fingerprint, fingerprint, hamming_distance
+from pgsimhash.hashing.signature import verified
+from pgsimhash.schemes import DEFAULT_SCHEME
+from tests.html.made_data import invented
+
+MENU = "<ul><li><a href=/a>News</a></li><li><a href=/b>About us</a></li></ul>"
+FRAMES = (
+    "<body><header><a href=/>Bay</a><nav>{menu}</nav></header><main><article>{story}</article>"
+    "{after}</main><footer><p>© 2026 Bay. All rights reserved.</p></footer></body>",
+    "<body><div id=top>{menu}</div><div id=wrap><div class=post><div class=entry>{story}</div>"
+    "</div>{after}</div><div id=foot><p>Printed on both sides of the bay.</p></div></body>",
+    "<body>{story}{after}</body>",
+)
+ROTATING = (
+    "advertisement", "sidebar", "cookie-banner", "social-share", "popup", "related-articles",
+    "comments",
+)  # fmt: skip
+DATA = (
+    "cells of two words", "cells of one word", "between shared numbers", "rows of divs",
+    "boxes of divs", "linked titles", "terms",
+)  # fmt: skip
+SIZES = ((150, 200), (390, 600), (390, 2000))
+"""Words of shared prose, and of data."""
+
+
+class Stream:
+    """Makes pages of invented words, in one of three sites."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.vocabulary = invented(self.rng, 6000)
+
+    def words(self, count: int) -> str:
+        return " ".join(self.rng.choice(self.vocabulary) for _ in range(count))
+
+    def paragraphs(self, count: int) -> list[str]:
+        sizes = [*[45] * (count // 45), count % 45]
+        return [f"<p>{self.words(size)}.</p>" for size in sizes if size]
+
+    def page(self, site: int, story: str, after: str = "") -> str:
+        return FRAMES[site].format(menu=MENU, story=story, after=after)
+
+    def story(
+        self, own: int, ads: int, size: int, name: str, *, titled: bool = False, urls: int = 127
+    ) -> Iterator[str]:
+        """One story under many URLs, with advertisements between its paragraphs."""
+        site, title, text = self.rng.randrange(3), self.words(6), self.paragraphs(own)
+        for _ in range(urls):
+            parts = list(text)
+            for _ in range(ads):
+                block = f'<div class="{name}">{self.words(size)}</div>'
+                parts.insert(self.rng.randint(1, len(parts)), block)
+            head = self.words(6) if titled else title
+            yield self.page(site, f"<h1>{head}</h1>{''.join(parts)}")
+
+    def template(self, shared: int, own: int, count: int = 60) -> Iterator[str]:
+        """Short pages in a template of plain divs."""
+        around = [f"<div>{self.words(25)}</div>" for _ in range(shared // 25)]
+        half = len(around) // 2
+        for _ in range(count):
+            body = f"<div><h1>{self.words(4)}</h1><p>{self.words(own)}</p></div>"
+            yield f"<body>{''.join(around[:half])}{body}{''.join(around[half:])}</body>"
+
+    def below(self, kind: str, count: int) -> Iterator[str]:
+        """An article without and with comments or teasers below it."""
+        story = f"<h1>{self.words(6)}</h1>{''.join(self.paragraphs(self.rng.randint(150, 400)))}"
+        site = self.rng.randrange(3)
+        parts = (
+            f"<div class=item><h4>{self.words(2)}</h4><p>{self.words(self.rng.randint(12, 45))}</p>"
+            "</div>"
+            for _ in range(count)
+        )
+        block = f'<div class="{kind}"><h3>{count}</h3>{"".join(parts)}</div>'
+        yield self.page(site, story)
+        yield self.page(site, *((story + block,) if self.rng.random() < 0.5 else (story, block)))
+
+    def data(self, kind: str, prose: int, size: int, count: int = 40) -> Iterator[str]:
+        """Pages with the same prose, and data without numbers of their own."""
+        w, head = self.words, f"<h1>Report</h1>{''.join(self.paragraphs(prose))}"
+        rows: dict[str, Callable[[int], str]] = {
+            "cells of two words": lambda _: f"<tr><td>{w(2)}</td><td>{w(2)}</td></tr>",
+            "cells of one word": lambda _: f"<tr><td>{w(1)}</td><td>{w(1)}</td></tr>",
+            "between shared numbers": lambda n: f"<tr><td>{n}</td><td>{w(2)}</td><td>{n * 7}</td>",
+            "rows of divs": lambda _: f"<div class=r><div>{w(2)}</div><div>{w(2)}</div></div>",
+            "boxes of divs": lambda _: (
+                f"<div><div>{w(2)}</div><div>{w(2)}</div><div>{w(2)}</div></div>"
+            ),
+            "linked titles": lambda n: f'<li><a href="/{n}">{w(5)}</a></li>',
+            "terms": lambda _: f"<dt>{w(2)}</dt><dd>{w(6)}</dd>",
+        }
+        each = {"cells of one word": 2, "boxes of divs": 6, "linked titles": 5, "terms": 8}
+        tag = {"linked titles": "ul", "terms": "dl"}.get(kind, "div" if "div" in kind else "table")
+        for _ in range(count):
+            data = "".join(rows[kind](n) for n in range(size // each.get(kind, 4)))
+            yield self.page(0, f"{head}<{tag}>{data}</{tag}>")
+
+
+def kept(pages: Iterable[str]) -> int:
+    """Return how many of these pages a store keeps that compares each with those kept before."""
+    known: list[Fingerprint] = []
+    for html in pages:
+        one = fingerprint(html, markdown=False)
+        for other in known:
+            bits = hamming_distance(one.simhash, other.simhash)
+            if one.text_digest == other.text_digest or (
+                bits <= DEFAULT_SCHEME.distance and verified(bits, one.signature, other.signature)
+            ):
+                break
+        else:
+            known.append(one)
+    return len(known)

@@ -1,0 +1,76 @@
+"""Parts that are no content by their names, and the streams of a crawl that show what is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgsimhash import fingerprint, hamming_distance
+from pgsimhash.html.blocks import NAMED_APART, NAMED_BELOW, names_of
+from tests.html.made_streams import DATA, ROTATING, SIZES, Stream, kept
+
+
+@pytest.mark.parametrize("name", ROTATING)
+def test_a_rotating_block_inside_an_article_is_no_content(name: str) -> None:
+    for seed in range(3):
+        assert kept(Stream(seed).story(220, 1, 16, name, urls=20)) == 1
+
+
+def test_a_rotating_block_without_a_name_is_content() -> None:
+    assert kept(Stream(0).story(60, 2, 30, "c7", urls=20)) > 1
+
+
+@pytest.mark.parametrize(("kind", "count"), [("comments", 3), ("comments", 20), ("related", 6)])
+def test_a_story_is_recognised_with_what_is_below_it(kind: str, count: int) -> None:
+    for seed in range(20):
+        assert kept(Stream(seed).below(kind, count)) == 1
+
+
+@pytest.mark.parametrize("name", ["comments", "related"])
+def test_a_page_with_nothing_but_such_parts_keeps_them(name: str) -> None:
+    pages = [f'<div class="{name}"><p>{Stream(seed).words(80)}</p></div>' for seed in range(5)]
+    assert [fingerprint(page).tokens for page in pages] == [80] * 5
+    assert kept(pages) == 5
+
+
+@pytest.mark.parametrize(("attributes", "flags"), [
+    ({"class": "advertisement"}, NAMED_APART), ({"class": "inArticleAdvert"}, NAMED_APART),
+    ({"id": "div-gpt-ad-12"}, NAMED_APART), ({"class": "ad"}, NAMED_APART),
+    ({"class": "social-share"}, NAMED_APART), ({"class": "share"}, NAMED_APART),
+    ({"class": "sidebar"}, NAMED_APART), ({"role": "dialog"}, NAMED_APART),
+    ({"class": "post", "id": "comments"}, NAMED_APART | NAMED_BELOW),
+    ({"class": "ad-title"}, 0), ({"class": "sidebarExtras"}, 0), ({"class": "share-price"}, 0),
+    ({"class": "with-comments"}, 0), ({"class": "content-sidebar"}, 0), ({"class": "header"}, 0),
+    ({"class": "no-ads"}, 0), ({"class": "shareholders"}, 0), ({"class": "commentary"}, 0),
+])  # fmt: skip
+def test_names_of_parts(attributes: dict[str, str], flags: int) -> None:
+    names = names_of(attributes.items())
+    assert names is not None
+    assert names.flags & (NAMED_APART | NAMED_BELOW) == flags
+
+
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize(("prose", "size"), SIZES)
+def test_data_without_numbers_below_shared_prose_are_kept(kind: str, prose: int, size: int) -> None:
+    # docs/limits.md names these two.
+    least = {"between shared numbers": 15, "linked titles": 20}.get(kind, 38)
+    for seed in range(2):
+        assert kept(Stream(seed).data(kind, prose, size)) >= least
+
+
+def test_telephone_numbers_of_an_office_do_not_make_two_profiles_one() -> None:
+    """Nor do other numbers make one profile two."""
+    form = "<h1>{}</h1><p>{}</p><p>{}</p><p>Tel.: {}</p><p>Fax: {}</p>"
+    offices = "<p>Office in {}: Phone {} or {}</p>" * 3
+    made = Stream(0)
+    numbers = [f"+49 {n} 12{n}45{n} 6{n}" for n in range(12)]
+
+    def profile(name: str, text: str, first: int) -> str:
+        own = [numbers[(first + n) % 12] for n in range(8)]
+        places = (made.vocabulary[0], *own[2:4], made.vocabulary[1], *own[4:6], "x", *own[6:8])
+        return form.format(name, text, offices.format(*places), *own[:2])
+
+    texts = [made.words(22) for _ in range(20)]
+    assert kept(profile(made.words(2), text, 0) for text in texts) == 20
+    name = made.words(2)
+    a, b = (fingerprint(profile(name, texts[0], first)) for first in (0, 4))
+    assert hamming_distance(a.simhash, b.simhash) <= 8
