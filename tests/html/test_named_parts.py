@@ -12,7 +12,8 @@ from tests.html.made_streams import DATA, ROTATING, SIZES, Stream, kept
 @pytest.mark.parametrize("name", ROTATING)
 def test_a_rotating_block_inside_an_article_is_no_content(name: str) -> None:
     for seed in range(3):
-        assert kept(Stream(seed).story(220, 1, 16, name, urls=20)) == 1
+        pages = Stream(seed).story(220, 1, 16, name, urls=20)
+        assert len({fingerprint(page).text_digest for page in pages}) == 1
 
 
 def test_a_rotating_block_without_a_name_is_content() -> None:
