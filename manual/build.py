@@ -51,6 +51,7 @@ PARTS: Final = {
     "Explanation": [
         "limits",
         "how-it-works",
+        "what-is-seen",
         "reliability",
         "alternatives",
         "from-the-blog",
