@@ -130,7 +130,7 @@ def _failure(error: Exception) -> click.ClickException | None:
     commands=[command for commands in _SECTIONS.values() for command in commands],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(package_name="pgsimhash")
+@click.version_option(None, "-V", "--version", package_name="pgsimhash")
 def commands() -> None:
     """Find near-duplicate web pages, exactly, with simhashes kept in PostgreSQL.
 

@@ -113,7 +113,9 @@ def test_the_version_stands_in_one_place_and_its_use_alone_loads_the_metadata() 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert pgsimhash.__version__ == project["version"]
     assert "__version__" in dir(pgsimhash)
-    assert python(COMMAND.format(["--version"])) == f"pgsimhash, version {project['version']}\n"
+    for option in ("--version", "-V"):
+        version = python(COMMAND.format([option]))
+        assert version == f"pgsimhash, version {project['version']}\n"
     loads = "import sys, pgsimhash; print('importlib.metadata' in sys.modules)"
     assert python(loads) == "False\n"
 
