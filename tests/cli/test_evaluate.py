@@ -67,7 +67,7 @@ def test_each_distance_gets_a_line_and_on_request_a_table(run: Run) -> None:
     shown = run("analyse", "evaluate", EXAMPLES / "pairs.csv", "--summary", "--jobs", "2")
     assert shown.stdout == done.stdout
     assert "recall" in shown.stderr
-    assert "Distance 5: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in shown.stderr
+    assert "Distance 7: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in shown.stderr
     shares = f"{mean:.1%} of a page's words are in low-weight blocks; at worst, {worst:.1%}: {page}"
     assert shares in shown.stderr
 

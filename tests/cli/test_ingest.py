@@ -170,7 +170,7 @@ def test_bad_files_are_reported_and_the_rest_continues(run: Run, folder: Path) -
         ("3-huge.html", "failed", "too_large"),
         ("4-deep.html", "duplicate", "within_distance"),
         ("5-nul.html", "duplicate", "same_simhash"),
-        ("6-wrongly-labelled.html", "duplicate", "within_distance"),
+        ("6-wrongly-labelled.html", "near", "within_distance"),
         ("7-dangling.html", "failed", "unreadable"),
         ("looms.html", "new", "first_seen"),
     ]
