@@ -64,7 +64,7 @@ static double *sum_paragraphs(const Tree *tree, const Element *elements, int32_t
 }
 
 static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
-    const uint32_t names = NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER;
+    const uint32_t names = NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER | NAMED_APART;
     const uint32_t tags = IS_BESIDE | IS_FOOTER | IS_HEADER;
     const double *paragraphs = sum_paragraphs(tree, elements, count, arena);
     if (paragraphs == NULL) return false;

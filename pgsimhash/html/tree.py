@@ -145,7 +145,7 @@ class Tree:
 
         An element with nearly all of the page is not boilerplate.
         """
-        frame = (self._name_flags & (NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER)) > 0
+        frame = (self._name_flags & (NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER | NAMED_APART)) > 0
         frame |= (self.kinds & (_IS_BESIDE | _IS_FOOTER | _IS_HEADER)) > 0
         frame &= self.words < 0.95 * self.words[0]
         inside: NDArray[np.bool_] = self._with_all_around(frame)[self.owners]

@@ -48,6 +48,7 @@ def test_short_blocks_between_shown_blocks_are_shown(html: str, markdown: str) -
     ("<figure><figcaption>Ebb</figcaption></figure>", False),
     ("<table role=presentation><tr><td><p>Ebb</table>", False),
     ("<div class=related><ul><li>Ebb<li>rope</ul></div>", False),
+    ("<div class=popover><ul><li>Ebb<li>rope</ul></div>", False),
 ])  # fmt: skip
 def test_links_figures_and_boilerplate_after_the_text_are_not_shown(html: str, seen: bool) -> None:
     assert ("Ebb" in read_article(page(html, behind="")).text) is seen

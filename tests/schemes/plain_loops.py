@@ -603,7 +603,8 @@ class Features:
     def in_frame(self, block: Block) -> bool:
         words = lists._BESIDE | lists._FOOTER | lists._HEADER
         return any(
-            (not self.names[one].said.isdisjoint(words))
+            self.names[one].apart
+            or not self.names[one].said.isdisjoint(words)
             or one.tag in BESIDE_TAGS | {"footer", "header"}
             for one in block.element.with_all_around()
             if one.words < 0.95 * self.page.words
