@@ -118,7 +118,7 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     (
         "scale.md",
         "pyspark",
-        [r"\d pairs", "8 clusters of pages", r"\d+ simhashes", r"\d+ matches"],
+        [r"\d+ pairs", "8 clusters of pages", r"\d+ simhashes", r"\d+ matches"],
     ),
     ("schemes.md", "my-news-1", [r"\d+"]),
     (

@@ -26,7 +26,8 @@ SITE = "https://example.com/"
 PLANTS = {
     "simhash_missing": [
         "UPDATE pgsimhash.pages SET indexed = false WHERE url = 'https://example.com/repair-cafe'",
-        "DELETE FROM pgsimhash.pages WHERE url = 'https://example.com/town-swifts' AND indexed",
+        "DELETE FROM pgsimhash.pages WHERE page_id = (SELECT max(p.page_id) FROM pgsimhash.pages p "
+        "JOIN pgsimhash.pages c USING (simhash) WHERE p.indexed AND NOT c.indexed)",
         "INSERT INTO pgsimhash.pages (collection_id, url, simhash, indexed) "
         "VALUES (1, 'x', 77, false)",
     ],
