@@ -147,7 +147,7 @@ def test_the_tour(empty_dsn: str) -> None:
     schemas = ["crawl_a", "crawl_b", "crawl_c"]
     assert [text for text, _ in lines] == [
         *(f"{name}: 8 new of 24 pages" for name in schemas),
-        *(f"{name}: 2 near tide-pools-print.html" for name in schemas),
+        *(f"{name}: 3 near tide-pools-print.html" for name in schemas),
     ]
     before, after = [node for _, node in lines[:3]], [node for _, node in lines[3:]]
     assert before[0] != after[0]
