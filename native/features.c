@@ -30,7 +30,6 @@ const char *const FEATURES[FEATURE_COUNT] = {
 
 /* ---- nearby(): sums of amounts around each block, which count 1/e at the distance of a window ---- */
 
-#define OTHER_PROSE 25.0 /* with so much, what a name sets apart counts half as such */
 #define SPAN 600.0 /* the largest exponent that is safe for a double */
 
 /* e^(x / window) and e^(-x / window) for each place x, or NULL on a long page. */
@@ -103,6 +102,8 @@ static void nearby(const Window *window, const double *amounts, double *sums) {
 }
 
 /* ---- values of blocks that need other blocks ---- */
+
+#define OTHER_PROSE 25.0 /* with so much, what a name sets apart counts half as such */
 
 typedef struct {
     double *near, *near_linked, *around, *around_linked; /* within about 40 and 150 words */

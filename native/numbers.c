@@ -45,14 +45,20 @@ static int32_t digits_in(const Page *page, int32_t start, int32_t end) {
     return digits;
 }
 
+/* Return the token behind the block of a token, and the flags of some of its tokens. */
+static int32_t end_of_block(const Page *page, int32_t start, int32_t *some) {
+    int32_t block = token_blocks_of(page)[start], end = start;
+    *some = 0;
+    for (; end < page->token_count && token_blocks_of(page)[end] == block; end++)
+        *some |= flags_at(page, end);
+    return end;
+}
+
 /* In a short block with a word such as "fax", long numbers are VOLATILE; return the token behind
  * it. */
 static int32_t read_contact(Page *page, int32_t start) {
-    int32_t block = token_blocks_of(page)[start], end = start;
-    bool is_contact = false;
-    for (; end < page->token_count && token_blocks_of(page)[end] == block; end++)
-        is_contact = is_contact || (flags_at(page, end) & WORD_CONTACT);
-    if (!is_contact || end - start > CONTACT_WORDS) return end;
+    int32_t flags, end = end_of_block(page, start, &flags);
+    if (!(flags & WORD_CONTACT) || end - start > CONTACT_WORDS) return end;
     for (int32_t i = start; i < end; i++) {
         int32_t first = i;
         while (i < end && flags_at(page, i) & WORD_NUMBER) i++;
@@ -64,15 +70,11 @@ static int32_t read_contact(Page *page, int32_t start) {
 
 /* In a short block with a word such as "updated", dates are PASSING; return the token behind it. */
 static int32_t read_note(Page *page, int32_t start) {
-    int32_t block = token_blocks_of(page)[start], end = start;
-    bool is_note = false;
-    for (; end < page->token_count && token_blocks_of(page)[end] == block; end++)
-        is_note = is_note || (flags_at(page, end) & WORD_NOTE);
-    if (is_note && end - start <= NOTE_WORDS) {
-        for (int32_t i = start; i < end; i++)
-            if (page->kinds[i] == VOLATILE || (flags_at(page, i) & WORD_MONTH))
-                page->kinds[i] = PASSING;
-    }
+    int32_t flags, end = end_of_block(page, start, &flags);
+    if (!(flags & WORD_NOTE) || end - start > NOTE_WORDS) return end;
+    for (int32_t i = start; i < end; i++)
+        if (page->kinds[i] == VOLATILE || (flags_at(page, i) & WORD_MONTH))
+            page->kinds[i] = PASSING;
     return end;
 }
 

@@ -108,7 +108,7 @@ $$;
 -- A policy matches a URL if its host is the URL's host, a parent domain of it or *, and its path,
 -- in which * matches anything, matches the rest of the URL from the first slash on. The first
 -- matching policy that defines a setting decides it: longer hosts first, then longer paths, and *
--- last. Each URL has a row, but there is none at all if the collection has no policies. URLs that
+-- last. Each URL has a row; without policies, the function returns no rows. URLs that
 -- match the same policies are decided once. The hash join is forced because a thousand URLs and a
 -- thousand policies are a million pairs.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (

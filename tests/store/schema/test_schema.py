@@ -131,7 +131,7 @@ def upgrade_with_ini(
     line = f"sqlalchemy.url = {url.replace('%', '%%')}\n" if url else ""
     ini = folder / "alembic.ini"
     ini.write_text(f"[alembic]\nscript_location = pgsimhash.migrations:.\n{line}")
-    # An empty DSN is none.
+    # An empty DSN counts as no DSN.
     variables = {"PGSIMHASH_DSN": variable or "", "PGSIMHASH_DATA_DIR": str(folder / "data")}
     command = (sys.executable, "-m", "alembic", *options, "upgrade", "head")
     return run_program(*command, folder=folder, **variables)
