@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 static const char *const CAPSULE = "pgsimhash._native.Page";
+/* A function of lxml's C interface, with its signature. */
+static const char *const FACTORY = "struct LxmlElement *(struct LxmlDocument *, xmlNode *)";
 
 /* lxml's element, as its C interface (lxml.etree.h) declares it. */
 typedef struct {
@@ -13,9 +15,10 @@ typedef struct {
     PyObject *tag;
 } LxmlElement;
 
-/* The state of the module: the class of lxml's elements. */
+/* The state of the module: the class of lxml's elements, and what makes one of a node. */
 typedef struct {
     PyObject *element_type;
+    PyObject *(*make_element)(PyObject *document, const Node *node);
 } State;
 
 const Node *node_of(PyObject *module, PyObject *element) {
@@ -27,7 +30,15 @@ const Node *node_of(PyObject *module, PyObject *element) {
     return node;
 }
 
-static void free_page(Page *page) {
+bool add_element(PyObject *module, PyObject *set, PyObject *of_document, const Node *node) {
+    const State *state = PyModule_GetState(module);
+    PyObject *element = state->make_element(((LxmlElement *)of_document)->document, node);
+    bool is_added = element != NULL && PySet_Add(set, element) == 0;
+    Py_XDECREF(element);
+    return is_added;
+}
+
+void free_page(Page *page) {
     Buffer *buffers[] = {&page->elements, &page->owners, &page->text, &page->tokens,
                          &page->token_blocks, &page->token_linked, &page->flags, &page->hashes,
                          &page->places};
@@ -56,7 +67,7 @@ static PyObject *refusal(Status status) {
 static Status read_steps(Page *page, const Tables *tables, const Node *body) {
     Status status;
     Py_BEGIN_ALLOW_THREADS
-    status = read_outline(page, tables, body);
+    status = read_outline(page, tables, body, NULL);
     if (status == READ_IT) status = read_words(page, tables);
     Py_END_ALLOW_THREADS
     if (status == READ_IT) status = split_complex_runs(page, tables);
@@ -86,7 +97,7 @@ static PyObject *read_page(PyObject *module, PyObject *arguments) {
     return status == READ_IT ? result : refusal(status);
 }
 
-static Page *page_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, CAPSULE); }
+Page *page_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, CAPSULE); }
 
 /* facts(page) -> (structure, number of words, whether each block is shown) */
 static PyObject *facts(PyObject *module, PyObject *capsule) {
@@ -164,6 +175,7 @@ static PyMethodDef methods[] = {
     {"facts", facts, METH_O, NULL},
     {"text", text_of, METH_O, NULL},
     {"vote", vote_of, METH_VARARGS, NULL},
+    {"left_out", left_out, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
     {"read_head", read_head, METH_O, NULL},
     {"has_only", has_only, METH_VARARGS, NULL},
@@ -175,8 +187,16 @@ static int start(PyObject *module) {
     PyObject *lxml = PyImport_ImportModule("lxml.etree");
     if (lxml == NULL) return -1;
     state->element_type = PyObject_GetAttrString(lxml, "_Element");
+    PyObject *functions = PyObject_GetAttrString(lxml, "__pyx_capi__");
+    PyObject *made = functions == NULL ? NULL : PyDict_GetItemString(functions, "elementFactory");
+    state->make_element =
+        made == NULL ? NULL : (PyObject *(*)(PyObject *, const Node *))PyCapsule_GetPointer(made, FACTORY);
+    Py_XDECREF(functions);
     Py_DECREF(lxml);
-    if (state->element_type == NULL) return -1;
+    if (state->element_type == NULL || state->make_element == NULL) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "lxml has no elementFactory");
+        return -1;
+    }
     return PyModule_AddIntConstant(module, "ELEMENT_SIZE", (long)sizeof(LxmlElement));
 }
 

@@ -15,7 +15,7 @@ typedef enum { NO_LINK, A_LINK, A_CALL } Link;
 /* An element that is open. */
 typedef struct {
     const Node *node;
-    int32_t element; /* the state before it */
+    int32_t element, entered; /* the state before it */
     Link in_link;
     bool in_pre, is_block;
 } Open;
@@ -32,8 +32,9 @@ typedef struct {
 typedef struct {
     Page *page;
     const Tables *tables;
+    Pieces *pieces; /* NULL where nobody asks for them */
     Buffer open, joined;
-    int32_t element;
+    int32_t element, entered;
     Link in_link;
     bool in_pre, goes_on;
     Tag tags[TAGS_KEPT];
@@ -113,8 +114,16 @@ static bool add_marking_signs(Buffer *into, const uint8_t *text, const uint8_t *
     return buffer_add(into, from, (size_t)(end - from));
 }
 
-/* Add the text that begins at a node to the last text block, or begin the next one. */
-static bool add_text(Walk *walk, const Node *first) {
+/* Keep where the text of a block is: the text or the tail of an element. */
+static bool add_piece(Walk *walk, const Node *node, bool is_tail) {
+    if (walk->pieces == NULL) return true;
+    Piece piece = {node, all_block_count(walk->page) - 1, walk->entered, is_tail};
+    return buffer_add(&walk->pieces->pieces, &piece, sizeof piece);
+}
+
+/* Add the text or the tail of an element to the last text block, or begin the next one. */
+static bool add_text(Walk *walk, const Node *node, bool is_tail) {
+    const Node *first = is_tail ? node->next : node->children;
     Buffer *into = &walk->page->text;
     const uint8_t *text = NULL;
     size_t size;
@@ -128,6 +137,7 @@ static bool add_text(Walk *walk, const Node *first) {
             !buffer_add(into, " \0 ", 3))
             return false;
     }
+    if (!add_piece(walk, node, is_tail)) return false;
     if (!walk->in_link) return add_marking_signs(into, text, end);
     bool is_call = walk->in_link == A_CALL;
     return buffer_add(into, " \0\0 ", 4) && (!is_call || buffer_add(into, " \0\0\0\0\0 ", 7)) &&
@@ -189,8 +199,13 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
         walk->goes_on = walk->goes_on && !is_block;
         return READ_IT;
     }
-    Open open = {node, walk->element, walk->in_link, walk->in_pre, is_block};
+    Open open = {node, walk->element, walk->entered, walk->in_link, walk->in_pre, is_block};
     if (!buffer_add(&walk->open, &open, sizeof open)) return NO_MEMORY;
+    if (walk->pieces != NULL) {
+        Entered own = {node, walk->entered};
+        walk->entered = (int32_t)(walk->pieces->entered.size / sizeof own);
+        if (!buffer_add(&walk->pieces->entered, &own, sizeof own)) return NO_MEMORY;
+    }
     if (is_block) {
         int32_t count = element_count(page);
         Element element = {walk->element, count + 1, tag->number, first, flags, names};
@@ -203,7 +218,7 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
         if (status != READ_IT) return status;
     }
     walk->in_pre = walk->in_pre || flags & IS_CODE;
-    return add_text(walk, node->children) ? READ_IT : NO_MEMORY;
+    return add_text(walk, node, false) ? READ_IT : NO_MEMORY;
 }
 
 /* The last element that was entered ends. */
@@ -216,6 +231,7 @@ static bool end(Walk *walk) {
         walk->goes_on = false;
     }
     walk->element = open.element;
+    walk->entered = open.entered;
     walk->in_link = open.in_link;
     walk->in_pre = open.in_pre;
     /* Each line of code may be an element. */
@@ -240,7 +256,7 @@ static Status walk_through(Walk *walk, const Node *body) {
              * of the page. */
             if (entered && !end(walk)) return NO_MEMORY;
             if (walk->open.size == 0) return READ_IT;
-            if (!add_text(walk, node->next)) return NO_MEMORY;
+            if (!add_text(walk, node, true)) return NO_MEMORY;
             next = element_from(node->next, &is_rare);
             entered = true;
             if (next == NULL) {
@@ -254,8 +270,8 @@ static Status walk_through(Walk *walk, const Node *body) {
     }
 }
 
-Status read_outline(Page *page, const Tables *tables, const Node *body) {
-    Walk walk = {.page = page, .tables = tables};
+Status read_outline(Page *page, const Tables *tables, const Node *body, Pieces *pieces) {
+    Walk walk = {.page = page, .tables = tables, .pieces = pieces, .entered = -1};
     Element whole = {.parent = -1};
     const uint8_t *unnamed = (const uint8_t *)"";
     int32_t number;

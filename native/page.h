@@ -222,7 +222,22 @@ static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double square(double a) { return a * a; }
 
 /* outline.c, names.c */
-Status read_outline(Page *page, const Tables *tables, const Node *body);
+/* Where the text of the blocks is: `around` is the number of the element that directly contains the
+ * text among those that were entered, and -1 the parent of the first. */
+typedef struct {
+    const Node *node;
+    int32_t block, around;
+    bool is_tail;
+} Piece;
+typedef struct {
+    const Node *node;
+    int32_t around;
+} Entered;
+typedef struct {
+    Buffer pieces, entered;
+} Pieces;
+
+Status read_outline(Page *page, const Tables *tables, const Node *body, Pieces *pieces);
 
 typedef enum { SEEN, HIDDEN, RARE_NAME, NO_ROOM } Visibility;
 Visibility is_hidden(const Node *element);
@@ -290,6 +305,15 @@ typedef struct {
 
 /* RARE: there is no feature, or no feature has a weight. */
 Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result);
+
+/* left_out.c */
+PyObject *left_out(PyObject *module, PyObject *arguments);
+
+/* module.c */
+Page *page_of(PyObject *capsule);
+void free_page(Page *page);
+/* Add lxml's element of a node, in the document of another element, to a set. */
+bool add_element(PyObject *module, PyObject *set, PyObject *of_document, const Node *node);
 
 /* head.c */
 PyObject *read_head(PyObject *module, PyObject *root);

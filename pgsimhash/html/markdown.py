@@ -197,10 +197,15 @@ class _Writer:
             self._pre_breaks = False
             self._pre_text.append(text)
             return
+        if text.isspace():
+            # At the start of a line it would be stripped.
+            if self._inline:
+                self._inline.append(" ")
+            return
         words = " ".join(text.split())
         before = " " if text[0].isspace() else ""
-        after = " " if words and text[-1].isspace() else ""
-        self._parts += words != ""
+        after = " " if text[-1].isspace() else ""
+        self._parts += 1
         self._inline.append(f"{before}{escape(words)}{after}")
 
     def flush(self) -> None:
@@ -214,6 +219,8 @@ class _Writer:
     def _line(self) -> str:
         """End the inline text and return it, with white space outside its marks."""
         self._block += 1
+        if not self._inline:
+            return ""
         line: list[str] = []
         # The white space before the next words, and the marks that begin there.
         space = ""

@@ -18,6 +18,7 @@ from lxml.html import HtmlElement
 
 from pgsimhash.hashing.signature import bins_to_copy
 from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
+from pgsimhash.html.markdown import LeftOut
 
 Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
 """The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links."""
@@ -55,6 +56,11 @@ class NativePage:
     def text(self) -> str:
         """Return the text of its outline."""
         return _native.text(self._page)
+
+    def left_out(self, body: HtmlElement) -> LeftOut | None:
+        """Return the parts of ``body`` without shown blocks, or None if it has changed."""
+        sets = _native.left_out(_tables(), self._page, body)
+        return None if sets is None else LeftOut(*sets)
 
     def vote(
         self, occurrences: tuple[float, ...], damping: float, evened: float
