@@ -59,8 +59,11 @@ def plain_path(path: Path) -> Path:
 
     Links stay as they are, except before ``..``, which is the parent of a link's target.
     """
+    absolute = path.absolute()
+    if ".." not in absolute.parts:
+        return absolute
     plain = Path()
-    for part in path.absolute().parts:
+    for part in absolute.parts:
         if part != "..":
             plain /= part
         else:
