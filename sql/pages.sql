@@ -265,7 +265,7 @@ CREATE FUNCTION pgsimhash._clusters(
     collection_id integer, simhashes bigint[], clusters bigint[]
 ) RETURNS TABLE (
     cluster bigint, page_id bigint, url text, simhash bigint, fetched_at timestamptz, title text,
-    features integer
+    features integer, canonical_url text
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -273,10 +273,10 @@ BEGIN
     RETURN QUERY
     SELECT
         member.cluster, member.page_id, member.url, member.simhash, member.fetched_at,
-        member.title, member.features
+        member.title, member.features, member.canonical_url
     FROM (
         SELECT
-            p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.features,
+            p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.features, p.canonical_url,
             coalesce(c.cluster, p.simhash) AS cluster,
             count(*) OVER (PARTITION BY coalesce(c.cluster, p.simhash)) AS pages
         FROM pgsimhash.pages AS p

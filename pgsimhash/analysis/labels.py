@@ -16,6 +16,7 @@ Label = Literal["copy", "distinct", "graded"]
 _LABELS: Final[dict[str, Label]] = {
     "near-dup": "copy",
     "duplicate": "copy",
+    "same": "copy",
     "distinct": "distinct",
     "different": "distinct",
     "graded": "graded",
@@ -45,9 +46,10 @@ class LabelledPair:
 def read_labels(source: object) -> list[LabelledPair]:
     """Return the pairs in a CSV file or a data frame, each once.
 
-    The columns are ``a``, ``b``, ``label`` and optionally ``kind``. A label is ``near-dup`` or
-    ``duplicate``, ``distinct`` or ``different``, or ``graded``, in any case. Rows without a label
-    are omitted. In a file, the delimiter is a comma, a semicolon or a tab; the encoding is UTF-8.
+    The columns are ``a``, ``b``, ``label`` and optionally ``kind``. A label is ``near-dup``,
+    ``duplicate`` or ``same``, ``distinct`` or ``different``, or ``graded``, in any case. Rows
+    without a label are omitted. In a file, the delimiter is a comma, a semicolon or a tab; the
+    encoding is UTF-8.
 
     Args:
         source: the path of the file; or a data frame of pandas, Polars or PyArrow, or a dictionary

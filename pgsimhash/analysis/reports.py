@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from pgsimhash.analysis.canonical_links import CanonicalFigures
 from pgsimhash.analysis.differences import Difference, side_by_side
 from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import hamming_distance
@@ -21,6 +22,9 @@ from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
 from pgsimhash.store.collection import checked_distance
 from pgsimhash.store.lookups import read_status, scope_of, stored_pages
+
+_EXAMPLES: Final = 5
+"""How many clusters with a problem of canonical links are shown."""
 
 _CHARS: Final = 20_000
 """How many characters of a text are compared."""
@@ -95,6 +99,7 @@ class Report:
     clusters: Sequence[ClusterView]
     all_clusters: int
     clustered_pages: int
+    canonical_links: CanonicalFigures
     changed: Sequence[ChangedPage]
     all_changed: int
 
@@ -106,7 +111,8 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the counters of the collection as JSON values, and the other figures as "report".
 
-        These are clusters, distances of duplicates, hosts and changed pages, without texts.
+        These are clusters, distances of duplicates, hosts, problems of canonical links and changed
+        pages, without texts.
         """
         figures = {
             "made_at": self.made_at.isoformat(),
@@ -124,6 +130,7 @@ class Report:
             "all_clusters": self.all_clusters,
             "clustered_pages": self.clustered_pages,
             "spare_pages": self.spare_pages,
+            "canonical_links": self.canonical_links.clusters,
             "changed": [
                 {"url": page.url, "versions": page.versions, "bits_moved": page.moved}
                 for page in self.changed
@@ -178,7 +185,10 @@ def report(
         by_host = rows("report_hosts", limit=max(hosts, 1))
         changed = rows("report_changed", limit=max(urls, 1))
         distances = rows("report_distances")
-        all_clusters = clusters_of(connection, collection, limit, linkage, score)
+        links = CanonicalFigures()
+        all_clusters = links.watch(
+            clusters_of(connection, collection, limit, linkage, score), _EXAMPLES, members
+        )
         views, number, pages = _biggest(all_clusters, clusters, members)
         markdown: dict[str, str] = {}
         # One cluster after the other, to hold few whole texts at a time.
@@ -200,6 +210,7 @@ def report(
         clusters=[_with_differences(view, markdown) for view in views],
         all_clusters=number,
         clustered_pages=pages,
+        canonical_links=links,
         changed=[ChangedPage(*row[:-1]) for row in changed[:urls]],
         all_changed=changed[0][-1] if changed else 0,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 import click
 
-from pgsimhash import maintenance
+from pgsimhash import analysis, maintenance
 from pgsimhash.cli.options import (
     DEFAULT_COLLECTION,
     age_option,
@@ -19,6 +19,7 @@ from pgsimhash.cli.options import (
     with_store,
 )
 from pgsimhash.cli.printing import print_json, print_message
+from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.policies import MatchOptions, PolicySettings
 from pgsimhash.pages.urls import check_url, host_of, lowered
 from pgsimhash.store import connect
@@ -132,10 +133,17 @@ def undo(store: Store, number: int | None, urls: bool) -> None:
     "--different", "action", flag_value="different", help="Cannot-link: they are not duplicates."
 )
 @click.option("--remove", "action", flag_value="remove", help="Remove the mark.")
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE",
+    help="Mark the pairs of a CSV file with the columns a, b and label (same or different).",
+)
 @store_options
 def mark(
     urls: tuple[str, ...],
     action: Literal["same", "different", "remove"] | None,
+    source: str | None,
     collection: str,
     dsn: str | None,
 ) -> None:
@@ -143,12 +151,16 @@ def mark(
 
     Without URLs it lists the marks. The URLs must be known. Both pages are decided again at once. A
     mark overrides simhashes in their later verdicts and in clusters too. Exits with 1 if there is
-    no mark to remove.
+    no mark to remove, or if pairs of a file cannot be marked: each is a JSON line.
     """
-    if len(urls) not in (0, 2) or (action is None) != (not urls):
-        raise click.UsageError("give two URLs with --same, --different or --remove, or no URL")
+    if len(urls) not in (0, 2) or (action is None) != (not urls) or (source and urls):
+        raise click.UsageError(
+            "give two URLs with --same, --different or --remove, or --from FILE, or nothing"
+        )
     with connect(dsn, collection=collection, create=False) as store:
-        if action is None:
+        if source is not None:
+            _mark_pairs(store, analysis.read_labels(source))
+        elif action is None:
             for known in maintenance.marks(store):
                 print_json(known.as_json())
         elif action != "remove":
@@ -159,6 +171,20 @@ def mark(
         else:
             print_message("These two had no mark.")
             sys.exit(1)
+
+
+def _mark_pairs(store: Store, pairs: list[analysis.LabelledPair]) -> None:
+    failed = 0
+    pairs = [pair for pair in pairs if pair.label != "graded"]
+    for pair in pairs:
+        try:
+            maintenance.mark(store, pair.a, pair.b, same=pair.label == "copy")
+        except (ArgumentError, NotFoundError) as error:
+            failed += 1
+            print_json({"a": pair.a, "b": pair.b, "reason": error.reason, "detail": str(error)})
+    print_message(f"{len(pairs) - failed:,} pairs marked, {failed:,} failed.")
+    if failed:
+        sys.exit(1)
 
 
 @click.group()

@@ -37,6 +37,7 @@ class ClusterPage:
     fetched_at: datetime
     title: str | None
     features: int | None
+    canonical_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def test_pairs_come_from_data_frames(frame: str) -> None:
 
 def test_an_invalid_row_is_reported_with_its_line_and_the_fix(reader: Reader) -> None:
     for row, message in {
-        "1,2,same": "'same' is not a label; write one of near-dup, duplicate, distinct,",
+        "1,2,1": "'1' is not a label; write one of near-dup, duplicate, same, distinct,",
         ",2,1": "a is empty; write the URL, the path or the id of a page",
         "2,2,1": "a and b are the same page; name two",
         "8,9,different": "the pair is distinct here and copy in line 2; keep one of them",

@@ -87,6 +87,35 @@ def test_a_host_whose_template_decides_is_named(store: Store) -> None:
     assert "policy set story.example" not in page
 
 
+def test_canonical_links_that_are_missing_or_disagree_are_counted(store: Store) -> None:
+    clusters: dict[str, list[tuple[str, str | None]]] = {
+        "missing": [("a.example/1", None), ("b.example/2", None)],
+        "conflicting": [("a.example/3", "a.example/3"), ("b.example/4", "b.example/4")],
+        "outside": [("a.example/5", "c.example/"), ("b.example/6", "c.example/")],
+        "variants": [("a.example/7/", "a.example/7/"), ("www.a.example/7?x=1", "a.example/7/")],
+        "": [("a.example/8", "a.example/8"), ("b.example/9", "a.example/8")],
+    }
+    records = [
+        PageRecord(
+            f"https://{url}", 0xFFFF << 12 * number, canonical_url=link and f"https://{link}"
+        )
+        for number, pages in enumerate(clusters.values())
+        for url, link in pages
+    ]
+    list(store.ingest_many(records))
+    report = analysis.report(store)
+    counted = {problem: 1 for problem in clusters if problem}
+    assert report.all_clusters == 5
+    assert report.canonical_links.clusters == counted
+    assert report.as_json()["report"]["canonical_links"] == counted
+    for problem, pages in list(clusters.items())[:-1]:
+        (shown,) = report.canonical_links.examples[problem]
+        assert [page.url for page in shown] == [f"https://{url}" for url, _ in pages]
+    page = report_page(report)
+    assert "1 clusters</b>: a page names a canonical URL that is not in the cluster" in page
+    assert "https://c.example/" in page
+
+
 def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
     for simhash in (0, 1, 0):
         store.add("https://a.example/little", simhash)

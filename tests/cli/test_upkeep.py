@@ -86,6 +86,22 @@ def test_an_unknown_url_and_a_contradiction_name_the_fix(run: Run, folder: Path)
     assert run("mark").lines == []
 
 
+def test_the_pairs_of_a_file_are_marked_and_those_that_fail_are_printed(
+    run: Run, folder: Path
+) -> None:
+    run("ingest", folder)
+    a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
+    unknown = "https://nowhere.example/"
+    labels = folder / "marks.csv"
+    labels.write_text(f"a,b,label\n{a},{b},different\n{a},{unknown},same\n")
+    done = run("mark", "--from", labels)
+    assert done.code == 1
+    assert [(line["b"], line["reason"]) for line in done.lines] == [(unknown, "unknown_page")]
+    assert "1 pairs marked, 1 failed" in done.stderr
+    assert [line["mark"] for line in run("mark").lines] == ["different"]
+    assert run("mark", "--from", labels, a, b, "--same").code == 2
+
+
 def test_a_policy_is_set_shown_listed_applied_and_removed(run: Run, folder: Path) -> None:
     done = run("policy", "set", "a.example/x/*", "--distance", "3", "--expire-after", "90d")
     said = {"pattern": "a.example/x/*", "distance": 3, "expire_after": 7_776_000.0}
