@@ -179,7 +179,10 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
         "verdicts.parquet": parquet,
         "clusters.parquet": parquet,
     },
-    "ingest.md": {"verdicts.jsonl": verdicts},
+    "ingest.md": {
+        "verdicts.jsonl": verdicts,
+        "titles.jsonl": lambda text: text.count("\n") == 1,
+    },
     "layouts.md": {},
     "maintain.md": {"strict.jsonl": verdicts},
     "policies.md": {},

@@ -107,10 +107,11 @@ def ingest(
 ) -> None:
     """Decide for each page whether it is known, and store it.
 
-    PATH is a folder of .html files, an .html file, a .jsonl file with "url" and "html" on each
-    line, or a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line per page,
-    and counts skipped files and records on stderr. After Ctrl-C the same command continues: it
-    skips files that are stored and were not modified since.
+    PATH is an .html file, a .jsonl or .parquet file with "url" and "html" in each line or row, a
+    .warc, .warc.gz, .warc.zst or .wacz archive, or a folder of such files; - reads JSON lines from
+    stdin. Schemes for texts read "text" in place of "html", and .warc.wet.gz files. Prints one JSON
+    line per page, and counts skipped files and records on stderr. After Ctrl-C the same command
+    continues: it skips files that are stored and were not modified since.
     """
     total = count_pages(paths)
     # A mistyped name must not create a collection.

@@ -17,6 +17,7 @@ from pgsimhash.db.statements import fetch
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageFailure, Verdict
 from pgsimhash.pages.values import MAX_BYTES
+from pgsimhash.schemes import get_scheme, read_text
 from pgsimhash.sources import (
     FILES_BEFORE,
     RECORDS_BEFORE,
@@ -123,7 +124,8 @@ def ingest_files(
 
     Args:
         store: the store.
-        paths: the arguments of :func:`pgsimhash.sources.read_pages`.
+        paths: the arguments of :func:`pgsimhash.sources.read_pages`, which reads texts if the
+            scheme does.
         reread: whether to skip nothing.
         stdin: the stream for ``-``, instead of the process's stdin.
         left_out: counts, by kind, what was skipped or is not a page.
@@ -135,7 +137,8 @@ def ingest_files(
     """
     paths = list(paths)
     files = _Files(store, reread, Counter() if left_out is None else left_out)
-    pages = files.read(paths, stdin, max_bytes)
+    texts = get_scheme(store.scheme).extract is read_text
+    pages = files.read(paths, {"stdin": stdin, "max_bytes": max_bytes, "texts": texts})
     if "-" in map(str, paths):
         # The process that writes to stdin may wait for verdicts before it continues.
         pages = with_pauses(pages)
@@ -160,7 +163,7 @@ class _Files:
         self._unwritten: dict[str, _Progress] = {}
 
     def read(
-        self, paths: Iterable[str | Path], stdin: BinaryIO | None, max_bytes: int
+        self, paths: Iterable[str | Path], options: dict[str, Any]
     ) -> Iterator[SourcePage | PageFailure]:
         """Yield the pages that are not stored yet."""
         found = find_files(paths, self._left_out)
@@ -174,15 +177,15 @@ class _Files:
                     self._pending.append((None, None))
                     yield path
                 else:
-                    yield from self._pages(path, file, stdin, max_bytes)
+                    yield from self._pages(path, file, options)
 
     def _pages(
-        self, path: Path, file: _Progress | None, stdin: BinaryIO | None, max_bytes: int
+        self, path: Path, file: _Progress | None, options: dict[str, Any]
     ) -> Iterator[SourcePage | PageFailure]:
         if file is not None and file.last_record is None:
             self._left_out[FILES_BEFORE] += 1
             return
-        for page in read_file(path, stdin=stdin, max_bytes=max_bytes, left_out=self._left_out):
+        for page in read_file(path, left_out=self._left_out, **options):
             if file is not None and file.has(page):
                 self._left_out[RECORDS_BEFORE] += 1
                 continue

@@ -1,22 +1,20 @@
-"""Read HTML files, alone or in folders, and JSON lines with "url" and "html"."""
+"""Find files, and read HTML files."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
-from pgsimhash.sources.page import SourcePage, failure, parse_time, plain_path, shown
-from pgsimhash.sources.streams import DamagedError, Stream, open_stream
+from pgsimhash.sources.page import Reading, SourcePage, failure, plain_path, shown
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
 
@@ -25,8 +23,26 @@ _HTML_NAME: Final = re.compile(
 )
 """wget appends the query to the name: ``index.html?page=2``, with ``@`` for Windows."""
 
-_BOM: Final = b"\xef\xbb\xbf"
-_STEP: Final = 1024 * 1024
+_LINES: Final = {".jsonl": "json_lines", ".jl": "json_lines", ".ndjson": "json_lines"}
+_WARC: Final = {".warc": "warc", ".warc.wet": "warc"}
+
+READERS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(HTML_SUFFIXES, "files"),
+    **{end + packed: of for end, of in (_LINES | _WARC).items() for packed in ("", ".gz", ".zst")},
+    ".parquet": "parquet",
+    ".wacz": "wacz",
+}
+"""The module of ``pgsimhash.sources`` that reads a file, by the end of its name.
+
+Each has a function ``read``, as this one.
+"""
+
+
+def reader_of(name: str) -> str | None:
+    """Return the module that reads files of this name, or None."""
+    if _HTML_NAME.fullmatch(name):
+        return "files"
+    return next((of for end, of in READERS.items() if name.lower().endswith(end)), None)
 
 
 def is_html_name(name: str) -> bool:
@@ -34,13 +50,21 @@ def is_html_name(name: str) -> bool:
     return _HTML_NAME.fullmatch(name) is not None
 
 
-def html_paths(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFailure]:
-    """Yield the HTML files below ``folder`` in the order of their names, without hidden files.
+def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
+    """Yield the page of an HTML file."""
+    yield read_html(path, reading.max_bytes)
+
+
+def paths_below(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFailure]:
+    """Yield the files below ``folder`` that are read, by their names and without hidden files.
 
     Links to folders are followed, and each folder is read once. A folder that cannot be listed is
     yielded as a failure. ``left_out`` counts the files that are not pages by their names.
     """
     seen: set[tuple[int, int]] = set()
+    with suppress(OSError):
+        # A command may write its output into the folder that it reads.
+        seen.add(_identity(os.fstat(1)))
     # Not recursive: a tree may be deeper than Python's stack.
     waiting = [iter([folder])]
     while waiting:
@@ -48,16 +72,20 @@ def html_paths(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFail
         if path is None:
             waiting.pop()
             continue
-        is_named = is_html_name(path.name)
+        is_named = reader_of(path.name) is not None
         try:
             status = path.stat()
+            identity = _identity(status)
             if not stat.S_ISDIR(status.st_mode):
-                if is_named:
+                if not is_named or identity in seen:
+                    left_out["own output" if is_named else "files by their names"] += 1
+                elif stat.S_ISREG(status.st_mode) or is_html_name(path.name):
                     yield path
                 else:
-                    left_out["files by their names"] += 1
-            elif (status.st_dev, status.st_ino) not in seen:
-                seen.add((status.st_dev, status.st_ino))
+                    # Opening a pipe waits for a writer.
+                    yield failure(shown(path), _no_file(status.st_mode))
+            elif identity not in seen:
+                seen.add(identity)
                 waiting.append(_entries(path, left_out))
         except OSError as error:
             if is_named and not path.is_dir():
@@ -89,10 +117,8 @@ def _entries(folder: Path, left_out: Counter[str]) -> Iterator[Path]:
 
 def _content(path: Path, max_bytes: int) -> bytes:
     status = path.stat()
-    # Opening a pipe waits for a writer.
     if not stat.S_ISREG(status.st_mode):
-        kind = "folder" if stat.S_ISDIR(status.st_mode) else "device or pipe"
-        raise PageError("unreadable", f"a {kind}, not a file")
+        raise _no_file(status.st_mode)
     size = status.st_size
     content = b""
     if size <= max_bytes:
@@ -104,75 +130,10 @@ def _content(path: Path, max_bytes: int) -> bytes:
     return content
 
 
-def read_json_file(path: Path, max_bytes: int) -> Iterator[SourcePage | PageFailure]:
-    """Yield the pages of a file of JSON lines, with or without gzip."""
-    try:
-        with open_stream(path) as stream:
-            yield from read_json_lines(stream, shown(path), max_bytes)
-    except OSError as error:
-        yield failure(shown(path), error)
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
-def read_json_lines(
-    stream: Stream, name: str, max_bytes: int
-) -> Iterator[SourcePage | PageFailure]:
-    """Yield the pages of a stream of JSON lines, skipping empty lines.
-
-    A line without a valid page is a failure of ``name#number``; reading continues.
-    """
-    number = 0
-    try:
-        while line := stream.readline(max_bytes + 1):
-            number += 1
-            if len(line) > max_bytes and not line.endswith(b"\n"):
-                _finish_line(stream)
-                yield failure(f"{name}#{number}", too_large("the line", max_bytes))
-                continue
-            if number == 1:
-                line = line.removeprefix(_BOM)
-            if not line.strip():
-                number += stream.skip_empty_lines()
-                continue
-            try:
-                yield _page_of_line(line, number)
-            except PageError as error:
-                yield failure(f"{name}#{number}", error)
-    except DamagedError as damage:
-        detail = f"{damage}; the lines after line {number} were not read"
-        yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
-
-
-def _finish_line(stream: Stream) -> None:
-    while (rest := stream.readline(_STEP)) and not rest.endswith(b"\n"):
-        stream.idle(len(rest))
-
-
-def _page_of_line(line: bytes, number: int) -> SourcePage:
-    try:
-        record = json.loads(line.decode())
-    except UnicodeDecodeError as error:
-        raise PageError("unreadable", f"the line is not UTF-8 (byte {error.start + 1})") from None
-    except (ValueError, RecursionError) as error:
-        raise PageError("unreadable", f"the line is not JSON: {error}") from None
-    if not isinstance(record, dict):
-        raise PageError("unreadable", 'the line is not a JSON object with "url" and "html"')
-    url = check_url(_text(record, "url").strip())
-    html = _text(record, "html")
-    charset = None if record.get("charset") is None else _text(record, "charset")
-    fetched_at = None
-    if record.get("fetched_at") is not None:
-        text = _text(record, "fetched_at")
-        try:
-            fetched_at = parse_time(text)
-        except ValueError:
-            raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
-    return SourcePage(url, html, charset, fetched_at, number)
-
-
-def _text(record: dict[str, Any], key: str) -> str:
-    if key not in record:
-        raise PageError("unreadable", f'"{key}" is missing')
-    value = record[key]
-    if not isinstance(value, str):
-        raise PageError("unreadable", f'"{key}" is not a string')
-    return value
+def _no_file(mode: int) -> PageError:
+    kind = "folder" if stat.S_ISDIR(mode) else "device or pipe"
+    return PageError("unreadable", f"a {kind}, not a file")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import frozen
 
 
@@ -34,6 +36,17 @@ class SourcePage:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "html", frozen(self.html))
+
+
+TEXT_SCHEME: Final = "a scheme for texts, such as pgsimhash-text-1"
+
+
+class Reading(NamedTuple):
+    """How files are read; see :func:`pgsimhash.sources.read_pages`."""
+
+    max_bytes: int
+    left_out: Counter[str]
+    texts: bool
 
 
 def failure(url: str, error: PageError | OSError | ValueError) -> PageFailure:
@@ -69,6 +82,39 @@ def plain_path(path: Path) -> Path:
         else:
             plain = (plain.resolve() if plain.is_symlink() else plain).parent
     return plain
+
+
+def page_of(record: Mapping[str, Any], number: int, reading: Reading) -> SourcePage:
+    """Return the page of a JSON object or of a row, by its fields; others are ignored.
+
+    Raises:
+        PageError: a field is missing or has another type.
+    """
+    url = check_url(_checked(record, "url").strip())
+    key = "text" if reading.texts and record.get("text") is not None else "html"
+    if key not in record and "text" in record:
+        raise PageError("unreadable", f'"html" is missing, and "text" needs {TEXT_SCHEME}')
+    html = _checked(record, key, (str, bytes))
+    charset = None if record.get("charset") is None else _checked(record, "charset")
+    time = record.get("fetched_at")
+    if isinstance(time, datetime):
+        time = parse_time(time.isoformat())
+    elif time is not None:
+        try:
+            time = parse_time(_checked(record, "fetched_at"))
+        except PageError:
+            raise
+        except ValueError:
+            raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
+    return SourcePage(url, html, charset, time, number)
+
+
+def _checked(record: Mapping[str, Any], key: str, types: tuple[type, ...] = (str,)) -> Any:
+    if key not in record:
+        raise PageError("unreadable", f'"{key}" is missing')
+    if not isinstance(record[key], types):
+        raise PageError("unreadable", f'"{key}" is not a string')
+    return record[key]
 
 
 def parse_time(text: str) -> datetime:

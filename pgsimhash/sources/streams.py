@@ -1,36 +1,45 @@
-"""Read files sequentially, with or without gzip; damage is always a ``DamagedError``."""
+"""Read files sequentially, packed or not; damage is always a ``DamagedError``."""
 
 from __future__ import annotations
 
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
+from zipfile import BadZipFile
 
+from pgsimhash.errors import PageError, install_command
+from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.sources.page import one_line
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_MEMBER: Final = b"\x1f\x8b\x08"
-_CHECKSUM_MESSAGES: Final = ("incorrect data check", "incorrect length check")
-_GZIP: Final = 16 + zlib.MAX_WBITS
+_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_DICTIONARY_MAGIC: Final = b"\x5d\x2a\x4d\x18"
+_CHECKSUM_MESSAGES: Final = (
+    "incorrect data check",
+    "incorrect length check",
+    "doesn't match checksum",
+)
 _INPUT: Final = 16 * 1024
 _BUFFER: Final = 128 * 1024
 _STEP: Final = 1024 * 1024
 _LINE_ENDS: Final = b" \t\r\n"
 
 _IDLE_MAX: Final = 512 * 1024 * 1024
-"""The number of bytes without pages after which the size of their gzip data is checked."""
+"""The number of bytes without pages after which the size of their packed data is checked."""
 
 _IDLE_COST: Final = 4096
 """Additional bytes that each piece without pages counts, for the time it takes."""
 
 _RATIO_MAX: Final = 100
-"""The maximum ratio of data without pages to its gzip data."""
+"""The maximum ratio of data without pages to its packed data."""
 
 _LOOK: Final = 4096
-"""How many bytes of gzip data show whether a member begins as required."""
+"""How many bytes of packed data show whether a member begins as required."""
 
 _LOOKS_MAX: Final = 100_000
 """How many places of a file are tried as beginnings of members after damage."""
@@ -39,25 +48,71 @@ _AGAIN_MAX: Final = 1024 * 1024 * 1024
 """How many bytes of a file are read again after damage."""
 
 
+DAMAGES: Final = (OSError, ValueError, EOFError, BadZipFile, zlib.error)
+"""What files, also those in zip files, raise for damage."""
+
+
 class DamagedError(Exception):
     """The rest cannot be read; the message says why."""
 
 
-class GzipError(DamagedError):
-    """The gzip data is damaged; :meth:`Stream.resume` may find more."""
+class PackedError(DamagedError):
+    """The packed data is damaged; :meth:`Stream.resume` may find more."""
 
 
-class ChecksumError(GzipError):
+class ChecksumError(PackedError):
     """The present member has a wrong checksum."""
 
 
-class _Members(io.RawIOBase):
-    """The data of gzip members; unlike ``GzipFile`` it knows where the present member begins."""
+class Codec(NamedTuple):
+    """A format of packed data: how its members begin, and their decoder."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    name: str
+    magic: bytes
+    decoder: Callable[[], Any]
+    error: type[Exception]
+
+
+GZIP: Final = Codec(
+    "gzip", b"\x1f\x8b\x08", partial(zlib.decompressobj, 16 + zlib.MAX_WBITS), zlib.error
+)
+
+
+def _zstd(file: BinaryIO) -> Codec:
+    """Return the codec of a file of zstd frames, after its dictionary if it has one.
+
+    A WARC file may begin with a dictionary for all its records, in a skippable frame.
+    """
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ImportError):
+            zstd = import_module(name)
+            break
+    else:
+        problem = f"it is packed with zstd; install what reads it {install_command('zstd')}"
+        raise PageError("unreadable", problem)
+    decoder, dictionary = zstd.ZstdDecompressor, None
+    if file.read(4) == _DICTIONARY_MAGIC:
+        try:
+            data = file.read(min(int.from_bytes(file.read(4), "little"), MAX_BYTES))
+            if data.startswith(_ZSTD_MAGIC):
+                data = decoder().decompress(data, MAX_BYTES)
+            dictionary = zstd.ZstdDict(data)
+        except (zstd.ZstdError, ValueError) as error:
+            problem = f"its zstd dictionary is damaged ({one_line(error)})"
+            raise PageError("unreadable", problem) from None
+    else:
+        file.seek(0)
+    return Codec("zstd", _ZSTD_MAGIC, partial(decoder, dictionary), zstd.ZstdError)
+
+
+class _Members(io.RawIOBase):
+    """The data of packed members; unlike ``GzipFile`` it knows where the present member begins."""
+
+    def __init__(self, file: BinaryIO, codec: Codec) -> None:
+        self.file, self._codec = file, codec
         self._input = b""
-        self.begin = self._read = self._looks = self._again = 0
+        self.begin = self._read = file.tell() if file.seekable() else 0
+        self._looks = self._again = 0
         self._decoder: Any = None
 
     def readable(self) -> bool:
@@ -66,10 +121,13 @@ class _Members(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = b""
         while not data:
-            if not self._input:
-                self._input = self._file.read(_INPUT)
+            is_new = self._decoder is None or self._decoder.eof
+            # Decoders of zstd keep what they have not decoded yet, those of gzip give it back.
+            is_hungry = is_new or getattr(self._decoder, "needs_input", True)
+            if is_hungry and not self._input:
+                self._input = self.file.read(_INPUT)
                 self._read += len(self._input)
-            if self._decoder is None or self._decoder.eof:
+            if is_new:
                 if not self._input:
                     return 0
                 # Zeros between members are padding.
@@ -77,31 +135,36 @@ class _Members(io.RawIOBase):
                 if not self._input:
                     continue
                 self.begin = self._read - len(self._input)
-                self._decoder = zlib.decompressobj(_GZIP)
-            elif not self._input:
+                self._decoder = self._codec.decoder()
+            elif is_hungry and not self._input:
                 raise EOFError
-            data = self._decoder.decompress(self._input, len(buffer))
-            is_over = self._decoder.eof
-            self._input = self._decoder.unused_data if is_over else self._decoder.unconsumed_tail
+            try:
+                data = self._decoder.decompress(self._input, len(buffer))
+            except self._codec.error as error:
+                name, message = self._codec.name, one_line(error)
+                kind = ChecksumError if message.endswith(_CHECKSUM_MESSAGES) else PackedError
+                raise kind(f"the {name} data is damaged ({message})") from None
+            rest = "unused_data" if self._decoder.eof else "unconsumed_tail"
+            self._input = getattr(self._decoder, rest, b"")
         buffer[: len(data)] = data
         return len(data)
 
     def resume(self, begin: bytes) -> tuple[int, int] | None:
         """Go to the next member whose data begins with ``begin``; return the skipped bytes."""
         damaged = self.begin
-        for at, data in self._places(damaged + 1) if self._file.seekable() else ():
+        for at, data in self._places(damaged + 1) if self.file.seekable() else ():
             self._looks += 1
             if self._looks > _LOOKS_MAX:
                 return None
             try:
-                is_found = zlib.decompressobj(_GZIP).decompress(data, len(begin)) == begin
-            except zlib.error:
+                is_found = self._codec.decoder().decompress(data, len(begin)) == begin
+            except self._codec.error:
                 continue
             if is_found:
                 self._again += max(0, self._read - at)
                 if self._again > _AGAIN_MAX:
                     return None
-                self._file.seek(at)
+                self.file.seek(at)
                 self._input, self._read, self.begin, self._decoder = b"", at, at, None
                 return damaged, at
         return None
@@ -109,14 +172,14 @@ class _Members(io.RawIOBase):
     def _places(self, at: int) -> Iterator[tuple[int, bytes]]:
         """Yield the places from ``at`` on where a member may begin, and the bytes there."""
         while True:
-            self._file.seek(at)
-            window = self._file.read(_STEP)
+            self.file.seek(at)
+            window = self.file.read(_STEP)
             is_last = len(window) < _STEP
             end = len(window) - (0 if is_last else _LOOK)
-            offset = window.find(_MEMBER)
+            offset = window.find(self._codec.magic)
             while 0 <= offset < end:
                 yield at + offset, window[offset : offset + _LOOK]
-                offset = window.find(_MEMBER, offset + 1)
+                offset = window.find(self._codec.magic, offset + 1)
             if is_last:
                 return
             at += end
@@ -125,9 +188,12 @@ class _Members(io.RawIOBase):
 class Stream:
     """A file object to read from; each method raises ``DamagedError`` if it cannot be read."""
 
-    def __init__(self, file: BinaryIO, *, is_gzip: bool = False) -> None:
-        self._compressed = file if is_gzip else None
-        self._members = _Members(file) if is_gzip else None
+    def __init__(
+        self, file: BinaryIO, codec: Codec | None = None, packed: BinaryIO | None = None
+    ) -> None:
+        self._codec = codec
+        self._packed = file if codec and not packed else packed
+        self._members = _Members(file, codec) if codec else None
         self._file = io.BufferedReader(self._members, _BUFFER) if self._members else file
         self._idle = self._idle_from = 0
 
@@ -169,32 +235,33 @@ class Stream:
         return lines
 
     def idle(self, size: int) -> None:
-        """Count ``size`` bytes without pages; very many in little gzip data end the file."""
+        """Count ``size`` bytes without pages; very many in little packed data end the file."""
         self._idle += size + _IDLE_COST
-        if self._compressed is None or self._idle < _IDLE_MAX:
+        if self._packed is None or self._idle < _IDLE_MAX:
             return
-        at = self._compressed.tell()
+        at = self._packed.tell()
         if (at - self._idle_from) * _RATIO_MAX < self._idle:
-            raise DamagedError("the gzip data expands to very much data without pages")
+            name = self._codec.name if self._codec else "packed"
+            raise DamagedError(f"the {name} data expands to very much data without pages")
         self._idle, self._idle_from = 0, at
 
     @property
     def member(self) -> int:
-        """The place of the gzip member that was read last."""
+        """The place of the packed member that was read last."""
         return 0 if self._members is None else self._members.begin
 
     def resume(self, begin: bytes) -> tuple[int, int] | None:
-        """After a :class:`GzipError`, continue at the next member whose data begins with ``begin``.
+        """After a :class:`PackedError`, continue at the next member with data that starts so.
 
         Returns:
             The first skipped byte of the file and the one where it continues, or None if there is
             no such member.
         """
-        if self._members is None:
+        if self._members is None or self._packed is not self._members.file:
             return None
         try:
             skipped = self._members.resume(begin)
-        except OSError:
+        except DAMAGES:
             return None
         if skipped is not None:
             # A new buffer; the old one must not close the file.
@@ -208,17 +275,31 @@ class Stream:
         try:
             return read(size)
         except EOFError:
-            raise GzipError("the gzip data ends early") from None
-        except zlib.error as error:
-            is_checksum = str(error).endswith(_CHECKSUM_MESSAGES)
-            kind = ChecksumError if is_checksum else GzipError
-            raise kind(f"the gzip data is damaged ({one_line(error)})") from None
-        except (OSError, ValueError) as error:
+            name = self._codec.name if self._codec else "packed"
+            raise PackedError(f"the {name} data ends early") from None
+        except DAMAGES as error:
             raise DamagedError(f"reading failed ({one_line(error)})") from None
 
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[Stream]:
-    """Open a file, through gzip if its first bytes require it: names are often wrong."""
+    """Open a file, see :func:`stream_of`."""
     with path.open("rb") as file:
-        yield Stream(file, is_gzip=file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC))
+        yield stream_of(file)
+
+
+def stream_of(file: Any, packed: BinaryIO | None = None) -> Stream:
+    """Return a stream, through gzip or zstd if the first bytes require it: names are often wrong.
+
+    Args:
+        file: a binary file at its beginning, with ``peek``.
+        packed: the file whose packed data ``file`` has; going back in it would be slow.
+
+    Raises:
+        PageError: it cannot be unpacked.
+    """
+    begin = file.peek(4)
+    if begin.startswith(_GZIP_MAGIC):
+        return Stream(file, GZIP, packed)
+    is_zstd = begin.startswith((_ZSTD_MAGIC, _DICTIONARY_MAGIC))
+    return Stream(file, _zstd(file) if is_zstd else None, packed)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import re
 import zlib
-from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -26,13 +25,8 @@ from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
-from pgsimhash.sources.page import (
-    SourcePage,
-    failure,
-    parse_time,
-    shown,
-)
-from pgsimhash.sources.streams import ChecksumError, DamagedError, GzipError, Stream, open_stream
+from pgsimhash.sources.page import TEXT_SCHEME, Reading, SourcePage, failure, parse_time, shown
+from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, open_stream
 
 _Item = SourcePage | PageFailure
 
@@ -46,7 +40,12 @@ _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNOR
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _NO_HTML: Final = "records that are not HTML"
-_NO_PAGES: Final = {"revisit": "revisits", "request": "", "metadata": "", "warcinfo": ""}
+_NO_TEXTS: Final = "records that are not texts"
+_NO_PAGES: Final = {
+    **dict.fromkeys(("request", "metadata", "warcinfo"), ""),
+    "revisit": "revisits",
+    "conversion": f"texts, which need {TEXT_SCHEME}",
+}
 _OK: Final = re.compile(r"2(?!06)\d\d")
 _MAX_HEADERS: Final = 64 * 1024
 _MAX_TYPE: Final = 1000
@@ -55,7 +54,7 @@ _MAX_BROKEN: Final = 1000
 
 _YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
 _DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
-_BEGIN: Final = b"WARC/"
+BEGIN: Final = b"WARC/"
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 
 
@@ -111,28 +110,30 @@ class _Record:
         self._stream.skip(self._unread)
         self._unread = 0
 
-    def item(self, name: str, number: int, max_bytes: int, left_out: Counter[str]) -> _Item | None:
+    def item(self, name: str, number: int, reading: Reading) -> _Item | None:
         """Return the record's page or failure, or None if it has no page."""
         place = f"{name}#{number}"
         try:
-            return self._page(number, max_bytes)
+            return self._page(number, reading.max_bytes, texts=reading.texts)
         except _NoPageError as error:
             if str(error):
-                left_out[str(error)] += 1
+                reading.left_out[str(error)] += 1
             return None
         except PageError as error:
             if not self._declared:
-                left_out[_NO_HTML] += 1
+                reading.left_out[_NO_HTML] += 1
                 return None
             with suppress(PageError):
                 place = check_url(self._url)
             return failure(place, error)
 
-    def _page(self, number: int, max_bytes: int) -> SourcePage:
+    def _page(self, number: int, max_bytes: int, *, texts: bool) -> SourcePage:
         kind = self._header("WARC-Type").lower()
         transfer = encodings = ""
         head = b""
-        if kind == "resource":
+        if texts and kind in ("response", "resource"):
+            raise _NoPageError(_NO_TEXTS)
+        if kind == ("conversion" if texts else "resource"):
             self._declared = self._header("Content-Type")
         elif kind == "response" and self._url.lower().startswith(("http:", "https:")):
             head = self._read(min(self._unread, _MAX_HEADERS))
@@ -147,8 +148,9 @@ class _Record:
         else:
             raise _NoPageError(_NO_PAGES.get(kind, "records of other kinds"))
         content_type = _content_type(self._declared)
-        if self._declared and content_type.get_content_type() not in _HTML_TYPES:
-            raise _NoPageError(_NO_HTML)
+        accepted = ("text/plain",) if texts else _HTML_TYPES
+        if self._declared and content_type.get_content_type() not in accepted:
+            raise _NoPageError(_NO_TEXTS if texts else _NO_HTML)
         url = check_url(self._url)
         if kind == "response" and not head and self._unread:
             raise PageError("unreadable", "its HTTP header does not end")
@@ -158,9 +160,9 @@ class _Record:
             raise PageError("unreadable", "the record is one segment of several")
         body = _decode_body(head + self._read(self._unread), transfer, encodings, max_bytes)
         if not self._declared:
-            if not _looks_like_html(body):
+            if not texts and not _looks_like_html(body):
                 raise _NoPageError(_NO_HTML)
-            self._declared = _HTML_TYPES[0]
+            self._declared = accepted[0]
         fetched_at = _date(self._header("WARC-Date"))
         return SourcePage(url, body, content_type.get_content_charset(), fetched_at, number)
 
@@ -173,28 +175,35 @@ class _Record:
         return (self._headers.get_header(name) or "").strip()
 
 
-def read_warc(path: Path, max_bytes: int, left_out: Counter[str]) -> Iterator[_Item]:
-    """Yield the pages of an archive, gzip or not.
+def read(path: Path, reading: Reading) -> Iterator[_Item]:
+    """Yield the pages of an archive, packed or not.
 
     These are resources, and responses with a status of 200 to 299 except 206 (partial content),
-    whose type is HTML or that begin like HTML without a type. ``left_out`` counts the others,
-    except records about the crawl. Bytes between records, and the damaged end of a file, are
-    failures of ``path#record``.
+    whose type is HTML or that begin like HTML without a type; of texts, the conversions to plain
+    text. ``left_out`` counts the others, except records about the crawl. Bytes between records, and
+    the damaged end of a file, are failures of ``path#record``.
     """
-    name = shown(path)
     try:
         with open_stream(path) as stream:
-            number = 1
-            while number:
-                number = yield from _read_records(stream, name, number, max_bytes, left_out)
-    except OSError as error:
-        yield failure(name, error)
+            yield from read_stream(stream, shown(path), 1, reading)
+    except (OSError, PageError) as error:
+        yield failure(shown(path), error)
+
+
+def read_stream(
+    stream: Stream, name: str, number: int, reading: Reading
+) -> Generator[_Item, None, int]:
+    """Yield the pages of an archive; return the number after that of its last record."""
+    resumed = True
+    while resumed:
+        number, resumed = yield from _read_records(stream, name, number, reading)
+    return number
 
 
 def _read_records(
-    stream: Stream, name: str, number: int, max_bytes: int, left_out: Counter[str]
-) -> Generator[_Item, None, int]:
-    """Yield records up to damage; return the number of the record at which to resume, or 0."""
+    stream: Stream, name: str, number: int, reading: Reading
+) -> Generator[_Item, None, tuple[int, bool]]:
+    """Yield records up to damage; return the next number, and whether to resume there."""
     broken = 0
     try:
         line = _next_line(stream)
@@ -203,7 +212,7 @@ def _read_records(
                 if not _VERSION.match(line):
                     raise _NoRecordError("there is no record here", line)
                 record = _Record(stream, line)
-                item = record.item(name, number, max_bytes, left_out)
+                item = record.item(name, number, reading)
                 record.skip()
                 member = stream.member
                 broken = 0
@@ -230,14 +239,14 @@ def _read_records(
             if item is not None:
                 yield item
     except DamagedError as damage:
-        skipped = stream.resume(_BEGIN) if isinstance(damage, GzipError) else None
+        skipped = stream.resume(BEGIN) if isinstance(damage, PackedError) else None
         lost = f"record {number} and all after it were not read"
         if skipped is not None:
             begin, end = skipped
             lost = f"skipped from byte {begin:,} of the file to the next record at {end:,}"
         yield PageFailure(f"{name}#{number}", "unreadable", f"{damage}; {lost}")
-        return number + 1 if skipped is not None else 0
-    return 0
+        return number + 1, skipped is not None
+    return number, False
 
 
 def _next_line(stream: Stream) -> bytes:

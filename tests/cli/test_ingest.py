@@ -7,9 +7,11 @@ import signal
 import subprocess
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import psycopg
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -46,17 +48,15 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
     assert len(copy["simhash"]) == 16
 
 
-def test_skipped_files_are_summarized_in_one_line(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_skipped_files_are_summarized_in_one_line(run: Run, folder: Path) -> None:
     (folder / "style.css").write_text("p {}")
     (folder / ".hidden.html").write_text("<p>x")
-    archive = tmp_path / "crawl.warc.gz"
-    archive.write_bytes(record(kind="revisit") + record())
-    done = run("ingest", folder, archive)
+    (folder / "crawl.warc.gz").write_bytes(record(kind="revisit") + record())
+    done = run("ingest", folder)
     assert done.code == 0
     assert len(done.lines) == 5
-    # The archive is in the folder too.
     assert done.stderr == (
-        "Left out: hidden files and folders (1), files by their names (2), revisits (1).\n"
+        "Left out: hidden files and folders (1), files by their names (1), revisits (1).\n"
     )
 
 
@@ -112,6 +112,30 @@ def test_verdicts_go_into_a_parquet_file_too(run: Run, folder: Path, tmp_path: P
     done = run("ingest", folder, "--parquet", file)
     assert "new" in {line["verdict"] for line in done.lines}
     assert [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()] == done.lines
+
+
+def test_a_scheme_for_texts_reads_texts_and_a_stopped_file_goes_on(
+    run: Run, tmp_path: Path
+) -> None:
+    story = " ".join(f"word{n}" for n in range(40))
+    texts = [{"url": f"https://a.example/{n}", "text": f"{story} {n}"} for n in range(3)]
+    pq.write_table(pa.Table.from_pylist(texts), tmp_path / "a.parquet")
+    with zipfile.ZipFile(tmp_path / "b.wacz", "w") as file:
+        body = f"{story} again".encode()
+        file.writestr("archive/x.warc", record(body, kind="conversion", mime="text/plain"))
+    run("collection", "create", "texts", "--scheme", "pgsimhash-text-1")
+    done = run("ingest", tmp_path, "--collection", "texts")
+    assert (done.code, done.stderr) == (0, "")
+    assert [line["verdict"] for line in done.lines] == ["new", *["near"] * 3]
+    again = run("ingest", tmp_path, "--collection", "texts")
+    assert again.stderr == "Left out: files stored before (2).\n"
+    # Pages need "html".
+    done = run("ingest", tmp_path)
+    assert done.code == 1
+    assert "Failed: 1. The first: " in done.stderr
+    assert "Left out: texts, which need a scheme for texts, such as pgsimhash-text-1 (1)." in (
+        done.stderr
+    )
 
 
 def test_a_second_run_adds_nothing_and_reports_it(run: Run, folder: Path, dsn: str) -> None:

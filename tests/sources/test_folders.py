@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(name.encode())
-    for name in (".hidden.html", "notes.txt", "c/page.html.gz", "feed.jsonl"):
+    for name in (".hidden.html", "notes.txt", "c/page.html.gz", "feed.json"):
         (tmp_path / name).write_text("left out")
     return tmp_path
 
@@ -82,12 +82,14 @@ def test_a_link_to_nothing_and_a_pipe_are_failures_where_they_name_a_page(folder
     (folder / "a.html").symlink_to(folder / "gone.html")
     (folder / "also-gone").symlink_to(folder / "gone")
     os.mkfifo(folder / "ab.html")
+    os.mkfifo(folder / "ab.jsonl")
     items = list(read_pages([folder]))
     assert [failed(item) for item in items if isinstance(item, PageFailure)] == [
         (f"file://{folder}/a.html", "unreadable", "No such file or directory"),
         (f"file://{folder}/ab.html", "unreadable", "a device or pipe, not a file"),
+        (f"{folder}/ab.jsonl", "unreadable", "a device or pipe, not a file"),
     ]
-    assert len(items) == 7
+    assert len(items) == 8
 
 
 def test_pages_as_wget_and_servers_name_them(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def test_other_records_of_pages(path: Path, headers: dict[str, Any]) -> None:
 
 STATUS, NO_HTML = "responses by their status", "records that are not HTML"
 OTHERS = "records of other kinds"
+TEXTS = "texts, which need a scheme for texts, such as pgsimhash-text-1"
 
 
 @pytest.mark.parametrize(("other", "kind"), [
@@ -109,7 +110,7 @@ OTHERS = "records of other kinds"
     ({"mime": "", "body": b"", "http": {"Content-Encoding": "gzip"}}, NO_HTML),
     ({"kind": "resource", "mime": "text/css"}, NO_HTML), ({"kind": "revisit"}, "revisits"),
     ({"kind": "resource", "mime": "text/plain", "body": b""}, NO_HTML),
-    ({"kind": "conversion", "mime": "text/plain"}, OTHERS), ({"url": "dns:example.com"}, OTHERS),
+    ({"kind": "conversion", "mime": "text/plain"}, TEXTS), ({"url": "dns:example.com"}, OTHERS),
     # These are no pages that somebody could miss.
     ({"kind": "metadata", "mime": "text/html"}, None),
     ({"kind": "request", "mime": "application/http"}, None),

@@ -1,0 +1,81 @@
+"""Read the WARC files in WACZ archives, which are zip files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
+
+from pgsimhash.errors import PageError
+from pgsimhash.pages.records import PageFailure
+from pgsimhash.sources.files import reader_of
+from pgsimhash.sources.page import Reading, SourcePage, failure, one_line, shown
+from pgsimhash.sources.streams import DAMAGES, GZIP, Stream, stream_of
+from pgsimhash.sources.warc import BEGIN, read_stream
+
+_FOLDER: Final = "archive/"
+
+
+class _Part(io.RawIOBase):
+    """A part of a file; unlike ``ZipExtFile`` it goes back at no cost, and verifies no checksum.
+
+    That of a zip file would cost all records for the damage of one.
+    """
+
+    def __init__(self, file: BinaryIO, begin: int, size: int) -> None:
+        self._file, self._begin, self._size, self._at = file, begin, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        self._file.seek(self._begin + self._at)
+        data = self._file.read(max(0, min(len(buffer), self._size - self._at)))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
+    """Yield the pages of all WARC files in the archive; their records are numbered on.
+
+    In a zip file without its end, records are searched in the gzip data.
+    """
+    name, number = shown(path), 1
+    try:
+        with path.open("rb") as file:
+            try:
+                zipped = ZipFile(file)
+            except BadZipFile as error:
+                detail = f"the zip data is damaged ({one_line(error)}), and searched for records"
+                yield failure(name, PageError("unreadable", detail))
+                file.seek(0)
+                stream = Stream(file, GZIP)
+                if stream.resume(BEGIN):
+                    yield from read_stream(stream, name, number, reading)
+                return
+            for entry in zipped.infolist():
+                if not entry.filename.startswith(_FOLDER) or reader_of(entry.filename) != "warc":
+                    continue
+                try:
+                    with zipped.open(entry) as member:
+                        if entry.compress_type == ZIP_STORED:
+                            part: Any = _Part(file, file.tell(), entry.file_size)
+                            stream = stream_of(io.BufferedReader(part))
+                        else:
+                            stream = stream_of(member, file)
+                        number = yield from read_stream(stream, name, number, reading)
+                except (*DAMAGES, PageError, RuntimeError) as error:
+                    detail = one_line(error)
+                    yield PageFailure(f"{name}/{entry.filename}", "unreadable", detail)
+    except OSError as error:
+        yield failure(name, error)

@@ -1,0 +1,305 @@
+"""Parquet files, WACZ archives, zstd and plain texts, as the tools that write them do."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scrapy.exporters import JsonLinesItemExporter
+from warcio.warcwriter import WARCWriter
+
+from pgsimhash.pages.records import PageFailure
+from pgsimhash.sources import SourcePage, read_pages
+from tests.programs import python
+from tests.sources.test_warc import HTML, failed, record
+
+URL = "https://example.com/"
+TIME = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+PAGE = SourcePage(URL, "<p>Grüße")
+
+zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
+def read(path: Path, **options: Any) -> list[SourcePage | PageFailure]:
+    return list(read_pages([path], **options))
+
+
+def urls(path: Path) -> list[str]:
+    return [item.url for item in read(path) if isinstance(item, SourcePage)]
+
+
+def records(count: int) -> list[bytes]:
+    return [record(url=f"{URL}{number}") for number in range(count)]
+
+
+# Plain texts
+
+
+@pytest.mark.parametrize(("fields", "texts", "expected"), [
+    ({"text": "Grüße"}, True, "Grüße"), ({"text": "Grüße", "html": "<p>"}, True, "Grüße"),
+    ({"text": "Grüße", "html": "<p>"}, False, "<p>"), ({"html": "<p>"}, True, "<p>"),
+    ({"text": "Grüße"}, False, None), ({"text": 1}, True, None), ({}, True, None),
+])  # fmt: skip
+def test_the_text_of_a_line_and_of_a_row(
+    tmp_path: Path, fields: dict[str, Any], texts: bool, expected: str | None
+) -> None:
+    lines, table = tmp_path / "a.jsonl", tmp_path / "a.parquet"
+    lines.write_text(json.dumps({"url": URL, **fields}))
+    pq.write_table(pa.Table.from_pylist([{"url": URL, **fields}]), table)
+    for path in (lines, table):
+        (item,) = read(path, texts=texts)
+        if expected is not None:
+            assert item == SourcePage(URL, expected)
+        else:
+            assert failed(item)[1] == "unreadable"
+    if fields == {"text": "Grüße"}:
+        (item,) = read(lines)
+        assert failed(item, '"text" needs a scheme for texts, such as pgsimhash-text-1')
+
+
+def test_a_feed_of_scrapy(tmp_path: Path) -> None:
+    path = tmp_path / "items.jl"
+    JsonLinesItemExporter(file := io.BytesIO()).export_item(
+        {"url": URL, "html": PAGE.html, "title": "more", "fetched_at": TIME}
+    )
+    path.write_bytes(file.getvalue())
+    assert read(path) == [SourcePage(URL, PAGE.html, fetched_at=TIME)]
+
+
+def test_texts_of_common_crawl(tmp_path: Path) -> None:
+    data = io.BytesIO()
+    writer = WARCWriter(data, gzip=True, warc_version="WARC/1.0")
+    text = "Grüße".encode()
+    make = partial(
+        writer.create_warc_record, length=len(text), warc_headers_dict={"WARC-Date": "2024-05-06"}
+    )
+    for kind, mime in (("conversion", "text/plain"), ("conversion", "image/png"),
+                       ("resource", "text/html")):  # fmt: skip
+        writer.write_record(make(URL, kind, payload=io.BytesIO(text), warc_content_type=mime))
+    path = tmp_path / "CC-MAIN-20240506-00000.warc.wet.gz"
+    path.write_bytes(data.getvalue() + record() + records(1)[0][:-20])
+    left_out = Counter[str]()
+    page, end = read(path, texts=True, left_out=left_out)
+    assert page == SourcePage(URL, text, fetched_at=datetime(2024, 5, 6, tzinfo=UTC))
+    assert failed(end) == (f"{path}#5", "unreadable")
+    assert left_out == {"records that are not texts": 4}
+
+
+# Parquet
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]], **options: Any) -> Path:
+    pq.write_table(pa.Table.from_pylist(rows), path, **options)
+    return path
+
+
+def test_rows_are_pages(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"url": URL, "html": PAGE.html, "other": 1, "fetched_at": TIME},
+        {"url": "nowhere", "html": "", "other": 2, "fetched_at": None},
+        {"url": URL, "html": None, "other": 3, "fetched_at": None},
+        {"url": URL, "html": "x" * 1001, "other": 3, "fetched_at": None},
+        {"url": URL, "html": PAGE.html, "other": 3, "fetched_at": None},
+    ]
+    path = write_rows(tmp_path / "pages.parquet", rows)
+    first, *failures, last = read(path, max_bytes=1000)
+    assert first == SourcePage(URL, PAGE.html, fetched_at=TIME)
+    assert [failed(item)[1] for item in failures] == ["invalid_url", "unreadable", "too_large"]
+    assert (last, last.record) == (PAGE, 5) if isinstance(last, SourcePage) else None
+    categories = pa.table({"url": [URL], "html": pa.array([HTML]), "charset": ["latin-1"]})
+    pq.write_table(categories, path)
+    assert read(path) == [SourcePage(URL, HTML, "latin-1")]
+    # A text that is not valid UTF-8.
+    odd = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    pq.write_table(pa.table({"url": [URL], "html": odd}), path)
+    (item,) = read(path)
+    assert failed(item, "utf-8") == (f"{path}#1", "unreadable")
+
+
+def test_a_damaged_row_group_costs_its_rows(tmp_path: Path) -> None:
+    rows = [{"url": f"{URL}{n}", "html": f"<p>{n} {os.urandom(99).hex()}"} for n in range(300)]
+    path = tmp_path / "a.parquet"
+    write_rows(path, rows, row_group_size=100, compression="none", write_page_checksum=True)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"<p>150 ")
+    data[at : at + 50] = bytes(50)
+    path.write_bytes(data)
+    items = read(path)
+    assert [failed(item, "rows 101 to 200 were not read") for item in items[100:101]] == [
+        (f"{path}#101", "unreadable")
+    ]
+    assert [item.url for item in items[:100] + items[101:]] == [
+        f"{URL}{n}" for n in (*range(100), *range(200, 300))
+    ]
+    last = items[-1]
+    assert isinstance(last, SourcePage)
+    assert last.record == 300
+    path.write_bytes(data[:-20])
+    (item,) = read(path)
+    assert failed(item) == (str(path), "unreadable")
+    write_rows(path, [{"url": URL, "body": ""}])
+    (item,) = read(path)
+    assert failed(item, 'the columns url, body, not "url" and "html"') == (str(path), "unreadable")
+
+
+# Packed archives
+
+
+def test_a_wacz_archive_and_its_damage(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.wacz"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("datapackage.json", "{}")
+        file.writestr("archive/a.warc.gz", b"".join(records(3)))
+        file.writestr("archive/b.warc", record(url=f"{URL}b", zipped=False), zipfile.ZIP_DEFLATED)
+        file.writestr("indexes/index.cdx.gz", records(1)[0])
+        file.writestr("archive/c.warc.gz", record(url=f"{URL}c"))
+    found = [(item.url, item.record) for item in read(path) if isinstance(item, SourcePage)]
+    assert found == [(URL + name, n) for n, name in enumerate(("0", "1", "2", "b", "c"), 1)]
+    data = path.read_bytes()
+    # A damaged record, a checksum of zip data, a lost directory.
+    at = data.index(records(3)[1])
+    path.write_bytes(data[: at + 30] + bytes(20) + data[at + 50 :])
+    items = read(path)
+    assert urls(path) == [URL + name for name in ("0", "2", "b", "c")]
+    assert [failed(item)[0] for item in items if isinstance(item, PageFailure)] == [f"{path}#2"]
+    at = data.index(b"archive/b.warc") + 40
+    path.write_bytes(data[:at] + b"\xff\xff\xff" + data[at + 3 :])
+    items = read(path)
+    assert urls(path) == [URL + name for name in ("0", "1", "2", "c")]
+    assert len(items) == 5
+    path.write_bytes(data[: data.index(b"archive/c.warc") - 40])
+    first, *_ = read(path)
+    assert failed(first, "the zip data is damaged") == (str(path), "unreadable")
+    assert urls(path)[:3] == [URL + name for name in ("0", "1", "2")]
+
+
+def dictionary(*, is_packed: bool) -> tuple[Any, bytes]:
+    samples = [record(url=f"{URL}{number}", zipped=False) for number in range(200)]
+    trained = zstd.train_dict(samples, 2000)
+    data = trained.dict_content
+    data = zstd.compress(data) if is_packed else data
+    return trained, struct.pack("<II", 0x184D2A5D, len(data)) + data
+
+
+def frames(trained: Any = None, count: int = 4) -> list[bytes]:
+    plain = [record(url=f"{URL}{number}", zipped=False) for number in range(count)]
+    options = {zstd.CompressionParameter.checksum_flag: 1}
+    return [zstd.compress(data, zstd_dict=trained, options=options) for data in plain]
+
+
+@pytest.mark.parametrize("is_packed", [True, False, None])
+def test_zstd_with_a_dictionary_and_without(tmp_path: Path, is_packed: bool | None) -> None:
+    path = tmp_path / "crawl.warc.zst"
+    trained, begin = (None, b"")
+    if is_packed is not None:
+        trained, begin = dictionary(is_packed=is_packed)
+    parts = frames(trained)
+    path.write_bytes(begin + b"".join(parts))
+    expected = [f"{URL}{number}" for number in range(4)]
+    assert urls(path) == expected
+    assert len(read(path)) == 4
+    for at in range(0, len(parts[1]), 7):
+        damaged = bytearray(parts[1])
+        damaged[at] ^= 0x55
+        for second in (bytes(damaged), parts[1][:at]):
+            path.write_bytes(begin + parts[0] + second + parts[2] + parts[3])
+            assert [*urls(path)] in (expected, [expected[0], *expected[2:]]), at
+            assert len(read(path)) <= 4
+    path.write_bytes(begin + b"".join(parts)[:-5])
+    *_, end = read(path)
+    assert failed(end, "the zstd data ends early") == (f"{path}#4", "unreadable")
+
+
+def test_a_dictionary_that_is_missing_or_damaged_and_zstd_of_lines(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.warc.zst"
+    trained, begin = dictionary(is_packed=False)
+    path.write_bytes(frames(trained)[0])
+    (item,) = read(path)
+    assert failed(item, "Dictionary mismatch") == (f"{path}#1", "unreadable")
+    path.write_bytes(begin[:8] + bytes(len(begin) - 8) + frames(trained)[0])
+    (item,) = read(path)
+    assert failed(item, "dictionary is damaged") == (str(path), "unreadable")
+    # Very much data without pages.
+    path.write_bytes(frames()[0] + zstd.compress(bytes(16 * 1024 * 1024)) * 512)
+    assert failed(read(path)[-1], "the zstd data expands to very much data")
+    lines = tmp_path / "a.jsonl.zst"
+    lines.write_bytes(zstd.compress(json.dumps({"url": URL, "html": PAGE.html}).encode()))
+    assert read(lines) == [PAGE]
+
+
+@pytest.mark.parametrize(("module", "extra", "name"), [
+    ("pyarrow", "parquet", "a.parquet"),
+    ("backports.zstd", "zstd", "a.warc.zst"),
+])  # fmt: skip
+def test_a_library_that_is_missing_is_named(
+    tmp_path: Path, module: str, extra: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"PAR1" if extra == "parquet" else frames()[0])
+    for known in (module, "compression.zstd"):
+        monkeypatch.setitem(sys.modules, known, None)
+    (item,) = read(path)
+    assert failed(item, f"pip install -e '.[{extra}]'") == (str(path), "unreadable")
+
+
+# Memory and folders
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.wacz", "a.warc.zst", "a.warc.wet.gz"])
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str) -> None:
+    body = HTML * 300
+    many = 500
+    made: dict[str, Callable[[], bytes]] = {
+        "a.warc.zst": lambda: zstd.compress(record(body, zipped=False)) * many,
+        "a.warc.wet.gz": lambda: record(body, kind="conversion", mime="text/plain") * many,
+    }
+    path = tmp_path / name
+    if name == "a.wacz":
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("archive/a.warc.gz", record(body) * many)
+    elif name == "a.parquet":
+        # Few distinct cells would be a dictionary.
+        rows = [{"url": f"{URL}{n}", "html": f"{n}{body.decode()}"} for n in range(many)]
+        write_rows(path, rows, use_dictionary=False)
+    else:
+        path.write_bytes(made[name]())
+    size = len(body) * many // 2**20
+    told = python(
+        "import resource, sys; from pgsimhash.sources import read_pages\n"
+        "import pyarrow.parquet, pgsimhash.sources.warc\n"
+        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
+        f"before = peak(); texts = {name.startswith('a.warc.wet')}\n"
+        f"print(sum(1 for _ in read_pages([{str(path)!r}], texts=texts)), peak() - before)"
+    )
+    pages, grown = map(int, told.split())
+    assert pages == many
+    assert grown < size / 4, size
+
+
+def test_a_folder_has_all_kinds_of_files_but_the_output_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"url": URL, "html": "<p>"}) + "\n")
+    (tmp_path / "b.warc.gz").write_bytes(record())
+    write_rows(tmp_path / "c.parquet", [{"url": URL, "html": "<p>"}])
+    left_out = (
+        "from collections import Counter; from pgsimhash.sources import read_pages\n"
+        f"count = Counter(); print(len(list(read_pages([{str(tmp_path)!r}], left_out=count))))\n"
+        "print(dict(count))"
+    )
+    output = tmp_path / "d.jsonl"
+    with output.open("w") as file:
+        subprocess.run([sys.executable, "-c", left_out], stdout=file, check=True)
+    assert output.read_text() == "3\n{'own output': 1}\n"
