@@ -184,7 +184,10 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
         "titles.jsonl": lambda text: text.count("\n") == 1,
     },
     "layouts.md": {},
-    "maintain.md": {"strict.jsonl": verdicts},
+    "maintain.md": {
+        "strict.jsonl": verdicts,
+        "marks.csv": lambda text: text.startswith("a,b,label\n"),
+    },
     "policies.md": {},
     "search.md": {},
 }
