@@ -5,36 +5,20 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import psycopg
 import pytest
-from psycopg.rows import dict_row, namedtuple_row, scalar_row
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
 from tests.refusals import because
 
 FAR = 2**64 - 1
-
-SETTINGS: list[dict[str, Any]] = [
-    {"row_factory": dict_row},
-    {"row_factory": namedtuple_row},
-    {"row_factory": scalar_row},
-    {"cursor_factory": psycopg.ClientCursor},
-    {"cursor_factory": psycopg.RawCursor},
-    {"prepare_threshold": 0},
-]
-"""Settings of the callers' cursors."""
-
-
-def said(settings: dict[str, Any]) -> str:
-    """Settings as the name of a test."""
-    return ",".join(f"{key}={getattr(value, '__name__', value)}" for key, value in settings.items())
 
 
 def page(*paragraphs: str) -> str:
@@ -51,26 +35,6 @@ def paragraph(seed: int, words: int = 120) -> str:
 
 
 ARTICLE = paragraph(1), paragraph(2)
-
-
-def test_verdicts_have_the_order_of_the_pages(store: Store) -> None:
-    pages: list[tuple[str, str | bytes]] = [
-        ("https://a.example/1", page(*ARTICLE)),
-        ("https://a.example/2", "<p>Not found"),
-        ("https://a.example/3", b"%PDF-1.7 ..."),
-        ("no url", page(*ARTICLE)),
-        ("https://a.example/5", page(*ARTICLE)),
-    ]
-    verdicts = list(store.ingest_many(pages))
-    assert [verdict.url for verdict in verdicts] == [url for url, _ in pages]
-    assert [(verdict.verdict, verdict.reason) for verdict in verdicts] == [
-        ("new", "first_seen"),
-        ("too_short", "too_short"),
-        ("failed", "not_html"),
-        ("failed", "invalid_url"),
-        ("duplicate", "same_bytes"),
-    ]
-    assert all(verdict.detail for verdict in verdicts[1:4])
 
 
 def test_the_same_pages_again_add_nothing(store: Store, dsn: str) -> None:
@@ -107,19 +71,6 @@ def test_ingest_is_lazy_and_releases_stored_pages(store: Store) -> None:
     for _ in range(1100):
         next(verdicts)
     assert taken <= 2000
-
-
-def test_the_default_distance_is_the_collections(store: Store) -> None:
-    array = np.array([0xFF], dtype=np.uint64)
-    store.add("https://a.example/1", 0)
-    assert store.find(0xFF)[0].distance == 8
-    assert store.exists(0xFF)
-    assert store.find_many(array).distances.tolist() == [8]
-    store.add("https://a.example/2", 0x1FF << 20, distance=3)
-    assert [block.distances.tolist() for block in store.pairs()] == []
-    store.add("https://a.example/3", 0xFF << 20, distance=0)
-    assert sorted(bits for block in store.pairs() for bits in block.distances.tolist()) == [1, 8]
-    assert not store.exists(0x1FF)
 
 
 def test_find_many_answers_each_query_by_its_index(store: Store) -> None:
@@ -185,46 +136,25 @@ def test_a_batch_of_a_million_is_answered(store: Store) -> None:
     assert len(store.find_many(queries[:0]).queries) == 0
 
 
-def test_all_simhashes_of_a_collection(dsn: str) -> None:
-    rng = random.Random(3)
-    known = {rng.getrandbits(64) for _ in range(500)} | {0, 1, FAR, FAR - 1, 2**63}
-    with connect(dsn, collection="other") as other, connect(dsn) as store:
-        list(other.add_many([("https://a.example/x", 3)]))
-        assert len(analysis.simhashes(store)) == 0
-        list(store.add_many((f"https://a.example/{n}", value) for n, value in enumerate(known)))
-        found = analysis.simhashes(store)
-    assert found.dtype == np.uint64
-    assert sorted(found.tolist()) == sorted(known)
-
-
 @pytest.mark.parametrize("keep", [True, False])
-def test_markdown_is_kept_by_collections_that_keep_it(dsn: str, keep: bool) -> None:
-    html = f"<html><body><article><h1>Wells</h1><p>{ARTICLE[0]}</p></article></body></html>"
-    with connect(dsn, collection="kept", keep_markdown=keep) as store:
-        store.ingest("https://a.example/", html)
-        page = store.get("https://a.example/")
-    assert page is not None
-    assert page.structure == pgsimhash.fingerprint(html).structure
-    assert (page.markdown or "").startswith("# Wells") == keep
-
-
-def test_get_returns_the_stored_values(store: Store) -> None:
+def test_get_returns_the_stored_values(dsn: str, keep: bool) -> None:
     html = (
         '<html lang="en"><head><title>Wells</title>'
         '<link rel="canonical" href="/wells"></head>'
-        f"<body><article><p>{ARTICLE[0]}</p><p>{ARTICLE[1]}</p></article></body></html>"
+        f"<body><article><h1>Wells</h1><p>{ARTICLE[0]}</p></article></body></html>"
     )
     when = datetime(2024, 2, 29, 12, tzinfo=UTC)
-    store.ingest("https://a.example/original", html)
-    store.ingest("https://a.example/copy", html, fetched_at=when)
-    known = store.get("https://a.example/copy")
+    with connect(dsn, collection="kept", keep_markdown=keep) as store:
+        store.ingest("https://a.example/original", html)
+        store.ingest("https://a.example/copy", html, fetched_at=when)
+        known = store.get("https://a.example/copy")
     assert known is not None
-    assert known.title == "Wells"
+    assert (known.title, known.language, known.html_bytes) == ("Wells", "en", len(html))
     assert known.canonical_url == "https://a.example/wells"
-    assert known.language == "en"
-    assert known.html_bytes == len(html)
     assert (known.duplicate_of, known.distance) == ("https://a.example/original", 0)
     assert known.fetched_at == when
+    assert known.structure == pgsimhash.fingerprint(html).structure
+    assert (known.markdown or "").startswith("# Wells") == keep
 
 
 def test_status_counts_versions_urls_duplicates_and_their_bytes(store: Store) -> None:
@@ -237,91 +167,35 @@ def test_status_counts_versions_urls_duplicates_and_their_bytes(store: Store) ->
     assert (row.duplicates, row.duplicate_bytes) == (1, len(html))
 
 
-class TestTheCallersOwnConnection:
-    """The connection remains the caller's, and so does its transaction."""
-
-    def test_nothing_is_committed_or_closed_for_the_caller(self, dsn: str) -> None:
-        with psycopg.connect(dsn) as connection:
-            with connect(connection) as store:
-                store.add("https://a.example/1", 1)
-            connection.rollback()
-            connect(connection).add("https://a.example/2", 1)
-            connection.commit()
-        with connect(dsn) as store:
-            assert [match.url for match in store.find(1)] == ["https://a.example/2"]
-
-    def test_a_block_of_the_caller_is_joined(self, dsn: str) -> None:
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            store = connect(connection)
-            with connection.transaction(force_rollback=True):
-                store.add("https://a.example/1", 1)
-            assert store.find(1) == []
-            store.add("https://a.example/2", 1)
-        with connect(dsn) as other:
-            assert [match.url for match in other.find(1)] == ["https://a.example/2"]
-
-    def test_an_error_leaves_the_transaction_usable(self, dsn: str) -> None:
-        with psycopg.connect(dsn) as connection:
-            store = connect(connection)
-            store.add("https://a.example/1", 1)
-            with pytest.raises(ArgumentError, check=because("invalid_argument")):
-                store.find(1, distance=13)
-            with pytest.raises(ArgumentError, check=because("invalid_argument")):
-                store.add("https://a.example/2", -1)
-            assert len(store.find(1)) == 1
-
-    @pytest.mark.one_server("Citus sends notices of its own")
-    @pytest.mark.parametrize("settings", SETTINGS, ids=said)
-    def test_row_factories_and_cursors_do_not_matter(
-        self, dsn: str, settings: dict[str, Any]
-    ) -> None:
-        told: list[str | None] = []
-        with psycopg.connect(dsn, **settings) as connection:
-            connection.add_notice_handler(lambda notice: told.append(notice.message_primary))
-            store = connect(connection)
-            store.add("https://a.example/1", 1)
-            assert store.add("https://a.example/2", 1).duplicate_of == "https://a.example/1"
-            assert connect(connection).add("https://a.example/3", 1).verdict == "duplicate"
-            assert len(store.find(1)) == 1
-            assert store.find_many(np.array([1], np.uint64)).distances.tolist() == [0]
-            assert store.get("https://a.example/2") is not None
-            for _ in range(7):
-                assert len(list(store.clusters())) == 1
-            for _ in range(2):
-                assert store.save_clusters() == 1
-            assert store.delete("https://a.example/1").versions == 1
-            assert len(store.status()) == 1
-        assert told == []
-
-    def test_in_a_pipeline_a_read_raises_a_clear_error(self, dsn: str) -> None:
-        with psycopg.connect(dsn) as connection:
-            store = connect(connection)
-            store.add("https://a.example/1", 1)
-            with (
-                pytest.raises(StoreError, match="leave that first", check=because("gave_up")),
-                connection.pipeline(),
-            ):
-                list(store.clusters())
+def test_an_error_leaves_the_callers_transaction_usable(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection)
+        store.add("https://a.example/1", 1)
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
+            store.find(1, distance=13)
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
+            store.add("https://a.example/2", -1)
+        assert len(store.find(1)) == 1
+        with (
+            pytest.raises(StoreError, match="leave that first", check=because("gave_up")),
+            connection.pipeline(),
+        ):
+            list(store.clusters())
 
 
-class TestBadInput:
-    def test_an_unknown_collection_names_the_known_ones(self, dsn: str) -> None:
-        with connect(dsn, collection="news"):
-            pass
-        with pytest.raises(pgsimhash.CollectionError, match=r"there are: news\); check the name$"):
-            connect(dsn, collection="typo", create=False)
-
-    def test_an_unregistered_scheme_can_be_searched_but_not_ingested(self, dsn: str) -> None:
-        run_sql(
-            dsn, "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('old', 'other-scheme-1')"
-        )
-        with pytest.raises(pgsimhash.CollectionError, match=r"other-scheme-1.*such as old-2"):
-            connect(dsn, collection="old", scheme="pgsimhash-article-1")
-        with pytest.raises(ArgumentError, match="there is no scheme 'mine'"):
-            connect(dsn, collection="new", scheme="mine")
-        with connect(dsn, collection="old") as store:
-            assert store.scheme == "other-scheme-1"
-            assert store.add("https://a.example/", 1).verdict == "new"
-            assert store.exists(1)
-            with pytest.raises(ArgumentError, match="register yours"):
-                store.ingest("https://a.example/2", "<p>")
+def test_an_unregistered_scheme_can_be_searched_but_not_ingested(dsn: str) -> None:
+    run_sql(
+        dsn, "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('old', 'other-scheme-1')"
+    )
+    with pytest.raises(pgsimhash.CollectionError, match=r"other-scheme-1.*such as old-2"):
+        connect(dsn, collection="old", scheme="pgsimhash-article-1")
+    with pytest.raises(ArgumentError, match="there is no scheme 'mine'"):
+        connect(dsn, collection="new", scheme="mine")
+    with pytest.raises(pgsimhash.CollectionError, match=r"there are: old\); check the name$"):
+        connect(dsn, collection="typo", create=False)
+    with connect(dsn, collection="old") as store:
+        assert store.scheme == "other-scheme-1"
+        assert store.add("https://a.example/", 1).verdict == "new"
+        assert store.exists(1)
+        with pytest.raises(ArgumentError, match="register yours"):
+            store.ingest("https://a.example/2", "<p>")

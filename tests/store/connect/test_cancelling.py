@@ -6,7 +6,7 @@ import asyncio
 import gc
 import random
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import psycopg
@@ -15,13 +15,11 @@ import pytest
 from pgsimhash import connect_async
 from pgsimhash.store.async_store import AsyncStore, TaskBatcher
 from tests.database import run_sql, wait_for_a_lock
-from tests.store.connect.test_async import OWN, over_dsn, run
+from tests.store.connect.ways import OWN, over
 
 A, B = "https://a.example/", "https://b.example/"
 SECONDS = 20
 """No call of these tests takes a tenth of it."""
-
-Way = Callable[..., Coroutine[Any, Any, Any]]
 
 
 async def answers(store: AsyncStore, number: int) -> None:
@@ -54,7 +52,7 @@ def test_a_statement_cancelled_before_it_begins_is_sent_by_another_task(dsn: str
             await asyncio.wait_for(calling, SECONDS)
         await answers(store, 0)
 
-    run(over_dsn(dsn, use))
+    over("dsn", dsn, use)
 
 
 def test_calls_that_arrive_while_a_cancelled_statement_rolls_back_are_answered(dsn: str) -> None:
@@ -72,7 +70,7 @@ def test_calls_that_arrive_while_a_cancelled_statement_rolls_back_are_answered(d
         with pytest.raises(asyncio.CancelledError):
             await first
 
-    run(over_dsn(dsn, use))
+    over("dsn", dsn, use)
 
 
 def test_an_event_loop_that_closed_during_calls_stops_no_other(dsn: str) -> None:
@@ -129,14 +127,14 @@ def test_an_error_of_a_statement_reaches_all_its_calls() -> None:
         answered = asyncio.gather(*calls, batcher.call(5, "alone"), return_exceptions=True)
         return await asyncio.wait_for(answered, SECONDS)
 
-    *wrong, right = run(use())
+    *wrong, right = asyncio.run(use())
     assert [type(error) for error in wrong] == [LookupError, int, LookupError, ValueError]
     assert right == 1
 
 
-@pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("kind", OWN)
 @pytest.mark.parametrize("seed", range(2))
-def test_random_cancellations_leave_the_store_usable(dsn: str, way: Way, seed: int) -> None:
+def test_random_cancellations_leave_the_store_usable(dsn: str, kind: str, seed: int) -> None:
     """Clients, statements and everything that they start are cancelled at random moments."""
     chance = random.Random(seed)
 
@@ -158,7 +156,7 @@ def test_random_cancellations_leave_the_store_usable(dsn: str, way: Way, seed: i
             if number % 10 == 9:
                 await answers(store, -number)
 
-    run(way(dsn, use))
+    over(kind, dsn, use)
     (idle,) = run_sql(
         dsn,
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 import sqlalchemy
-from psycopg_pool import ConnectionPool
+from psycopg.rows import dict_row, namedtuple_row, scalar_row
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from sqlalchemy import orm
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import async_scoped_session, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import NullPool, QueuePool, StaticPool
 
 import pgsimhash
 import pgsimhash.db.migrate
-from pgsimhash import ArgumentError, CollectionError, NoServerError, StoreError, connect
+from pgsimhash import (
+    ArgumentError,
+    CollectionError,
+    NoServerError,
+    StoreError,
+    connect,
+    connect_async,
+)
+from pgsimhash.sqlalchemy import Page
+from pgsimhash.testing import fresh_database
 from tests.database import end_others
 from tests.refusals import because
-from tests.store.content import urls
+from tests.store.connect.ways import LENT, OWN, Blocking, Opened, engine_of, lent, of
+from tests.store.content import content, urls
+from tests.store.test_store import ARTICLE, page, paragraph
 
 A, B = "https://a.example/", "https://b.example/"
 FAR = 2**63
+GONE = "postgresql://127.0.0.1:1/none"
+
+PAGES = [(f"https://a.example/{n}", page(paragraph(n % 4), paragraph(n % 4 + 9))) for n in range(6)]
+SIMHASHES = np.array([0, 3, FAR], np.uint64)
 
 
 @pytest.fixture
@@ -39,61 +58,241 @@ def engine(url: sqlalchemy.URL) -> Iterator[sqlalchemy.Engine]:
     made.dispose()
 
 
-def pages(connection: sqlalchemy.Connection | orm.Session) -> int:
-    return int(connection.scalar(sqlalchemy.text("SELECT count(*) FROM pgsimhash.pages")) or 0)
+def everything(store: Any) -> list[object]:
+    """Call each method; the results must be equal in all cases."""
+    seen: list[object] = list(store.ingest_many(PAGES))
+    seen += store.add_many([(A, 0), (B, 1), ("none", 2)])
+    seen.append(store.ingest(f"{A}one", page(*ARTICLE)))
+    seen.append(store.decide(f"{B}one", page(*ARTICLE)))
+    seen.append(store.should_store(f"{A}two", page(*ARTICLE)))
+    seen.append(store.add(f"{A}three", FAR))
+    seen += [store.find(0, 3), store.exists(FAR)]
+    seen.append(store.find_many(SIMHASHES, 1).distances.tolist())
+    seen.append([one.url for one in store.near_pages(A, 3)])
+    known = store.get(A)
+    seen.append(known and known.simhash)
+    seen.append(store.should_fetch(f"{A}never"))
+    seen.append(store.delete(f"{A}three"))
+    seen.append(store.delete_host("b.example").versions)
+    seen += store.decide_many(PAGES, jobs=2)
+    seen.append(sum(len(block.low) for block in store.pairs(3)))
+    seen.append([len(cluster.pages) for cluster in store.clusters(8)])
+    seen.append(store.start_run("another") > 0)
+    told: list[int] = []
+    seen.append(store.expire(timedelta(days=400), progress=told.append).versions)
+    seen += [told, store.collection == store.opened.name, store.scheme, store.layout]
+    seen.append([one.pages for one in store.status() if one.collection == store.collection])
+    return seen
+
+
+def stored(dsn: str) -> list[tuple[Any, ...]]:
+    return [row[:2] for row in content(dsn, "default")]
+
+
+@pytest.fixture(scope="module")
+def expected(server_dsn: str, pgsimhash_template: str) -> tuple[list[object], list[Any]]:
+    """What a blocking store over a DSN says and stores."""
+    with fresh_database(server_dsn, pgsimhash_template) as dsn, connect(dsn) as store:
+        return everything(store), stored(dsn)
+
+
+@of([*OWN, *LENT])
+def test_every_method_gives_the_same_results(
+    opened: Opened, dsn: str, expected: tuple[list[object], list[Any]]
+) -> None:
+    made = everything(opened.store)
+    with suppress(AttributeError):
+        opened.lender.commit()
+    assert (made, stored(dsn)) == expected
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "dicts": {"row_factory": dict_row},
+    "tuples": {"row_factory": namedtuple_row},
+    "scalars": {"row_factory": scalar_row},
+    "client cursors": {"cursor_factory": psycopg.ClientCursor},
+    "raw cursors": {"cursor_factory": psycopg.RawCursor},
+    "prepared": {"prepare_threshold": 0},
+    "async": {
+        "row_factory": scalar_row,
+        "cursor_factory": psycopg.AsyncClientCursor,
+        "prepare_threshold": 0,
+    },
+}
+"""Settings of the caller's connection."""
+
+
+@pytest.mark.one_server("Citus sends notices of its own")
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_of_a_connection_do_not_matter(
+    dsn: str, name: str, expected: tuple[list[object], list[Any]]
+) -> None:
+    told: list[str | None] = []
+    with lent("connection", dsn, asynchronous=name == "async", **SETTINGS[name]) as opened:
+        opened.lender.add_notice_handler(lambda notice: told.append(notice.message_primary))
+        assert everything(opened.store) == expected[0]
+        # Often enough that psycopg prepares the statements.
+        for _ in range(7):
+            assert opened.store.save_clusters(8) == len(list(opened.store.clusters(8))) > 0
+    assert told == []
+
+
+@of(LENT)
+def test_the_callers_transaction_has_our_rows(opened: Opened, dsn: str) -> None:
+    store, lender = opened.store, opened.lender
+    lender.commit()
+    assert store.add(A, 0).verdict == "new"
+    lender.rollback()
+    assert store.get(A) is None
+    store.add(B, 0)
+    assert urls(dsn) == []
+    lender.commit()
+    assert urls(dsn) == [B]
+    # A page is stored when its verdict is consumed.
+    for verdict in store.add_many([(A, 0), (f"{A}far", FAR)]):
+        assert store.get(verdict.url) is not None
+        break
+    lender.commit()
+    made = store.add_many([(f"{A}1", 1 << 20), (f"{A}2", 1 << 40)], batch_size=2)
+    next(made)
+    lender.commit()
+    with pytest.raises(StoreError, check=because("wrong_transaction")):
+        next(made)
+    # The connection stays open, and what is not committed is lost.
+    store.close()
+    assert not getattr(lender, "closed", False)
+    store.add(f"{A}last", FAR)
+    lender.rollback()
+    assert urls(dsn) == [B, A, f"{A}1", f"{A}2"]
+
+
+@of(OWN)
+def test_a_store_of_its_own_transactions_is_closed(opened: Opened, dsn: str) -> None:
+    opened.store.add(A, 0)
+    assert urls(dsn) == [A]
+    opened.store.close()
+    with pytest.raises(StoreError, match="store is closed", check=because("closed")):
+        opened.store.find(0)
+
+
+@of([*LENT[:2], "pool"])
+def test_a_closed_connection_or_pool_is_refused(opened: Opened) -> None:
+    opened.lender.close()
+    with pytest.raises(StoreError, match="is closed", check=because("closed")):
+        opened.store.find(0)
+
+
+@of(LENT)
+def test_a_lost_connection_of_the_caller_is_not_replaced(opened: Opened, dsn: str) -> None:
+    store, lender = opened.store, opened.lender
+    lender.commit()
+    store.add(A, 0)
+    end_others(dsn)
+    with pytest.raises(NoServerError, check=because("connection_lost")):
+        store.add(B, FAR)
+    is_alchemy = not hasattr(lender, "pgconn")
+    with pytest.raises(StoreError, check=because("wrong_transaction" if is_alchemy else "closed")):
+        store.find(0)
+    if is_alchemy:
+        lender.rollback()
+        store.add(B, FAR)
+        lender.commit()
+    assert urls(dsn) == ([B] if is_alchemy else [])
+
+
+@of(LENT)
+def test_in_a_transaction_that_failed_it_says_to_roll_back(
+    opened: Opened, dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, lender = opened.store, opened.lender
+    lender.commit()
+    text = str if hasattr(lender, "pgconn") else sqlalchemy.text
+    with pytest.raises((psycopg.Error, sqlalchemy.exc.ProgrammingError)):
+        lender.execute(text("SELECT nothing"))
+    for use in (lambda: store.find(0), lambda: store.add(A, 0)):
+        with pytest.raises(StoreError, check=because("wrong_transaction")):
+            use()
+    assert caplog.messages == []
+    lender.rollback()
+    store.add(A, 0)
+    lender.commit()
+    assert urls(dsn) == [A]
+
+
+@of(["session"])
+def test_after_a_flush_that_failed_too(opened: Opened) -> None:
+    opened.lender.commit()
+    opened.lender.add(Page(url=A))
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
+        opened.lender.flush()
+    with pytest.raises(StoreError, check=because("wrong_transaction")):
+        opened.store.find(0)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_pool_whose_connections_are_all_in_use(
+    dsn: str, asynchronous: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is raised immediately, without retries for a minute."""
+    with lent("pool", dsn, asynchronous=asynchronous) as opened:
+        kind = AsyncConnectionPool if asynchronous else ConnectionPool
+        pool: Any = kind(dsn, min_size=1, max_size=1, timeout=0.3, open=False)
+        limits = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 0.1}
+        engine = engine_of(dsn, asynchronous=asynchronous, **limits)
+        for value in (pool.open(), pool.wait()):
+            opened.run(value)
+        for where, take, put in (
+            (pool, pool.getconn, pool.putconn),
+            (engine, engine.connect, lambda taken: taken.close()),
+        ):
+            store = opened.run((connect_async if asynchronous else connect)(where))
+            store = Blocking(store, opened.run)
+            taken = opened.run(take())
+            with pytest.raises(StoreError, match="in use", check=because("pool_exhausted")):
+                store.find(0)
+            opened.run(put(taken))
+            assert store.find(0) == []
+        for value in (pool.close(), engine.dispose()):
+            opened.run(value)
+    assert [one for one in caplog.messages if "again" in one] == []
 
 
 def test_a_url_of_sqlalchemy_and_its_text_with_a_driver(
     dsn: str, url: sqlalchemy.URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def use() -> None:
+        async with await connect_async(url) as store:
+            await store.add(B, FAR)
+
     text = url.render_as_string(hide_password=False)
     assert text.startswith("postgresql+psycopg://")
-    with connect(url) as store:
-        store.add(A, FAR)
-    for number, where in enumerate([text, text.replace("+psycopg", "+asyncpg")]):
+    for number, where in enumerate([url, text, text.replace("+psycopg", "+asyncpg")]):
         with connect(where) as store:
             store.add(f"{A}{number}", FAR)
+    asyncio.run(use())
     monkeypatch.setenv("PGSIMHASH_DSN", text)
     with connect() as store:
-        assert store.status()[0].pages == 3
+        assert store.status()[0].pages == 4
 
 
-class TestEngine:
-    def test_each_call_checks_out_a_connection(self, dsn: str, engine: sqlalchemy.Engine) -> None:
-        pool = engine.pool
-        assert isinstance(pool, QueuePool)
-        with connect(engine) as store:
-            store.add(A, 0)
-            assert urls(dsn) == [A]
-            assert pool.checkedout() == 0
-            with store.session.read():
-                assert pool.checkedout() == 1
-        with pytest.raises(StoreError, match="store is closed", check=because("closed")):
-            store.find(0)
-        with engine.connect() as connection:
-            found = connection.connection.driver_connection
-            assert isinstance(found, psycopg.Connection)
-            assert not found.autocommit
+def test_a_connection_is_checked_out_for_each_call(dsn: str, engine: sqlalchemy.Engine) -> None:
+    assert isinstance(engine.pool, QueuePool)
+    with connect(engine) as store:
+        store.add(A, 0)
+        assert engine.pool.checkedout() == 0
+        with store.session.read():
+            assert engine.pool.checkedout() == 1
+    with engine.connect() as connection:
+        found = connection.connection.driver_connection
+        assert isinstance(found, psycopg.Connection)
+        assert not found.autocommit
+    with ConnectionPool(dsn, min_size=1, max_size=1, open=True) as pool, connect(pool) as store:
+        store.add(A, 0)
+        with pool.connection(timeout=5) as own:
+            assert not own.autocommit
 
 
 class TestConnection:
-    def test_the_callers_rollback_and_commit_apply_to_our_rows(
-        self, dsn: str, engine: sqlalchemy.Engine
-    ) -> None:
-        with engine.connect() as connection:
-            store = connect(connection)
-            connection.commit()
-            assert store.add(A, 0).verdict == "new"
-            assert pages(connection) == 1
-            connection.rollback()
-            assert store.get(A) is None
-            store.add(B, 0)
-            connection.commit()
-            store.close()
-            assert not connection.closed
-            store.add(A, FAR)
-        assert urls(dsn) == [B]
-
     def test_a_block_of_the_callers_is_one_transaction(
         self, dsn: str, engine: sqlalchemy.Engine
     ) -> None:
@@ -106,7 +305,13 @@ class TestConnection:
             with suppress(ZeroDivisionError), connection.begin():
                 store.delete(A)
                 raise ZeroDivisionError
+        with psycopg.connect(dsn, autocommit=True) as own:
+            store = connect(own)
+            with own.transaction(force_rollback=True):
+                store.delete(A)
             assert urls(dsn) == [A, B]
+            store.delete(A)
+        assert urls(dsn) == [B]
 
     def test_with_autocommit_each_batch_is_visible_at_once(
         self, dsn: str, engine: sqlalchemy.Engine
@@ -115,26 +320,15 @@ class TestConnection:
             connect(connection).add(A, 0)
             assert urls(dsn) == [A]
 
-    def test_a_closed_connection_is_refused(self, engine: sqlalchemy.Engine) -> None:
-        with engine.connect() as connection:
-            store = connect(connection)
-        for use in (lambda: connect(connection), lambda: store.find(0)):
-            with pytest.raises(StoreError, match="is closed", check=because("closed")):
-                use()
-
 
 class TestSession:
-    def test_its_transaction_is_the_callers(self, dsn: str, engine: sqlalchemy.Engine) -> None:
+    def test_after_each_commit_it_may_use_another_connection(
+        self, dsn: str, engine: sqlalchemy.Engine
+    ) -> None:
         with orm.Session(engine) as session:
             store = connect(session)
+            store.add(B, 0)
             session.commit()
-            store.add(A, 0)
-            assert pages(session) == 1
-            session.rollback()
-            assert store.add(B, 0).verdict == "new"
-            session.commit()
-            assert urls(dsn) == [B]
-            # After each commit the session may use another connection.
             with engine.connect():
                 store.add(A, FAR)
                 session.commit()
@@ -150,24 +344,31 @@ class TestSession:
             session.commit()
         assert urls(dsn) == [A]
 
-    def test_another_connection_works_with_the_same_schema(self, url: sqlalchemy.URL) -> None:
-        pgsimhash.db.migrate.upgrade(
-            url.render_as_string(hide_password=False).replace("+psycopg", ""), schema="crawl"
-        )
+    def test_another_connection_works_with_the_same_schema(
+        self, dsn: str, url: sqlalchemy.URL
+    ) -> None:
+        pgsimhash.db.migrate.upgrade(dsn, schema="crawl")
         engine = sqlalchemy.create_engine(url, poolclass=NullPool)
         with orm.Session(engine) as session:
             store = connect(session, schema="crawl")
             for number in range(3):
                 store.add(f"{A}{number}", FAR)
                 session.commit()
-            assert pages(session) == 0
             assert store.status()[0].pages == 3
+        assert urls(dsn) == []
 
+    @of(["engine"])
     def test_a_scoped_session_is_a_new_one_after_its_removal(
-        self, dsn: str, engine: sqlalchemy.Engine
+        self, opened: Opened, dsn: str
     ) -> None:
-        scoped = orm.scoped_session(orm.sessionmaker(engine))
-        store = connect(scoped)
+        if opened.made is opened.store:
+            scoped: Any = orm.scoped_session(orm.sessionmaker(opened.lender))
+            store: Any = connect(scoped)
+        else:
+            maker = async_sessionmaker(opened.lender._made)
+            own: Any = async_scoped_session(maker, scopefunc=int)
+            scoped = Blocking(own, opened.run)
+            store = Blocking(opened.run(connect_async(own)), opened.run)
         scoped.commit()
         scoped.remove()
         for url in (A, B):
@@ -175,9 +376,7 @@ class TestSession:
             scoped.commit()
             scoped.remove()
         assert urls(dsn) == [A, B]
-        pool = engine.pool
-        assert isinstance(pool, QueuePool)
-        assert pool.checkedout() == 0
+        assert opened.lender.pool.checkedout() == 0
 
     def test_threads_with_sessions_share_the_connections_of_an_engine(
         self, dsn: str, engine: sqlalchemy.Engine
@@ -202,22 +401,7 @@ class TestSession:
 
 
 class TestWhatSqlalchemySays:
-    """Its errors become the package's, and it learns of lost connections."""
-
-    def test_a_pool_whose_connections_are_all_in_use(self, dsn: str) -> None:
-        engine = sqlalchemy.create_engine(
-            "postgresql+psycopg://",
-            creator=lambda: psycopg.connect(dsn),
-            pool_size=1,
-            max_overflow=0,
-            pool_timeout=0.1,
-        )
-        with engine.connect():
-            for where in (engine, orm.Session(engine)):
-                with pytest.raises(StoreError, match="in use", check=because("pool_exhausted")):
-                    connect(where)
-        connect(engine).close()
-        engine.dispose()
+    """Its errors become the package's."""
 
     def test_a_connection_that_was_detached_from_its_pool(
         self, dsn: str, engine: sqlalchemy.Engine
@@ -266,119 +450,66 @@ class TestWhatSqlalchemySays:
                 connect(engine)
         engine.dispose()
 
-    @pytest.mark.parametrize("kind", [sqlalchemy.Engine.connect, orm.Session])
-    def test_after_a_lost_connection_the_caller_rolls_back_and_continues(
-        self, dsn: str, engine: sqlalchemy.Engine, kind: Callable[[Any], Any]
-    ) -> None:
-        with kind(engine) as lender:
-            store = connect(lender)
-            lender.commit()
-            store.add(A, 0)
-            end_others(dsn)
-            with pytest.raises(NoServerError, check=because("connection_lost")):
-                store.add(B, FAR)
-            with pytest.raises(StoreError, check=because("wrong_transaction")):
-                store.find(0)
-            lender.rollback()
-            store.add(B, FAR)
-            lender.commit()
-        assert urls(dsn) == [B]
 
-
-def test_nothing_is_printed_about_a_transaction_that_failed(
-    connection: psycopg.Connection, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = connect(connection)
-    connection.commit()
-    with suppress(psycopg.Error):
-        connection.execute("SELECT nothing")
-    for use in (lambda: store.find(0), lambda: store.add(A, 0)):
-        with pytest.raises(StoreError, check=because("wrong_transaction")):
+@of(LENT, asynchronous=False)
+def test_a_collection_whose_creation_was_rolled_back(opened: Opened) -> None:
+    opened.lender.rollback()
+    for use in (lambda: opened.store.add(A, 0), lambda: opened.store.find(0)):
+        with pytest.raises(CollectionError, match="'default' does not exist") as refused:
             use()
-    assert caplog.messages == []
+        assert because("unknown")(refused.value)
+        opened.lender.rollback()
 
 
-class TestPool:
-    def test_each_call_checks_out_a_connection(self, dsn: str) -> None:
-        with ConnectionPool(dsn, min_size=1, max_size=1, open=True) as pool:
-            with connect(pool) as store:
-                store.add(A, 0)
-                assert urls(dsn) == [A]
-                with pool.connection(timeout=5) as connection:
-                    assert not connection.autocommit
-            store.close()
-            with pytest.raises(StoreError, check=because("closed")):
-                store.find(0)
-        with pytest.raises(StoreError, match="pool is closed", check=because("closed")):
-            connect(pool)
-
-    def test_a_pool_that_cannot_connect_reports_why(self) -> None:
-        gone = "postgresql://127.0.0.1:1/none"
-        with (
-            ConnectionPool(gone, min_size=1, timeout=0.1, open=True) as pool,
-            pytest.raises(NoServerError, match="refused", check=because("no_server")),
-        ):
-            connect(pool)
+def sqlite() -> sqlalchemy.Engine:
+    return sqlalchemy.create_engine("sqlite://")
 
 
-def test_a_collection_whose_creation_was_rolled_back(
-    engine: sqlalchemy.Engine, connection: psycopg.Connection
-) -> None:
-    with engine.connect() as lent:
-        for where in (connection, lent):
-            store = connect(where)
-            where.rollback()
-            with pytest.raises(CollectionError, match="'default' does not exist") as refused:
-                store.add(A, 0)
-            assert because("unknown")(refused.value)
-            where.rollback()
-            with pytest.raises(CollectionError, match="'default' does not exist"):
-                store.find(0)
-            where.rollback()
+WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (sqlite, StoreError, "postgresql\\+psycopg"),
+    (lambda: sqlite().connect(), StoreError, "uses sqlite"),
+    (lambda: orm.Session(sqlite()), StoreError, "uses sqlite"),
+    (lambda: create_async_engine("postgresql+psycopg://"), ArgumentError, "asynchronous"),
+    (lambda: psycopg.AsyncConnection, ArgumentError, "a store needs a DSN"),
+    (lambda: orm.sessionmaker(), ArgumentError, "call it first"),
+    (lambda: orm.Session(), ArgumentError, "Session\\(engine\\)"),
+    (lambda: 5, ArgumentError, "not builtins.int"),
+    (lambda: sqlalchemy.make_url("mysql://u@localhost/d"), NoServerError, "postgresql://"),
+]
+WRONG_ASYNC: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: 5, ArgumentError, "not builtins.int"),
+    (lambda: GONE, NoServerError, "no PostgreSQL"),
+    (lambda: engine_of(GONE, asynchronous=True), NoServerError, "no PostgreSQL"),
+    (sqlite, ArgumentError, "AsyncEngine"),
+    (lambda: orm.Session(), ArgumentError, "AsyncSession"),
+    (lambda: engine_of(GONE, asynchronous=True).connect(), ArgumentError, r"await engine\.connect"),
+]
 
 
-WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "another database": (
-        lambda: sqlalchemy.create_engine("sqlite://"),
-        StoreError,
-        "postgresql\\+psycopg",
-    ),
-    "a connection to one": (
-        lambda: sqlalchemy.create_engine("sqlite://").connect(),
-        StoreError,
-        "uses sqlite",
-    ),
-    "a session over one": (
-        lambda: orm.Session(sqlalchemy.create_engine("sqlite://")),
-        StoreError,
-        "uses sqlite",
-    ),
-    "an asynchronous engine": (
-        lambda: create_async_engine("postgresql+psycopg://"),
-        ArgumentError,
-        "asynchronous",
-    ),
-    "a class": (lambda: psycopg.AsyncConnection, ArgumentError, "a store needs a DSN"),
-    "a maker": (lambda: orm.sessionmaker(), ArgumentError, "call it first"),
-    "a session without an engine": (lambda: orm.Session(), ArgumentError, "Session\\(engine\\)"),
-    "a number": (lambda: 5, ArgumentError, "not builtins.int"),
-    "a URL of another server": (
-        lambda: sqlalchemy.make_url("mysql://u@localhost/d"),
-        NoServerError,
-        "postgresql://",
-    ),
-}
+def test_invalid_sources_are_refused_with_the_valid_ones() -> None:
+    for make, kind, said in WRONG:
+        with pytest.raises(kind, match=said):
+            connect(make())
+    for make, kind, said in WRONG_ASYNC:
+        with pytest.raises(kind, match=said):
+            asyncio.run(connect_async(make()))
 
 
-@pytest.mark.parametrize("what", list(WRONG))
-def test_invalid_sources_are_refused_with_the_valid_ones(what: str) -> None:
-    make, kind, said = WRONG[what]
-    with pytest.raises(kind, match=said):
-        connect(make())
+@of(["connection"], asynchronous=True)
+def test_asynchronous_sources_are_refused_by_the_synchronous_store(opened: Opened) -> None:
+    with pytest.raises(ArgumentError, match="connect_async"):
+        connect(opened.lender._made)
 
 
-def test_a_closed_connection(dsn: str) -> None:
-    connection = psycopg.connect(dsn)
-    connection.close()
+def test_a_closed_connection_or_a_pool_that_cannot_connect(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        pass
     with pytest.raises(StoreError, match="is closed", check=because("closed")):
         connect(connection)
+    with (
+        ConnectionPool(GONE, min_size=1, timeout=0.1, open=True) as pool,
+        pytest.raises(NoServerError, match="refused", check=because("no_server")),
+    ):
+        connect(pool)
+    with pytest.raises(StoreError, match="pool is closed", check=because("closed")):
+        connect(pool)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import ConnectionPool
 from sqlalchemy import create_engine
 
 from pgsimhash import NoServerError, Store, StoreError, connect
 from tests.database import end_others, run_sql
-from tests.proxy import Proxy, proxy
 from tests.refusals import because
+from tests.store.connect.ways import OWN, Opened, behind_proxy, lent, of
 from tests.store.content import content
 
 PAGES = [(f"https://a.example/{n}", n << 40) for n in range(20)]
@@ -29,78 +25,43 @@ def opened_in(made: list[psycopg.Connection], dsn: str) -> psycopg.Connection:
     return made[-1]
 
 
-@contextmanager
-def by_dsn(dsn: str) -> Iterator[Store]:
-    with connect(dsn) as store:
-        yield store
-
-
-@contextmanager
-def by_pool(dsn: str) -> Iterator[Store]:
-    with ConnectionPool(dsn, min_size=5, timeout=3) as pool:
-        pool.wait()
-        with connect(pool) as store:
-            yield store
-
-
-@contextmanager
-def by_engine(dsn: str) -> Iterator[Store]:
-    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
-    with connect(engine) as store:
-        yield store
-    engine.dispose()
-
-
-WAYS = [by_dsn, by_pool, by_engine]
-
-
-@pytest.fixture(params=WAYS, ids=lambda way: way.__name__)
-def opened(request: pytest.FixtureRequest, dsn: str) -> Iterator[Store]:
-    """A store over a source that can replace a lost connection."""
-    with request.param(dsn) as store:
-        yield store
-
-
 class TestLostConnections:
-    def test_lookups_are_retried(self, opened: Store, dsn: str) -> None:
-        list(opened.add_many(PAGES, distance=0))
-        for _ in range(3):
+    @of(OWN)
+    def test_lookups_are_retried_and_a_batch_is_stored_once(self, opened: Opened, dsn: str) -> None:
+        store = opened.store
+        for start in (0, 10):
             end_others(dsn)
-            assert opened.exists(5 << 40)
+            pages = PAGES[start : start + 10]
+            assert [one.verdict for one in store.add_many(pages, distance=0)] == ["new"] * 10
             end_others(dsn)
-            (match,) = opened.find(5 << 40, 0)
-            assert match.url == PAGES[5][0]
-
-    def test_a_batch_is_stored_once(self, opened: Store, dsn: str) -> None:
-        for start in range(0, 20, 5):
+            assert store.exists(start << 40)
             end_others(dsn)
-            made = [
-                verdict.verdict for verdict in opened.add_many(PAGES[start : start + 5], distance=0)
-            ]
-            assert made == ["new"] * 5
+            assert [match.url for match in store.find(start << 40, 0)] == [PAGES[start][0]]
         assert sorted(row[0] for row in content(dsn, "default")) == sorted(url for url, _ in PAGES)
 
+    @of(OWN, asynchronous=False)
     @pytest.mark.parametrize("raised", [TimeoutError, KeyboardInterrupt])
     def test_a_connection_left_within_a_statement_is_replaced(
-        self, opened: Store, dsn: str, raised: type[BaseException]
+        self, opened: Opened, dsn: str, raised: type[BaseException]
     ) -> None:
         """Like Celery's soft time limit."""
 
         def handler(*_: object) -> None:
             raise raised
 
+        store = opened.store
         before = signal.signal(signal.SIGALRM, handler)
         with psycopg.connect(dsn) as other:
             other.execute("LOCK pgsimhash.pages, pgsimhash.collections")
             try:
-                for ask in (lambda: opened.get("https://a.example/"), opened.status):
+                for ask in (lambda: store.get("https://a.example/"), store.status):
                     signal.setitimer(signal.ITIMER_REAL, 0.3)
                     with pytest.raises(raised):
                         ask()
             finally:
                 signal.signal(signal.SIGALRM, before)
-        assert opened.get("https://a.example/") is None
-        assert [one.verdict for one in opened.add_many(PAGES, distance=0)] == ["new"] * 20
+        assert store.get("https://a.example/") is None
+        assert [one.verdict for one in store.add_many(PAGES, distance=0)] == ["new"] * 20
         assert len(content(dsn, "default")) == 20
 
     def test_retries_are_logged(self, dsn: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -108,13 +69,6 @@ class TestLostConnections:
             end_others(dsn)
             store.exists(5)
         assert any("the connection to the database was lost" in one for one in caplog.messages)
-
-    def test_the_callers_connections_are_not_replaced(self, dsn: str) -> None:
-        with closing(psycopg.connect(dsn, autocommit=True)) as connection:
-            store = connect(connection)
-            end_others(dsn)
-            with pytest.raises(NoServerError, check=because("connection_lost")):
-                store.exists(5)
 
     def test_other_connections_of_the_engine_stay_open(self, dsn: str) -> None:
         made: list[psycopg.Connection] = []
@@ -142,18 +96,10 @@ class TestLostConnections:
             assert not store.exists(5)
 
 
-@contextmanager
-def behind_proxy(dsn: str) -> Iterator[tuple[Proxy, str]]:
-    given = conninfo_to_dict(dsn)
-    with proxy(int(given.get("port") or 5432), str(given["host"])) as between:
-        yield between, between.dsn(dsn)
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_a_server_that_restarts_is_waited_for(
-    dsn: str, way: Callable[[str], AbstractContextManager[Store]]
-) -> None:
-    with behind_proxy(dsn) as (between, there), way(there) as store:
+@pytest.mark.parametrize("kind", OWN)
+def test_a_server_that_restarts_is_waited_for(dsn: str, kind: str) -> None:
+    with behind_proxy(dsn) as (between, there), lent(kind, there) as opened:
+        store = opened.store
         list(store.add_many(PAGES[:5], distance=0))
         between.refusing = True
         end_others(dsn)
@@ -165,18 +111,30 @@ def test_a_server_that_restarts_is_waited_for(
 
 
 class TestUnsureCommits:
-    def test_after_a_lost_commit_answer_the_verdicts_are_right(self, dsn: str) -> None:
-        with behind_proxy(dsn) as (between, there), connect(there) as store:
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    @pytest.mark.parametrize("kind", OWN)
+    def test_after_a_lost_commit_answer_the_verdicts_are_right(
+        self, dsn: str, kind: str, asynchronous: bool
+    ) -> None:
+        with (
+            behind_proxy(dsn) as (between, there),
+            lent(kind, there, asynchronous=asynchronous) as opened,
+        ):
+            store = opened.store
             store.start_run("mine")
             list(store.add_many(PAGES[:5], distance=0))
             between.cut_after = between.commits + 1
             # Not unchanged, as the pages would be if they were read again.
             assert [one.verdict for one in store.add_many(PAGES[5:], distance=0)] == ["new"] * 15
             assert between.cuts == 1
+            # A batch without a new page is counted once too.
+            between.cut_after = between.commits + 1
+            assert {one.verdict for one in store.add_many(PAGES, distance=0)} == {"unchanged"}
+            assert between.cuts == 2
             (status,) = store.status()
         assert status.pages == 20
-        runs = run_sql(dsn, "SELECT pages, new FROM pgsimhash.runs")
-        assert runs == [(20, 20)]
+        runs = run_sql(dsn, "SELECT pages, new, unchanged FROM pgsimhash.runs")
+        assert runs == [(40, 20, 20)]
 
     def test_without_a_run_the_pages_show_the_commit(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there) as store:
@@ -187,16 +145,6 @@ class TestUnsureCommits:
             assert store.add(*PAGES[1]).verdict == "unchanged"
             assert between.cuts == 2
             assert [row.pages for row in store.status()] == [2]
-
-    def test_a_batch_without_a_new_page_is_counted_once(self, dsn: str) -> None:
-        with behind_proxy(dsn) as (between, there), connect(there) as store:
-            store.start_run("mine")
-            list(store.add_many(PAGES, distance=0))
-            between.cut_after = between.commits + 1
-            assert {one.verdict for one in store.add_many(PAGES, distance=0)} == {"unchanged"}
-            assert between.cuts == 1
-        runs = run_sql(dsn, "SELECT pages, unchanged FROM pgsimhash.runs")
-        assert runs == [(40, 20)]
 
     def test_without_retries_the_next_batch_is_independent(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there, retry_seconds=0) as store:

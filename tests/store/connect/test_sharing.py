@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import psycopg
@@ -18,22 +17,12 @@ from pgsimhash.errors import StoreError
 from tests.database import end_others, run_sql
 from tests.programs import python
 from tests.refusals import because
-from tests.store.connect.test_retries import by_dsn, by_engine, by_pool
+from tests.store.connect.ways import OWN, Opened, lent, of
 
 URL = "https://a.example/"
 FAR = 0xFFFF << 48
 HTML = "<p>" + "one two three four " * 20
 THREADS = 4
-
-
-@contextmanager
-def by_connection(dsn: str) -> Iterator[Store]:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        yield connect(connection)
-
-
-WAYS = [by_dsn, by_pool, by_engine, by_connection]
-Way = Callable[[str], AbstractContextManager[Store]]
 
 
 def in_threads(work: Callable[[int], Any]) -> list[Any]:
@@ -58,10 +47,11 @@ def near_copies(store: Store, count: int = 6) -> None:
     assert len(list(store.add_many((f"{URL}{n}", n) for n in range(count)))) == count
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("kind", [*OWN, "connection"])
 class TestThreads:
-    def test_all_stored_pages_exist(self, dsn: str, way: Way) -> None:
-        with way(dsn) as store:
+    def test_all_stored_pages_exist(self, dsn: str, kind: str) -> None:
+        with lent(kind, dsn, autocommit=True) as opened:
+            store = opened.store
 
             def work(number: int) -> list[str]:
                 verdicts = [store.add(f"{URL}{number}/{n}", n << 40) for n in range(8)]
@@ -77,13 +67,12 @@ class TestThreads:
             assert [run.pages for run in maintenance.runs(store)] == [20] * THREADS
             assert list(maintenance.check(store)) == []
 
-    def test_of_concurrent_copies_one_is_new(self, dsn: str, way: Way) -> None:
-        with way(dsn) as store:
+    def test_a_generator_goes_from_thread_to_thread(self, dsn: str, kind: str) -> None:
+        with lent(kind, dsn, autocommit=True) as opened:
+            store = opened.store
             told = in_threads(lambda number: store.add(f"{URL}{number}", 5).verdict)
-        assert told.count("new") == 1
-
-    def test_a_generator_goes_from_thread_to_thread(self, dsn: str, way: Way) -> None:
-        with way(dsn) as store:
+            assert told.count("new") == 1
+            store.delete_host("a.example")
             near_copies(store)
             verdicts = store.ingest_many([(f"{URL}new", HTML)])
             clusters = store.clusters(8)
@@ -97,21 +86,19 @@ class TestThreads:
         assert rows(dsn) == 7
 
 
-@pytest.mark.parametrize("way", WAYS[:3], ids=lambda way: way.__name__)
-def test_threads_that_lost_their_connections_store_each_page_once(dsn: str, way: Way) -> None:
-    with way(dsn) as store:
+@of(OWN, asynchronous=False)
+def test_threads_that_lost_their_connections_store_each_page_once(opened: Opened, dsn: str) -> None:
+    def work(number: int) -> list[str]:
+        made: list[str] = []
+        for n in range(5):
+            if number == 0:
+                end_others(dsn)
+            pages = [(f"{URL}{number}/{n}/{m}", (number << 56) + (n << 40)) for m in range(5)]
+            made += [one.verdict for one in opened.store.add_many(pages, distance=0)]
+        return made
 
-        def work(number: int) -> list[str]:
-            made: list[str] = []
-            for n in range(5):
-                if number == 0:
-                    end_others(dsn)
-                pages = [(f"{URL}{number}/{n}/{m}", (number << 56) + (n << 40)) for m in range(5)]
-                made += [one.verdict for one in store.add_many(pages, distance=0)]
-            return made
-
-        told = Counter(verdict for made in in_threads(work) for verdict in made)
-        assert told == {"new": THREADS * 5, "duplicate": THREADS * 20}
+    told = Counter(verdict for made in in_threads(work) for verdict in made)
+    assert told == {"new": THREADS * 5, "duplicate": THREADS * 20}
     with connect(dsn) as another:
         assert sum(run.pages for run in maintenance.runs(another)) == THREADS * 25
     assert rows(dsn) == THREADS * 25
@@ -141,18 +128,18 @@ def test_a_store_is_closed_while_another_thread_is_in_a_loop(dsn: str) -> None:
         store.find(1)
 
 
-@pytest.mark.parametrize("way", WAYS[:3], ids=lambda way: way.__name__)
-def test_a_loop_over_clusters_writes_on_another_connection(dsn: str, way: Way) -> None:
-    with way(dsn) as store:
-        near_copies(store)
-        for cluster in store.clusters(8):
-            assert store.add(f"{cluster.canonical.url}/again", FAR).verdict == "new"
-            break
+@of(OWN, asynchronous=False)
+def test_a_loop_over_clusters_writes_on_another_connection(opened: Opened, dsn: str) -> None:
+    store = opened.store
+    near_copies(store)
+    for cluster in store.clusters(8):
+        assert store.add(f"{cluster.canonical.url}/again", FAR).verdict == "new"
+        break
 
-        def score(page: object) -> int:
-            return len(store.add(f"{URL}new", FAR).url)
+    def score(page: object) -> int:
+        return len(store.add(f"{URL}new", FAR).url)
 
-        assert store.save_clusters(8, canonical=score) == 1
+    assert store.save_clusters(8, canonical=score) == 1
     assert rows(dsn) == 8
 
 
@@ -163,6 +150,10 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
         store = connect(connection)
         near_copies(store)
         other = connect(connection, collection="other")
+
+        def score(page: object) -> int:
+            return len(store.add(f"{URL}new", FAR).url)
+
         for cluster in store.clusters(8):
             assert store.get(cluster.canonical.url) is not None
             assert len(list(store.pairs(8))) == 1
@@ -172,23 +163,17 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
             with pytest.raises(StoreError, check=because("wrong_transaction")):
                 next(store.clusters(3))
             break
-        for cluster in list(store.clusters(8)):
-            store.add(f"{cluster.canonical.url}/again", FAR)
-        connection.commit()
-    assert rows(dsn) == 7
-
-
-def test_a_callback_cannot_write(dsn: str) -> None:
-    with by_connection(dsn) as store:
-        near_copies(store)
-
-        def score(page: object) -> int:
-            return len(store.add(f"{URL}new", FAR).url)
-
         with pytest.raises(StoreError, check=because("wrong_transaction")):
             store.save_clusters(8, canonical=score)
         assert store.save_clusters(8) == 1
-    assert rows(dsn) == 6
+        for cluster in list(store.clusters(8)):
+            store.add(f"{cluster.canonical.url}/again", FAR)
+        # Pairs hold no transaction.
+        for _ in store.pairs(8):
+            store.add(f"{URL}pairs", FAR)
+            break
+        connection.commit()
+    assert rows(dsn) == 8
 
 
 def test_tasks_that_take_turns_lose_no_page(dsn: str) -> None:
@@ -208,17 +193,6 @@ def test_tasks_that_take_turns_lose_no_page(dsn: str) -> None:
     with connect(dsn) as store:
         assert list(map(len, asyncio.run(both(store)))) == [60, 60]
     assert rows(dsn) == 120
-
-
-def test_pairs_hold_no_transaction_while_they_are_looped_over(dsn: str) -> None:
-    with psycopg.connect(dsn) as connection:
-        store = connect(connection)
-        near_copies(store)
-        for _ in store.pairs(8):
-            store.add(f"{URL}new", FAR)
-            break
-        connection.commit()
-    assert rows(dsn) == 7
 
 
 FORK = """

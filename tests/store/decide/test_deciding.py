@@ -104,14 +104,18 @@ def test_each_verdict_has_its_reason(store: Store, together: bool) -> None:
         ("https://a.example/5", NEAR),
         ("https://a.example/1", HTML),
         ("https://a.example/6", "<p>Not found"),
+        ("https://a.example/7", b"%PDF-1.7 ..."),
+        ("no url", HTML),
     ]
-    verdicts = (
+    verdicts = list(
         store.ingest_many(pages) if together else (store.ingest(url, html) for url, html in pages)
     )
+    assert [verdict.url for verdict in verdicts] == [url for url, _ in pages]
     assert [verdict.reason for verdict in verdicts] == [
         *("first_seen", "same_bytes", "same_bytes", "same_simhash", "within_distance"),
-        *("unchanged", "too_short"),
+        *("unchanged", "too_short", "not_html", "invalid_url"),
     ]
+    assert all(verdict.detail for verdict in verdicts[-3:])
 
 
 class TestScope:

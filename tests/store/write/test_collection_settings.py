@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -25,17 +26,26 @@ from tests.database import run_sql
 from tests.refusals import because
 
 
-def test_a_changed_distance_applies_from_now_on(store: Store, dsn: str) -> None:
+def test_the_distance_of_a_collection_applies_until_any_store_changes_it(
+    store: Store, dsn: str
+) -> None:
+    def found() -> tuple[int, bool, int, int, int]:
+        pairs = sum(len(block.low) for block in store.pairs())
+        clusters = len(list(store.clusters())), store.save_clusters()
+        return len(store.find(0xFF)), store.exists(0xFF), pairs, *clusters
+
     store.add("https://a.example/1", 0)
-    maintenance.change_settings(store, distance=3)
-    assert store.add("https://a.example/2", 0xFF).verdict == "new"
-    assert [match.simhash for match in store.find(0xF)] == []
-    with connect(dsn) as again, psycopg.connect(dsn) as connection:
-        assert not again.exists(0xF)
-        (found,) = connection.execute("SELECT pgsimhash.has_near_duplicate(15)").fetchone() or ()
-        assert found is False
+    assert store.add("https://a.example/2", 0xFF).distance == 8
+    assert found() == (2, True, 1, 1, 1)
+    assert store.find_many(np.array([0xFF], dtype=np.uint64)).distances.tolist() == [0, 8]
+    assert not store.exists(0x1FF << 20)
+    with connect(dsn) as other:
+        maintenance.change_settings(other, distance=3)
+    assert found() == (1, True, 0, 0, 0)
+    assert not store.exists(0xF0)
+    assert store.add("https://a.example/3", 0xFFFF).verdict == "new"
     maintenance.change_settings(store, distance=12)
-    assert store.add("https://a.example/3", 0xFFF).duplicate_of == "https://a.example/2"
+    assert store.add("https://a.example/4", 0xFFFFF).duplicate_of == "https://a.example/3"
 
 
 @pytest.mark.parametrize(
@@ -100,14 +110,3 @@ def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> N
             create_collection(connection, "plain", distance=3)
         with pytest.raises(CollectionError, match="has simhashes of scheme"):
             create_collection(connection, "plain", scheme=get_scheme("pgsimhash-interop-1"))
-
-
-def test_a_distance_set_by_another_store_applies(store: Store, dsn: str) -> None:
-    list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 0xFF)], distance=0))
-    with connect(dsn) as other:
-        maintenance.change_settings(other, distance=3)
-    assert len(store.find(0xFF)) == 1
-    assert sum(len(block.low) for block in store.pairs()) == 0
-    assert list(store.clusters()) == []
-    assert store.add("https://a.example/3", 0xF0F0).verdict == "new"
-    assert store.save_clusters() == 0
