@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from datetime import UTC, date, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pgsimhash import Store, analysis, maintenance
 from pgsimhash.errors import ArgumentError
-from pgsimhash.sources import SourcePage, read_pages
+from pgsimhash.sources import SourcePage
 from tests.refusals import because
 from tests.store.test_store import page, paragraph
 
@@ -80,16 +77,3 @@ def test_an_age_may_reach_back_before_all_pages(store: Store) -> None:
     copy = SourcePage("https://a.example/copy", first.html, fetched_at=second.fetched_at)
     (verdict,) = store.ingest_many([copy], max_age=age)
     assert verdict.duplicate_of == first.url
-
-
-def test_files_may_name_any_zone(store: Store, tmp_path: Path) -> None:
-    times = ["2024-05-07T06:08:09+23:00", "0001-01-01T00:00:00+05:00", "2024-05-06T07:08:09"]
-    lines = [
-        json.dumps({"url": made.url, "html": made.html, "fetched_at": time})
-        for made, time in zip(pages(*times), times, strict=True)
-    ]
-    path = tmp_path / "pages.jsonl.gz"
-    path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    verdicts = list(store.ingest_many(read_pages([path])))
-    assert [verdict.reason for verdict in verdicts] == ["first_seen", "unreadable", "first_seen"]
-    assert fetched_at(store, verdicts[0].url) == MOMENT

@@ -93,26 +93,6 @@ class TestRuns:
                 ("SQL", 2),
             ]
 
-    @pytest.mark.parametrize("way", ["delete", "delete_host", "expire", "sql"])
-    def test_a_run_is_deleted_with_its_last_page(self, store: Store, dsn: str, way: str) -> None:
-        old = NOW - 9 * DAY
-        with psycopg.connect(dsn, autocommit=True) as hand:
-            for number in range(3):
-                store.start_run(f"run {number}")
-                store.add(f"https://a.example/{number}", 1 << 20 * number, fetched_at=old)
-            store.add("https://b.example/1", FAR)
-            if way == "delete":
-                for number in range(3):
-                    store.delete(f"https://a.example/{number}")
-            elif way == "delete_host":
-                store.delete_host("a.example")
-            elif way == "expire":
-                store.expire(DAY)
-            else:
-                hand.execute("SELECT pgsimhash.delete_host('default', 'a.example')")
-            assert [run.label for run in maintenance.runs(store)] == ["run 2"]
-            assert maintenance.undo(store)[1].gone == ["https://b.example/1"]
-
     def test_a_run_has_the_range_of_its_remaining_pages(self, store: Store, dsn: str) -> None:
         with connect(dsn) as other:
             number = store.start_run("one")
@@ -210,7 +190,7 @@ class TestRuns:
             assert [run.pages for run in maintenance.runs(store)] == [1]
 
 
-def test_a_host_can_be_deleted(store: Store) -> None:
+def test_pages_are_deleted_by_host_and_url(store: Store, dsn: str) -> None:
     pages = [("https://a.example/1", 0), ("https://b.example/1", 1), ("https://a.example/2", 2)]
     list(store.add_many(pages))
     gone = store.delete_host("A.example")
@@ -220,22 +200,12 @@ def test_a_host_can_be_deleted(store: Store) -> None:
     kept = store.get("https://b.example/1")
     assert kept is not None
     assert (kept.duplicate_of, kept.distance) == (None, None)
-
-
-class TestBySql:
-    def test_pages_are_deleted_by_url_and_host_as_in_python(self, store: Store, dsn: str) -> None:
-        one, two, other = (f"https://{where}" for where in ("a.example/1", "a.example/2", "b.org/"))
-        list(store.add_many([(one, 0), (two, FAR), (one, FAR), (other, 1)]))
-        with psycopg.connect(dsn, autocommit=True) as hand:
-            delete = "SELECT pgsimhash.delete_url('default', %s)"
-            assert hand.execute(delete, [one]).fetchall() == [(2,)]
-            assert hand.execute(delete, [one]).fetchall() == [(0,)]
-            delete = "SELECT pgsimhash.delete_host('default', %s)"
-            assert hand.execute(delete, ["A.Example"]).fetchall() == [(1,)]
-            with pytest.raises(psycopg.Error, check=sqlstate("PS001"), match="does not exist"):
-                hand.execute("SELECT pgsimhash.delete_url('nothing', '')")
-        assert analysis.simhashes(store).tolist() == [1]
-        assert list(maintenance.check(store)) == []
+    list(store.add_many([*pages, ("https://a.example/1", FAR)]))
+    by_url, by_host = (f"SELECT pgsimhash.delete_{what}('default', %s)" for what in ("url", "host"))
+    assert run_sql(dsn, by_url, [pages[0][0]]) == [(2,)]
+    assert run_sql(dsn, by_url, [pages[0][0]]) == [(0,)]
+    assert run_sql(dsn, by_host, ["A.Example"]) == [(1,)]
+    assert analysis.simhashes(store).tolist() == [1]
 
 
 class TestExpiry:

@@ -50,7 +50,7 @@ def originals(store: Store) -> list[tuple[str, str | None, int | None]]:
 
 
 @pytest.mark.parametrize("way", ["delete_host", "expire", "undo", "url", "host", "age"])
-def test_every_way_to_delete_promotes(store: Store, dsn: str, way: str) -> None:
+def test_every_way_to_delete_promotes_and_ends_runs(store: Store, dsn: str, way: str) -> None:
     store.start_run("first")
     store.add("https://old.example/", 0, fetched_at=NOW - 9 * DAY)
     for number in range(3):
@@ -78,6 +78,8 @@ def test_every_way_to_delete_promotes(store: Store, dsn: str, way: str) -> None:
     ]
     assert list(maintenance.check(store)) == []
     assert promoted == ["https://a.example/0"]
+    # A run is deleted with its last page.
+    assert [run.label for run in maintenance.runs(store)] == ["other"] * 3
 
 
 def test_it_is_part_of_the_deleting_transaction(dsn: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.search.clusters import ClusterPage, Score
+from pgsimhash.search.clusters import ClusterPage
 from pgsimhash.store import clusters
 from tests.database import after_a_wait, new_role, run_sql
 from tests.search.test_pairs import brute_force
@@ -95,20 +95,6 @@ def test_pages_with_one_simhash_are_a_cluster_and_only_present_versions_count(st
     assert urls(store) == [["a.example/1", "a.example/2"]]
     fill(store, {"a.example/2": 1 << 50})
     assert urls(store) == []
-
-
-def test_the_canonical_page_of_a_cluster(store: Store) -> None:
-    fill(store, {"a.example/long": 0, "a.example/s": 1, "a.example/longer": 3})
-    rules: list[tuple[str | Score, str]] = [
-        ("earliest", "long"),
-        ("newest", "longer"),
-        ("shortest-url", "s"),
-        (lambda page: page.simhash == 1, "s"),
-    ]
-    for rule, expected in rules:
-        (cluster,) = store.clusters(1, canonical=rule)
-        assert cluster.canonical.url == f"https://a.example/{expected}"
-        assert cluster.cluster_id == cluster.pages[0].page_id
 
 
 def test_a_reader_that_stops_early_leaves_the_store_usable(store: Store) -> None:

@@ -130,6 +130,8 @@ REFUSED = {
     "mark('default', 'https://a.example/', NULL, true)": ("PS010", "both URLs"),
     "mark('default', 'https://a.example/', 'https://b.example/', NULL)": ("PS010", "both URLs"),
     "policy_for('nowhere', 'https://a.example/')": ("PS001", "does not exist"),
+    "mark('nowhere', 'https://a.example/', 'https://b.example/', false)": ("PS001", "not exist"),
+    "delete_url('nowhere', '')": ("PS001", "does not exist"),
     "_expire_batch('default', interval '1 day', 0, 0)": ("PS010", "such as 1000"),
     "simhash('{}'::bigint[])": ("PS010", "a weight above 0"),
     "simhash(ARRAY[NULL]::bigint[])": ("PS010", ""),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -17,46 +16,13 @@ from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.collection import Collection, find_collection
 from pgsimhash.store.ingest import add_batch, draw_run
 from tests.database import database_examples
+from tests.store.decide.test_rule import MARKS, NOW, OPTIONS, RECORDS, URLS, Mark, some_of
 
-DAY = timedelta(days=1)
-NOON = datetime.now(UTC) - DAY / 2
-
-URLS = [f"https://{host}.example/{number}" for host in ("a", "b", "www.a") for number in range(3)]
-
-SIMHASHES = st.builds(
-    lambda kind, bits: kind ^ sum(1 << bit for bit in bits),
-    st.sampled_from([0, 0x00FF_00FF_00FF_00FF]),
-    st.sets(st.integers(0, 63), max_size=4) | st.just(set(range(7))) | st.just(set(range(11))),
+# A window moves with each batch.
+SETTINGS = some_of({name: some for name, some in OPTIONS.items() if name != "window_size"}).map(
+    lambda options: MatchSettings(**{"distance": 8, **options})
 )
-
-RECORDS = st.builds(
-    PageRecord,
-    st.sampled_from(URLS),
-    SIMHASHES,
-    st.integers(0, 9).map(lambda days: NOON - days * DAY),
-    canonical_url=st.none() | st.sampled_from(URLS),
-    signature=st.sampled_from([None, 0, 2**128 - 1]),
-    text_digest=st.sampled_from([None, 1, 2]),
-)
-
-# A window moves with each batch, so window_size is not used here.
-TERMS = st.builds(
-    MatchSettings,
-    st.sampled_from([0, 3, 8, 12]),
-    verify=st.booleans(),
-    scope=st.sampled_from(["host", "collection", "global"]),
-    max_age=st.none() | st.integers(1, 9).map(lambda days: days * DAY),
-    canonical_link=st.booleans(),
-    max_copies=st.integers(1, 3),
-)
-
-PAGES = st.lists(st.tuples(RECORDS, TERMS), max_size=8)
-
-MARKS = st.lists(
-    st.tuples(st.sampled_from(URLS[:5]), st.sampled_from(URLS[5:]), st.booleans()),
-    max_size=4,
-    unique_by=lambda mark: mark[:2],
-)
+PAGES = st.lists(st.tuples(RECORDS, SETTINGS), max_size=8)
 
 
 @pytest.fixture
@@ -80,23 +46,23 @@ def write(
 
 
 def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, MatchSettings]]:
-    return [(PageRecord(url, 0, NOON), MatchSettings(8, scope="global"))]
+    return [(PageRecord(url, 0, NOW), MatchSettings(8, scope="global"))]
 
 
 @example(
     others=near_a_page_elsewhere(URLS[0]),
     known=[],
-    pages=near_a_page_elsewhere(URLS[1]) + near_a_page_elsewhere(URLS[5]),
-    marks=[(URLS[0], URLS[5], False)],
+    pages=near_a_page_elsewhere(URLS[1]) + near_a_page_elsewhere(URLS[3]),
+    marks=[Mark(URLS[0], URLS[3], same=False)],
 )
 @database_examples(40)
-@given(others=PAGES, known=PAGES, pages=PAGES, marks=MARKS)
+@given(others=PAGES, known=PAGES, pages=PAGES, marks=st.lists(MARKS, max_size=4))
 def test_a_batch_is_decided_as_its_pages_one_by_one(
     collections: tuple[psycopg.Connection, list[Collection]],
     others: list[tuple[PageRecord, MatchSettings]],
     known: list[tuple[PageRecord, MatchSettings]],
     pages: list[tuple[PageRecord, MatchSettings]],
-    marks: list[tuple[str, str, bool]],
+    marks: list[Mark],
 ) -> None:
     connection, (default, other) = collections
 
@@ -104,9 +70,10 @@ def test_a_batch_is_decided_as_its_pages_one_by_one(
         with connection.transaction(force_rollback=True):
             for mark in marks:
                 # A mark may contradict those before it.
-                with suppress(psycopg.ProgrammingError), connection.transaction():
+                with suppress(psycopg.Error), connection.transaction():
                     connection.execute(
-                        "SELECT pgsimhash._put_mark(pgsimhash._id_of('default'), %s, %s, %s)", mark
+                        "SELECT pgsimhash._put_mark(pgsimhash._id_of('default'), %s, %s, %s)",
+                        [mark.a, mark.b, mark.same],
                     )
             write(connection, other, others)
             write(connection, default, known)
