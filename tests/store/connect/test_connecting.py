@@ -209,7 +209,8 @@ def test_in_a_transaction_that_failed_it_says_to_roll_back(
     text = str if hasattr(lender, "pgconn") else sqlalchemy.text
     with pytest.raises((psycopg.Error, sqlalchemy.exc.ProgrammingError)):
         lender.execute(text("SELECT nothing"))
-    for use in (lambda: store.find(0), lambda: store.add(A, 0)):
+    uses: list[Callable[[], Any]] = [lambda: store.find(0), lambda: store.add(A, 0)]
+    for use in uses:
         with pytest.raises(StoreError, check=because("wrong_transaction")):
             use()
     assert caplog.messages == []
@@ -245,8 +246,8 @@ def test_a_pool_whose_connections_are_all_in_use(
             (pool, pool.getconn, pool.putconn),
             (engine, engine.connect, lambda taken: taken.close()),
         ):
-            store = opened.run((connect_async if asynchronous else connect)(where))
-            store = Blocking(store, opened.run)
+            made: Any = (connect_async if asynchronous else connect)(where)
+            store = Blocking(opened.run(made), opened.run)
             taken = opened.run(take())
             with pytest.raises(StoreError, match="in use", check=because("pool_exhausted")):
                 store.find(0)
@@ -266,7 +267,8 @@ def test_a_url_of_sqlalchemy_and_its_text_with_a_driver(
 
     text = url.render_as_string(hide_password=False)
     assert text.startswith("postgresql+psycopg://")
-    for number, where in enumerate([url, text, text.replace("+psycopg", "+asyncpg")]):
+    sources: list[Any] = [url, text, text.replace("+psycopg", "+asyncpg")]
+    for number, where in enumerate(sources):
         with connect(where) as store:
             store.add(f"{A}{number}", FAR)
     asyncio.run(use())
@@ -454,7 +456,11 @@ class TestWhatSqlalchemySays:
 @of(LENT, asynchronous=False)
 def test_a_collection_whose_creation_was_rolled_back(opened: Opened) -> None:
     opened.lender.rollback()
-    for use in (lambda: opened.store.add(A, 0), lambda: opened.store.find(0)):
+    uses: list[Callable[[], Any]] = [
+        lambda: opened.store.add(A, 0),
+        lambda: opened.store.find(0),
+    ]
+    for use in uses:
         with pytest.raises(CollectionError, match="'default' does not exist") as refused:
             use()
         assert because("unknown")(refused.value)
