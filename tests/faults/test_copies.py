@@ -6,17 +6,14 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
 from psycopg import conninfo
 
-from pgsimhash import Store, StoreError, analysis, connect, maintenance
+from pgsimhash import StoreError, connect, maintenance
 from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
 from tests.faults.cluster import Cluster
@@ -26,10 +23,9 @@ from tests.faults.writing import Writers, assert_sound, violations
 from tests.manual import blocks
 from tests.programs import wait_until
 from tests.refusals import because
+from tests.store.calls import READS, A, B
 from tests.store.content import rebuild_apart
 
-NOW = datetime.now(UTC)
-A, B = "https://a.example/", "https://b.example/"
 PAGE = "<title>Wells</title>" + "".join(f"<p>{WORD * 9}" for WORD in ("water ", "stone ", "rope "))
 
 
@@ -72,33 +68,6 @@ def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
     writers.wait()
     assert not writers.refusals
     told(assert_sound(writers, standby.dsn("crawl"), complete=True), seconds_to_write_again=seconds)
-
-
-READS: dict[str, Callable[[Store], Any]] = {
-    "find": lambda store: store.find(5),
-    "find with limits": lambda store: store.find(5, host="a.example", signature=7, limit=2),
-    "find_many": lambda store: [
-        column.tolist() for column in store.find_many(np.arange(9, dtype=np.uint64))
-    ],
-    "exists": lambda store: store.exists(5),
-    "near_pages": lambda store: store.near_pages(A, 3),
-    "get": lambda store: store.get(A),
-    "should_fetch": lambda store: store.should_fetch(A),
-    "decide": lambda store: store.decide(A, PAGE, markdown=True),
-    "decide_many": lambda store: list(store.decide_many([(A, PAGE), ("https://c.example/", PAGE)])),
-    "pairs": lambda store: sum(len(block.low) for block in store.pairs(8)),
-    "clusters": lambda store: list(store.clusters()),
-    "status": lambda store: store.status(),
-    "report": lambda store: replace(analysis.report(store), made_at=NOW),
-    "page_pairs": lambda store: list(analysis.page_pairs(store)),
-    "explain": lambda store: analysis.explain(store, A, B),
-    "history": lambda store: list(analysis.versions(store, A)),
-    "sample": lambda store: analysis.sample(store, 9).urls,
-    "runs": lambda store: maintenance.runs(store),
-    "marks": lambda store: maintenance.marks(store),
-    "policies": lambda store: maintenance.policies(store),
-    "check": lambda store: list(maintenance.check(store)),
-}
 
 
 def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) -> None:

@@ -1,14 +1,14 @@
 """The calls of a store by name, for tests of what holds for all of them.
 
-They fit a collection that has pages at A and B, and a run.
+They fit a collection that has pages at A and B, and a run; two stores answer them equally.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
-
-import numpy as np
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from pgsimhash import Store, analysis, maintenance
 from pgsimhash.pages.policies import PolicySettings
@@ -16,28 +16,52 @@ from pgsimhash.pages.policies import PolicySettings
 A, B = "https://a.example/", "https://b.example/"
 HTML = "<p>" + "one two three four " * 20
 DAY = timedelta(days=1)
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+LABELLED = [analysis.LabelledPair(A, B, "copy")]
 
-LOOKUPS: dict[str, Callable[[Store], object]] = {
+LOOKUPS: dict[str, Callable[[Store], Any]] = {
     "find": lambda store: store.find(7),
-    "find_many": lambda store: store.find_many(np.array([7], dtype=np.uint64)),
+    "find with conditions": lambda store: store.find(
+        7, host="a.example", since=LONG_AGO, signature=7, limit=2
+    ),
+    "find_many": lambda store: [column.tolist() for column in store.find_many(range(9))],
     "exists": lambda store: store.exists(7),
     "near_pages": lambda store: store.near_pages(7),
-    "near_pages of a URL": lambda store: store.near_pages(A),
+    "near_pages of a URL": lambda store: store.near_pages(A, 8, limit=3),
     "get": lambda store: store.get(A),
     "should_fetch": lambda store: store.should_fetch(A),
-    "decide": lambda store: store.decide(A, HTML),
-    "decide_many": lambda store: list(store.decide_many([(A, HTML)])),
+    "should_fetch of an age": lambda store: store.should_fetch(A, older_than=DAY),
+    "decide": lambda store: store.decide(A, HTML, markdown=True),
+    "decide_many": lambda store: list(store.decide_many([(A, HTML), (f"{A}new", HTML)])),
 }
 """Calls that read few pages."""
 
-SCANS: dict[str, Callable[[Store], object]] = {
-    "pairs": lambda store: list(store.pairs()),
+SCANS: dict[str, Callable[[Store], Any]] = {
+    "pairs": lambda store: sum(len(block.low) for block in store.pairs(8)),
     "clusters": lambda store: list(store.clusters()),
-    "report": lambda store: analysis.report(store),
+    "report": lambda store: replace(analysis.report(store), made_at=LONG_AGO),
 }
 """Calls that read all pages; they may take long."""
 
-CHANGES: dict[str, Callable[[Store], object]] = {
+READS: dict[str, Callable[[Store], Any]] = {
+    **LOOKUPS,
+    **SCANS,
+    "status": lambda store: store.status(),
+    "page_pairs": lambda store: list(analysis.page_pairs(store, 8)),
+    "simhashes": lambda store: sorted(analysis.simhashes(store).tolist()),
+    "sample": lambda store: analysis.sample(store, 9).urls,
+    "evaluate": lambda store: analysis.evaluate(LABELLED, store).left_out,
+    "explain": lambda store: analysis.explain(store, A, B),
+    "versions": lambda store: analysis.versions(store, A),
+    "runs": lambda store: maintenance.runs(store),
+    "marks": lambda store: maintenance.marks(store),
+    "policies": lambda store: maintenance.policies(store),
+    "policy_for": lambda store: maintenance.policy_for(store, A),
+    "check": lambda store: list(maintenance.check(store)),
+}
+"""Calls that write nothing."""
+
+CHANGES: dict[str, Callable[[Store], Any]] = {
     "add": lambda store: store.add(f"{A}3", 5),
     "add_many": lambda store: list(store.add_many([(f"{A}4", 5)])),
     "ingest": lambda store: store.ingest(f"{A}5", HTML),
@@ -49,7 +73,7 @@ CHANGES: dict[str, Callable[[Store], object]] = {
     "remove_policy": lambda store: maintenance.remove_policy(store, "*"),
     "change_settings": lambda store: maintenance.change_settings(store, keep_markdown=True),
     "rebuild": lambda store: maintenance.rebuild(store),
-    "rename": lambda store: maintenance.rename(store, "other"),
+    "rename": lambda store: maintenance.rename(store, f"{store.collection}_renamed"),
     "undo": lambda store: maintenance.undo(store),
     "delete_run": lambda store: maintenance.delete_run(store, maintenance.runs(store)[0].run_id),
     "expire": lambda store: store.expire(DAY),

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
 from click.testing import CliRunner
-from psycopg import sql
 
-from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash import Store, connect, maintenance
 from pgsimhash.cli.commands import commands
 from pgsimhash.db import migrate, statements
 from pgsimhash.db.connection import check_schema, schema_revision
@@ -38,6 +34,7 @@ from tests.conftest import ROOT
 from tests.database import run_sql
 from tests.programs import run_program
 from tests.refusals import because
+from tests.store.calls import CHANGES, DAY, READS, A, B
 from tests.store.content import rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
 from tests.store.schema.test_schema import dump
@@ -45,7 +42,7 @@ from tests.store.test_store import FAR, page, paragraph
 
 CRAWL = "crawl"
 NOW = datetime.now(UTC)
-DAY = timedelta(days=1)
+PAIR = [("https://c.example/1", 5), ("https://c.example/2", 7)]
 
 
 @pytest.fixture(autouse=True)
@@ -67,93 +64,24 @@ def both_dsn(dsn: str) -> str:
     return dsn
 
 
-def everything(dsn: str, schema: str) -> dict[str, list[Any]]:
-    """All rows of all tables of a schema."""
-    with psycopg.connect(dsn) as connection:
-        tables = connection.execute(
-            "SELECT relname FROM pg_class "
-            "WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s)",
-            [schema],
-        ).fetchall()
-        return {
-            table: connection.execute(
-                sql.SQL("SELECT t::text FROM {} AS t ORDER BY 1").format(
-                    sql.Identifier(schema, table)
-                )
-            ).fetchall()
-            for (table,) in tables
-        }
+def tables(dsn: str, schema: str) -> list[Any]:
+    return run_sql(dsn, "SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema])
 
 
 def fill(store: Store) -> None:
     for number, age in ((1, 90), (2, 80), (2, 70), (3, 60), (4, 1)):
         html = page(paragraph(number), paragraph(number + age))
         store.ingest(f"https://a.example/{number}", html, fetched_at=NOW - age * DAY)
-    store.ingest("https://b.example/1", page(paragraph(1), paragraph(91)))
-    store.ingest("https://b.example/1", page(paragraph(1), paragraph(91)))
-    pages = [("https://c.example/1", 5), ("https://c.example/2", 7)]
-    list(store.add_many(pages, window_size=9))
+    for url in (A, B, B):
+        store.ingest(url, page(paragraph(1), paragraph(91)))
+    list(store.add_many(PAIR, window_size=9))
     wide = MatchOptions(scope="global", distance=3, max_age=DAY, verify=True)
     list(store.add_many([("https://c.example/3", FAR)], **wide))
 
 
-def look_up(store: Store) -> None:
-    assert len(store.find(5, 8)) == 2
-    assert len(store.find(5, 8, host="c.example", since=NOW - DAY, limit=9)) == 2
-    assert len(store.near_pages(5, 8)) == 2
-    assert len(store.near_pages("https://c.example/1", 8, limit=3)) == 1
-    assert store.exists(5)
-    assert len(store.find_many(np.array([5, FAR], dtype=np.uint64)).queries) == 3
-    assert len(analysis.simhashes(store)) == 8
-    assert len(analysis.sample(store, 100)[0]) == 8
-    labelled = [analysis.LabelledPair("https://a.example/1", "https://a.example/2", "copy")]
-    assert analysis.evaluate(labelled, store).left_out == 0
-    assert store.get("https://a.example/1") is not None
-    assert store.decide("https://a.example/9", page(paragraph(4), paragraph(5))).duplicate_of
-    analysis.explain(store, "https://a.example/1", "https://b.example/1")
-    assert len(analysis.versions(store, "https://a.example/2")) == 2
-    assert store.should_fetch("https://a.example/2", older_than=DAY) in (True, False)
-    assert analysis.report(store).all_clusters
-    assert any(row.pages for row in store.status())
-    assert sum(len(block.low) for block in store.pairs(8))
-    assert list(analysis.page_pairs(store, 8))
-    assert store.save_clusters(8)
-
-
-def change(store: Store) -> None:
-    maintenance.change_settings(store, distance=3)
-    maintenance.change_settings(store, distance=8)
-    maintenance.mark(store, "https://a.example/1", "https://a.example/2", same=False)
-    maintenance.mark(store, "https://a.example/1", "https://c.example/1", same=True)
-    assert maintenance.unmark(store, "https://a.example/1", "https://a.example/2")
-    assert len(maintenance.marks(store)) == 1
-    settings = PolicySettings(max_copies=2, expire_after=30 * DAY)
-    maintenance.set_policy(store, "a.example/*", settings)
-    maintenance.set_policy(store, "d.example", PolicySettings(window_size=3))
-    assert maintenance.policy_for(store, "https://www.a.example/").max_copies == 2
-    assert maintenance.remove_policy(store, "e.example") is False
-    assert len(maintenance.policies(store)) == 2
-    store.ingest("https://d.example/1", page(paragraph(6), paragraph(7)))
-    rebuild_apart(store, f"{store.collection} rebuilt", scheme=WORDS)
-    maintenance.rebuild(store, distance=3, scope="global", replace=True)
-    file = ROOT / "examples" / "pages" / "tide-pools.html"
-    assert [len(list(maintenance.ingest_files(store, [file]))) for _ in range(2)] == [1, 0]
-    assert list(maintenance.check(store, repair=True)) == []
-
-
-def remove(store: Store) -> None:
-    assert store.expire()
-    store.expire(50 * DAY)
-    assert store.delete("https://c.example/2").versions == 1
-    assert store.delete_host("b.example").versions == 1
-    store.start_run("last")
-    store.add("https://a.example/5", 99)
-    assert maintenance.undo(store)[1].versions == 1
-    maintenance.rename(store, f"{store.collection} renamed")
-
-
 def work_on(dsn: str, schema: str) -> None:
     """Call everything in a schema; at the end it has one collection fewer."""
+    file = ROOT / "examples" / "pages" / "tide-pools.html"
     with (
         psycopg.connect(dsn, autocommit=True) as connection,
         connect(dsn, collection="one", keep_markdown=True, schema=schema) as opened,
@@ -161,11 +89,20 @@ def work_on(dsn: str, schema: str) -> None:
         lent = connect(connection, collection="two", keep_markdown=True, schema=schema)
         for store in (opened, lent):
             fill(store)
-            look_up(store)
-            change(store)
-            remove(store)
-        assert "one renamed" in collection_names(connection)
-        delete_collection(connection, "one renamed")
+            assert [match.url for match in store.find(5, 3)] == [url for url, _ in PAIR]
+            for read in READS.values():
+                read(store)
+            assert store.save_clusters(8)
+            assert [len(list(maintenance.ingest_files(store, [file]))) for _ in range(2)] == [1, 0]
+            rebuild_apart(store, f"{store.collection} rebuilt", scheme=WORDS)
+            maintenance.rebuild(store, distance=3, scope="global", replace=True)
+            assert list(maintenance.check(store, repair=True)) == []
+            maintenance.set_policy(store, "a.example/*", PolicySettings(expire_after=30 * DAY))
+            assert store.expire().versions == 4
+            for change in CHANGES.values():
+                change(store)
+        assert "one_renamed" in collection_names(connection)
+        delete_collection(connection, "one_renamed")
 
 
 def test_everything_works_where_there_is_no_schema_pgsimhash(crawl_dsn: str) -> None:
@@ -185,7 +122,7 @@ def test_downgrade_drops_one_schema_and_leaves_the_other(both_dsn: str) -> None:
         connect(both_dsn, schema=CRAWL).close()
         migrate.downgrade(both_dsn, schema=CRAWL)
         assert dump(both_dsn) == before
-        assert set(everything(both_dsn, CRAWL)) == {migrate.VERSION_TABLE}
+        assert tables(both_dsn, CRAWL) == [(migrate.VERSION_TABLE,)]
         migrate.upgrade(both_dsn, schema=CRAWL, layout=layout)
 
 
@@ -302,75 +239,56 @@ def test_the_variable_names_the_schema_where_none_is_given(
         assert store.find(1) == []
 
 
-class TestCommandLine:
-    """``--schema`` and PGSIMHASH_SCHEMA."""
-
-    def run(self, dsn: str, *arguments: str) -> str:
-        done = CliRunner().invoke(commands, [*arguments, "--dsn", dsn])
-        assert done.exit_code == 0, done.stderr
-        assert not os.environ.get("PGSIMHASH_SCHEMA")
-        return done.stdout + done.stderr
-
-    def test_it_migrates_writes_reads_and_downgrades(self, empty_dsn: str, dsn: str) -> None:
-        told = self.run(empty_dsn, "migrate", "--schema", CRAWL, "--layout", "32+32")
-        assert "The schema crawl is at revision 0001" in told
-        pages = str(ROOT / "examples" / "pages")
-        self.run(empty_dsn, "ingest", pages, "--schema", CRAWL, "--jobs", "1")
-        status = self.run(empty_dsn, "status", "--schema", CRAWL)
-        assert '"layout": "32+32"' in self.run(empty_dsn, "collection", "list", "--schema", CRAWL)
-        assert '"pages": 0' not in status
-        told = self.run(empty_dsn, "migrate", "--downgrade", "base", "--yes", "--schema", CRAWL)
-        assert "The schema crawl is at revision base" in told
-        assert self.run(dsn, "status") == ""
-
-    def test_the_variable_does_the_same(
-        self, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        self.run(empty_dsn, "migrate", "--schema", CRAWL)
-        monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
-        done = CliRunner().invoke(commands, ["status", "--dsn", empty_dsn])
-        assert (done.exit_code, done.stdout) == (0, "")
-        done = CliRunner().invoke(commands, ["status", "--dsn", empty_dsn, "--schema", SCHEMA])
-        assert done.exit_code == 3
-
-    @pytest.mark.one_server("Citus sends all statements of a string to the workers")
-    def test_the_script_deploys_the_same(self, empty_dsn: str) -> None:
-        layout = "5 choose 2"
-        migrate.upgrade(empty_dsn, schema=CRAWL, layout=layout)
-        before = dump(empty_dsn, CRAWL)
-        options = ["--schema", CRAWL, "--layout", layout]
-        done = CliRunner().invoke(commands, ["migrate", "--sql", *options])
-        run_sql(empty_dsn, "DROP SCHEMA crawl CASCADE")
-        run_sql(empty_dsn, done.stdout)
-        assert dump(empty_dsn, CRAWL) == before
+def run(dsn: str, *arguments: str, code: int = 0) -> str:
+    done = CliRunner().invoke(commands, [*arguments, "--dsn", dsn])
+    assert done.exit_code == code, done.stderr
+    return done.stdout + done.stderr
 
 
-class TestAlembic:
-    """``-x schema=...``."""
+def test_commands_take_a_schema_by_their_option_or_the_variable(
+    empty_dsn: str, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = ["--schema", CRAWL]
+    told = run(empty_dsn, "migrate", *there, "--layout", "32+32")
+    assert "The schema crawl is at revision 0001" in told
+    run(empty_dsn, "ingest", str(ROOT / "examples" / "pages"), *there, "--jobs", "1")
+    assert '"pages": 0' not in run(empty_dsn, "status", *there)
+    monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
+    assert '"layout": "32+32"' in run(empty_dsn, "collection", "list")
+    run(empty_dsn, "status", "--schema", SCHEMA, code=3)
+    monkeypatch.delenv("PGSIMHASH_SCHEMA")
+    told = run(empty_dsn, "migrate", "--downgrade", "base", "--yes", *there)
+    assert "The schema crawl is at revision base" in told
+    assert run(dsn, "status") == ""
 
-    def alembic(self, dsn: str, *arguments: str, **variables: Any) -> str:
+
+@pytest.mark.one_server("Citus sends all statements of a string to the workers")
+def test_the_script_deploys_the_same(empty_dsn: str) -> None:
+    options = ["--schema", CRAWL, "--layout", "5 choose 2"]
+    run(empty_dsn, "migrate", *options)
+    before = dump(empty_dsn, CRAWL)
+    run_sql(empty_dsn, "DROP SCHEMA crawl CASCADE")
+    run_sql(empty_dsn, run(empty_dsn, "migrate", "--sql", *options))
+    assert dump(empty_dsn, CRAWL) == before
+
+
+def test_alembic_deploys_compares_and_downgrades_a_schema(empty_dsn: str) -> None:
+    def alembic(*arguments: str, fails: bool = False, **variables: str) -> str:
         command = (sys.executable, "-m", "alembic", *arguments)
-        done = run_program(*command, PGSIMHASH_DSN=dsn, **variables)
-        self.code = done.returncode
+        done = run_program(*command, PGSIMHASH_DSN=empty_dsn, **variables)
+        assert bool(done.returncode) == fails, done.stderr
         return done.stdout + done.stderr
 
-    def test_it_deploys_compares_and_downgrades(self, empty_dsn: str, tmp_path: Path) -> None:
-        told = self.alembic(empty_dsn, "-x", f"schema={CRAWL}", "upgrade", "head")
-        assert self.code == 0, told
-        assert "Migrations of pgsimhash: schema crawl in database" in told
-        told = self.alembic(empty_dsn, "check", PGSIMHASH_SCHEMA=CRAWL)
-        assert self.code == 0, told
-        assert "Warning" not in told
-        assert "No new upgrade operations" in told
-        told = self.alembic(empty_dsn, "-x", f"schema={CRAWL}", "downgrade", "base")
-        assert self.code == 0, told
-        assert set(everything(empty_dsn, CRAWL)) == {migrate.VERSION_TABLE}
-
-    def test_it_refuses_other_names_in_one_line(self, empty_dsn: str) -> None:
-        told = self.alembic(empty_dsn, "-x", "schema=Crawl", "upgrade", "head")
-        assert self.code != 0
-        assert "'Crawl' cannot be the schema's name" in told
-        assert "Traceback" not in told
+    told = alembic("-x", f"schema={CRAWL}", "upgrade", "head")
+    assert "Migrations of pgsimhash: schema crawl in database" in told
+    told = alembic("check", PGSIMHASH_SCHEMA=CRAWL)
+    assert "Warning" not in told
+    assert "No new upgrade operations" in told
+    alembic("-x", f"schema={CRAWL}", "downgrade", "base")
+    assert tables(empty_dsn, CRAWL) == [(migrate.VERSION_TABLE,)]
+    told = alembic("-x", "schema=Crawl", "upgrade", "head", fails=True)
+    assert "'Crawl' cannot be the schema's name" in told
+    assert "Traceback" not in told
 
 
 @pytest.mark.parametrize("opened", [False, True], ids=["by the environment", "by its store"])

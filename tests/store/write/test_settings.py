@@ -20,7 +20,7 @@ from pgsimhash.db.connection import open_connection
 from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
 from tests.refusals import because, sqlstate
-from tests.store.calls import CHANGES, LOOKUPS, SCANS
+from tests.store.calls import CHANGES, READS
 from tests.store.connect.test_sharing import FAR, HTML, URL
 from tests.store.content import rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
@@ -38,12 +38,10 @@ SETTINGS = {
 
 
 USES: dict[str, Callable[[Store], Any]] = {
-    **LOOKUPS,
-    **SCANS,
+    **READS,
     **CHANGES,
     "save_clusters": lambda store: store.save_clusters(),
     "start_run": lambda store: store.start_run("a test"),
-    "status": lambda store: store.status(),
 }
 
 
