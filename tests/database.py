@@ -95,6 +95,21 @@ def copy_simhashes(dsn: str, simhashes: NDArray[np.uint64], collection: str = "d
                 copy.write_row((collection_id, f"https://copied.example/{number}", simhash))
 
 
+def insert_page(
+    where: str | psycopg.Connection, url: str, simhash: int, collection: str = "default"
+) -> None:
+    """Insert a page without the package; on a connection, nothing is committed."""
+    statement = (
+        "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+        "SELECT collection_id, %s, %s FROM pgsimhash.collections WHERE name = %s"
+    )
+    values = [url, simhash, collection]
+    if isinstance(where, str):
+        run_sql(where, statement, values)
+    else:
+        where.execute(statement, values)
+
+
 def explained(connection: psycopg.Connection, **settings_: str) -> list[str]:
     """Return a list that collects the plans of all statements, including those within functions."""
     connection.execute("LOAD 'auto_explain'")

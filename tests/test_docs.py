@@ -29,6 +29,7 @@ from tests.manual import (
     run_python,
     text_of,
 )
+from tests.store.content import page_at
 
 SPARK = pytest.mark.skipif(
     not sparks.HERE and not sparks.REQUIRED, reason="PySpark or Java is not installed"
@@ -258,8 +259,7 @@ def rows_of(connection: psycopg.Connection, page: str, part: str) -> list[tuple[
 
 def test_a_hand_written_query_is_exact(filled: str) -> None:
     with connect(filled) as store:
-        known = store.get((ROOT / "examples" / "pages" / "tide-pools.html").as_uri())
-        assert known is not None
+        known = page_at(store, (ROOT / "examples" / "pages" / "tide-pools.html").as_uri())
         # All within 2 bits, so that every block is the equal one, and others at each distance.
         flips = {1 << one | 1 << other for one in range(64) for other in range(64)}
         drawn = np.random.default_rng(1)

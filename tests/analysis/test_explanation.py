@@ -27,6 +27,7 @@ from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.search.layout import LAYOUTS, Layout, get_layout
 from tests.conftest import ROOT
 from tests.refusals import because
+from tests.store.content import page_at
 
 PAGES = ROOT / "examples" / "pages"
 
@@ -182,8 +183,7 @@ def keeping(dsn: str) -> Iterator[Store]:
 
 def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None:
     found = analysis.explain(keeping, url("tide-pools"), url("tide-pools-print"))
-    stored = keeping.get(url("tide-pools-print"))
-    assert stored is not None
+    stored = page_at(keeping, url("tide-pools-print"))
     assert (found.matches, found.distance) == (True, stored.distance)
     assert (found.max_distance, found.scheme, found.layout) == (8, keeping.scheme, keeping.layout)
     assert found.signature_distance is not None

@@ -20,8 +20,9 @@ from pgsimhash.analysis.labels import read_labels
 from pgsimhash.analysis.pairs import NearSample, Sample, near_sample, unlabelled_csv
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import hamming_distance
-from tests.database import run_sql
+from tests.database import copy_simhashes
 from tests.refusals import because
+from tests.store.content import page_at
 from tests.store.read.test_clusters import FAR, fill
 
 
@@ -209,12 +210,7 @@ def test_every_simhash_is_paired_by_its_first_page_and_each_page_with_that(
 
 def test_a_hot_simhash_makes_as_many_pairs_as_it_has_other_pages(store: Store, dsn: str) -> None:
     fill(store, {"a.example/first": FAR, "a.example/near": FAR ^ 1})
-    run_sql(
-        dsn,
-        "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-        "SELECT p.collection_id, 'https://b.example/' || n, p.simhash "
-        "FROM pgsimhash.pages AS p, generate_series(1, 5000) AS n WHERE p.url LIKE '%first'",
-    )
+    copy_simhashes(dsn, np.full(5000, FAR, dtype=np.uint64))
     pairs = found(store, 3)
     assert Counter(bits for *_, bits in pairs) == {0: 5000, 1: 1}
     assert {a for a, _, bits in pairs if bits == 0} == {"a.example/first"}
@@ -224,8 +220,7 @@ def test_titles_come_along(store: Store) -> None:
     words = " ".join(f"word{n} and" for n in range(60))
     for name in "ab":
         store.ingest(f"https://a.example/{name}", f"<title>Page {name}</title><p>{words}</p>")
-    known = store.get("https://a.example/a")
-    assert known is not None
+    known = page_at(store, "https://a.example/a")
     (pair,) = analysis.page_pairs(store)
     simhash = f"{known.simhash:016x}"
     assert pair.as_json() == {

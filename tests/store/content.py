@@ -6,6 +6,7 @@ from typing import Any
 
 from pgsimhash import Store, maintenance
 from pgsimhash.db.statements import fetch
+from pgsimhash.pages.records import StoredPage
 from tests.database import run_sql
 
 # The content of a page in a collection, without its ids.
@@ -38,6 +39,25 @@ def content(
 def urls(dsn: str) -> list[str]:
     """The URLs of the pages in the collection `default`."""
     return [row[0] for row in content(dsn, "default")]
+
+
+def page_at(store: Store, url: str) -> StoredPage:
+    """The present version of a page, which must be known."""
+    found = store.get(url)
+    assert found is not None
+    return found
+
+
+def original_of(store: Store, url: str) -> tuple[str | None, int | None]:
+    """The original of a known page, and its distance."""
+    found = page_at(store, url)
+    return found.duplicate_of, found.distance
+
+
+def transactions(dsn: str) -> int:
+    """The number of transactions that stored the pages."""
+    ((count,),) = run_sql(dsn, "SELECT count(DISTINCT xmin::text) FROM pgsimhash.pages")
+    return int(count)
 
 
 def indexed(dsn: str, collection: str, *, schema: str = "pgsimhash") -> list[int]:

@@ -38,7 +38,7 @@ from tests.programs import python
 from tests.reading.test_workers import HANGING, article, readers
 from tests.refusals import because
 from tests.store.connect.ways import LENT, OWN, behind_proxy, over
-from tests.store.content import urls
+from tests.store.content import transactions, urls
 from tests.store.test_store import page, paragraph
 
 A, B = "https://a.example/", "https://b.example/"
@@ -209,10 +209,7 @@ class TestTasks:
             return await asyncio.gather(*(own.add(f"{A}{n}", n << 30) for n in range(64)))
 
         over("pool", dsn, use)
-        with psycopg.connect(dsn) as connection:
-            transactions = "SELECT count(DISTINCT xmin::text) FROM pgsimhash.pages"
-            ((count,),) = connection.execute(transactions)
-        assert count < 10
+        assert transactions(dsn) < 10
 
     @pytest.mark.parametrize("retry_seconds", [0, 60])
     def test_a_call_cancelled_twice_while_it_reopens_leaves_the_store_usable(

@@ -14,6 +14,7 @@ from pgsimhash.pages.policies import SCOPES, MatchOptions, Scope
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import same_site
 from tests.database import after_a_wait
+from tests.store.content import original_of, page_at
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 HTML = page(*ARTICLE)
@@ -124,9 +125,7 @@ class TestScope:
             assert (found.distance, found.duplicate_of) == (0, "https://a.example/1")
             # The original has no page id here.
             assert found.original_page_id is None
-            kept = two.get("https://b.example/3")
-            assert kept is not None
-            assert (kept.distance, kept.duplicate_of) == (0, None)
+            assert original_of(two, "https://b.example/3") == (None, 0)
 
     @pytest.mark.parametrize("scope", SCOPES)
     def test_a_copy_that_arrives_during_the_lookup_is_seen(
@@ -184,8 +183,7 @@ def test_a_verdict_has_the_title_and_the_requested_markdown(store: Store) -> Non
 def test_a_verdict_has_the_stored_markdown(dsn: str) -> None:
     with connect(dsn, keep_markdown=True) as store:
         made = store.ingest("https://a.example/1", TITLED)
-        known = store.get("https://a.example/1")
-        assert known is not None
+        known = page_at(store, "https://a.example/1")
         assert made.markdown is not None
         assert (made.title, made.markdown) == (known.title, known.markdown)
         assert store.add("https://a.example/2", 7).markdown is None

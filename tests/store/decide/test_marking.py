@@ -9,6 +9,7 @@ from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.search.clusters import Linkage
 from tests.database import run_sql
+from tests.store.content import page_at
 from tests.store.test_store import FAR
 
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
@@ -71,9 +72,7 @@ def test_pages_marked_same_are_duplicates_at_any_distance(store: Store) -> None:
     found = store.add(B, FAR - 1)
     assert (found.verdict, found.reason) == ("near", "marked_same")
     assert (found.distance, found.duplicate_of) == (63, A)
-    known = store.get(B)
-    assert known is not None
-    assert known.duplicate_of == A
+    assert page_at(store, B).duplicate_of == A
     # Of two pages marked as same, the one stored first is the original.
     assert store.add(A, 1 << 20).verdict == "updated"
 

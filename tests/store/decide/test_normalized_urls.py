@@ -10,6 +10,7 @@ from pgsimhash import CollectionError, Store, analysis, connect, maintenance
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from tests.refusals import because
+from tests.store.content import page_at
 from tests.store.test_store import ARTICLE, page, paragraph
 
 PLAIN = "https://example.com/story?id=7"
@@ -37,9 +38,7 @@ def test_with_normalization_they_are_one_page(normal: Store) -> None:
     for verdict in normal.ingest_many((url, page(*ARTICLE)) for url in OTHERS):
         assert (verdict.url, verdict.verdict) == (PLAIN, "unchanged")
     for url in OTHERS:
-        found = normal.get(url)
-        assert found is not None
-        assert found.url == PLAIN
+        assert page_at(normal, url).url == PLAIN
         assert not normal.should_fetch(url)
         assert len(analysis.versions(normal, url)) == 1
     assert normal.delete(OTHERS[0]).gone == [PLAIN]

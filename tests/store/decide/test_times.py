@@ -11,6 +11,7 @@ from pgsimhash import Store, analysis, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.sources import SourcePage
 from tests.refusals import because
+from tests.store.content import page_at
 from tests.store.test_store import page, paragraph
 
 EAST = timezone(timedelta(hours=23))
@@ -22,12 +23,6 @@ def pages(*times: Any) -> list[SourcePage]:
         SourcePage(f"https://a.example/{number}", page(paragraph(number)), fetched_at=time)
         for number, time in enumerate(times)
     ]
-
-
-def fetched_at(store: Store, url: str) -> datetime:
-    stored = store.get(url)
-    assert stored is not None
-    return stored.fetched_at
 
 
 def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
@@ -50,7 +45,7 @@ def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
         "first_seen",
     ]
     assert all(verdict.detail for verdict in verdicts[1:7])
-    assert fetched_at(store, "https://a.example/7") == MOMENT
+    assert page_at(store, "https://a.example/7").fetched_at == MOMENT
     assert store.decide("https://a.example/x", page(paragraph(7))).duplicate_of is not None
     maintenance.rebuild(store, replace=True)
     (version,) = analysis.versions(store, "https://a.example/0")
@@ -66,7 +61,7 @@ def test_the_invalid_time_of_a_single_page_is_an_error(store: Store) -> None:
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             store.add("https://a.example/", 5, fetched_at=time)
     assert store.add("https://a.example/", 5, fetched_at=MOMENT.astimezone(EAST))
-    assert fetched_at(store, "https://a.example/") == MOMENT
+    assert page_at(store, "https://a.example/").fetched_at == MOMENT
 
 
 def test_an_age_may_reach_back_before_all_pages(store: Store) -> None:

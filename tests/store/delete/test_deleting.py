@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -14,8 +15,9 @@ from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
-from tests.database import after_a_wait, explained, run_sql
+from tests.database import after_a_wait, copy_simhashes, explained, insert_page, run_sql
 from tests.refusals import because, sqlstate
+from tests.store.content import original_of, page_at
 from tests.store.test_store import FAR
 
 DAY = timedelta(days=1)
@@ -36,8 +38,7 @@ def test_an_unchanged_page_is_seen_at_the_latest_time(store: Store, together: bo
     parts = [pages] if together else [[page] for page in pages]
     reasons = [verdict.reason for part in parts for verdict in store.ingest_many(part)]
     assert reasons == ["first_seen", "unchanged", "unchanged"]
-    known = store.get("https://a.example/1")
-    assert known is not None
+    known = page_at(store, "https://a.example/1")
     assert (known.fetched_at, known.seen_at) == (NOW - 9 * DAY, NOW - 2 * DAY)
 
 
@@ -131,9 +132,7 @@ class TestRuns:
                 list(store.add_many([("https://a.example/1", 0)]))
         with connect(dsn) as store:
             assert [run.pages for run in maintenance.runs(store)] == [1, 1]
-            known = store.get("https://a.example/1")
-            assert known is not None
-            assert known.run_id == maintenance.runs(store)[1].run_id
+            assert page_at(store, "https://a.example/1").run_id == maintenance.runs(store)[1].run_id
             with connect(dsn, collection="other") as other:
                 (run,) = maintenance.runs(other)
             with pytest.raises(NotFoundError, match="pgsimhash run list --collection default"):
@@ -151,9 +150,7 @@ class TestRuns:
             ["https://a.example/2"],
             ["https://a.example/1"],
         )
-        known = store.get("https://a.example/1")
-        assert known is not None
-        assert known.simhash == 0
+        assert page_at(store, "https://a.example/1").simhash == 0
         assert store.find(FAR) == []
         assert [run.label for run in maintenance.runs(store)] == ["one"]
         maintenance.undo(store)
@@ -197,9 +194,7 @@ def test_pages_are_deleted_by_host_and_url(store: Store, dsn: str) -> None:
     assert (gone.versions, sorted(gone.gone)) == (2, [pages[0][0], pages[2][0]])
     assert urls(store) == ["https://b.example/1"]
     assert store.delete_host("A.example") == store.delete(pages[0][0]) == (0, [], [], [])
-    kept = store.get("https://b.example/1")
-    assert kept is not None
-    assert (kept.duplicate_of, kept.distance) == (None, None)
+    assert original_of(store, "https://b.example/1") == (None, None)
     list(store.add_many([*pages, ("https://a.example/1", FAR)]))
     by_url, by_host = (f"SELECT pgsimhash.delete_{what}('default', %s)" for what in ("url", "host"))
     assert run_sql(dsn, by_url, [pages[0][0]]) == [(2,)]
@@ -290,11 +285,7 @@ class TestIndexedPages:
         self, store: Store, dsn: str
     ) -> None:
         store.add("https://a.example/1", 5)
-        run_sql(
-            dsn,
-            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-            "SELECT collection_id, 'https://b.example/', 5 FROM pgsimhash.collections",
-        )
+        insert_page(dsn, "https://b.example/", 5)
         store.add("https://a.example/2", 5)
         assert self.indexed(store, dsn) == ["https://a.example/1", "https://b.example/"]
         store.delete_host("b.example")
@@ -316,11 +307,7 @@ class TestIndexedPages:
         self, store: Store, dsn: str
     ) -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(
-                "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-                "SELECT collection_id, 'https://b.example/' || n, n << 20 "
-                "FROM pgsimhash.collections, generate_series(1, 20000) AS n"
-            )
+            copy_simhashes(dsn, np.arange(1, 20_001, dtype=np.uint64) << np.uint64(20))
             list(store.add_many((f"https://a.example/{n}", 5) for n in range(2)))
             connection.execute("VACUUM (ANALYZE)")
             plans = explained(connection)
@@ -341,9 +328,7 @@ def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
         holder.commit()
         assert deleting.delete("https://a.example/1").versions == 1
         after_a_wait(holder, lambda: store.add("https://b.example/1", 3, distance=3))
-    known = store.get("https://b.example/1")
-    assert known is not None
-    assert (known.duplicate_of, known.distance) == (None, None)
+    assert original_of(store, "https://b.example/1") == (None, None)
 
 
 def write(job: tuple[str, int]) -> int:
@@ -362,10 +347,7 @@ def write(job: tuple[str, int]) -> int:
 def test_the_simhash_of_a_page_that_is_being_inserted_stays(dsn: str) -> None:
     with connect(dsn, lock_timeout=0.2) as store, psycopg.connect(dsn) as loader:
         store.add("https://a.example/", 7)
-        loader.execute(
-            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-            "SELECT collection_id, 'https://b.example/', 7 FROM pgsimhash.collections"
-        )
+        insert_page(loader, "https://b.example/", 7)
         # Nobody sees that page yet, and the simhash exists for both of them.
         with pytest.raises(StoreError, check=because("locked")):
             store.delete("https://a.example/")

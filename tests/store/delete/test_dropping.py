@@ -9,7 +9,7 @@ from psycopg import sql
 from pgsimhash import CollectionError, Store, connect, maintenance
 from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import PolicySettings
-from tests.database import after_a_wait
+from tests.database import after_a_wait, insert_page
 
 URL = "https://a.example/"
 OTHER = "https://b.example/"
@@ -57,9 +57,6 @@ def test_it_waits_for_loaders(dsn: str) -> None:
     """Pages that were inserted meanwhile belong to it too."""
     connect(dsn).close()
     with psycopg.connect(dsn) as adding, psycopg.connect(dsn, autocommit=True) as connection:
-        adding.execute(
-            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-            "SELECT collection_id, 'https://a.example/', 1 FROM pgsimhash.collections"
-        )
+        insert_page(adding, URL, 1)
         assert after_a_wait(adding, lambda: delete_collection(connection, "default")) == 1
         assert rows(connection)["pages"] == 0

@@ -16,7 +16,7 @@ from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import ROOT
-from tests.database import after_a_wait, run_sql, wait_for_a_lock
+from tests.database import after_a_wait, end_others, insert_page, run_sql, wait_for_a_lock
 from tests.store.content import content, indexed
 
 PAGE = ROOT / "examples" / "pages" / "tide-pools.html"
@@ -172,18 +172,11 @@ def test_a_call_that_began_with_the_old_collection_is_refused(dsn: str, full: St
 def test_pages_inserted_meanwhile_stay_in_the_old_collection(dsn: str, full: Store) -> None:
     """A plain INSERT waits for the rebuild; then its collection is the old one, or deleted."""
 
-    def insert() -> None:
-        run_sql(
-            dsn,
-            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-            "SELECT collection_id, 'https://b.example/', 7 FROM pgsimhash.collections",
-        )
-
     with ThreadPoolExecutor(1) as pool:
         told: list[Any] = []
 
         def meanwhile() -> None:
-            told.append(pool.submit(insert))
+            told.append(pool.submit(insert_page, dsn, "https://b.example/", 7))
             wait_for_a_lock(dsn)
 
         refused = ""
@@ -204,11 +197,7 @@ def test_pages_inserted_meanwhile_stay_in_the_old_collection(dsn: str, full: Sto
 
 def test_an_error_or_a_lost_connection_leaves_nothing(dsn: str, full: Store) -> None:
     def cut() -> None:
-        run_sql(
-            dsn,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()",
-        )
+        end_others(dsn)
 
     def interrupt() -> None:
         raise KeyboardInterrupt

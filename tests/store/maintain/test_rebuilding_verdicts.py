@@ -17,7 +17,7 @@ from pgsimhash.pages.policies import MatchSettings, PolicySettings
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.store.collection import find_collection
 from pgsimhash.store.ingest import add_batch, draw_run
-from tests.store.content import content, rebuild_apart
+from tests.store.content import content, original_of, rebuild_apart
 from tests.store.test_store import FAR
 
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
@@ -198,9 +198,7 @@ def test_a_deleted_original_has_a_successor(dsn: str, store: Store) -> None:
         hand.execute("UPDATE pgsimhash.pages SET duplicate_of = NULL, distance = NULL")
     verdicts = reevaluated(store, save=True)
     assert [verdict.duplicate_of for verdict in verdicts] == [None, B, None]
-    found = store.get(C)
-    assert found is not None
-    assert (found.duplicate_of, found.distance) == (B, 1)
+    assert original_of(store, C) == (B, 1)
 
 
 def test_later_marks_and_versions_that_became_neighbours(dsn: str, store: Store) -> None:
@@ -222,6 +220,4 @@ def test_later_marks_and_versions_that_became_neighbours(dsn: str, store: Store)
     maintenance.delete_run(store, run)
     *_, last = reevaluated(store, save=True)
     assert (last.verdict, last.reason, last.duplicate_of) == ("updated", "same_text", None)
-    found = store.get(C)
-    assert found is not None
-    assert (found.duplicate_of, found.distance) == (None, None)
+    assert original_of(store, C) == (None, None)

@@ -19,6 +19,7 @@ from pgsimhash.maintenance import source_files
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE
 from tests.database import run_sql
 from tests.sources.test_warc import record
+from tests.store.content import page_at
 
 LATER = "<p>later"
 
@@ -196,8 +197,7 @@ def test_a_skipped_page_is_seen_and_does_not_expire(store: Store, dsn: str, fold
     run_sql(dsn, "UPDATE pgsimhash.pages SET fetched_at = now() - interval '9 days'")
     assert ingested(store, folder) == ([], Counter({FILES_BEFORE: 3}))
     assert store.expire(timedelta(days=7)).versions == 0
-    page = store.get((folder / "0.html").as_uri())
-    assert page is not None
+    page = page_at(store, (folder / "0.html").as_uri())
     assert datetime.now(UTC) - page.seen_at < timedelta(days=1)
 
 

@@ -12,6 +12,7 @@ from pgsimhash.hashing.signature import SAME_BITS_MAX, to_halves, verified
 from pgsimhash.search.layout import DISTANCE_MAX
 from tests.database import explained, run_sql
 from tests.refusals import because, sqlstate
+from tests.store.content import page_at
 
 URL = "https://a.example/"
 LIKE = (1 << SAME_BITS_MAX) - 1
@@ -22,8 +23,7 @@ def test_a_page_has_its_url_and_time(store: Store) -> None:
     store.add(f"{URL}1", 0)
     added = store.add(f"{URL}2", 7)
     (found,) = store.near_pages(f"{URL}1")
-    known = store.get(f"{URL}2")
-    assert known is not None
+    known = page_at(store, f"{URL}2")
     assert found.as_json() == {
         "url": f"{URL}2",
         "title": None,

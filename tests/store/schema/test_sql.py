@@ -19,7 +19,7 @@ from pgsimhash.hashing.bits import (
 )
 from pgsimhash.pages.urls import host_of
 from pgsimhash.search.layout import DEFAULT_LAYOUT
-from tests.database import explained, run_sql
+from tests.database import explained, insert_page, run_sql
 from tests.hashing.test_bits import NOT_BASE32
 from tests.refusals import sqlstate
 
@@ -177,7 +177,7 @@ def test_the_default_distance_is_the_collections(connection: psycopg.Connection)
 
 
 def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection) -> None:
-    collection_id = new_collection(connection, "default")
+    new_collection(connection, "default")
     urls = {
         "https://News.Example.org/a?b#c": "news.example.org",
         "http://user:secret@example.com:8080/": "example.com",
@@ -187,10 +187,7 @@ def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection)
     }
     assert {url: host_of(url) for url in urls} == urls
     for url in urls:
-        connection.execute(
-            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) VALUES (%s, %s, 1)",
-            [collection_id, url],
-        )
+        insert_page(connection, url, 1)
     assert dict(connection.execute("SELECT url, host FROM pgsimhash.pages").fetchall()) == urls
 
 
@@ -214,12 +211,7 @@ def test_recent_pages_are_read_without_reading_all(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         number = new_collection(connection, "default")
         connection.execute("SET enable_nestloop = off")
-        connection.execute(
-            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-            "SELECT %s, 'https://a.example/' || n, hashint8extended(n, 1) "
-            "FROM generate_series(1, 2000) AS n",
-            [number],
-        )
+        insert(connection, number, sample(2000))
         plans = explained(connection)
         arrived = connection.execute(
             "SELECT cardinality(pgsimhash._lock_compared("
@@ -239,11 +231,7 @@ def test_find_looks_pages_up_by_simhash_however_many_share_one(store: Store, dsn
     """With statistics of a frequent simhash, the planner would rather scan the pages in order."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         store.add("https://a.example/", 0)
-        connection.execute(
-            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-            "SELECT collection_id, 'https://b.example/' || n, 0 FROM pgsimhash.pages, "
-            "generate_series(1, 20000) AS n"
-        )
+        insert(connection, store.opened.collection_id, [0] * 20_000)
         connection.execute("VACUUM (ANALYZE)")
         plans = explained(connection)
         assert len(connect(connection).find(0, 3)) == 1

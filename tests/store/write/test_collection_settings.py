@@ -24,6 +24,7 @@ from pgsimhash.search.layout import get_layout
 from pgsimhash.store.collection import create_collection
 from tests.database import run_sql
 from tests.refusals import because
+from tests.store.content import page_at
 
 
 def test_the_distance_of_a_collection_applies_until_any_store_changes_it(
@@ -82,9 +83,7 @@ def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: s
             assert (at.opened.default_distance, at.opened.keep_markdown) == expected
     text = "One page says what the other one said, in twelve words or perhaps some more of them."
     store.ingest("https://a.example/", f"<p>{text}</p>")
-    page = store.get("https://a.example/")
-    assert page is not None
-    assert page.markdown == text
+    assert page_at(store, "https://a.example/").markdown == text
 
 
 def test_a_collection_renamed_meanwhile_is_unchanged(store: Store, dsn: str) -> None:

@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
 
 from pgsimhash import Store, Verdict, connect, connect_async
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.store import batches
+from tests.store.content import transactions
 
 A = "https://a.example/"
 FAR = 0xFFFF_FFFF << 16
@@ -90,13 +90,6 @@ def test_a_pair_that_cannot_be_stored_fails_alone(store: Store) -> None:
     reasons = [verdict.reason for verdict in failed]
     assert reasons == ["invalid_url"] * 3 + ["unreadable"] * 4
     assert last.verdict == "new"
-
-
-def transactions(dsn: str) -> int:
-    with psycopg.connect(dsn) as connection:
-        pages = "SELECT count(DISTINCT xmin::text) FROM pgsimhash.pages"
-        ((count,),) = connection.execute(pages).fetchall()
-    return int(count)
 
 
 def records(count: int, markdown: str) -> list[PageRecord]:

@@ -22,7 +22,7 @@ from tests.database import run_sql
 from tests.refusals import because, sqlstate
 from tests.store.calls import CHANGES, READS
 from tests.store.connect.test_sharing import FAR, HTML, URL
-from tests.store.content import rebuild_apart
+from tests.store.content import page_at, rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
 
 WHEN = datetime(2025, 2, 1, 3, 4, 5, 678901, tzinfo=UTC)
@@ -82,8 +82,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
                 store.ingest(f"{URL}{number}", html, fetched_at=WHEN + days * DAY)
             store.add(f"{URL}0", FAR, fetched_at=WHEN + 4 * DAY)
             maintenance.mark(store, f"{URL}0", f"{URL}1", same=True)
-            found = store.get(f"{URL}1")
-            assert found is not None
+            found = page_at(store, f"{URL}1")
             assert (found.title, found.fetched_at) == (title, WHEN + DAY)
             versions = analysis.versions(store, f"{URL}0")
             assert [one.fetched_at for one in versions] == [WHEN, WHEN + 4 * DAY]
