@@ -273,7 +273,7 @@ def test_the_script_deploys_the_same(empty_dsn: str) -> None:
 
 
 def test_alembic_deploys_compares_and_downgrades_a_schema(empty_dsn: str) -> None:
-    def alembic(*arguments: str, fails: bool = False, **variables: str) -> str:
+    def alembic(*arguments: str, fails: bool = False, **variables: Any) -> str:
         command = (sys.executable, "-m", "alembic", *arguments)
         done = run_program(*command, PGSIMHASH_DSN=empty_dsn, **variables)
         assert bool(done.returncode) == fails, done.stderr
