@@ -36,6 +36,7 @@ PARTS: Final = {
         "connections",
         "timeouts",
         "testing",
+        "operate",
         "scale",
     ],
     "Reference": [

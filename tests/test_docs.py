@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.sources import read_pages
 from tests import sparks
 from tests.conftest import ROOT
-from tests.database import copy_simhashes
+from tests.database import copy_simhashes, run_sql, wait_for_a_lock
 from tests.manual import (
     LANGUAGES,
     PAGES,
@@ -207,6 +208,7 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
         "strict.jsonl": verdicts,
         "marks.csv": lambda text: text.startswith("a,b,label\n"),
     },
+    "operate.md": {},
     "policies.md": {},
     "search.md": {},
 }
@@ -296,6 +298,31 @@ def test_the_results_of_the_sql_blocks(filled: str) -> None:
         (policies,) = [block for block in blocks("sql.md", "sql") if "set_policy" in block]
         connection.execute(policies)
         assert connection.execute("SELECT host FROM pgsimhash.policies").fetchall() == [("*",)]
+
+
+def test_the_queries_of_the_dashboard(filled: str) -> None:
+    with psycopg.connect(filled, autocommit=True) as connection:
+        fresh, days, sessions, tables, indexes, slots = (
+            connection.execute(block).fetchall() for block in blocks("operate.md", "sql")
+        )
+        assert [(name, pages) for name, pages, *_ in fresh] == [("default", 24)]
+        # Pages that are too short belong to no run.
+        assert [(name, *counts) for name, _, *counts in days] == [("default", 23, 8, 15, 0, 0)]
+        assert (sessions, slots) == ([], [])
+        assert {"pages", "last_seen", "runs"} < {table for table, *_ in tables}
+        assert {f"pages_prefix_{n}_idx" for n in (1, 2, 3)} < {index for index, *_ in indexes}
+
+        holder = psycopg.connect(filled)
+        holder.execute("SELECT pgsimhash.lock_collection('default')")
+        later = "SELECT FROM pgsimhash.add_page('https://example.com/later', 5)"
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(run_sql, filled, later)
+            wait_for_a_lock(filled)
+            seen = rows_of(connection, "operate.md", "pg_blocking_pids")
+            pid = holder.info.backend_pid
+            holder.close()
+            waiting.result(timeout=60)
+        assert [(waits_for, query) for *_, waits_for, query in seen] == [([pid], later)]
 
 
 def leads_somewhere(here: Path, link: str) -> bool:

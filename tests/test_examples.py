@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import re
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped, unused-ignore]
 
-from pgsimhash import PageError, Store, fingerprint, hamming_distance
+from pgsimhash import PageError, Store, connect, fingerprint, hamming_distance
 from pgsimhash.sources import read_pages
-from tests.manual import run_commands
+from tests.manual import blocks, run_commands
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -100,3 +102,23 @@ def test_traces_for_opentelemetry(dsn: str, tmp_path: Path) -> None:
     assert ingest["parent_id"] == spans["job"]["context"]["span_id"]
     assert ingest["attributes"]["pgsimhash.count"] == 24
     assert '"pgsimhash.result": "new"' in shown
+
+
+def test_the_containers(empty_dsn: str, tmp_path: Path) -> None:
+    """Docker itself is not needed: the file is read, and the job's command runs here."""
+    services = yaml.safe_load((EXAMPLES / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    job, server = services["job"], services["postgres"]
+    assert job["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+    assert job["environment"]["PGSIMHASH_DSN"].endswith("@postgres/postgres")
+    assert job["volumes"] == ["${PAGES:-./pages}:/pages:ro"]
+    assert server["healthcheck"]["test"].startswith("pg_isready ")
+    root = (EXAMPLES / job["build"]["context"]).resolve()
+    copied = re.findall("^COPY (.*) [^ ]+$", job["build"]["dockerfile_inline"], re.MULTILINE)
+    names = {name for line in copied for name in line.split()}
+    assert names > {"pyproject.toml", "pgsimhash", "sql", "migrations", "native"}
+    assert [name for name in names if not (root / name).exists()] == []
+    (command,) = re.fullmatch('sh -c "(.*)"', job["command"]).groups()  # type: ignore[union-attr]
+    run_commands([command.replace("/pages", str(EXAMPLES / "pages"))], empty_dsn, tmp_path)
+    with connect(empty_dsn, create=False) as store:
+        assert store.get((EXAMPLES / "pages" / "lighthouse.html").as_uri()) is not None
+    assert any("examples/compose.yaml up" in block for block in blocks("operate.md", "sh"))
