@@ -1,7 +1,8 @@
-"""Drop or tag near-duplicates in a Scrapy crawl, by an item pipeline or a spider middleware.
+"""Drop or tag near-duplicates in a Scrapy crawl, and do not fetch known pages again.
 
-Needs Scrapy 2.14 or later (extra ``scrapy``) and its asyncio reactor, the default. Enable only one
-of the two: each stores every page, so the second would find all pages unchanged.
+:class:`Addon` is the whole set-up. Pages are stored by an item pipeline or a spider middleware.
+Enable only one of the two: each stores every page, so the second would find all pages unchanged.
+Needs Scrapy 2.14 or later (extra ``scrapy``) and its asyncio reactor, the default.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from email.message import Message
 from functools import partial
-from typing import Any, Final, Self, TypeVar, cast
-from weakref import WeakSet
+from typing import Any, ClassVar, Final, Self, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from pgsimhash.errors import (
     MissingPackageError,
+    PageError,
     StoreError,
     install_command,
     invalid_argument,
@@ -36,10 +39,11 @@ try:
     from itemadapter import ItemAdapter
     from scrapy import Request, signals
     from scrapy.crawler import Crawler
-    from scrapy.exceptions import DropItem
+    from scrapy.exceptions import DropItem, IgnoreRequest, NotConfigured
     from scrapy.http import HtmlResponse, Response
     from scrapy.settings import BaseSettings
     from scrapy.utils.asyncio import is_asyncio_available
+    from scrapy.utils.misc import load_object
 except ImportError as error:
     raise MissingPackageError(
         "not_installed",
@@ -50,23 +54,47 @@ REOPEN_SECONDS: Final = 5.0
 """Seconds after a failure of the store before it is reopened; pages pass without a verdict."""
 
 _Item = TypeVar("_Item")
+_Answer = TypeVar("_Answer")
 
 _logger = logging.getLogger(__name__)
-_served: WeakSet[Crawler] = WeakSet()
+
+
+class Addon:
+    """Enable what a crawl needs: ``ADDONS = {"pgsimhash.scrapy.Addon": 500}``.
+
+    The downloader middleware skips requests for known pages. The spider middleware stores pages and
+    drops the items of known ones, unless ``ITEM_PIPELINES`` has the pipeline.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Enable the two middlewares.
+
+        Raises:
+            NotConfigured: ``PGSIMHASH_ENABLED`` is false.
+        """
+        _check_enabled(settings)
+        enable = settings.setdefault_in_component_priority_dict
+        enable("DOWNLOADER_MIDDLEWARES", PgsimhashDownloaderMiddleware, 60)
+        if PgsimhashPipeline not in map(load_object, settings.getdict("ITEM_PIPELINES")):
+            enable("SPIDER_MIDDLEWARES", PgsimhashSpiderMiddleware, 600)
 
 
 class _Component:
-    """The base of pipeline and middleware: the settings, the store in its thread, the counters."""
+    """The base of the components: the settings, the store in its thread, the counters."""
+
+    _stores: ClassVar = True
 
     def __init__(self, crawler: Crawler) -> None:
         """Open the store; errors of the store or the settings end the crawl here.
 
         Raises:
-            ArgumentError: a setting is invalid, both components are enabled, or the reactor is not
+            ArgumentError: a setting is invalid, two components store pages, or the reactor is not
                 asyncio.
+            NotConfigured: ``PGSIMHASH_ENABLED`` is false.
             StoreError: the store cannot be opened.
         """
         settings = crawler.settings
+        _check_enabled(settings)
         self._crawler = crawler
         self._action = settings.get("PGSIMHASH_ACTION", "drop")
         self._tag = settings.get("PGSIMHASH_TAG", "pgsimhash")
@@ -75,17 +103,21 @@ class _Component:
         is_action = self._action in ("drop", "tag")
         _check(is_action, f"PGSIMHASH_ACTION must be drop or tag, not {self._action!r}")
         _check(is_asyncio_available(), "pgsimhash.scrapy needs the asyncio reactor of Scrapy")
+        thread = _threads.get(crawler)
         _check(
-            crawler not in _served,
+            not (thread and thread.stores and self._stores),
             "PgsimhashPipeline and PgsimhashSpiderMiddleware would each store every page, so the "
             "second would find all pages unchanged; enable one of them",
         )
-        label = f"scrapy {crawler.spidercls.name}"
-        self._store = _StoreThread(
-            partial(_connect, settings), label, _options(settings), _page_reader(settings)
-        )
-        _served.add(crawler)
-        crawler.signals.connect(self._store.close, signal=signals.spider_closed)
+        if thread is None:
+            label = f"scrapy {crawler.spidercls.name}"
+            thread = _StoreThread(
+                partial(_connect, settings), label, _options(settings), _page_reader(settings)
+            )
+            _threads[crawler] = thread
+            crawler.signals.connect(thread.close, signal=signals.spider_closed)
+        thread.stores |= self._stores
+        self._store = thread
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -93,18 +125,24 @@ class _Component:
 
     async def _verdict(self, page: SourcePage) -> Verdict | None:
         """Return the store's verdict and count it; on an error, log it and return None."""
+        verdict = await self._answer(page.url, self._store.ask(page))
+        if verdict is not None:
+            self._count(verdict.verdict)
+        return verdict
+
+    async def _answer(self, url: str, question: Future[_Answer]) -> _Answer | None:
         try:
-            verdict = await asyncio.wrap_future(self._store.ask(page))
+            return await asyncio.wrap_future(question)
+        except PageError:
+            return None
         except Exception as error:  # errors of the store must not lose a page
             expected = isinstance(error, StoreError)
-            _logger.error("no verdict about %s: %s", page.url, error, exc_info=not expected)
+            _logger.error("no verdict about %s: %s", url, error, exc_info=not expected)
             self._count("unanswered")
             if self._closes and self._closing is None:
                 closing = self._crawler.engine.close_spider_async(reason="pgsimhash_error")
                 self._closing = asyncio.ensure_future(closing)
             return None
-        self._count(verdict.verdict)
-        return verdict
 
     def _drops(self, verdict: Verdict) -> bool:
         # A page without a simhash was not compared, so it may be new.
@@ -198,7 +236,8 @@ class PgsimhashSpiderMiddleware(_Component):
                 yield output
 
     async def _verdict_about(self, response: Response) -> Verdict | None:
-        if not isinstance(response, HtmlResponse) or not 200 <= response.status < 300:
+        is_page = isinstance(response, HtmlResponse) and 200 <= response.status < 300
+        if not is_page or _is_left(response):
             self._count("no_page")
             return None
         page = SourcePage(response.url, response.body, charset=_charset(response))
@@ -206,6 +245,27 @@ class PgsimhashSpiderMiddleware(_Component):
         if verdict is not None:
             response.meta[self._tag] = verdict.as_json()
         return verdict
+
+
+class PgsimhashDownloaderMiddleware(_Component):
+    """Skip requests for known pages, see :meth:`pgsimhash.Store.should_fetch`.
+
+    Start requests are made, and requests whose ``meta`` has ``{"pgsimhash": False}``.
+    """
+
+    _stores = False
+
+    async def process_request(self, request: Request) -> None:
+        """Let a request pass.
+
+        Raises:
+            IgnoreRequest: the page is known, and not due.
+        """
+        if _is_left(request) or request.meta.get("is_start_request"):
+            return
+        if await self._answer(request.url, self._store.should_fetch(request.url)) is False:
+            self._count("skipped")
+            raise IgnoreRequest("the page is known")
 
 
 class _StoreThread:
@@ -229,6 +289,7 @@ class _StoreThread:
         self._store: Store | None = None
         self._failed_at: float | None = None
         self._failure: StoreError | None = None
+        self.stores = False
         try:
             store = self._thread.submit(self._open, create=True).result()
         except BaseException:
@@ -244,6 +305,15 @@ class _StoreThread:
         self._pages.append((page, answer))
         self._reader.submit(self._read)
         return answer
+
+    def should_fetch(self, url: str) -> Future[bool]:
+        """Return the future of :meth:`pgsimhash.Store.should_fetch`."""
+
+        def ask() -> bool:
+            with self._noting_failures():
+                return self._opened().should_fetch(url)
+
+        return self._thread.submit(ask)
 
     def close(self) -> None:
         """Answer the waiting pages, and close the store."""
@@ -266,18 +336,27 @@ class _StoreThread:
         batch = _next_batch(self._records)
         if not batch:
             return
+        records = [record for record, _ in batch]
         try:
-            verdicts = self._opened().ingest_many([record for record, _ in batch], **self._options)
-            for (_, answer), verdict in zip(batch, verdicts, strict=True):
-                answer.set_result(verdict)
+            with self._noting_failures():
+                verdicts = self._opened().ingest_many(records, **self._options)
+                for (_, answer), verdict in zip(batch, verdicts, strict=True):
+                    answer.set_result(verdict)
         except Exception as error:
             # Not retried: if only the answer was lost, the pages would now be known.
-            if isinstance(error, StoreError) and self._store is not None:
-                self._failure, self._failed_at = error, time.monotonic()
-                self._close()
             for _, answer in batch:
                 if not answer.done():
                     answer.set_exception(error)
+
+    @contextmanager
+    def _noting_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            if self._store is not None:
+                self._failure, self._failed_at = error, time.monotonic()
+                self._close()
+            raise
 
     def _opened(self) -> Store:
         if self._store is not None:
@@ -303,6 +382,18 @@ class _StoreThread:
         store, self._store = self._store, None
         if store is not None:
             store.close()
+
+
+_threads: WeakKeyDictionary[Crawler, _StoreThread] = WeakKeyDictionary()
+
+
+def _check_enabled(settings: BaseSettings) -> None:
+    if not settings.getbool("PGSIMHASH_ENABLED", True):
+        raise NotConfigured
+
+
+def _is_left(one: Request | Response) -> bool:
+    return one.meta.get("pgsimhash") is False
 
 
 def _next_batch(queue: deque[_Item]) -> list[_Item]:

@@ -29,7 +29,8 @@ class PagesSpider(scrapy.Spider):
         tag = response.meta.get("pgsimhash")
         if isinstance(response, HtmlResponse):
             for link in response.css("a.page"):
-                yield response.follow(link)
+                is_left = link.attrib["href"] == self.settings.get("LEFT")
+                yield response.follow(link, meta={"pgsimhash": False} if is_left else None)
             yield {
                 "url": response.url,
                 "html": response.body,

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -24,6 +25,7 @@ from scrapy.exceptions import DropItem
 from scrapy.statscollectors import MemoryStatsCollector
 
 from pgsimhash import ArgumentError, PgsimhashError, connect, maintenance
+from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schemes import registry
 from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
@@ -40,6 +42,7 @@ COUNT = len(LINKS)
 SHORT = len(MIRRORS)  # not-found.html says too little
 FRONT = "".join(f'<a class="page" href="{link}"></a>' for link in ["/data", "/gone", *LINKS])
 PIPELINE = {"ITEM_PIPELINES": {"pgsimhash.scrapy.PgsimhashPipeline": 300}}
+ADDON = {"ADDONS": {"pgsimhash.scrapy.Addon": 500}}
 MIDDLEWARE = {"SPIDER_MIDDLEWARES": {"pgsimhash.scrapy.PgsimhashSpiderMiddleware": 600}}
 
 
@@ -123,7 +126,7 @@ def stored(dsn: str) -> dict[str, str | None]:
 
 def verdicts(crawl: Crawl) -> int:
     """The number of decided pages."""
-    beside = ("dropped", "no_page", "unanswered", "untagged")
+    beside = ("dropped", "no_page", "skipped", "unanswered", "untagged")
     return sum(count for name, count in crawl.counted.items() if name not in beside)
 
 
@@ -192,6 +195,43 @@ def test_a_known_page_is_not_followed_without_the_setting(site: Site, dsn: str) 
         again = Crawl(site, dsn, {**MIDDLEWARE, "PGSIMHASH_FOLLOW": False})
     assert again.counted == {"unchanged": 1, "dropped": 1}
     assert again.items == []
+
+
+def test_an_add_on_skips_requests_for_known_pages(site: Site, dsn: str) -> None:
+    first = Crawl(site, dsn, ADDON)
+    assert (first.log, first.counted["new"], first.counted["skipped"]) == ("", 8, 0)
+    # The pages with too little text are not known.
+    site.asked = 0
+    again = Crawl(site, dsn, ADDON)
+    assert again.counted["skipped"] == COUNT - SHORT
+    assert (again.log, site.asked) == ("", SHORT)
+    # One page is not asked about; all are due again.
+    left = next(link for link in LINKS if "night-train.html" in link)
+    one = Crawl(site, dsn, {**ADDON, "LEFT": left})
+    assert one.counted["skipped"] == COUNT - SHORT - 1
+    assert one.counted["no_page"] == again.counted["no_page"] + 1
+    assert site.url + left[1:] in [item["url"] for item in one.items]
+    with connect(dsn) as store:
+        at_once = PolicySettings(refetch_after=timedelta(microseconds=1))
+        maintenance.set_policy(store, "*", at_once)
+    assert Crawl(site, dsn, ADDON).counted["unchanged"] == COUNT - SHORT
+
+
+def test_an_add_on_leaves_storing_to_the_pipeline_and_can_be_disabled(site: Site, dsn: str) -> None:
+    assert Crawl(site, dsn, {**ADDON, **PIPELINE}).counted["dropped"] == COUNT - SHORT - 8
+    assert Crawl(site, dsn, {**ADDON, **PIPELINE}).counted["skipped"] == COUNT - SHORT
+    for settings in (ADDON, PIPELINE, MIDDLEWARE):
+        off = Crawl(site, dsn, {**settings, "PGSIMHASH_ENABLED": False})
+        assert (off.log, off.counted, len(off.items)) == ("", {}, COUNT + 3)
+
+
+def test_requests_are_made_when_the_database_is_lost(site: Site, server_dsn: str, dsn: str) -> None:
+    with closed(server_dsn, dsn) as lose:
+        site.met = lambda number: lose(False) if number == 30 else None
+        crawl = Crawl(site, dsn, {**ADDON, **AT_ONCE})
+    assert site.asked == COUNT
+    assert crawl.all["finish_reason"] == "finished"
+    assert crawl.counted["unanswered"] >= COUNT - 30 - SHORT
 
 
 def test_match_options_and_a_collection_are_settings(site: Site, dsn: str) -> None:
