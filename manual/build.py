@@ -37,6 +37,7 @@ PARTS: Final = {
         "timeouts",
         "testing",
         "operate",
+        "upgrade",
         "scale",
     ],
     "Reference": [

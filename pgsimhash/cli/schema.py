@@ -25,6 +25,9 @@ from pgsimhash.store import connect
     is_flag=True,
     help="With --sql: without BEGIN and COMMIT, to run in your own transaction.",
 )
+@click.option(
+    "--from", "since", metavar="REVISION", help="With --sql: upgrade a schema from REVISION."
+)
 @click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
 @confirmation_option
 @click.option(
@@ -49,6 +52,7 @@ def migrate(
     dsn: str | None,
     sql: bool,
     no_transaction: bool,
+    since: str | None,
     downgrade: str | None,
     yes: bool,
     layout: str | None,
@@ -58,7 +62,7 @@ def migrate(
     """Create or upgrade the schema pgsimhash.
 
     --dsn embedded names the embedded server, and --schema gives the schema another name. --sql
-    changes nothing: pipe the script to psql.
+    changes nothing: pipe the script to psql. With --from, also give the schema's --layout.
 
     --downgrade asks first, or needs --yes without a terminal.
     """
@@ -69,15 +73,20 @@ def migrate(
 
     if sql and (downgrade or roles is not None):
         raise click.UsageError("--sql is only for upgrades, without --roles")
-    if no_transaction and not sql:
-        raise click.UsageError("--no-transaction needs --sql")
+    if (no_transaction or since) and not sql:
+        raise click.UsageError("--no-transaction and --from need --sql")
     if downgrade and (layout or citus or roles is not None):
         raise click.UsageError("--layout, --citus and --roles are only for upgrades")
     if yes and not downgrade:
         raise click.UsageError("--yes needs --downgrade")
     if sql:
-        script = migrations.upgrade_sql(transaction=not no_transaction, citus=citus, layout=layout)
-        print_text(script)
+        script = migrations.upgrade_sql(
+            since=since, transaction=not no_transaction, citus=citus, layout=layout
+        )
+        if script:
+            print_text(script)
+        else:
+            print_message(f"Revision {since} is the newest one: there is nothing to do.")
         return
     if servers.configured_dsn(dsn) is None:
         raise click.UsageError(

@@ -336,15 +336,17 @@ def _run(
         step(config, revision)
 
 
-def _check_revision(config: Config, revision: str) -> None:
-    """Check that this package has a revision; relative names are not checked.
+def _check_revision(config: Config, revision: str, *, relative: bool = True) -> None:
+    """Check that this package has a revision; relative names are not checked, or refused.
 
     Raises:
         ArgumentError: it does not have it.
     """
     scripts = ScriptDirectory.from_config(config).walk_revisions()
     known = ["base", *(script.revision for script in scripts)]
-    if revision.isalnum() and revision not in ("head", *known):
+    if relative and (revision == "head" or not revision.isalnum()):
+        return
+    if revision not in known:
         raise invalid_argument(
             f"pgsimhash has no revision {revision!r}; it has: {', '.join(known)}"
         )
@@ -353,27 +355,35 @@ def _check_revision(config: Config, revision: str) -> None:
 def upgrade_sql(
     revision: str = "head",
     *,
+    since: str | None = None,
     transaction: bool = True,
     schema: str | None = None,
     citus: bool = False,
     layout: str | None = None,
 ) -> str:
-    """Return the SQL script that deploys the schema up to ``revision`` on an empty database.
+    """Return the SQL script that deploys the schema up to ``revision``, or upgrades it.
 
     Args:
         revision: the last revision to apply.
+        since: the revision of an existing schema, whose upgrade is returned: an empty text if it is
+            the newest one. None means an empty database.
         transaction: whether the script begins and commits a transaction. Without, run it in your
             own transaction; it restores the search_path.
         schema: see :func:`upgrade`.
         citus: see :func:`upgrade`.
-        layout: see :func:`upgrade`.
+        layout: the layout of the schema, which a script cannot ask for; by default 22+21+21.
 
     Raises:
-        ArgumentError: the name of the schema or layout is invalid.
+        ArgumentError: the name of the schema, revision or layout is invalid.
     """
     output = io.StringIO()
     config = config_for(configured_schema(schema), output, citus=citus, layout=layout)
     config.attributes["own_transaction"] = transaction
+    if since is not None:
+        _check_revision(config, since, relative=False)
+        if since == ScriptDirectory.from_config(config).get_current_head():
+            return ""
+        revision = f"{since}:{revision}"
     with _one_at_a_time:
         command.upgrade(config, revision, sql=True)
     return output.getvalue()

@@ -71,7 +71,7 @@ def test_migrate_creates_roles_on_request(run: Run, dsn: str) -> None:
 
 @pytest.mark.parametrize("options", [
     "--sql --roles", "--downgrade base --roles", "--yes", "--sql --downgrade base",
-    "--no-transaction", "--layout '7 choose 8'", "--downgrade base --layout 32+32",
+    "--no-transaction", "--from 0001", "--layout '7 choose 8'", "--downgrade base --layout 32+32",
 ])  # fmt: skip
 def test_options_of_migrate_that_exclude_each_other(run: Run, options: str) -> None:
     assert run("migrate", *options.split()).code == 2
@@ -83,6 +83,16 @@ def test_migrate_can_print_the_script_without_a_server(run: Run) -> None:
     assert done.stdout.startswith("BEGIN;")
     assert all(permutation.column in done.stdout for permutation in DEFAULT_LAYOUT.permutations)
     assert "RETURN '32+32'" in run("migrate", "--sql", "--layout", "32+32").stdout
+
+
+def test_the_script_from_the_newest_revision_is_empty(run: Run) -> None:
+    done = run("migrate", "--sql", "--from", "0001")
+    assert (done.code, done.stdout) == (0, "")
+    assert done.stderr == "Revision 0001 is the newest one: there is nothing to do.\n"
+    for revision in ("9999", "-1", "head"):
+        unknown = run("migrate", "--sql", "--from", revision)
+        assert (unknown.code, unknown.stdout) == (2, "")
+        assert f"no revision '{revision}'; it has: base, 0001" in " ".join(unknown.stderr.split())
 
 
 def test_the_script_can_omit_the_transaction(run: Run, empty_dsn: str) -> None:
