@@ -231,7 +231,7 @@ def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Ite
     with closing(stream(connection, "clusters", scope)) as rows:
         for simhash, members in groupby(rows, key=itemgetter(0)):
             value = from_bigint(simhash)
-            pages = (PairedPage(url, title, value) for _, _, url, _, _, title, _ in members)
+            pages = (PairedPage(url, title, value) for _, _, url, _, _, title, *_ in members)
             first = next(pages)
             for other in pages:
                 yield PagePair(first, other, 0)
