@@ -104,7 +104,7 @@ class Report:
     all_changed: int
 
     @property
-    def spare_pages(self) -> int:
+    def clustered_duplicates(self) -> int:
         """The number of duplicates in clusters: all pages except the canonical ones."""
         return self.clustered_pages - self.all_clusters
 
@@ -129,7 +129,7 @@ class Report:
             ],
             "all_clusters": self.all_clusters,
             "clustered_pages": self.clustered_pages,
-            "spare_pages": self.spare_pages,
+            "clustered_duplicates": self.clustered_duplicates,
             "canonical_links": self.canonical_links.clusters,
             "changed": [
                 {"url": page.url, "versions": page.versions, "bits_moved": page.moved}

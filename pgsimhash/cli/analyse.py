@@ -314,7 +314,7 @@ def _print_report(report: analysis.Report) -> None:
                 ("bytes saved", decimal(status.duplicate_bytes)),
                 ("bytes on disk, all collections", decimal(status.schema_bytes)),
                 ("clusters", f"{report.all_clusters:,}"),
-                ("duplicates in clusters", f"{report.spare_pages:,}"),
+                ("duplicates in clusters", f"{report.clustered_duplicates:,}"),
             ]
         )
     )

@@ -93,6 +93,7 @@ class Verdict:
     ``reason`` is a short stable code:
 
     - ``first_seen``: no known page in the scope is near.
+    - ``unchanged``: the known version has the same text.
     - ``changed``: the text differs from the known version.
     - ``same_text``: only the boilerplate differs from the known version.
     - ``same_bytes``: the original has the same bytes.

@@ -31,8 +31,8 @@ __all__ = [
     "with_pauses",
 ]
 
-FILES_BEFORE: Final = "files stored before"
-RECORDS_BEFORE: Final = "records stored before"
+FILES_BEFORE: Final = "files already stored"
+RECORDS_BEFORE: Final = "records already stored"
 """The keys of ``left_out`` for files and records that an earlier run stored."""
 
 _STDIN: Final = "-"

@@ -44,7 +44,7 @@ def test_the_figures_are_those_of_status(sampled: Store) -> None:
     assert {host.host for host in report.hosts} == {"a.example", "b.example"}
     line = json.loads(json.dumps(report.as_json()))
     assert (line["collection"], line["pages"]) == ("sample", status.pages)
-    assert line["report"]["spare_pages"] == report.spare_pages
+    assert line["report"]["clustered_duplicates"] == report.clustered_duplicates
 
 
 def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:

@@ -128,7 +128,7 @@ def test_a_scheme_for_texts_reads_texts_and_a_stopped_file_goes_on(
     assert (done.code, done.stderr) == (0, "")
     assert [line["verdict"] for line in done.lines] == ["new", *["near"] * 3]
     again = run("ingest", tmp_path, "--collection", "texts")
-    assert again.stderr == "Left out: files stored before (2).\n"
+    assert again.stderr == "Left out: files already stored (2).\n"
     # Pages need "html".
     done = run("ingest", tmp_path)
     assert done.code == 1
@@ -150,7 +150,7 @@ def test_a_second_run_adds_nothing_and_reports_it(run: Run, folder: Path, dsn: s
     done = run("ingest", folder, "--summary")
     assert (done.code, done.lines) == (0, [])
     assert "Nothing was added" in done.stderr
-    assert "Left out: files stored before (4)." in done.stderr
+    assert "Left out: files already stored (4)." in done.stderr
     assert rows() == before
     done = run("ingest", folder, "--summary", "--reread")
     assert done.code == 0
