@@ -49,7 +49,7 @@ PYTHON: Final = {
         "pgsimhash.batch.parquet",
         "pgsimhash.batch.spark",
     ],
-    "integrations": ["pgsimhash.scrapy", "pgsimhash.testing"],
+    "integrations": ["pgsimhash.scrapy", "pgsimhash.testing", "pgsimhash.compat"],
 }
 """The pages about Python, and their modules."""
 

@@ -1,10 +1,6 @@
 """Provide pytest fixtures for projects that use pgsimhash: a real PostgreSQL, a database per test.
 
-In a ``conftest.py``::
-
-    pytest_plugins = ["pgsimhash.testing"]
-
-Tests then have these fixtures:
+pytest finds them where pgsimhash is installed, and loads what they need when a test uses one:
 
 - ``pgsimhash_dsn``: the DSN of a new database with the schema.
 - ``pgsimhash_store``: a store on it.
@@ -32,18 +28,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import psycopg
 import pytest
-from psycopg import conninfo, sql
-from sqlalchemy import URL
 
-from pgsimhash import embedded
-from pgsimhash.db import migrate
-from pgsimhash.db.dsn import plain_dsn
-from pgsimhash.html import implementation
-from pgsimhash.store import Store, connect
+if TYPE_CHECKING:
+    from pgsimhash.store import Store
 
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_DSN"
 IMAGE_VARIABLE: Final = "PGSIMHASH_TEST_IMAGE"
@@ -93,6 +83,11 @@ def _container(stack: ExitStack) -> str:
 
 
 def _embedded(stack: ExitStack) -> str:
+    import psycopg
+    from psycopg import sql
+
+    from pgsimhash import embedded
+
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-test-"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     dsn = embedded.start(folder)
@@ -106,6 +101,9 @@ def _embedded(stack: ExitStack) -> str:
 @contextmanager
 def fresh_database(server_dsn: str, template: str = "template0") -> Iterator[str]:
     """Yield the DSN of a new copy of the database ``template``, and drop the copy afterwards."""
+    import psycopg
+    from psycopg import conninfo, sql
+
     name = sql.Identifier(f"pgsimhash_test_{uuid.uuid4().hex[:12]}")
     with psycopg.connect(server_dsn, autocommit=True) as connection:
         statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
@@ -122,6 +120,9 @@ def url_of_dsn(dsn: str) -> str:
 
     In an ini of Alembic, double each ``%`` of it.
     """
+    from psycopg import conninfo
+    from sqlalchemy import URL
+
     parameters = {name: str(value) for name, value in conninfo.conninfo_to_dict(dsn).items()}
     url = URL.create(
         "postgresql+psycopg",
@@ -134,14 +135,11 @@ def url_of_dsn(dsn: str) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def pytest_report_header() -> list[str]:
-    """Return the lines of pytest's header: the server, and which implementation reads pages."""
-    return [f"PostgreSQL: {chosen_server()}", f"pgsimhash: pages are read in {implementation()}"]
-
-
 @pytest.fixture(scope="session")
 def pgsimhash_server() -> Iterator[str]:
     """The DSN of a server whose user can create databases."""
+    from pgsimhash.db.dsn import plain_dsn
+
     with ExitStack() as stack:
         route = chosen_server()
         if route == DSN_VARIABLE:
@@ -155,6 +153,10 @@ def pgsimhash_server() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def pgsimhash_template(pgsimhash_server: str) -> Iterator[str]:
     """The name of a database with the schema, which is copied for each test."""
+    from psycopg import conninfo
+
+    from pgsimhash.db import migrate
+
     with fresh_database(pgsimhash_server) as dsn:
         migrate.upgrade(dsn)
         yield str(conninfo.conninfo_to_dict(dsn)["dbname"])
@@ -189,5 +191,7 @@ def pgsimhash_empty_url(pgsimhash_empty_dsn: str) -> str:
 @pytest.fixture
 def pgsimhash_store(pgsimhash_dsn: str) -> Iterator[Store]:
     """An empty store."""
+    from pgsimhash.store import connect
+
     with connect(pgsimhash_dsn) as store:
         yield store

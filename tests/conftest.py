@@ -11,7 +11,9 @@ import psycopg
 import pytest
 
 from pgsimhash import Store
+from pgsimhash.html import implementation
 from pgsimhash.schemes import registry
+from pgsimhash.testing import chosen_server
 from tests.sent_statements import all_checked
 
 pytest_plugins = ["pgsimhash.testing"]
@@ -47,6 +49,11 @@ LONG = (
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Background jobs ignore Ctrl-C, and so would their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_report_header() -> list[str]:
+    """Return the lines of pytest's header: the server, and which implementation reads pages."""
+    return [f"PostgreSQL: {chosen_server()}", f"pgsimhash: pages are read in {implementation()}"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

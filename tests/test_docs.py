@@ -213,7 +213,7 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
     },
     "operate.md": {},
     "policies.md": {},
-    "search.md": {},
+    "search.md": {"clusters.csv": lambda text: text.startswith("cluster,url,simhash,canonical")},
     "upgrade.md": {"upgrade.sql": lambda text: text == ""},
 }
 """The files that the commands of each page leave."""

@@ -59,10 +59,22 @@ def test_each_test_of_theirs_has_a_database_of_its_own(
     pytester: pytest.Pytester, server_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGSIMHASH_TEST_DSN", server_dsn)
-    pytester.makeconftest('pytest_plugins = ["pgsimhash.testing"]')
     pytester.makepyfile(TESTS)
     done = pytester.runpytest_subprocess("-q")
     done.assert_outcomes(passed=5)
+
+
+def test_a_project_without_such_tests_loads_nothing(pytester: pytest.Pytester) -> None:
+    # As before there was an entry point.
+    pytester.makeconftest('pytest_plugins = ["pgsimhash.testing"]')
+    pytester.makepyfile("""
+    import sys
+
+    def test_nothing():
+        assert "pgsimhash.testing" in sys.modules
+        assert not {"alembic", "docker", "lxml", "numpy", "psycopg", "sqlalchemy"} & {*sys.modules}
+    """)
+    pytester.runpytest_subprocess("-q", "-p", "no:hypothesispytest").assert_outcomes(passed=1)
 
 
 def test_a_url_has_all_that_the_dsn_has() -> None:

@@ -210,7 +210,14 @@ def unlabelled_csv(pairs: Sequence[Unlabelled]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(("a", "b", "label", "kind", "distance", "a_title", "b_title"))
     writer.writerows(
-        (pair.a, pair.b, "", "borderline", pair.distance, *map(_cell, (pair.a_title, pair.b_title)))
+        (
+            pair.a,
+            pair.b,
+            "",
+            "borderline",
+            pair.distance,
+            *map(as_cell, (pair.a_title, pair.b_title)),
+        )
         for pair in pairs
     )
     return file.getvalue()
@@ -267,6 +274,7 @@ def _clusters(values: NDArray[np.uint64], distance: int) -> NDArray[np.uint64]:
     return cluster_simhashes(distinct, pairs)[np.searchsorted(distinct, values)]
 
 
-def _cell(title: str | None) -> str:
+def as_cell(title: str | None) -> str:
+    """Return a title on one line, with an apostrophe where a spreadsheet would see a formula."""
     text = " ".join((title or "").split())[:_TITLE]
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -11,6 +11,7 @@ from pgsimhash import analysis, html_reports, schemes
 from pgsimhash.cli.options import (
     as_simhash,
     cluster_options,
+    csv_option,
     distance_option,
     dsn_option,
     file_url,
@@ -23,7 +24,7 @@ from pgsimhash.cli.options import (
     summary_option,
     with_store,
 )
-from pgsimhash.cli.printing import print_json, print_message, write_text
+from pgsimhash.cli.printing import print_json, print_message, table_printer, write_text
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.clusters import Linkage
@@ -159,8 +160,9 @@ def report(
 @analyse.command()
 @distance_option("the collection's")
 @click.option("--urls", is_flag=True, help="Print pairs of pages: their URLs and titles.")
+@csv_option
 @with_store
-def pairs(store: Store, distance: int | None, urls: bool) -> None:
+def pairs(store: Store, distance: int | None, urls: bool, as_csv: bool) -> None:
     """Find all pairs of near-duplicates in a collection.
 
     Prints a JSON line each, in no order. Pairs are of simhashes. With --urls they are of pages,
@@ -169,16 +171,18 @@ def pairs(store: Store, distance: int | None, urls: bool) -> None:
     """
     from pgsimhash.cli.console import progress_bar
 
+    more = ("a_title", "b_title", "a_simhash", "b_simhash") if urls else ()
+    emit = table_printer("a", "b", "distance", *more) if as_csv else print_json
     with progress_bar("pairs", pages=False) as progress:
         if urls:
             for pair in analysis.page_pairs(store, distance, progress=progress):
-                print_json(pair.as_json())
+                emit(pair.as_json())
             return
         for block in store.pairs(distance, progress=progress):
             for low, high, bits in zip(
                 block.low.tolist(), block.high.tolist(), block.distances.tolist(), strict=True
             ):
-                print_json({"a": format_simhash(low), "b": format_simhash(high), "distance": bits})
+                emit({"a": format_simhash(low), "b": format_simhash(high), "distance": bits})
 
 
 @analyse.command()
@@ -190,6 +194,7 @@ def pairs(store: Store, distance: int | None, urls: bool) -> None:
     help="Replace the collection's rows of the table clusters instead of printing.",
 )
 @parquet_option("the pages of clusters to this file instead of stdout")
+@csv_option
 @store_options
 def clusters(
     distance: int | None,
@@ -197,17 +202,18 @@ def clusters(
     canonical: tuple[str, ...],
     save: bool,
     parquet: str | None,
+    as_csv: bool,
     collection: str,
     dsn: str | None,
 ) -> None:
     """Group the near-duplicates of a collection.
 
-    Prints a JSON line for each cluster.
+    Prints a JSON line for each cluster, or with --csv a row for each page.
     """
     from pgsimhash.cli.console import progress_bar
 
-    if save and parquet:
-        raise click.UsageError("give --save or --parquet, not both")
+    if save + bool(parquet) + as_csv > 1:
+        raise click.UsageError("give one of --save, --parquet and --csv")
     with (
         connect(dsn, collection=collection, create=False) as store,
         progress_bar("clusters", pages=False, prints=not save and parquet is None) as progress,
@@ -225,8 +231,11 @@ def clusters(
             count = write_clusters(parquet, found)
             print_message(f"{count:,} clusters in {parquet}")
             return
+        emit = table_printer("cluster", "url", "simhash", "canonical") if as_csv else print_json
         for cluster in found:
-            print_json(cluster.as_json())
+            told = cluster.as_json()
+            for row in [{**told, **page} for page in told["pages"]] if as_csv else [told]:
+                emit(row)
 
 
 def _side(word: str, scheme: schemes.Scheme) -> analysis.Side:

@@ -263,6 +263,11 @@ def parquet_option(content: str) -> Callable[[Command], Command]:
     )
 
 
+csv_option: Final = click.option(
+    "--csv", "as_csv", is_flag=True, help="Print CSV with a header instead of JSON lines."
+)
+
+
 def output_option(*names: str, help_text: str) -> Callable[[Command], Command]:
     """Return a decorator that adds an option with the path of a file to write."""
     return click.option(

@@ -6,11 +6,14 @@ everything else to stderr. Neither contains a control character, except line end
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import logging
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -46,6 +49,22 @@ def print_json(value: dict[str, Any]) -> None:
     line = json.dumps(value, ensure_ascii=False)
     # JSON only escapes C0. The other characters occur only within strings too.
     click.echo(_UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", line).encode())
+
+
+def table_printer(*columns: str) -> Callable[[dict[str, Any]], None]:
+    """Print the header of a CSV table to stdout, and return a function that prints a row."""
+    from pgsimhash.analysis.pairs import as_cell
+
+    def print_row(row: dict[str, Any]) -> None:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(
+            printable(as_cell(row[name]) if name.endswith("title") else str(row[name]))
+            for name in columns
+        )
+        click.echo(line.getvalue().encode())
+
+    print_row(dict(zip(columns, columns, strict=True)))
+    return print_row
 
 
 def print_text(text: str) -> None:

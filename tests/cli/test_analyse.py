@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 
@@ -114,6 +116,10 @@ def test_the_report_is_a_json_line_and_a_file(run: Run, folder: Path) -> None:
     assert "bytes saved" in narrow.stderr
 
 
+def ordered(rows: Iterable[dict[str, str]]) -> list[list[tuple[str, str]]]:
+    return sorted(sorted(row.items()) for row in rows)
+
+
 def ingested(run: Run) -> list[str]:
     """The simhashes of the ingested sample pages."""
     return [line["simhash"] for line in run("ingest", PAGES).lines if line["simhash"]]
@@ -141,6 +147,11 @@ def test_pairs_have_simhashes_or_urls_and_titles(run: Run) -> None:
         assert line["a_simhash"] == made[line["a"]]["simhash"]
         assert line["b_simhash"] == made[line["b"]]["simhash"]
         assert line["a_title"]
+    for options in ((), ("--urls",)):
+        lines = run("analyse", "pairs", *options).lines
+        table = csv.DictReader(run("analyse", "pairs", *options, "--csv").stdout.splitlines())
+        assert ordered(table) == ordered({k: str(v) for k, v in line.items()} for line in lines)
+    assert run("analyse", "pairs", "--distance", "0", "--csv").stdout == "a,b,distance\n"
 
 
 def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_path: Path) -> None:
@@ -153,6 +164,14 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
     assert pq.read_table(file)["url"].to_pylist() == [
         page["url"] for cluster in clusters for page in cluster["pages"]
     ]
+    table = csv.DictReader(run("analyse", "clusters", "--csv").stdout.splitlines())
+    assert ordered(table) == ordered(
+        {**page, "cluster": str(cluster["cluster"]), "canonical": cluster["canonical"]}
+        for cluster in clusters
+        for page in cluster["pages"]
+    )
+    both = run("analyse", "clusters", "--csv", "--save")
+    assert (both.code, both.stdout) == (2, "")
     clusters.sort(key=lambda cluster: cluster["cluster"])
     for distance, expected in (("0", 0), ("8", len(clusters))):
         done = run("analyse", "clusters", "--save", "--distance", distance)
