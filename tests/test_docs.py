@@ -77,6 +77,16 @@ PRINTED: list[tuple[str, str, list[str]]] = [
         ],
     ),
     (
+        "README.md",
+        "mark_duplicates",
+        [
+            r" +name +is_duplicate +duplicate_of",
+            r"0 +tide-pools +False +<NA>",
+            r"1 +tide-pools-print +True +0",
+            r"2 +lighthouse +False +<NA>",
+        ],
+    ),
+    (
         "ingest.md",
         "store.should_store(",
         ["unknown, or last seen a week ago", "worth keeping", "new first_seen"],

@@ -7,7 +7,12 @@ from contextlib import suppress
 from importlib import metadata
 
 import psycopg
+import pytest
 
+from pgsimhash import Store, analysis
+from pgsimhash.html_reports import report_page
+from pgsimhash.sources import read_pages
+from tests.conftest import ROOT
 from tests.manual import blocks, text_of
 from tests.programs import PGSIMHASH, run_program
 
@@ -42,7 +47,7 @@ def test_the_licence_section_names_each_dependency_under_the_gpl_or_lgpl() -> No
 def test_the_output_of_the_demo(dsn: str) -> None:
     """The tables in the README are those of the command, except for the speed."""
     command = (*PGSIMHASH, "ingest", "examples/pages", "--summary")
-    done = run_program(*command, PGSIMHASH_DSN=dsn, COLUMNS="100")
+    done = run_program(*command, PGSIMHASH_DSN=dsn, COLUMNS="80")
 
     def but_for_the_speed(lines: list[str]) -> list[str]:
         return [line.rstrip() for line in lines if "pages a second" not in line]
@@ -69,3 +74,37 @@ def test_the_columns_of_the_table(connection: psycopg.Connection) -> None:
         for name, kind in columns
         if name in ("collection_id", "simhash", "indexed") or name.startswith("prefix_")
     ]
+
+
+FIGURES = re.findall(
+    r"^\| ([^|]+) \| ([^|]*\d[^|]*) \| \[[^]]+\]\(([^)#]+)[^)]*\) \|$",
+    text_of("README.md"),
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(("what", "figures", "page"), FIGURES)
+def test_the_figures_are_those_of_the_measurements(what: str, figures: str, page: str) -> None:
+    source = (ROOT / page).read_text(encoding="utf-8")
+    for number, percent in re.findall(r"(\d[\d,.]*)(%?)", figures):
+        share = f"{float(number) / 100:.3f}".lstrip("0") if percent else number
+        assert re.search(rf"(?<![\d.,]){re.escape(share.rstrip(','))}(?![\d.])", source), what
+
+
+def test_the_picture_shows_the_report_of_the_sample_pages(store: Store) -> None:
+    list(store.ingest_many(read_pages([ROOT / "examples" / "pages"])))
+    report = analysis.report(store)
+    page = report_page(report)
+    picture = (ROOT / "docs" / "report.svg").read_text(encoding="utf-8")
+
+    def texts(kind: str) -> list[str]:
+        return re.findall(rf'<text class="{kind}[^"]*"[^>]*>([^<]+)<', picture)
+
+    for label, value in zip(texts("label"), texts("value"), strict=True):
+        assert f"<dt>{label}</dt><dd>{value}</dd>" in page
+    assert [int(count) for count in texts("count")] == list(report.distances.values())
+    for copy, bits in zip(texts("copy"), texts("bits"), strict=True):
+        assert re.search(rf"/{copy}</bdi>\s*<span class=\"quiet small\">{bits}<", page)
+    assert texts("h2") == [heading for heading in texts("h2") if f"<h2>{heading}</h2>" in page]
+    assert all(title in page for title in texts("page"))
+    assert f"and {report.all_clusters - len(texts('page'))} more clusters" in picture

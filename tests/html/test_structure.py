@@ -55,7 +55,7 @@ def test_a_promotion_changes_the_structure_little() -> None:
 
 @pytest.mark.parametrize(("one", "other", "near"), [
     ("tide-pools", "town-swifts", True), ("lighthouse", "night-train", True),
-    ("night-train", "night-train-other-navigation", True),
+    ("night-train", "night-train-other-menu", True),
     ("tide-pools", "tide-pools-one-comment", True),
     ("tide-pools-redesign", "lighthouse-redesign", True),
     ("tide-pools", "tide-pools-redesign", False), ("lighthouse", "lighthouse-redesign", False),
