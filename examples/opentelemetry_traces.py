@@ -1,6 +1,7 @@
 """Spans and a metric of a store for OpenTelemetry: ``pip install opentelemetry-sdk``.
 
-A service configures its exporter instead of the printing ones.
+The attributes are those of the stable semantic conventions for databases. A service configures its
+exporter instead of the printing ones.
 """
 
 import os
@@ -12,7 +13,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
-from opentelemetry.trace import Status, StatusCode
+from opentelemetry.trace import SpanKind, Status, StatusCode
 
 import pgsimhash
 from pgsimhash.sources import read_pages
@@ -26,17 +27,23 @@ results = metrics.get_meter("pgsimhash").create_counter(
 
 def record(event: Event) -> None:
     """Create a span for an event, below the current one, and count its results."""
-    attributes = {"pgsimhash.collection": event.collection, "pgsimhash.name": event.name}
+    attributes = {
+        "db.system.name": "postgresql",
+        "db.operation.name": event.name,
+        "pgsimhash.collection": event.collection,
+    }
     end = time.time_ns()
     span = tracer.start_span(
         f"pgsimhash {event.name}",
+        kind=SpanKind.CLIENT,
         start_time=end - int(event.seconds * 1e9),
         attributes={**attributes, "pgsimhash.count": event.count},
     )
     if event.run_id is not None:
         span.set_attribute("pgsimhash.run_id", event.run_id)
     if event.error is not None:
-        span.set_status(Status(StatusCode.ERROR, event.error))
+        span.set_attribute("error.type", event.error)
+        span.set_status(Status(StatusCode.ERROR))
     span.end(end)
     for result, number in event.results.items():
         results.add(number, {**attributes, "pgsimhash.result": result})

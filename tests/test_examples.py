@@ -100,7 +100,11 @@ def test_traces_for_opentelemetry(dsn: str, tmp_path: Path) -> None:
     assert set(spans) == {"pgsimhash ingest", "pgsimhash find", "job"}
     ingest = spans["pgsimhash ingest"]
     assert ingest["parent_id"] == spans["job"]["context"]["span_id"]
-    assert ingest["attributes"]["pgsimhash.count"] == 24
+    assert ingest["kind"] == "SpanKind.CLIENT"
+    assert ingest["attributes"] == {
+        "db.system.name": "postgresql", "db.operation.name": "ingest",
+        "pgsimhash.collection": "default", "pgsimhash.count": 24, "pgsimhash.run_id": 1,
+    }  # fmt: skip
     assert '"pgsimhash.result": "new"' in shown
 
 

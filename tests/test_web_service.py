@@ -36,7 +36,8 @@ def url(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def service(url: str, tmp_path: Path) -> Iterator[httpx.Client]:
-    run_commands(["alembic upgrade head", "alembic check"], url, FOLDER)
+    deploy = ["alembic upgrade head", "alembic check", "pgsimhash collection create news"]
+    run_commands(deploy, url, FOLDER)
     port = free_port()
     arguments = ["-m", "uvicorn", "app:app", "--workers", "2", "--port", str(port)]
     with (tmp_path / "log").open("wb") as log:

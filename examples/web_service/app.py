@@ -2,6 +2,7 @@
 
 export DATABASE_URL=postgresql+psycopg://user:password@host/database
 alembic upgrade head
+pgsimhash collection create news
 uvicorn app:app --workers 2
 """
 
@@ -40,7 +41,7 @@ sessions = async_scoped_session(
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
     """Open the store once for all requests."""
-    app.state.store = await connect_async(sessions, collection=COLLECTION)
+    app.state.store = await connect_async(sessions, collection=COLLECTION, create=False)
     await sessions.commit()
     await sessions.remove()
     yield
