@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from alembic import command
+from alembic.config import Config
 from psycopg import conninfo
 from sqlalchemy import make_url
 
 from pgsimhash.testing import url_of_dsn
+from tests.manual import blocks
 
 pytest_plugins = ["pytester"]
 
@@ -62,6 +65,45 @@ def test_each_test_of_theirs_has_a_database_of_its_own(
     pytester.makepyfile(TESTS)
     done = pytester.runpytest_subprocess("-q")
     done.assert_outcomes(passed=5)
+
+
+REVISION = """
+from alembic import op
+import sqlalchemy
+import pgsimhash.alembic
+
+revision, down_revision = "1", None
+
+def upgrade():
+    pgsimhash.alembic.upgrade(op, revision="0001")
+    op.create_table("articles", sqlalchemy.Column("url", sqlalchemy.Text))
+"""
+SERVICE = """
+import pgsimhash
+import sqlalchemy
+
+def test_service(service_url):
+    assert "%" in service_url
+    with pgsimhash.connect(service_url) as store:
+        assert not store.exists(7)
+    engine = sqlalchemy.create_engine(service_url)
+    assert sqlalchemy.inspect(engine).has_table("articles")
+    engine.dispose()
+"""
+
+
+def test_a_service_with_its_own_history(
+    pytester: pytest.Pytester, server_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alembic's own template of a history, and the fixture of docs/testing.md."""
+    server = conninfo.make_conninfo(server_dsn, application_name="a%b")
+    monkeypatch.setenv("PGSIMHASH_TEST_DSN", server)
+    command.init(Config("alembic.ini"), "history")
+    (pytester.path / "history" / "versions" / "1.py").write_text(REVISION)
+    (recipe,) = (block for block in blocks("testing.md", "python") if "service_url" in block)
+    pytester.makeconftest(recipe)
+    pytester.makepyfile(SERVICE)
+    pytester.runpytest_subprocess("-q").assert_outcomes(passed=1)
 
 
 def test_a_project_without_such_tests_loads_nothing(pytester: pytest.Pytester) -> None:
