@@ -217,14 +217,11 @@ def test_columns_of_another_layout_are_an_error(project: Project) -> None:
     assert "but not those of layout '22+21+21'; drop them" in said
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "CREATE UNIQUE INDEX ix_articles_simhash ON others (id)",
-        "CREATE INDEX ix_articles_simhash_prefix_1 ON articles (article_id)",
-        "CREATE VIEW ix_articles_simhash_prefix_2 AS SELECT 1",
-    ],
-)
+@pytest.mark.parametrize("other", [
+    "CREATE UNIQUE INDEX ix_articles_simhash ON others (id)",
+    "CREATE INDEX ix_articles_simhash_prefix_1 ON articles (article_id)",
+    "CREATE VIEW ix_articles_simhash_prefix_2 AS SELECT 1",
+])  # fmt: skip
 def test_a_foreign_index_is_neither_used_nor_dropped(project: Project, other: str) -> None:
     others = f"op.execute('CREATE TABLE others (id int)')\n    op.execute('{other}')"
     project.revision("0002", others, below="0001")

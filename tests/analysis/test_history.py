@@ -20,22 +20,12 @@ def page(name: str) -> bytes:
     return (ROOT / "examples" / "pages" / f"{name}.html").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("same", "distance", "structure", "change"),
-    [
-        (True, 0, None, "same"),
-        (True, 3, 12, "same"),
-        (True, 9, 12, "same"),
-        (True, 9, 13, "redesign"),
-        (False, 0, None, "edited"),
-        (False, 4, 0, "edited"),
-        (False, 8, 12, "edited"),
-        (False, 9, None, "rewritten"),
-        (False, 9, 13, "rewritten"),
-        (False, 8, 13, "redesign"),
-        (False, 0, 13, "redesign"),
-    ],
-)
+@pytest.mark.parametrize(("same", "distance", "structure", "change"), [
+    (True, 0, None, "same"), (True, 3, 12, "same"), (True, 9, 12, "same"),
+    (True, 9, 13, "redesign"), (False, 0, None, "edited"), (False, 4, 0, "edited"),
+    (False, 8, 12, "edited"), (False, 9, None, "rewritten"), (False, 9, 13, "rewritten"),
+    (False, 8, 13, "redesign"), (False, 0, 13, "redesign"),
+])  # fmt: skip
 def test_text_content_and_structure_decide_the_kind_of_change(
     same: bool, distance: int, structure: int | None, change: Change
 ) -> None:

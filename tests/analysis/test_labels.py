@@ -62,12 +62,9 @@ def test_a_row_without_a_label_waits_for_one(reader: Reader) -> None:
 @pytest.mark.parametrize("frame", ["dict", "pandas", "polars", "pyarrow"])
 def test_pairs_come_from_data_frames(frame: str) -> None:
     columns = {
-        "a": ["1", "1", "2"],
-        "b": ["2", "3", "3"],
-        "label": ["duplicate", "different", None],
-        "kind": ["print", None, None],
-        "note": [1, 2, 3],
-    }
+        "a": ["1", "1", "2"], "b": ["2", "3", "3"], "label": ["duplicate", "different", None],
+        "kind": ["print", None, None], "note": [1, 2, 3],
+    }  # fmt: skip
     source: Any = columns
     if frame == "pyarrow":
         source = pytest.importorskip("pyarrow").table(columns)

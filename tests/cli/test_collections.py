@@ -40,15 +40,11 @@ def test_a_collection_is_rebuilt(run: Run, folder: Path) -> None:
     done = run(*REBUILD, "default", "--distance", "6")
     assert done.lines == [
         {
-            "collection": "default",
-            "collection_id": 2,
-            "scheme": "pgsimhash-article-1",
-            "layout": "22+21+21",
-            "default_distance": 6,
-            "keep_markdown": False,
+            "collection": "default", "collection_id": 2, "scheme": "pgsimhash-article-1",
+            "layout": "22+21+21", "default_distance": 6, "keep_markdown": False,
             "normalize_urls": False,
         }
-    ]
+    ]  # fmt: skip
     assert "pgsimhash collection delete default-2" in done.stderr
     assert run("find", folder / "wells.html").code == 0
     assert run("ingest", folder).code == 0

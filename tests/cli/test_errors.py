@@ -113,15 +113,10 @@ def test_a_closed_stdout_ends_silently_with_its_own_code(
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize(
-    ("module", "command"),
-    [
-        ("click", ["status"]),
-        ("pgsimhash.cli.options", ["status"]),
-        ("psycopg", ["status"]),
-        ("numpy", ["find-many", os.devnull]),
-    ],
-)
+@pytest.mark.parametrize(("module", "command"), [
+    ("click", ["status"]), ("pgsimhash.cli.options", ["status"]), ("psycopg", ["status"]),
+    ("numpy", ["find-many", os.devnull]),
+])  # fmt: skip
 def test_ctrl_c_while_modules_are_loaded_ends_in_one_line(
     run: Run, module: str, command: list[str]
 ) -> None:

@@ -21,13 +21,9 @@ SIMHASHES = [1, 2**63, TOP]
 BIGINTS = [1, -(2**63), -1]
 
 COLUMNS: dict[str, Any] = {
-    "uint64": np.array(SIMHASHES, dtype=np.uint64),
-    "big-endian": np.array(SIMHASHES, dtype=">u8"),
-    "strided": np.repeat(np.array(SIMHASHES, dtype=np.uint64), 2)[::2],
-    "int64": np.array(BIGINTS),
-    "objects": np.array(SIMHASHES, dtype=object),
-    "list": SIMHASHES,
-    "list of bigints": BIGINTS,
+    "uint64": np.array(SIMHASHES, dtype=np.uint64), "big-endian": np.array(SIMHASHES, dtype=">u8"),
+    "strided": np.repeat(np.array(SIMHASHES, dtype=np.uint64), 2)[::2], "int64": np.array(BIGINTS),
+    "objects": np.array(SIMHASHES, dtype=object), "list": SIMHASHES, "list of bigints": BIGINTS,
     "pandas UInt64": pd.Series(SIMHASHES, dtype="UInt64"),
     "pandas uint64": pd.Series(SIMHASHES, dtype="uint64", index=[7, 8, 9]),
     "pandas Int64": pd.Series(BIGINTS, dtype="Int64"),
@@ -36,7 +32,7 @@ COLUMNS: dict[str, Any] = {
     "polars Int64": pl.Series(BIGINTS, dtype=pl.Int64),
     "pyarrow uint64": pa.array(SIMHASHES, pa.uint64()),
     "pyarrow chunks": pa.chunked_array([pa.array(BIGINTS, pa.int64())]),
-}
+}  # fmt: skip
 
 EMPTY: list[Any] = [
     [],
@@ -48,15 +44,11 @@ EMPTY: list[Any] = [
 WRONG: dict[str, Any] = {
     "pandas NA": pd.Series([1, None], dtype="UInt64"),
     "polars null": pl.Series([1, None], dtype=pl.UInt64),
-    "pyarrow null": pa.array([1, None], pa.uint64()),
-    "None": [1, None],
-    "float": np.array([[1], [1.5]]).ravel(),
-    "bool": [1, True],
-    "text": [1, "2"],
-    "too large": [1, 2**64],
-    "too small": [1, -(2**63) - 1],
+    "pyarrow null": pa.array([1, None], pa.uint64()), "None": [1, None],
+    "float": np.array([[1], [1.5]]).ravel(), "bool": [1, True], "text": [1, "2"],
+    "too large": [1, 2**64], "too small": [1, -(2**63) - 1],
     "object": np.array([1, None], dtype=object),
-}
+}  # fmt: skip
 
 
 @pytest.fixture

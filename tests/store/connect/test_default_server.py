@@ -13,12 +13,9 @@ from pgsimhash.db import dsn as servers
 from tests.programs import python, run_program
 
 LIBPQ_NAMES = {
-    "host": "PGHOST",
-    "port": "PGPORT",
-    "user": "PGUSER",
-    "password": "PGPASSWORD",
+    "host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD",
     "dbname": "PGDATABASE",
-}
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -165,14 +165,11 @@ def test_statements_respect_the_statement_timeout(dsn: str) -> None:
 
 def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(dsn: str) -> None:
     cases: list[tuple[dict[str, Any], str, str]] = [
-        ({}, "", "10min"),
-        ({"lock_timeout": 60}, "", "6min"),
-        ({"lock_timeout": 0}, "", "0"),
+        ({}, "", "10min"), ({"lock_timeout": 60}, "", "6min"), ({"lock_timeout": 0}, "", "0"),
         ({"statement_timeout": 20}, "-c statement_timeout=9s", "20s"),
-        ({}, "-c statement_timeout=9s", "9s"),
-        ({}, "-c lock_timeout=1h", "0"),
+        ({}, "-c statement_timeout=9s", "9s"), ({}, "-c lock_timeout=1h", "0"),
         ({"lock_timeout": 60}, "-c lock_timeout=1h", "6min"),
-    ]
+    ]  # fmt: skip
     for options, of_dsn, bound in cases:
         limited = conninfo.make_conninfo(dsn, options=of_dsn)
         with connect(limited, **options) as store, store.session.writing() as (connection, _):

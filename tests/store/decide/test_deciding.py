@@ -208,27 +208,22 @@ def test_a_verdict_has_the_page_id_of_its_original(store: Store, dsn: str) -> No
         assert added.fetchall()[0][-1] == copy.page_id
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "same"),
-    [
-        ("https://a.example/1", "http://A.example:8080/2", True),
-        ("https://www.a.example/", "https://a.example/", True),
-        ("https://a.example/", "https://m.a.example/", True),
-        ("https://www.a.example/", "https://m.a.example/", True),
-        ("https://www.a.co.uk/", "https://m.a.co.uk/", True),
-        ("https://a.co.uk/", "https://b.co.uk/", False),
-        ("https://github.io/", "https://evil.github.io/", False),
-        ("https://a.github.io/", "https://evil.github.io/", False),
-        ("https://www.例子.中国/", "https://m.例子.中国/", True),
-        ("https://10.0.1.1/", "https://20.0.1.1/", False),
-        ("https://[::1]/", "https://[::2]/", False),
-        ("https://localhost/", "https://LOCALHOST/", True),
-        ("https://ba.example/", "https://a.example/", False),
-        ("https://a.example/", "https://example/", False),
-        ("file:///a.html", "https://a.example/", False),
-        ("file:///a.html", "file:///b.html", True),
-    ],
-)
+@pytest.mark.parametrize(("a", "b", "same"), [
+    ("https://a.example/1", "http://A.example:8080/2", True),
+    ("https://www.a.example/", "https://a.example/", True),
+    ("https://a.example/", "https://m.a.example/", True),
+    ("https://www.a.example/", "https://m.a.example/", True),
+    ("https://www.a.co.uk/", "https://m.a.co.uk/", True),
+    ("https://a.co.uk/", "https://b.co.uk/", False),
+    ("https://github.io/", "https://evil.github.io/", False),
+    ("https://a.github.io/", "https://evil.github.io/", False),
+    ("https://www.例子.中国/", "https://m.例子.中国/", True),
+    ("https://10.0.1.1/", "https://20.0.1.1/", False), ("https://[::1]/", "https://[::2]/", False),
+    ("https://localhost/", "https://LOCALHOST/", True),
+    ("https://ba.example/", "https://a.example/", False),
+    ("https://a.example/", "https://example/", False),
+    ("file:///a.html", "https://a.example/", False), ("file:///a.html", "file:///b.html", True),
+])  # fmt: skip
 def test_a_site_is_what_one_owner_registered(a: str, b: str, same: bool) -> None:
     assert same_site(a, b) == same_site(b, a) == same
 

@@ -27,16 +27,11 @@ def pages(*times: Any) -> list[SourcePage]:
 
 def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
     times = [
-        MOMENT,
-        "2024-05-06T07:08:09Z",
-        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
-        datetime(1, 1, 1, tzinfo=UTC),
-        date(2024, 5, 6),
-        datetime(2024, 5, 6, 7, 8, 9),
-        datetime(9999, 12, 31, 23, tzinfo=timezone(-timedelta(hours=23))),
-        MOMENT.astimezone(EAST),
+        MOMENT, "2024-05-06T07:08:09Z", datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
+        datetime(1, 1, 1, tzinfo=UTC), date(2024, 5, 6), datetime(2024, 5, 6, 7, 8, 9),
+        datetime(9999, 12, 31, 23, tzinfo=timezone(-timedelta(hours=23))), MOMENT.astimezone(EAST),
         None,
-    ]
+    ]  # fmt: skip
     verdicts = list(store.ingest_many(pages(*times)))
     assert [verdict.reason for verdict in verdicts] == [
         "first_seen",

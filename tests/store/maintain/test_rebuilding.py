@@ -133,16 +133,13 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(dsn: str, full: Store) 
             write(other)
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda store: store.add(url(1 << 40), 1 << 40),
-        lambda store: [
-            *maintenance.ingest_files(store, [ROOT / "examples" / "pages" / "tide-pools.html"])
-        ],
-        lambda store: maintenance.change_settings(store, distance=3),
+@pytest.mark.parametrize("write", [
+    lambda store: store.add(url(1 << 40), 1 << 40),
+    lambda store: [
+        *maintenance.ingest_files(store, [ROOT / "examples" / "pages" / "tide-pools.html"])
     ],
-)
+    lambda store: maintenance.change_settings(store, distance=3),
+])  # fmt: skip
 def test_a_writer_that_waits_for_the_end_writes_to_the_new_collection(
     dsn: str, full: Store, write: Callable[[Store], object]
 ) -> None:
@@ -233,15 +230,12 @@ def test_impossible_requests_name_the_fix(dsn: str, full: Store) -> None:
     assert [one.collection for one in full.status()] == ["default", "taken"]
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT pgsimhash.set_policy('default', 'late.example', distance => 1)",
-        "SELECT pgsimhash.remove_policy('default', 'a.example')",
-        "SELECT pgsimhash.unmark('default', %(a)s, %(b)s)",
-        "SELECT pgsimhash.mark('default', %(a)s, %(c)s, false)",
-    ],
-)
+@pytest.mark.parametrize("statement", [
+    "SELECT pgsimhash.set_policy('default', 'late.example', distance => 1)",
+    "SELECT pgsimhash.remove_policy('default', 'a.example')",
+    "SELECT pgsimhash.unmark('default', %(a)s, %(b)s)",
+    "SELECT pgsimhash.mark('default', %(a)s, %(c)s, false)",
+])  # fmt: skip
 def test_a_statement_that_waits_for_the_end_applies_to_the_new_collection(
     dsn: str, store: Store, statement: str
 ) -> None:

@@ -23,19 +23,13 @@ from tests.store.test_store import FAR
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
 
 EVERY_TERMS = [
-    MatchSettings(8),
-    MatchSettings(0),
-    MatchSettings(3, max_copies=3),
-    MatchSettings(12),
-    MatchSettings(12, verify=False),
-    MatchSettings(8, scope="host"),
-    MatchSettings(8, scope="global"),
-    MatchSettings(8, max_age=timedelta(days=3)),
+    MatchSettings(8), MatchSettings(0), MatchSettings(3, max_copies=3), MatchSettings(12),
+    MatchSettings(12, verify=False), MatchSettings(8, scope="host"),
+    MatchSettings(8, scope="global"), MatchSettings(8, max_age=timedelta(days=3)),
     MatchSettings(8, canonical_link=True),
     MatchSettings(3, scope="host", max_age=timedelta(days=5), canonical_link=True),
-    MatchSettings(8, window_size=5),
-    MatchSettings(3, window_size=3, scope="host"),
-]
+    MatchSettings(8, window_size=5), MatchSettings(3, window_size=3, scope="host"),
+]  # fmt: skip
 
 
 def crawl(seed: int, pages: int = 150) -> list[PageRecord]:

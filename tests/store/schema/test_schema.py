@@ -177,14 +177,11 @@ def test_alembic_migrates_the_database_it_is_told_and_says_which(
     assert deployed(empty_dsn)
 
 
-@pytest.mark.parametrize(
-    ("url", "advice"),
-    [
-        (None, "-x dsn=embedded is the embedded server"),
-        ("driver://user:pass@localhost/dbname", "a URL such as postgresql://"),
-        ("postgresql://nowhere.invalid/x", "no PostgreSQL server answers"),
-    ],
-)
+@pytest.mark.parametrize(("url", "advice"), [
+    (None, "-x dsn=embedded is the embedded server"),
+    ("driver://user:pass@localhost/dbname", "a URL such as postgresql://"),
+    ("postgresql://nowhere.invalid/x", "no PostgreSQL server answers"),
+])  # fmt: skip
 def test_alembic_names_the_fix_where_no_database_can_be_migrated(
     tmp_path: Path, url: str | None, advice: str
 ) -> None:
@@ -308,14 +305,11 @@ def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None
         assert deleted.fetchone() == (2,)
 
 
-@pytest.mark.parametrize(
-    ("revision", "use", "advice"),
-    [
-        ("0000", connect, "run: pgsimhash migrate"),
-        ("9999", connect, "upgrade in an up-to-date clone"),
-        ("9999", migrate.upgrade, "upgrade in an up-to-date clone"),
-    ],
-)
+@pytest.mark.parametrize(("revision", "use", "advice"), [
+    ("0000", connect, "run: pgsimhash migrate"),
+    ("9999", connect, "upgrade in an up-to-date clone"),
+    ("9999", migrate.upgrade, "upgrade in an up-to-date clone"),
+])  # fmt: skip
 def test_a_schema_of_another_age_names_the_command(
     dsn: str, revision: str, use: Callable[[str], object], advice: str
 ) -> None:

@@ -11,17 +11,13 @@ from pgsimhash.db import statements
 from tests.sent_statements import is_a_call
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT now()",
-        "SELECT * FROM near_duplicates(%(simhash)s::pg_catalog.int8)",
-        'SELECT * FROM pgsimhash.find("a" => %(a)s::text)',
-        'SELECT * FROM pgsimhash.find("a" => %(a)s)',
-        "SELECT * FROM pgsimhash.find(\"a\" => %(a)s::pg_catalog.text) WHERE url = 'x'",
-        "SELECT * FROM pgsimhash.pages",
-    ],
-)
+@pytest.mark.parametrize("statement", [
+    "SELECT now()", "SELECT * FROM near_duplicates(%(simhash)s::pg_catalog.int8)",
+    'SELECT * FROM pgsimhash.find("a" => %(a)s::text)',
+    'SELECT * FROM pgsimhash.find("a" => %(a)s)',
+    "SELECT * FROM pgsimhash.find(\"a\" => %(a)s::pg_catalog.text) WHERE url = 'x'",
+    "SELECT * FROM pgsimhash.pages",
+])  # fmt: skip
 def test_other_statements_are_refused(statement: str) -> None:
     assert not is_a_call(statement)
 

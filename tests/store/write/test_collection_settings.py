@@ -49,16 +49,11 @@ def test_the_distance_of_a_collection_applies_until_any_store_changes_it(
     assert store.add("https://a.example/4", 0xFFFFF).duplicate_of == "https://a.example/3"
 
 
-@pytest.mark.parametrize(
-    ("scheme", "layout", "distance"),
-    [
-        (DEFAULT_SCHEME, None, 8),
-        (DEFAULT_SCHEME, "32+32", 7),
-        (INTEROP_SCHEME, None, 3),
-        (BLOG_WORDS_SCHEME, "32+32", 3),
-        (dataclasses.replace(DEFAULT_SCHEME, name="mine-1", distance=12), "6 choose 3", 5),
-    ],
-)
+@pytest.mark.parametrize(("scheme", "layout", "distance"), [
+    (DEFAULT_SCHEME, None, 8), (DEFAULT_SCHEME, "32+32", 7), (INTEROP_SCHEME, None, 3),
+    (BLOG_WORDS_SCHEME, "32+32", 3),
+    (dataclasses.replace(DEFAULT_SCHEME, name="mine-1", distance=12), "6 choose 3", 5),
+])  # fmt: skip
 def test_a_new_collection_has_the_distance_of_its_scheme(
     empty_dsn: str, scheme: Scheme, layout: str | None, distance: int
 ) -> None:

@@ -23,17 +23,11 @@ TOP = 2**64 - 1
 WHEN = datetime(2024, 2, 3, 4, 5, 6, 789012, tzinfo=UTC)
 
 TEXTS = [
-    "",
-    " ",
-    "NULL",
-    "null",
-    "{}",
-    "\"quoted\" and 'quoted'",
+    "", " ", "NULL", "null", "{}", "\"quoted\" and 'quoted'",
     "back\\slash, \\u0041, \\n, \\\\x00, E'\\x41'",
     "".join(map(chr, range(1, 32))) + "\x7f\x80\x9f\u2028\ufeff\ufffe\uffff",
-    "größe 你好 \U0001f469\u200d\U0001f4bb \U0010ffff",
-    "%s %(a)s %% $1 $$ {0}",
-]
+    "größe 你好 \U0001f469\u200d\U0001f4bb \U0010ffff", "%s %(a)s %% $1 $$ {0}",
+]  # fmt: skip
 FULL = PageRecord(
     A,
     1 << 63,
@@ -77,21 +71,11 @@ def as_row(record: PageRecord) -> tuple[Any, ...]:
     micros = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     big = [None if n is None else to_bigint(n) for n in (record.structure, record.text_digest)]
     return (
-        record.url,
-        to_bigint(record.simhash),
-        f"{micros // 10**6}.{micros % 10**6:06}",
-        record.title,
-        record.canonical_url,
-        record.language,
-        record.features,
-        record.html_bytes,
-        big[0],
-        *to_halves(record.signature),
-        record.markdown,
-        record.tokens,
-        None if record.html_digest is None else record.html_digest.hex(),
-        big[1],
-    )
+        record.url, to_bigint(record.simhash), f"{micros // 10**6}.{micros % 10**6:06}",
+        record.title, record.canonical_url, record.language, record.features, record.html_bytes,
+        big[0], *to_halves(record.signature), record.markdown, record.tokens,
+        None if record.html_digest is None else record.html_digest.hex(), big[1],
+    )  # fmt: skip
 
 
 def values(record: PageRecord) -> dict[str, Any]:

@@ -22,31 +22,13 @@ FAR = 0xFFFF_FFFF << 16
 GOOD = PageRecord(A, 1, title="a", tokens=9, signature=5, html_digest=b"a", markdown="b")
 
 WRONG: list[dict[str, Any]] = [
-    {"url": A + "x" * 3000},
-    {"url": f"{A}\0"},
-    {"url": "https://\ud800/"},
-    {"url": None},
-    {"simhash": 2**64},
-    {"simhash": "5"},
-    {"title": "a\0b"},
-    {"title": "\ud800"},
-    {"title": 5},
-    {"canonical_url": f"{A}\0"},
-    {"language": "\ud800"},
-    {"markdown": "a\0b"},
-    {"features": 2**31},
-    {"tokens": -1},
-    {"tokens": 1.5},
-    {"tokens": np.int64(5)},
-    {"html_bytes": 2**40},
-    {"structure": 2**64},
-    {"text_digest": -1},
-    {"signature": 2**128},
-    {"signature": "5"},
-    {"html_digest": "a"},
-    {"fetched_at": datetime(2024, 1, 1)},
-    {"fetched_at": "2024-01-01"},
-]
+    {"url": A + "x" * 3000}, {"url": f"{A}\0"}, {"url": "https://\ud800/"}, {"url": None},
+    {"simhash": 2**64}, {"simhash": "5"}, {"title": "a\0b"}, {"title": "\ud800"}, {"title": 5},
+    {"canonical_url": f"{A}\0"}, {"language": "\ud800"}, {"markdown": "a\0b"}, {"features": 2**31},
+    {"tokens": -1}, {"tokens": 1.5}, {"tokens": np.int64(5)}, {"html_bytes": 2**40},
+    {"structure": 2**64}, {"text_digest": -1}, {"signature": 2**128}, {"signature": "5"},
+    {"html_digest": "a"}, {"fetched_at": datetime(2024, 1, 1)}, {"fetched_at": "2024-01-01"},
+]  # fmt: skip
 
 
 @pytest.fixture
