@@ -109,24 +109,30 @@ def test_too_few_matches_for_the_precision_are_reported() -> None:
     )
 
 
-@pytest.mark.parametrize("frame", ["dict", "pandas", "nullable", "polars"])
+@pytest.mark.parametrize("frame", ["dict", "pandas", "nullable", "polars", "pyarrow"])
 def test_texts_of_a_data_frame_are_evaluated(frame: str) -> None:
     columns = {
         "a": [STORY, STORY, "Two words", STORY],
         "b": [STORY.replace("calm", "quiet"), OTHER, OTHER, STORY],
         "label": ["duplicate", "different", "different", None],
-    }
+        "kind": ["print", None, None, None], "note": [1, 2, 3, 4],
+    }  # fmt: skip
     source: Any = columns
     if frame == "nullable":
         source = pytest.importorskip("pandas").DataFrame(columns).convert_dtypes()
+    elif frame == "pyarrow":
+        source = pytest.importorskip("pyarrow").table(columns)
     elif frame != "dict":
         source = pytest.importorskip(frame).DataFrame(columns)
     evaluation = evaluate(source)
     assert evaluation.scheme == "pgsimhash-text-1"
     assert evaluation.too_short == ["Two words"]
     assert evaluation.curve[16].counts == (1, 1, 0, 2)
+    assert evaluation.curve[16].kinds == {"print": (1, 1, 0, 0), "": (0, 0, 0, 2)}
     with pytest.raises(ArgumentError, check=because("unknown_scheme")):
         evaluate(source, scheme="typo")
+    with pytest.raises(ArgumentError, match="the data frame: the column label is missing"):
+        evaluate({"a": ["1"], "b": ["2"]})
 
 
 def test_pages_of_files_and_of_a_store_give_the_same_figures(store: Store, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -57,25 +56,6 @@ def test_a_row_without_a_label_waits_for_one(reader: Reader) -> None:
     assert reader("a,b,label\n1,2,\n1,3,different\n") == [LabelledPair("1", "3", "distinct")]
     message = complaint(reader, "a,b,label\n1,2,\n1,3,graded\n")
     assert "no pair is labelled near-dup or distinct (1 rows have no label yet)" in message
-
-
-@pytest.mark.parametrize("frame", ["dict", "pandas", "polars", "pyarrow"])
-def test_pairs_come_from_data_frames(frame: str) -> None:
-    columns = {
-        "a": ["1", "1", "2"], "b": ["2", "3", "3"], "label": ["duplicate", "different", None],
-        "kind": ["print", None, None], "note": [1, 2, 3],
-    }  # fmt: skip
-    source: Any = columns
-    if frame == "pyarrow":
-        source = pytest.importorskip("pyarrow").table(columns)
-    elif frame != "dict":
-        source = pytest.importorskip(frame).DataFrame(columns)
-    assert read_labels(source) == [
-        LabelledPair("1", "2", "copy", "print"),
-        LabelledPair("1", "3", "distinct"),
-    ]
-    with pytest.raises(ArgumentError, match="the data frame: the column label is missing"):
-        read_labels({"a": ["1"], "b": ["2"]})
 
 
 def test_an_invalid_row_is_reported_with_its_line_and_the_fix(reader: Reader) -> None:

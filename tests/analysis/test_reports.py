@@ -164,3 +164,10 @@ def test_an_empty_collection_has_a_report(store: Store) -> None:
     report = analysis.report(store)
     assert (report.all_clusters, report.all_hosts, report.all_changed) == (0, 0, 0)
     assert "There are no duplicates." in report_page(report)
+    line = report.as_json()
+    zero = ("pages", "urls", "duplicates", "duplicate_bytes", "simhashes")
+    assert {line[name] for name in zero} == {0}
+    assert {line[name] for name in ("last_write", "last_write_age", "duplicate_percent")} == {None}
+    figures = line["report"] | line["report"].pop("canonical_links")
+    settings = ("made_at", "distance", "linkage", "canonical_links")
+    assert not any(value for name, value in figures.items() if name not in settings)

@@ -130,18 +130,6 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
     assert first["schema_bytes"] == second["schema_bytes"] > 0
 
 
-def test_status_of_an_empty_collection_is_all_zeros(run: Run) -> None:
-    run("collection", "create", "empty")
-    (line,) = run("analyse", "report", "--collection", "empty").lines
-    zero = ("pages", "urls", "duplicates", "duplicate_bytes", "simhashes")
-    assert {line[name] for name in zero} == {0}
-    assert {line[name] for name in ("last_write", "last_write_age", "duplicate_percent")} == {None}
-    settings = ("made_at", "distance", "linkage")
-    report = line["report"]
-    report |= report.pop("canonical_links")
-    assert not any(value for name, value in report.items() if name not in settings)
-
-
 def test_status_of_a_collection_with_an_unregistered_scheme(run: Run, dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute(
@@ -188,7 +176,10 @@ def test_a_grant_to_others_is_one_line_with_any_number_of_collections(
         assert "1 found, 0 of them repaired" in found.stderr
 
 
-@pytest.mark.parametrize("command", ["status", "migrate", "ingest .", "find 1"])
+@pytest.mark.parametrize("command", [
+    "status", "migrate", "ingest .", "find 1", "check", "expire --older-than 1d",
+    "collection rebuild default --replace",
+])  # fmt: skip
 def test_no_server_is_one_clear_line(run: Run, command: str) -> None:
     done = run(*command.split(), "--dsn", "host=127.0.0.1 port=1 user=x dbname=y")
     assert (done.code, done.stdout) == (3, "")

@@ -11,13 +11,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from click.testing import CliRunner
 
 from pgsimhash import connect, maintenance
-from pgsimhash.cli.commands import commands
 from pgsimhash.db import migrate
 from pgsimhash.db.schema_names import bound_to_schema
-from tests.conftest import ROOT
 from tests.faults import writer
 from tests.faults.cluster import Cluster
 from tests.faults.writing import Work, Writers, assert_sound, survive
@@ -106,17 +103,3 @@ def wait_for_a_rebuild(where: str, work: Work) -> None:
         while work.process.is_alive():
             if connection.execute(REBUILDS).fetchone() is not None:
                 return
-
-
-def test_commands_report_a_lost_server(
-    cluster: Cluster, where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    cluster.stop(signal.SIGQUIT)
-    for command in (
-        *("ingest examples/pages", "status", "find 0000000000000000", "check", "migrate"),
-        *("expire --older-than 1d", "collection rebuild default --replace"),
-    ):
-        done = CliRunner().invoke(commands, [*command.split(), "--dsn", where])
-        assert (command, done.exit_code) == (command, 3)
-        assert "no PostgreSQL server answers" in done.stderr

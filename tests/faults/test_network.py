@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from psycopg import conninfo
 
 from tests.faults.cluster import Cluster
 from tests.faults.test_kills import moments
@@ -72,12 +71,3 @@ def test_a_pooler_that_goes_down_loses_no_page(
     direct = Writers(where, tmp_path)
     direct.rerun()
     told(assert_sound(direct, complete=True))
-
-
-def test_an_unreachable_server_is_named(between: Proxy, where: str, tmp_path: Path) -> None:
-    port = between.port
-    between.close()
-    writers = Writers(conninfo.make_conninfo(where, port=port), tmp_path)
-    writers.start()
-    writers.wait()
-    assert set(writers.refusals) == {"no_server"}

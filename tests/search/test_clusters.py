@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pgsimhash import find_pairs
 from pgsimhash.errors import ArgumentError
 from pgsimhash.search.clusters import (
-    LINKAGES,
     ClusterPage,
     Linkage,
     Score,
@@ -36,17 +35,6 @@ def clusters(values: NDArray[np.uint64], distance: int, linkage: Linkage) -> lis
         found.setdefault(root, []).append(value)
     assert all(root == min(members) for root, members in found.items())
     return [members for members in found.values() if len(members) > 1]
-
-
-def test_single_linkage_follows_a_chain_to_its_end() -> None:
-    assert clusters(CHAIN, 2, "single") == [CHAIN.tolist()]
-    assert [clusters(CHAIN[:0], 3, linkage) for linkage in LINKAGES] == [[]] * len(LINKAGES)
-
-
-def test_complete_linkage_cuts_a_chain_where_its_ends_are_too_far_apart() -> None:
-    found = clusters(CHAIN, 2, "complete")
-    assert len(found) > 2
-    assert all((a ^ b).bit_count() <= 2 for members in found for a in members for b in members)
 
 
 @given(st.sets(st.integers(0, 255), max_size=60), st.integers(0, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -165,6 +166,22 @@ def test_status_counts_versions_urls_duplicates_and_their_bytes(store: Store) ->
     (row,) = store.status()
     assert (row.pages, row.urls, row.simhashes) == (3, 2, 2)
     assert (row.duplicates, row.duplicate_bytes) == (1, len(html))
+
+
+@pytest.mark.one_server("its nodes count the bytes")
+def test_status_has_the_bytes_of_the_whole_schema(dsn: str) -> None:
+    with connect(dsn, keep_markdown=True) as store:
+        text = " ".join(hashlib.sha256(str(n).encode()).hexdigest() for n in range(2_000))
+        store.ingest("https://a.example/", f"<p>{text}</p>")
+        connect(dsn, collection="other").close()
+        first, second = store.status()
+    ((count, size),) = run_sql(
+        dsn,
+        "SELECT count(*), sum(pg_total_relation_size((schemaname || '.' || tablename)::regclass)) "
+        "FROM pg_tables WHERE schemaname = 'pgsimhash'",
+    )
+    assert count > 7
+    assert first.schema_bytes == second.schema_bytes == size > len(text) / 2
 
 
 def test_an_error_leaves_the_callers_transaction_usable(dsn: str) -> None:

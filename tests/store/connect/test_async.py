@@ -36,7 +36,6 @@ from pgsimhash.store.async_store import AsyncStore
 from tests.database import end_others, wait_for_a_lock
 from tests.programs import python
 from tests.reading.test_workers import HANGING, article, readers
-from tests.refusals import because
 from tests.store.connect.ways import LENT, OWN, behind_proxy, over
 from tests.store.content import transactions, urls
 from tests.store.test_store import page, paragraph
@@ -352,8 +351,3 @@ def test_without_limits_pages_are_read_in_this_process(dsn: str) -> None:
         assert found.title == str(os.getpid())
 
     asyncio.run(use())
-
-
-def test_a_limit_is_above_zero(dsn: str) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        asyncio.run(connect_async(dsn, page_seconds=0))

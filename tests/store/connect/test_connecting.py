@@ -499,6 +499,8 @@ def test_invalid_sources_are_refused_with_the_valid_ones() -> None:
     for make, kind, said in WRONG_ASYNC:
         with pytest.raises(kind, match=said):
             asyncio.run(connect_async(make()))
+    with pytest.raises(ArgumentError, match="more than 0"):
+        asyncio.run(connect_async(GONE, page_seconds=0))
 
 
 @of(["connection"], asynchronous=True)

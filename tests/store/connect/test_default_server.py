@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 
 import pytest
 from psycopg import conninfo
 
 from pgsimhash import connect
 from pgsimhash.db import dsn as servers
-from tests.programs import python, run_program
+from tests.programs import python
 
 LIBPQ_NAMES = {
     "host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD",
@@ -78,19 +77,6 @@ def test_the_embedded_server_is_named_once(caplog: pytest.LogCaptureFixture) -> 
     servers._log_server.cache_clear()
     connect("embedded").close()
     assert len(caplog.records) == 1
-
-
-def test_a_command_names_the_embedded_server_on_stderr() -> None:
-    code = (
-        "import sys; sys.argv = ['pgsimhash', 'status']\n"
-        "from pgsimhash import embedded\n"
-        "embedded.start = lambda: 'host=/nowhere'\n"
-        "from pgsimhash.cli import main; main()"
-    )
-    done = run_program(sys.executable, "-c", code)
-    first = done.stderr.splitlines()[0]
-    assert first == "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN"
-    assert done.stdout == ""
 
 
 def test_a_dsn_needs_no_module_of_unix(dsn: str) -> None:

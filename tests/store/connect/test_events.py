@@ -1,4 +1,4 @@
-"""``on_event`` takes one event for each batch and each lookup."""
+"""Events and log records: ``on_event`` takes one for each batch and each lookup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pgsimhash import NotFoundError, connect, connect_async, maintenance
+from pgsimhash import NotFoundError, Store, connect, connect_async, maintenance
+from pgsimhash.log import logger
 from pgsimhash.store import Event
 
 
@@ -97,3 +98,33 @@ def test_an_exception_of_the_function_is_logged(dsn: str, caplog: pytest.LogCapt
 def test_a_value_that_is_not_callable_is_refused(dsn: str) -> None:
     with pytest.raises(TypeError, match="receives events"):
         connect(dsn, on_event="print")  # type: ignore[arg-type]
+
+
+def test_a_log_record_of_each_batch_names_its_collection_and_run(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_id = store.start_run("test")
+    with caplog.at_level(logging.DEBUG, logger="pgsimhash"):
+        list(store.add_many([("https://a.example/", 1), ("none", 2)]))
+        list(store.decide_many([("https://a.example/", "<p>Short.")]))
+        logger.warning("about no collection")
+    assert [
+        (one.name, one.levelname, one.message, vars(one)["collection"], vars(one)["run_id"])
+        for one in caplog.records
+    ] == [
+        (
+            "pgsimhash",
+            "DEBUG",
+            "1 pages stored in 'default', 1 without a simhash",
+            "default",
+            run_id,
+        ),
+        (
+            "pgsimhash",
+            "DEBUG",
+            "0 pages compared with 'default', 1 without a simhash",
+            "default",
+            None,
+        ),
+        ("pgsimhash", "WARNING", "about no collection", None, None),
+    ]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
+from psycopg import sql
 
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
+from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
@@ -20,6 +22,7 @@ from tests.refusals import because, sqlstate
 from tests.store.content import original_of, page_at
 from tests.store.test_store import FAR
 
+A, B = "https://a.example/", "https://b.example/"
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
 
@@ -354,3 +357,48 @@ def test_the_simhash_of_a_page_that_is_being_inserted_stays(dsn: str) -> None:
         loader.commit()
         store.delete("https://a.example/")
         assert [match.url for match in store.find(7)] == ["https://b.example/"]
+
+
+class TestCollections:
+    """A collection is deleted with all its rows, and nothing else."""
+
+    def rows(self, connection: psycopg.Connection) -> dict[str, int]:
+        """The number of rows of each table, without rows that belong to no collection."""
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'pgsimhash' "
+            "AND tablename <> 'alembic_version'"
+        )
+        counts = sql.SQL(" UNION ALL ").join(
+            sql.SQL("SELECT {}, count(*) FROM {}").format(name, sql.Identifier("pgsimhash", name))
+            for (name,) in tables.fetchall()
+        )
+        return dict(connection.execute(counts).fetchall())
+
+    def fill(self, store: Store) -> None:
+        list(store.add_many([(A, 1), (A, 1), (B, 2**40)]))
+        maintenance.mark(store, A, B, same=True)
+        maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
+
+    def test_exactly_its_rows_are_deleted(self, dsn: str) -> None:
+        with connect(dsn, collection="small") as store:
+            self.fill(store)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            before = self.rows(connection)
+            with connect(dsn, collection="news") as store:
+                self.fill(store)
+                assert maintenance.delete_collection(connection, "news") == 2
+                with pytest.raises(CollectionError, match="does not exist"):
+                    store.add(A, 1)
+            assert self.rows(connection) == before
+            assert maintenance.delete_collection(connection, "small") == 2
+            assert set(self.rows(connection).values()) == {0}
+            with pytest.raises(CollectionError, match="'news' does not exist"):
+                maintenance.delete_collection(connection, "news")
+
+    def test_it_waits_for_loaders(self, store: Store, dsn: str) -> None:
+        """Pages that were inserted meanwhile belong to it too."""
+        with psycopg.connect(dsn) as adding, psycopg.connect(dsn, autocommit=True) as connection:
+            insert_page(adding, A, 1)
+            delete = partial(maintenance.delete_collection, connection, "default")
+            assert after_a_wait(adding, delete) == 1
+            assert self.rows(connection)["pages"] == 0
