@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from tests.conftest import ROOT
@@ -49,6 +48,4 @@ def test_every_step_works(empty: str, tmp_path: Path) -> None:
     assert {"new", "too_short", "duplicate", "near"} == set(verdicts)
     assert len(answers) > 8
     assert (tmp_path / "glance.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    with psycopg.connect(empty) as connection:
-        rows = connection.execute("SELECT count(*) FROM articles").fetchone()
-        assert rows == (9,)
+    assert run_sql(empty, "SELECT count(*) FROM articles") == [(9,)]

@@ -8,9 +8,12 @@ import subprocess
 import threading
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -27,7 +30,8 @@ def name(url: str | None) -> str | None:
 
 
 def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
-    done = run("ingest", folder)
+    file = folder / "verdicts.parquet"
+    done = run("ingest", folder, "--parquet", file)
     assert done.code == 0
     assert done.stderr == ""
     assert [(name(line["url"]), line["verdict"]) for line in done.lines] == [
@@ -46,6 +50,7 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
     assert copy["distance"] <= 3
     assert copy["similarity_percent"] >= 95
     assert len(copy["simhash"]) == 16
+    assert [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()] == done.lines
 
 
 def test_skipped_files_are_summarized_in_one_line(run: Run, folder: Path) -> None:
@@ -107,13 +112,6 @@ def test_the_time_limit_of_a_page(run: Run, folder: Path, tmp_path: Path) -> Non
     assert again.lines[0]["verdict"] == "unchanged"
 
 
-def test_verdicts_go_into_a_parquet_file_too(run: Run, folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "verdicts.parquet"
-    done = run("ingest", folder, "--parquet", file)
-    assert "new" in {line["verdict"] for line in done.lines}
-    assert [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()] == done.lines
-
-
 def test_a_scheme_for_texts_reads_texts_and_a_stopped_file_goes_on(
     run: Run, tmp_path: Path
 ) -> None:
@@ -139,12 +137,7 @@ def test_a_scheme_for_texts_reads_texts_and_a_stopped_file_goes_on(
 
 
 def test_a_second_run_adds_nothing_and_reports_it(run: Run, folder: Path, dsn: str) -> None:
-    def rows() -> object:
-        with psycopg.connect(dsn) as connection:
-            return connection.execute(
-                "SELECT count(*), count(*) FILTER (WHERE indexed) FROM pgsimhash.pages"
-            ).fetchone()
-
+    rows = partial(run_sql, dsn, "SELECT url, indexed FROM pgsimhash.pages ORDER BY page_id")
     run("ingest", folder)
     before = rows()
     done = run("ingest", folder, "--summary")
@@ -210,41 +203,45 @@ def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> Non
     assert "4/4" in done.stderr
 
 
+@contextmanager
+def ingesting(dsn: str, *options: str | Path) -> Iterator[tuple[subprocess.Popen[bytes], Any, Any]]:
+    """Lend a process that ingests its stdin, with its stdin and its stdout."""
+    with subprocess.Popen(
+        [*PGSIMHASH, "ingest", "-", "--dsn", dsn, *options],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        # Otherwise a missing verdict would block the tests.
+        watch = threading.Timer(60, process.kill)
+        watch.start()
+        yield process, process.stdin, process.stdout
+        watch.cancel()
+    assert process.returncode == 130
+
+
 def test_after_sigterm_what_was_printed_is_stored_and_a_second_run_continues(
     folder: Path, dsn: str
 ) -> None:
     file = folder / "verdicts.parquet"
     html = (folder / "wells.html").read_text()
-    process = subprocess.Popen(
-        [*PGSIMHASH, "ingest", "-", "--dsn", dsn, "--parquet", file],
-        bufsize=0,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    lines = [
-        json.dumps({"url": f"https://a.example/{number}", "html": html}).encode() + b"\n"
-        for number in range(300)
-    ]
-    process.stdin.write(b"".join(lines))
-    process.stdin.flush()
-    first = process.stdout.readline()
-    assert json.loads(first)["verdict"] == "new"
-    time.sleep(0.2)
-    process.send_signal(signal.SIGTERM)
-    rest, stderr = process.communicate()
+    pages = [json.dumps({"url": f"https://a.example/{n}", "html": html}) for n in range(300)]
+    everything = "".join(f"{line}\n" for line in pages)
+    with ingesting(dsn, "--parquet", file) as (process, stdin, stdout):
+        stdin.write(everything.encode())
+        first = stdout.readline()
+        assert json.loads(first)["verdict"] == "new"
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        rest, stderr = process.communicate()
     printed = [json.loads(line) for line in (first + rest).splitlines()]
-    assert process.returncode == 130
     assert b"run again to continue" in stderr
     assert 0 < len(printed) < 300
     told = [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()]
     assert told[: len(printed)] == printed
     stored = {url for (url,) in run_sql(dsn, "SELECT url FROM pgsimhash.pages")}
     assert {line["url"] for line in printed} <= stored
-
-    everything = b"".join(lines).decode()
     again = run_program(*PGSIMHASH, "ingest", "-", "--dsn", dsn, stdin=everything)
     verdicts = [json.loads(line) for line in again.stdout.splitlines()]
     assert len(verdicts) == 300
@@ -261,32 +258,17 @@ def test_a_page_from_a_waiting_process_gets_its_verdict_until_it_is_stopped(
     if signal.getsignal(stop) is signal.SIG_IGN:
         pytest.skip("these tests were started so that it is ignored")
     html = (folder / "wells.html").read_text()
-    with subprocess.Popen(
-        [*PGSIMHASH, "ingest", "-", "--dsn", dsn, *options],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        # Otherwise a missing verdict would block the tests.
-        watch = threading.Timer(60, process.kill)
-        watch.start()
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with ingesting(dsn, *options) as (process, stdin, stdout):
         for number, verdict in enumerate(["new", "duplicate"]):
             page = json.dumps({"url": f"https://a.example/{number}", "html": html}).encode()
             # The next line is incomplete, like the output of programs that write blocks.
-            process.stdin.write(page + b'\n{"url":')
-            process.stdin.flush()
-            assert json.loads(process.stdout.readline())["verdict"] == verdict
-            (count,) = run_sql(dsn, "SELECT count(*) FROM pgsimhash.pages")
-            assert count == (number + 1,)
-            process.stdin.write(b'"https://b.example/", "html": ""}\n')
-            process.stdin.flush()
-            assert json.loads(process.stdout.readline())["verdict"] == "too_short"
+            stdin.write(page + b'\n{"url":')
+            assert json.loads(stdout.readline())["verdict"] == verdict
+            assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.pages") == [(number + 1,)]
+            stdin.write(b'"https://b.example/", "html": ""}\n')
+            assert json.loads(stdout.readline())["verdict"] == "too_short"
         process.send_signal(stop)
         _, stderr = process.communicate()
-        watch.cancel()
-    assert process.returncode == 130
     assert b"All printed pages are stored" in stderr
     assert len(stderr.splitlines()) == 1
 
@@ -308,25 +290,17 @@ def test_missing_paths_and_collections_create_nothing(run: Run, folder: Path) ->
 
 def test_decide_gives_the_verdict_of_ingest_and_stores_nothing(run: Run, folder: Path) -> None:
     run("ingest", folder / "looms.html")
-    copy = folder / "wells-copy.html"
-    dry = run("decide", copy, "--url", "https://a.example/wells")
+    copy, url = folder / "wells-copy.html", "https://a.example/wells"
+    dry = run("decide", copy, "--url", url)
     assert dry.code == 0
-    assert (dry.lines[0]["url"], dry.lines[0]["reason"]) == (
-        "https://a.example/wells",
-        "first_seen",
-    )
+    assert (dry.lines[0]["url"], dry.lines[0]["reason"]) == (url, "first_seen")
     assert run("status").lines[0]["pages"] == 1
     run("ingest", folder / "wells.html")
     known = run("decide", copy)
     assert known.code == 1
     assert without_ids(known.lines) == without_ids(run("ingest", copy).lines)
-
-
-def test_decide_reads_stdin_where_it_has_a_url(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    html = (folder / "wells.html").read_bytes()
-    known = run("decide", "-", "--url", "https://a.example/", stdin=html)
-    assert known.lines[0]["reason"] == "same_bytes"
+    html = copy.read_bytes()
+    assert run("decide", "-", "--url", url, stdin=html).lines[0]["reason"] == "same_bytes"
     refused = run("decide", "-", stdin=html)
     assert refused.code == 2
     assert "needs --url" in refused.stderr
@@ -367,17 +341,14 @@ def test_pages_that_are_not_known_or_due_are_to_be_fetched(run: Run, folder: Pat
     assert done.code == 0
     assert [line["url"] for line in done.lines] == [known, unknown, known]
     assert [line["fetch"] for line in done.lines] == [False, True, False]
-
-
-def test_known_pages_are_fetched_again_after_a_time(run: Run) -> None:
-    url = "https://a.example/"
-    line = {"url": url, "html": f"<p>{'one more word ' * 30}", "fetched_at": "2026-01-01"}
-    run("ingest", "-", stdin=json.dumps(line))
-    assert run("should-fetch", url).lines == [{"url": url, "fetch": False}]
-    assert run("should-fetch", url, "--older-than", "1d").lines == [{"url": url, "fetch": True}]
-    run("policy", "set", "a.example", "--refetch-after", "2d")
-    assert run("should-fetch", url).lines == [{"url": url, "fetch": True}]
-    assert run("should-fetch", url, "--older-than", "9999d").code == 1
+    assert run("should-fetch", known).code == 1
+    assert run("should-fetch").code == 2
+    old = {"url": unknown, "html": f"<p>{'one more word ' * 30}", "fetched_at": "2026-01-01"}
+    run("ingest", "-", stdin=json.dumps(old))
+    assert run("should-fetch", unknown).lines == [{"url": unknown, "fetch": False}]
+    assert run("should-fetch", unknown, "--older-than", "1d").lines[0]["fetch"]
+    run("policy", "set", "nowhere.example", "--refetch-after", "2d")
+    assert run("should-fetch", unknown).lines[0]["fetch"]
 
 
 def test_invalid_urls_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
@@ -391,9 +362,3 @@ def test_invalid_urls_are_reported_and_the_rest_continues(run: Run, folder: Path
     done = run("should-fetch", "-", stdin=lines)
     assert [line["url"][-1] for line in done.lines] == ["1", "2"]
     assert (done.code, done.stderr) == (1, "b'\\xff' is not in UTF-8\n")
-
-
-def test_the_exit_code_is_1_if_no_page_needs_fetching(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    assert run("should-fetch", (folder / "wells.html").as_uri()).code == 1
-    assert run("should-fetch").code == 2

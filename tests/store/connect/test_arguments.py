@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +17,6 @@ from pgsimhash import (
     Store,
     analysis,
     connect,
-    connect_async,
     fingerprint,
     maintenance,
 )
@@ -26,6 +24,7 @@ from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schemes import TEXT_SCHEME, get_scheme, simhash_texts
 from tests.database import run_sql
 from tests.refusals import because
+from tests.store.connect.ways import lent
 from tests.store.content import content
 
 A, B = "https://a.example/", "https://b.example/"
@@ -158,24 +157,21 @@ def test_wrong_arguments_are_refused_and_nothing_is_stored(store: Store, dsn: st
     assert store.add(A, 0xFFFF_FFFF << 16).verdict == "new"
 
 
-def test_options_of_connect_of_a_wrong_type_are_refused(dsn: str) -> None:
-    wrong: dict[str, Any] = {"collection": 5, "scheme": 5, "schema": 5}
-    wrong |= dict.fromkeys(("lock_timeout", "statement_timeout", "retry_seconds"), "5")
-    for name, value in wrong.items():
-        with pytest.raises((ArgumentError, TypeError)):
-            connect(dsn, **{name: value})
+def test_options_of_connect_are_refused(dsn: str) -> None:
+    limits = ("lock_timeout", "statement_timeout", "retry_seconds")
+    wrong = [(name, value) for name in limits for value in ("5", -1, float("nan"), 2**31)]
+    for name, value in [("collection", 5), ("scheme", 5), ("schema", 5), *wrong]:
+        options: dict[str, Any] = {name: value}
+        with pytest.raises((ArgumentError, TypeError), match=None if value in (5, "5") else name):
+            connect(dsn, **options)
     assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.collections") == [(0,)]
 
 
 def test_the_asynchronous_store_refuses_the_same(dsn: str) -> None:
-    async def use(method: str, wrong: Any) -> None:
-        async with await connect_async(dsn) as store:
-            async for _ in getattr(store, method)(wrong):
-                pass
-
-    for method, wrong in [("ingest_many", [A]), ("ingest_many", {A: "<p>"}), ("add_many", {A: 5})]:
-        with pytest.raises((ArgumentError, TypeError)):
-            asyncio.run(use(method, wrong))
+    with lent("dsn", dsn, asynchronous=True) as opened:
+        for name in ("ingest_many: URLs", "ingest_many: a mapping", "add_many: a mapping"):
+            with pytest.raises((ArgumentError, TypeError)):
+                TYPES[name](opened.store)
 
 
 def test_numbers_of_numpy_are_numbers(store: Store) -> None:

@@ -200,14 +200,6 @@ def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
         assert timeout(connection) == "0"
 
 
-@pytest.mark.parametrize("seconds", [-1, float("nan"), 2**31])
-@pytest.mark.parametrize("name", ["lock_timeout", "statement_timeout", "retry_seconds"])
-def test_an_invalid_time_limit_is_refused(name: str, seconds: float) -> None:
-    options: dict[str, Any] = {name: seconds}
-    with pytest.raises(ArgumentError, match=name, check=because("invalid_argument")):
-        connect("", **options)
-
-
 def test_settings_of_the_dsn_apply(
     dsn: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from pgsimhash.hashing.signature import SAME_BITS_MAX
 from pgsimhash.pages.policies import SCOPES, MatchOptions, Scope
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import same_site
-from tests.database import after_a_wait
+from tests.database import after_a_wait, run_sql
 from tests.store.content import original_of, page_at
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
@@ -194,18 +194,24 @@ def test_a_verdict_has_the_page_id_of_its_original(store: Store, dsn: str) -> No
     assert (first.duplicate_of, first.original_page_id) == (None, None)
     copy = store.add("https://a.example/2", 1)
     assert copy.original_page_id == first.page_id
+    # An unchanged page names that of its version.
+    assert store.add("https://a.example/1", 0).original_page_id is None
     assert store.add("https://a.example/2", 1).original_page_id == first.page_id
     dry = list(store.decide_many([("https://a.example/3", HTML), ("https://a.example/4", HTML)]))
     assert [one.original_page_id for one in dry] == [None, None]
     assert dry[1].duplicate_of == "https://a.example/3"
-    new, near = store.add_many([("https://b.example/1", FAR), ("https://b.example/2", FAR)])
-    assert near.original_page_id == new.page_id
+    pages = [(f"https://b.example/{n}", simhash) for n, simhash in ((1, FAR), (2, FAR), (3, 2))]
+    new, near, again, *unchanged = store.add_many([*pages, *pages])
+    originals = [None, new.page_id, first.page_id]
+    assert [one.original_page_id for one in (new, near, again)] == originals
+    assert [(one.verdict, one.original_page_id) for one in unchanged] == [
+        ("unchanged", page_id) for page_id in originals
+    ]
     store.add("https://c.example/", FAR >> 20)
     maintenance.mark(store, "https://a.example/1", "https://c.example/", same=True)
     assert store.add("https://c.example/", FAR >> 9).original_page_id == first.page_id
-    with psycopg.connect(dsn) as hand:
-        added = hand.execute("SELECT * FROM pgsimhash.add_page('https://d.example/', 3)")
-        assert added.fetchall()[0][-1] == copy.page_id
+    (added,) = run_sql(dsn, "SELECT * FROM pgsimhash.add_page('https://d.example/', 3)")
+    assert added[-1] == copy.page_id
 
 
 @pytest.mark.parametrize(("a", "b", "same"), [

@@ -51,18 +51,6 @@ def test_the_same_text_in_other_boilerplate_is_not_worth_keeping(store: Store) -
     assert around.duplicate_of is None
 
 
-def test_an_unchanged_page_names_its_original(store: Store) -> None:
-    original = store.add(A, 0)
-    assert store.add(B, 1).original_page_id == original.page_id
-    assert store.add(A, 0).original_page_id is None
-    assert store.add(B, 1).original_page_id == original.page_id
-    again = list(store.add_many([(C, 2), (C, 2), (B, 1), (D, 2**40 - 1), (D, 2**40 - 1)]))
-    verdicts = ["duplicate", "unchanged", "unchanged", "new", "unchanged"]
-    assert [verdict.verdict for verdict in again] == verdicts
-    originals = [original.page_id] * 3 + [None, None]
-    assert [verdict.original_page_id for verdict in again] == originals
-
-
 def test_a_run_counts_its_updates(store: Store, dsn: str) -> None:
     store.add("https://e.example/", 2**64 - 1)
     run_id = store.start_run("one")

@@ -70,32 +70,27 @@ class TestRuns:
 
     def test_single_pages_are_no_run(self, store: Store, dsn: str) -> None:
         page = f"<p>{'word ' * 50}"
-        with psycopg.connect(dsn, autocommit=True) as hand:
-            for _ in range(2):
-                store.add("https://a.example/1", 0)
-            assert store.ingest("https://a.example/2", page).verdict == "new"
-            assert store.should_store("https://a.example/3", page) is False
-            hand.execute("SELECT pgsimhash.add_page('https://a.example/4', 7)")
-            hand.execute("SELECT pgsimhash.add_pages('{https://a.example/5}', '{9}')").fetchall()
-            assert maintenance.runs(store) == []
-            assert {row.run_id for row in map(store.get, urls(store)) if row} == {None}
+        for _ in range(2):
+            store.add("https://a.example/1", 0)
+        assert store.ingest("https://a.example/2", page).verdict == "new"
+        assert store.should_store("https://a.example/3", page) is False
+        run_sql(dsn, "SELECT pgsimhash.add_page('https://a.example/4', 7)")
+        run_sql(dsn, "SELECT pgsimhash.add_pages('{https://a.example/5}', '{9}')")
+        assert maintenance.runs(store) == []
+        assert {row.run_id for row in map(store.get, urls(store)) if row} == {None}
 
     def test_a_call_for_many_pages_is_a_run(self, store: Store, dsn: str) -> None:
         page = f"<p>{'word ' * 50}"
-        with psycopg.connect(dsn, autocommit=True) as hand:
-            for number in range(2):
-                # Several batches.
-                pages = [(f"https://a.example/{number}/{n}", page) for n in range(3)]
-                list(store.ingest_many(pages, batch_size=2))
-            list(store.add_many([("https://a.example/5", 5)]))
-            list(store.decide_many([("https://a.example/6", page)]))
-            hand.execute("SELECT pgsimhash.add_pages('{https://a/5,https://a/6}', '{9,10}')")
-            assert [(run.label, run.pages) for run in reversed(maintenance.runs(store))] == [
-                ("ingest_many", 3),
-                ("ingest_many", 3),
-                ("add_many", 1),
-                ("SQL", 2),
-            ]
+        for number in range(2):
+            # Several batches.
+            pages = [(f"https://a.example/{number}/{n}", page) for n in range(3)]
+            list(store.ingest_many(pages, batch_size=2))
+        list(store.add_many([("https://a.example/5", 5)]))
+        list(store.decide_many([("https://a.example/6", page)]))
+        run_sql(dsn, "SELECT pgsimhash.add_pages('{https://a/5,https://a/6}', '{9,10}')")
+        assert [(run.label, run.pages) for run in reversed(maintenance.runs(store))] == [
+            *[("ingest_many", 3)] * 2, ("add_many", 1), ("SQL", 2),
+        ]  # fmt: skip
 
     def test_a_run_has_the_range_of_its_remaining_pages(self, store: Store, dsn: str) -> None:
         with connect(dsn) as other:
@@ -113,21 +108,18 @@ class TestRuns:
             assert maintenance.runs(store) == []
 
     def test_a_run_that_added_no_page_expires(self, store: Store, dsn: str) -> None:
-        with psycopg.connect(dsn, autocommit=True) as hand:
+        store.add("https://a.example/1", 0)
+        for label in ("old", "young"):
+            store.start_run(label)
             store.add("https://a.example/1", 0)
-            for label in ("old", "young"):
-                store.start_run(label)
-                store.add("https://a.example/1", 0)
-            hand.execute(
-                "UPDATE pgsimhash.runs SET finished_at = now() - interval '9 days' "
-                "WHERE label = 'old'"
-            )
-            store.expire(2 * DAY)
-            assert [run.label for run in maintenance.runs(store)] == ["young"]
-            hand.execute("UPDATE pgsimhash.runs SET finished_at = now() - interval '9 days'")
-            maintenance.set_policy(store, "*", PolicySettings(expire_after=2 * DAY))
-            store.expire()
-            assert maintenance.runs(store) == []
+        finished = "UPDATE pgsimhash.runs SET finished_at = now() - interval '9 days'"
+        run_sql(dsn, f"{finished} WHERE label = 'old'")
+        store.expire(2 * DAY)
+        assert [run.label for run in maintenance.runs(store)] == ["young"]
+        run_sql(dsn, finished)
+        maintenance.set_policy(store, "*", PolicySettings(expire_after=2 * DAY))
+        store.expire()
+        assert maintenance.runs(store) == []
 
     def test_every_collection_has_its_own_runs(self, dsn: str) -> None:
         for collection in ("default", "default", "other"):

@@ -6,7 +6,6 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
-from datetime import timedelta
 
 import psycopg
 import pytest
@@ -14,7 +13,6 @@ import pytest
 from pgsimhash import SchemaError, Store, connect, maintenance
 from pgsimhash.db import migrate
 from pgsimhash.maintenance import checking
-from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import ROOT
 from tests.database import dropped_afterwards, new_role, run_sql
 from tests.manual import text_of
@@ -97,32 +95,6 @@ def test_each_reason_is_planted_and_in_the_manual() -> None:
     assert sorted(reasons) == sorted(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
 
 
-def test_a_collection_with_a_long_history_is_consistent(dsn: str) -> None:
-    with connect(dsn, keep_markdown=True) as store:
-        assert list(maintenance.check(store)) == []
-        maintenance.set_policy(store, "mirror.example", PolicySettings(scope="host", distance=3))
-        maintenance.set_policy(store, "paper.example", PolicySettings(scope="global"))
-        for site in (SITE, "https://mirror.example/", "https://paper.example/"):
-            ingest_all(store, site)
-        store.ingest(f"{SITE}tide-pools", (ROOT / "examples/pages/town-swifts.html").read_bytes())
-        maintenance.mark(store, f"{SITE}lighthouse", f"{SITE}seilfaehre", same=True)
-        ingest_all(store)
-        store.delete(f"{SITE}night-train")
-        store.start_run("undone")
-        ingest_all(store, "https://other.example/")
-        maintenance.undo(store)
-        maintenance.rebuild(store)
-        maintenance.rebuild(store, "third", distance=3)
-        store.delete_host("mirror.example")
-        store.expire(timedelta(days=1))
-        ingest_all(store, "https://late.example/")
-        names = [one.collection for one in store.status()]
-    assert len(names) == 3
-    for name in names:
-        with connect(dsn, collection=name, create=False) as store:
-            assert list(maintenance.check(store, repair=True)) == []
-
-
 @pytest.mark.parametrize(("reason", "plant"), CASES)
 def test_a_planted_violation_is_found_and_repaired(
     dsn: str, store: Store, reason: str, plant: str
@@ -130,20 +102,18 @@ def test_a_planted_violation_is_found_and_repaired(
     ingest_all(store)
     ingest_all(store, "https://mirror.example/")
     ingest_all(store)
-    with psycopg.connect(dsn, autocommit=True) as hand:
-        for statement in plant.split("; "):
-            hand.execute(statement)
-        found = list(maintenance.check(store))
-        assert reason in {one.reason for one in found}
-        # The rows of a page that was deleted without the package, and of its copies.
-        others = {"seen_orphaned", "original_missing"}
-        if plant.startswith(("DELETE", "UPDATE pgsimhash.pages SET simhash")):
-            others.add("simhash_missing")
-        assert {one.reason for one in found} <= {reason, *others}
-        assert not any(one.repaired for one in found)
-        whole = hand.execute("SELECT reason, page_id FROM pgsimhash.check_collection('default')")
-        assert sorted(map(str, whole)) == sorted(str((one.reason, one.page_id)) for one in found)
-        repaired = list(maintenance.check(store, repair=True))
+    run_sql(dsn, plant)
+    found = list(maintenance.check(store))
+    assert reason in {one.reason for one in found}
+    # The rows of a page that was deleted without the package, and of its copies.
+    others = {"seen_orphaned", "original_missing"}
+    if plant.startswith(("DELETE", "UPDATE pgsimhash.pages SET simhash")):
+        others.add("simhash_missing")
+    assert {one.reason for one in found} <= {reason, *others}
+    assert not any(one.repaired for one in found)
+    whole = run_sql(dsn, "SELECT reason, page_id FROM pgsimhash.check_collection('default')")
+    assert sorted(map(str, whole)) == sorted(str((one.reason, one.page_id)) for one in found)
+    repaired = list(maintenance.check(store, repair=True))
     assert {one.reason for one in repaired} >= {one.reason for one in found}
     assert all(one.repaired for one in repaired)
     assert list(maintenance.check(store)) == []
@@ -218,9 +188,7 @@ def test_code_of_other_roles_is_found_and_not_deployed_over(
     dsn: str, store: Store, stranger: str, statement: str
 ) -> None:
     reason, described = FOREIGN[statement]
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for part in statement.format(role=stranger).split("; "):
-            connection.execute(part.encode())
+    run_sql(dsn, statement.format(role=stranger))
     (found,) = maintenance.check(store, repair=True)
     assert (found.reason, found.collection, found.repaired) == (reason, None, False)
     role = "public" if reason == "foreign_rule" or "PUBLIC" in statement else stranger

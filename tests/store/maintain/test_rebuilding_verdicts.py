@@ -17,6 +17,7 @@ from pgsimhash.pages.policies import MatchSettings, PolicySettings
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.store.collection import find_collection
 from pgsimhash.store.ingest import add_batch, draw_run
+from tests.database import run_sql
 from tests.store.content import content, original_of, rebuild_apart
 from tests.store.test_store import FAR
 
@@ -186,10 +187,9 @@ def test_policies_apply_unless_overridden(store: Store) -> None:
 
 def test_a_deleted_original_has_a_successor(dsn: str, store: Store) -> None:
     list(store.add_many([(A, 0), (B, 0), (C, 1), (D, FAR)]))
-    with psycopg.connect(dsn, autocommit=True) as hand:
-        # As without a deletion by the package.
-        hand.execute("DELETE FROM pgsimhash.pages WHERE url = %s", [A])
-        hand.execute("UPDATE pgsimhash.pages SET duplicate_of = NULL, distance = NULL")
+    # As without a deletion by the package.
+    run_sql(dsn, "DELETE FROM pgsimhash.pages WHERE url = %s", [A])
+    run_sql(dsn, "UPDATE pgsimhash.pages SET duplicate_of = NULL, distance = NULL")
     verdicts = reevaluated(store, save=True)
     assert [verdict.duplicate_of for verdict in verdicts] == [None, B, None]
     assert original_of(store, C) == (B, 1)

@@ -79,11 +79,8 @@ def everything(dsn: str) -> list[object]:
     parts: list[object] = []
     for collection in ("default", "apart"):
         parts += [content(dsn, collection, numbered=True), indexed(dsn, collection)]
-    with psycopg.connect(dsn) as connection:
-        pages = ("clusters", "last_seen", "marks")
-        for table in (*pages, "collections", "policies", "runs"):
-            rows = connection.execute(f"SELECT t::text FROM pgsimhash.{table} AS t ORDER BY 1")
-            parts.append(rows.fetchall())
+    for table in ("clusters", "last_seen", "marks", "collections", "policies", "runs"):
+        parts.append(run_sql(dsn, f"SELECT t::text FROM pgsimhash.{table} AS t ORDER BY 1"))
     return parts
 
 
@@ -103,12 +100,8 @@ def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
     assert "example.com." not in hosts(filled)
     with pytest.raises(SchemaError, check=because("newer")):
         connect(filled)
-    with psycopg.connect(filled) as connection:
-        unfilled = connection.execute(
-            "SELECT count(*) FROM pgsimhash.pages "
-            "WHERE length(markdown) IS DISTINCT FROM markdown_chars"
-        ).fetchone()
-        assert unfilled == (0,)
+    unfilled = "SELECT FROM pgsimhash.pages WHERE length(markdown) IS DISTINCT FROM markdown_chars"
+    assert run_sql(filled, unfilled) == []
     html = (EXAMPLES / "tide-pools-print.html").read_bytes()
     with package_at("0002"), connect(filled) as store:
         found = store.decide(PLAIN, html, scope="host")

@@ -157,9 +157,8 @@ class TestWhatTheyMay:
             store.add(A, 7)
             with pytest.raises(StoreError, check=because("not_permitted")):
                 maintenance.rebuild(store, into_schema="crawl")
-            with psycopg.connect(dsn) as connection:
-                grant = sql.SQL("GRANT {} TO {}")
-                connection.execute(grant.format(sql.Identifier(made[1]), sql.Identifier(writer)))
+            grant = sql.SQL("GRANT {} TO {}")
+            run_sql(dsn, grant.format(sql.Identifier(made[1]), sql.Identifier(writer)))
             assert maintenance.rebuild(store, into_schema="crawl").layout == "16+16+16+16"
             with connect(roles["writer"], schema="crawl") as copy:
                 assert copy.add(B, 7).duplicate_of == A
@@ -261,12 +260,9 @@ def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str, admin:
 def test_such_an_owner_can_remove_roles_as_the_manual_describes(empty_dsn: str, admin: str) -> None:
     made, gone = [block for block in blocks("sql.md", "sql") if "trial_crawler" in block]
     with psycopg.connect(as_role(empty_dsn, admin), autocommit=True) as connection:
-        connection.execute(made.replace("trial", admin).encode())
-        connection.execute(gone.replace("trial", admin).encode())
-        left = connection.execute(
-            "SELECT count(*) FROM pg_roles WHERE rolname LIKE %s", [f"{admin}_%"]
-        )
-        assert left.fetchone() == (0,)
+        for block in (made, gone):
+            connection.execute(block.replace("trial", admin).encode())
+    assert run_sql(empty_dsn, "SELECT FROM pg_roles WHERE rolname LIKE %s", [f"{admin}_%"]) == []
     with connect(as_role(empty_dsn, admin)) as store:
         store.add(A, 5)
 

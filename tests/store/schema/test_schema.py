@@ -296,13 +296,11 @@ def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None
     with connect(strict) as store:
         store.add("https://a.example/1", 5)
         store.add("https://a.example/2", 5)
-    with psycopg.connect(strict) as connection:
-        for verdict in ("new", "duplicate", "unchanged"):
-            url = f"https://b.example/{verdict == 'new'}"
-            added = "SELECT verdict FROM pgsimhash.add_page(%s, -1)"
-            assert connection.execute(added, [url]).fetchone() == (verdict,)
-        deleted = connection.execute("SELECT pgsimhash.delete_host('default', 'b.example')")
-        assert deleted.fetchone() == (2,)
+    for verdict in ("new", "duplicate", "unchanged"):
+        url = f"https://b.example/{verdict == 'new'}"
+        added = "SELECT verdict FROM pgsimhash.add_page(%s, -1)"
+        assert run_sql(strict, added, [url]) == [(verdict,)]
+    assert run_sql(strict, "SELECT pgsimhash.delete_host('default', 'b.example')") == [(2,)]
 
 
 @pytest.mark.parametrize(("revision", "use", "advice"), [
