@@ -29,6 +29,12 @@ class Result:
         """Return stdout as JSON lines; fail for any other line."""
         return [json.loads(line) for line in self.stdout.splitlines()]
 
+    def ends(self, code: int, *said: str) -> None:
+        """Check the exit code, and that stderr contains these texts."""
+        assert self.code == code, self.stderr
+        for text in said:
+            assert text in " ".join(self.stderr.split())
+
 
 Run = Callable[..., Result]
 

@@ -50,8 +50,7 @@ def test_explain_reads_a_known_url_from_the_collection(run: Run, folder: Path) -
     # Markdown has no elements, which the weights of its blocks need.
     assert line["features"]["only_a"]["bits_off"] < 12
     unknown = run("analyse", "explain", "https://a.example/none", "0", *kept)
-    assert unknown.code == 1
-    assert "does not know https://a.example/none" in unknown.stderr
+    unknown.ends(1, "does not know https://a.example/none")
     assert run("analyse", "explain", folder / "short.html", "0").code == 1
 
 
@@ -94,9 +93,7 @@ def test_history_prints_a_line_for_each_version(run: Run, folder: Path) -> None:
     assert done.lines[2]["distance_to_first"] == 0
     assert done.stderr == ""
     assert "rewritten" in run("analyse", "history", url, "--summary").stderr
-    unknown = run("analyse", "history", "https://a.example/none")
-    assert unknown.code == 1
-    assert "ingest the page first" in unknown.stderr
+    run("analyse", "history", "https://a.example/none").ends(1, "ingest the page first")
 
 
 def test_the_report_is_a_json_line_and_a_file(run: Run, folder: Path) -> None:

@@ -94,9 +94,7 @@ def test_impossible_rebuilds_name_the_fix(run: Run, kept: None) -> None:
     refused = run(*REBUILD, "kept", "--scheme", "pgsimhash-interop-1")
     assert "ingest the pages into another" in refused.stderr
     run("collection", "create", "taken")
-    other = run(*REBUILD, "kept", "--into", "taken")
-    assert other.code == 2
-    assert "--into" in other.stderr
+    run(*REBUILD, "kept", "--into", "taken").ends(2, "--into")
     assert run(*REBUILD, "nowhere").code == 2
 
 
@@ -112,9 +110,7 @@ def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder
     for schema in ("pgsimhash", "wide"):
         (status,) = run("status", "--schema", schema).lines
         assert (status["collection"], status["pages"], status["simhashes"]) == ("default", 3, 2)
-    taken = run(*rebuild)
-    assert taken.code == 2
-    assert "pgsimhash collection delete default --schema wide" in taken.stderr
+    run(*rebuild).ends(2, "pgsimhash collection delete default --schema wide")
     assert run(*rebuild, "--into", "moved", "--replace").lines[0]["collection"] == "moved"
     assert run("collection", "list").lines == []
 
@@ -123,18 +119,13 @@ def test_collections_are_renamed_and_swapped(run: Run, kept: None) -> None:
     run("collection", "create", "other")
     renamed = run("collection", "rename", "other", "kept", "--swap")
     assert renamed.lines == [{"collection": "kept", "before": "other", "swapped": True}]
-    taken = run("collection", "rename", "kept", "other")
-    assert taken.code == 2
-    assert "--swap" in taken.stderr
-    unknown = run("collection", "rename", "nowhere", "here")
-    assert unknown.code == 2
-    assert "does not exist" in unknown.stderr
+    run("collection", "rename", "kept", "other").ends(2, "--swap")
+    run("collection", "rename", "nowhere", "here").ends(2, "does not exist")
 
 
 def test_the_deletion_of_a_collection_needs_confirmation(run: Run, folder: Path) -> None:
     run("ingest", folder)
-    refused = run("collection", "delete", "default")
-    assert (refused.code, "--yes" in refused.stderr) == (2, True)
+    run("collection", "delete", "default").ends(2, "--yes")
     assert run("collection", "delete", "defualt", "--yes").code == 2
     deleted = run("collection", "delete", "default", "--yes").lines
     assert deleted == [{"collection": "default", "pages": 3}]

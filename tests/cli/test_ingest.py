@@ -129,8 +129,7 @@ def test_a_scheme_for_texts_reads_texts_and_a_stopped_file_goes_on(
     assert again.stderr == "Left out: files already stored (2).\n"
     # Pages need "html".
     done = run("ingest", tmp_path)
-    assert done.code == 1
-    assert "Failed: 1. The first: " in done.stderr
+    done.ends(1, "Failed: 1. The first: ")
     assert "Left out: texts, which need a scheme for texts, such as pgsimhash-text-1 (1)." in (
         done.stderr
     )
@@ -301,9 +300,7 @@ def test_decide_gives_the_verdict_of_ingest_and_stores_nothing(run: Run, folder:
     assert without_ids(known.lines) == without_ids(run("ingest", copy).lines)
     html = copy.read_bytes()
     assert run("decide", "-", "--url", url, stdin=html).lines[0]["reason"] == "same_bytes"
-    refused = run("decide", "-", stdin=html)
-    assert refused.code == 2
-    assert "needs --url" in refused.stderr
+    run("decide", "-", stdin=html).ends(2, "needs --url")
 
 
 def test_options_limit_the_eligible_originals(run: Run, folder: Path) -> None:
