@@ -13,7 +13,7 @@ import psycopg
 from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import ExecStatus
 
 from tests.conftest import ON_CITUS
@@ -33,6 +33,14 @@ def run_sql(
         cursor = connection.execute(query, values)
         result = cursor.pgresult
         return cursor.fetchall() if result and result.status == ExecStatus.TUPLES_OK else []
+
+
+def let(dsn: str, settings_: Mapping[str, str]) -> None:
+    """Let every session on the database begin with these settings."""
+    database = sql.Identifier(str(conninfo_to_dict(dsn)["dbname"]))
+    for name, value in settings_.items():
+        statement = sql.SQL("ALTER DATABASE {} SET {} TO {}")
+        run_sql(dsn, statement.format(database, sql.Identifier(name), value))
 
 
 def end_others(dsn: str, but: Sequence[int] = ()) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,11 +104,19 @@ class Project:
         return {str(name) for (name,) in found}
 
 
+@pytest.fixture(scope="session")
+def initialized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `alembic init` makes, to be copied."""
+    folder = tmp_path_factory.mktemp("initialized")
+    Project(folder, "").alembic("init", "history")
+    return folder
+
+
 @pytest.fixture
-def project(empty_dsn: str, tmp_path: Path) -> Project:
+def project(empty_dsn: str, tmp_path: Path, initialized: Path) -> Project:
     """A project with its own table, which its first revision creates."""
     made = Project(tmp_path, empty_dsn)
-    made.alembic("init", "history")
+    shutil.copytree(initialized, tmp_path, dirs_exist_ok=True)
     url = url_of_dsn(empty_dsn).replace("%", "%%")
     made.change("alembic.ini", "driver://user:pass@localhost/dbname", url)
     (tmp_path / "models.py").write_text(MODELS, encoding="utf-8")

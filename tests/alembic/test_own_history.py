@@ -8,7 +8,6 @@ import sys
 
 import psycopg
 import pytest
-from psycopg import sql
 from sqlalchemy import create_engine, text
 
 import pgsimhash
@@ -17,7 +16,7 @@ from pgsimhash.db import migrate
 from pgsimhash.db.connection import REVISION, open_connection
 from pgsimhash.testing import url_of_dsn
 from tests.alembic.conftest import Project
-from tests.database import run_sql
+from tests.database import let, run_sql
 from tests.manual import environment
 from tests.programs import wait_until
 from tests.refusals import because
@@ -213,10 +212,7 @@ def test_a_database_where_all_transactions_are_read_only(history: Project) -> No
     ini = history.folder / "ours.ini"
     ini.write_text("[alembic]\nscript_location = pgsimhash.migrations:.\npath_separator = os\n")
     before = history.tables()
-    with psycopg.connect(history.dsn, autocommit=True) as connection:
-        name = sql.Identifier(connection.info.dbname)
-        read_only = sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name)
-        connection.execute(read_only)
+    let(history.dsn, {"default_transaction_read_only": "on"})
     fix = "connect to the primary server"
     assert fix in history.alembic("upgrade", "0002", fails=True)
     alone = ["-c", ini.name, "-x", f"dsn={history.dsn}", "upgrade", "head"]
@@ -238,28 +234,6 @@ def test_another_database_than_postgresql() -> None:
         with pytest.raises(pgsimhash.ArgumentError, match="where op is connected to PostgreSQL"):
             pgsimhash.alembic.upgrade(op)
     engine.dispose()
-
-
-@pytest.mark.parametrize("owned", [True, False])
-def test_a_missing_right_names_the_fix(project: Project, owned: bool) -> None:
-    with psycopg.connect(project.dsn, autocommit=True) as connection:
-        owner, user = (
-            sql.Identifier(f"{role}_of_{connection.info.dbname}") for role in ("owner", "user")
-        )
-        connection.execute(sql.SQL("CREATE ROLE {}; CREATE ROLE {}").format(owner, user))
-        try:
-            project.alembic("upgrade", "0001")
-            advice = "connect as a user who may create a schema"
-            if owned:
-                advice = "is to own the schema, deploy as that role"
-                create = "CREATE SCHEMA pgsimhash AUTHORIZATION {}; GRANT ALL ON SCHEMA public, "
-                create += "pgsimhash TO {}; GRANT ALL ON alembic_version TO {}"
-                connection.execute(sql.SQL(create).format(owner, user, user))
-            become = f"op.execute('SET LOCAL ROLE {user.as_string(connection)}')\n    {UP}"
-            refused(project, advice, become)
-        finally:
-            connection.execute(sql.SQL("DROP OWNED BY {}, {} CASCADE").format(owner, user))
-            connection.execute(sql.SQL("DROP ROLE {}, {}").format(owner, user))
 
 
 def test_migrations_wait_for_one_another(history: Project) -> None:

@@ -160,7 +160,6 @@ def test_markdown_that_differs_from_the_hashed_page_is_reported() -> None:
     assert short.bits_off is None
 
 
-PAGES = ROOT / "examples" / "pages"
 NAMES = ["tide-pools", "tide-pools-print", "night-train"]
 
 

@@ -18,23 +18,19 @@ from tests.database import run_sql
 PAGES = ROOT / "examples" / "pages"
 
 
-def test_explain_needs_no_database_for_two_files(run: Run, folder: Path) -> None:
-    files = (folder / "wells.html", folder / "looms.html")
-    done = run("analyse", "explain", *files, "--dsn", "postgresql://none.invalid")
-    assert done.code == 0
+def test_explain_needs_no_database_for_files_stdin_and_simhashes(run: Run, folder: Path) -> None:
+    nowhere = ("--dsn", "postgresql://none.invalid")
+    wells, looms = folder / "wells.html", folder / "looms.html"
+    done = run("analyse", "explain", wells, looms, *nowhere)
+    assert (done.code, done.stderr) == (0, "")
     (line,) = done.lines
     assert line["reason"] == "beyond_distance"
     assert line["features"]["only_a"]["top"]
     assert line["difference"]["rows"]
-    assert done.stderr == ""
-
-
-def test_explain_a_file_from_stdin_and_a_simhash(run: Run, folder: Path) -> None:
-    html = (folder / "wells.html").read_bytes()
-    known = run("fingerprint", folder / "wells.html").lines[0]["simhash"]
-    (line,) = run("analyse", "explain", "-", known, stdin=html).lines
+    known = run("fingerprint", wells).lines[0]["simhash"]
+    (line,) = run("analyse", "explain", "-", known, *nowhere, stdin=wells.read_bytes()).lines
     assert (line["reason"], line["distance"], line["max_distance"]) == ("same_simhash", 0, 8)
-    interop = ["--scheme", "pgsimhash-interop-1"]
+    interop = ["--scheme", "pgsimhash-interop-1", *nowhere]
     assert run("analyse", "explain", "0" * 16, "f" * 16, *interop).lines[0]["max_distance"] == 3
 
 

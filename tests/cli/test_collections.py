@@ -21,18 +21,14 @@ def kept(run: Run, folder: Path) -> None:
     run("ingest", "--collection", "kept", folder)
 
 
-def test_a_collection_has_the_distance_of_its_scheme(run: Run) -> None:
+def test_settings_of_a_collection_are_those_of_its_scheme_until_they_are_changed(run: Run) -> None:
     (created,) = run("collection", "create", "news", "--scheme", "pgsimhash-interop-1").lines
-    assert created["default_distance"] == 3
-    (line,) = run("analyse", "explain", "0" * 16, "f" * 16, "--collection", "news").lines
-    assert line["max_distance"] == 3
-
-
-def test_settings_of_a_collection_are_changed(run: Run) -> None:
-    run("collection", "create", "news")
+    assert (created["default_distance"], created["keep_markdown"]) == (3, False)
     done = run("collection", "set", "news", "--distance", "5", "--keep-markdown")
     assert (done.lines[0]["default_distance"], done.lines[0]["keep_markdown"]) == (5, True)
     assert run("collection", "set", "news", "--no-keep-markdown").lines[0]["default_distance"] == 5
+    (line,) = run("analyse", "explain", "0" * 16, "f" * 16, "--collection", "news").lines
+    assert line["max_distance"] == 5
 
 
 def test_a_collection_is_rebuilt(run: Run, folder: Path) -> None:

@@ -29,8 +29,10 @@ def name(url: str | None) -> str | None:
     return None if url is None else url.rsplit("/", 1)[-1]
 
 
-def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
-    file = folder / "verdicts.parquet"
+def test_a_folder_gives_one_verdict_a_page(
+    run: Run, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("elsewhere") / "verdicts.parquet"
     done = run("ingest", folder, "--parquet", file)
     assert done.code == 0
     assert done.stderr == ""
@@ -298,7 +300,7 @@ def test_decide_gives_the_verdict_of_ingest_and_stores_nothing(run: Run, folder:
     known = run("decide", copy)
     assert known.code == 1
     assert without_ids(known.lines) == without_ids(run("ingest", copy).lines)
-    html = copy.read_bytes()
+    html = (folder / "wells.html").read_bytes()
     assert run("decide", "-", "--url", url, stdin=html).lines[0]["reason"] == "same_bytes"
     run("decide", "-", stdin=html).ends(2, "needs --url")
 

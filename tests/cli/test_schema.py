@@ -29,16 +29,13 @@ def test_migrate_creates_the_schema_and_says_so(run: Run, empty_dsn: str, folder
     assert run("ingest", folder, "--dsn", empty_dsn).code == 0
 
 
-def test_migrate_requires_a_dsn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PGSIMHASH_DSN")
-    monkeypatch.setattr("pgsimhash.embedded.start", lambda: pytest.fail("it was started"))
-    run("migrate").ends(2, "--dsn embedded is the embedded server")
-
-
 def test_the_embedded_server_has_a_name_and_gets_its_schema_from_any_command(
     run: Run, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PGSIMHASH_DSN")
+    with monkeypatch.context() as context:
+        context.setattr("pgsimhash.embedded.start", lambda: pytest.fail("it was started"))
+        run("migrate").ends(2, "--dsn embedded is the embedded server")
     monkeypatch.setattr("pgsimhash.embedded.start", lambda: empty_dsn)
     for command in (["status"], ["status", "--dsn", "embedded"], ["migrate", "--dsn", "embedded"]):
         assert run(*command).code == 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from pgsimhash import Store
+from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.explanation import Explanation, Side, explain_sides
 from pgsimhash.hashing.bits import format_simhash, to_bigint
+from pgsimhash.html_reports import explanation_page, report_page
 from pgsimhash.reading.kept_markdown import kept_article
 
 HOST: Final = "https://tracker.invalid"
@@ -78,3 +79,11 @@ def fill(store: Store) -> None:
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
             rows,
         )
+
+
+def pages(dsn: str) -> dict[str, str]:
+    """Each kind of HTML page with hostile content."""
+    with connect(dsn, collection="hostile", keep_markdown=True) as store:
+        fill(store)
+        report = report_page(analysis.report(store))
+    return {"report": report, "explanation": explanation_page(explanation())}

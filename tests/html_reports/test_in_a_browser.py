@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import analysis, connect
-from pgsimhash.html_reports import explanation_page, report_page
 from tests.html_reports import hostile
 
 browser = pytest.importorskip("tests.html_reports.browser", reason="selenium is not installed")
@@ -34,12 +32,7 @@ def driver() -> Iterator[object]:
 @pytest.fixture
 def pages(dsn: str, tmp_path: Path) -> dict[str, Path]:
     """Each kind of page with hostile content."""
-    with connect(dsn, collection="hostile", keep_markdown=True) as store:
-        hostile.fill(store)
-        texts = {
-            "report": report_page(analysis.report(store)),
-            "explanation": explanation_page(hostile.explanation()),
-        }
+    texts = hostile.pages(dsn)
     for name, text in texts.items():
         (tmp_path / f"{name}.html").write_text(text, encoding="utf-8", errors="backslashreplace")
     return {name: tmp_path / f"{name}.html" for name in texts}

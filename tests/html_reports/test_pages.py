@@ -10,18 +10,14 @@ from typing import Any
 import pytest
 from lxml import etree, html
 
-from pgsimhash import analysis, connect
 from pgsimhash.analysis.explanation import Side, explain_sides
-from pgsimhash.html_reports import BASE, WIDTH, bars, explanation_page, report_page, web_link
+from pgsimhash.html_reports import BASE, WIDTH, bars, explanation_page, web_link
 from tests.html_reports import hostile
 
 
 @pytest.fixture
 def pages(dsn: str) -> dict[str, str]:
-    with connect(dsn, collection="hostile", keep_markdown=True) as store:
-        hostile.fill(store)
-        report = report_page(analysis.report(store))
-    return {"report": report, "explanation": explanation_page(hostile.explanation())}
+    return hostile.pages(dsn)
 
 
 def xpath(tree: Any, query: str) -> list[Any]:

@@ -108,23 +108,8 @@ def test_a_log_record_of_each_batch_names_its_collection_and_run(
         list(store.add_many([("https://a.example/", 1), ("none", 2)]))
         list(store.decide_many([("https://a.example/", "<p>Short.")]))
         logger.warning("about no collection")
-    assert [
-        (one.name, one.levelname, one.message, vars(one)["collection"], vars(one)["run_id"])
-        for one in caplog.records
-    ] == [
-        (
-            "pgsimhash",
-            "DEBUG",
-            "1 pages stored in 'default', 1 without a simhash",
-            "default",
-            run_id,
-        ),
-        (
-            "pgsimhash",
-            "DEBUG",
-            "0 pages compared with 'default', 1 without a simhash",
-            "default",
-            None,
-        ),
-        ("pgsimhash", "WARNING", "about no collection", None, None),
-    ]
+    fields = ("name", "levelname", "message", "collection", "run_id")
+    assert [tuple(vars(one)[field] for field in fields) for one in caplog.records] == [
+        ("pgsimhash", "DEBUG", f"{what} 'default', 1 without a simhash", "default", run_id)
+        for what in ("1 pages stored in", "0 pages compared with")
+    ] + [("pgsimhash", "WARNING", "about no collection", None, None)]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -73,20 +72,3 @@ def test_asyncio_detects_it_too(pooled: str) -> None:
             return len(await one.find(SIMHASHES[0], 3))
 
     assert asyncio.run(write_and_find()) == 1
-
-
-def test_a_cut_network_is_detected(pooled: str) -> None:
-    with (
-        connect(pooled) as store,
-        store.session.read() as connection,
-        socket.socket(fileno=connection.fileno()) as held,
-    ):
-        try:
-            option = held.getsockopt
-            assert option(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-            assert option(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
-            assert option(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 10
-            assert option(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 3
-            assert option(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000
-        finally:
-            held.detach()

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import conninfo
 
-from pgsimhash import Store, connect, connect_async
+from pgsimhash import connect, connect_async
 from pgsimhash.db.connection import open_connection
 from pgsimhash.errors import ArgumentError, NoServerError, StoreError
 from pgsimhash.store.collection import lock_collections
@@ -138,9 +138,11 @@ def test_a_users_statement_takes_the_lock_of_writers(dsn: str) -> None:
 
 
 def timeout(connection: psycopg.Connection, of: str = "lock") -> str:
-    found = connection.execute(f"SHOW {of}_timeout").fetchone()
-    assert found is not None
-    return str(found[0])
+    ((found,),) = connection.execute(f"SHOW {of}_timeout").fetchall()
+    return str(found)
+
+
+IDLE = "idle_in_transaction_session"
 
 
 def test_statements_respect_the_statement_timeout(dsn: str) -> None:
@@ -164,36 +166,34 @@ def test_statements_respect_the_statement_timeout(dsn: str) -> None:
 
 
 def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(dsn: str) -> None:
-    cases: list[tuple[dict[str, Any], str, str]] = [
-        ({}, "", "10min"), ({"lock_timeout": 60}, "", "6min"), ({"lock_timeout": 0}, "", "0"),
-        ({"statement_timeout": 20}, "-c statement_timeout=9s", "20s"),
-        ({}, "-c statement_timeout=9s", "9s"), ({}, "-c lock_timeout=1h", "0"),
-        ({"lock_timeout": 60}, "-c lock_timeout=1h", "6min"),
+    cases: list[tuple[dict[str, Any], str, str, str]] = [
+        ({}, "", "5min", "10min"), ({"lock_timeout": 60}, "", "1min", "6min"),
+        ({"lock_timeout": 0}, "", "0", "0"), ({}, "-c lock_timeout=1h", "1h", "0"),
+        ({"statement_timeout": 20}, "-c statement_timeout=9s", "5min", "20s"),
+        ({}, "-c statement_timeout=9s", "5min", "9s"),
+        ({"lock_timeout": 60}, "-c lock_timeout=1h", "1min", "6min"),
     ]  # fmt: skip
-    for options, of_dsn, bound in cases:
+    for options, of_dsn, lock, statement in cases:
         limited = conninfo.make_conninfo(dsn, options=of_dsn)
         with connect(limited, **options) as store, store.session.writing() as (connection, _):
-            assert timeout(connection, "statement") == bound, (options, of_dsn)
+            bounds = timeout(connection), timeout(connection, "statement")
+            assert bounds == (lock, statement), (options, of_dsn)
 
 
 def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
-    with connect(dsn) as store, store.session.writing() as (connection, _):
-        assert timeout(connection) == "5min"
-    with psycopg.connect(dsn) as connection, connect(connection) as store:
-        store.add(A, 7)
-        assert timeout(connection, "statement") == "0"
     with connect(dsn, lock_timeout=7) as store:
         with store.session.transaction() as connection:
-            assert timeout(connection) == "7s"
+            assert (timeout(connection), timeout(connection, IDLE)) == ("7s", "5min")
         store.add(A, 7)
         with store.session.read() as connection:
-            assert timeout(connection) == "0"
-    limited = conninfo.make_conninfo(dsn, options="-c lock_timeout=9s")
-    with connect(limited) as store, store.session.writing() as (connection, _):
-        assert timeout(connection) == "9s"
+            assert {timeout(connection, of) for of in ("lock", "statement", IDLE)} == {"0"}
+    # In the caller's transaction there is no limit unless it is given.
     with psycopg.connect(dsn) as connection:
-        connect(connection).add(f"{A}2", 7)
-        assert timeout(connection) == "0"
+        lent = connect(connection)
+        lent.add(f"{A}2", 7)
+        for block in (lent.session.writing, lent.session.transaction):
+            with block():
+                assert {timeout(connection, of) for of in ("lock", "statement", IDLE)} == {"0"}
         connect(connection, lock_timeout=7).add(f"{A}3", 7)
         assert timeout(connection) == "7s"
         connection.commit()
@@ -204,15 +204,13 @@ def test_settings_of_the_dsn_apply(
     dsn: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with open_connection(dsn) as connection:
-        assert (
-            connection.info.get_parameters().items()
-            >= {
-                "connect_timeout": "10",
-                "application_name": "pgsimhash",
-                "tcp_user_timeout": "60000",
-                "keepalives_idle": "30",
-            }.items()
-        )
+        cut_networks_are_detected = {
+            "tcp_user_timeout": "60000", "keepalives_idle": "30", "keepalives_interval": "10",
+            "keepalives_count": "3",
+        }  # fmt: skip
+        own = {"connect_timeout": "10", "application_name": "pgsimhash"}
+        told = connection.info.get_parameters()
+        assert told.items() >= {**own, **cut_networks_are_detected}.items()
     monkeypatch.setenv("PGAPPNAME", "mine")
     with open_connection(conninfo.make_conninfo(dsn, tcp_user_timeout=5000)) as connection:
         told = connection.info.get_parameters()
@@ -238,9 +236,6 @@ def test_prepare_is_refused_for_the_callers_connections(dsn: str) -> None:
         connect(connection, prepare=False)
 
 
-IDLE = "SELECT current_setting('idle_in_transaction_session_timeout')"
-
-
 def test_the_server_terminates_a_writer_that_stops_within_a_batch(dsn: str) -> None:
     bound = "-c idle_in_transaction_session_timeout=300ms"
     with connect(conninfo.make_conninfo(dsn, options=bound)) as store, connect(dsn) as other:
@@ -250,17 +245,6 @@ def test_the_server_terminates_a_writer_that_stops_within_a_batch(dsn: str) -> N
             assert other.add(f"{A}2", 5).verdict == "new"
         assert connection.closed
         assert store.add(f"{A}3", 5).verdict == "duplicate"
-
-
-def test_the_idle_timeout_applies_only_to_our_own_transactions(store: Store, dsn: str) -> None:
-    with psycopg.connect(dsn) as connection:
-        lent = connect(connection)
-        for one, bound in ((store, "5min"), (lent, "0")):
-            with one.session.writing() as (used, _):
-                assert used.execute(IDLE).fetchone() == (bound,)
-            with one.session.transaction() as used:
-                assert used.execute(IDLE).fetchone() == (bound,)
-            assert used.execute(IDLE).fetchone() == ("0",)
 
 
 def test_the_error_of_a_deadlock_says_to_ingest_first(dsn: str) -> None:

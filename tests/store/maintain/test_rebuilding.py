@@ -14,6 +14,8 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, connect, maintenance
+from pgsimhash.db import migrate
+from pgsimhash.db.schema_names import SCHEMA, schema_of
 from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from tests.conftest import ROOT
@@ -114,21 +116,38 @@ WRITES: list[Callable[[Store], object]] = [
 ]
 
 
-def test_writers_are_refused_meanwhile_and_lookups_go_on(dsn: str, full: Store) -> None:
+@pytest.fixture(params=[None, "wide"], ids=str)
+def into_schema(request: pytest.FixtureRequest, dsn: str) -> str | None:
+    """Where the new collection is: here, or in a schema with another layout."""
+    if request.param:
+        migrate.upgrade(dsn, schema=request.param, layout="16+16+16+16")
+    schema: str | None = request.param
+    return schema
+
+
+def test_writers_are_refused_meanwhile_and_lookups_go_on(
+    dsn: str, full: Store, into_schema: str | None
+) -> None:
     told: list[str] = []
 
     def meanwhile() -> None:
+        # The function may look up with the store itself.
+        assert full.get(url(1)) is not None
         with connect(dsn, lock_timeout=0.1, retry_seconds=0) as other:
             assert [match.url for match in other.find(1, 0)] == [url(1)]
             for write in WRITES:
                 with pytest.raises(CollectionError, match=r"is being rebuilt: .* holds") as refused:
                     write(other)
                 told.append(refused.value.reason)
+        if into_schema:
+            with connect(dsn, collection="busy", schema=into_schema) as busy:
+                assert busy.add(url(1), 1).verdict == "new"
+                assert [one.collection for one in busy.status()] == ["busy"]
 
     before = content(dsn, "default", numbered=True)
-    during(full, meanwhile)
+    during(full, meanwhile, into_schema=into_schema)
     assert told == ["being_rebuilt"] * len(WRITES)
-    assert content(dsn, "default", numbered=True) == before
+    assert content(dsn, "default", numbered=True, schema=into_schema or SCHEMA) == before
     with connect(dsn) as other:
         for write in WRITES:
             write(other)
@@ -208,31 +227,40 @@ def test_pages_inserted_meanwhile_stay_in_the_old_collection(dsn: str, full: Sto
         assert old.get("https://b.example/") is not None
 
 
-def test_an_error_or_a_lost_connection_leaves_nothing(dsn: str, full: Store) -> None:
-    def cut() -> None:
-        end_others(dsn)
-
-    def interrupt() -> None:
+def test_an_error_or_a_lost_connection_leaves_nothing(
+    dsn: str, full: Store, into_schema: str | None
+) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for action, error in ((interrupt, KeyboardInterrupt), (cut, NoServerError)):
+    for action, error in (
+        (interrupt, KeyboardInterrupt),
+        (partial(end_others, dsn), NoServerError),
+    ):
         with connect(dsn) as store, pytest.raises(error):
-            during(store, action)
+            during(store, action, into_schema=into_schema)
     with connect(dsn) as store:
+        with pytest.raises(KeyboardInterrupt):
+            maintenance.rebuild(store, into_schema=into_schema, verdicts=interrupt)
         assert [one.collection for one in store.status()] == ["default"]
-        maintenance.rebuild(store, replace=True)
-        assert len(content(dsn, "default")) == 601
+        assert content(dsn, "default", schema="wide") == [] if into_schema else True
+        maintenance.rebuild(store, into_schema=into_schema, replace=True)
+    assert len(content(dsn, "default", schema=into_schema or SCHEMA)) == 601
 
 
-def test_it_can_be_part_of_a_transaction_of_the_caller(dsn: str, full: Store) -> None:
+def test_it_can_be_part_of_a_transaction_of_the_caller(
+    dsn: str, full: Store, into_schema: str | None
+) -> None:
     with psycopg.connect(dsn) as connection:
         store = connect(connection)
-        maintenance.rebuild(store, distance=3)
-        assert store.opened.default_distance == 3
+        maintenance.rebuild(store, distance=3, into_schema=into_schema)
+        assert schema_of(connection) == SCHEMA
+        assert store.opened.default_distance == (8 if into_schema else 3)
         # The old collection counts again.
         assert store.add("https://b.example/", 1, scope="global").distance == 0
         connection.rollback()
     assert [one.default_distance for one in full.status()] == [8]
+    assert content(dsn, "default", schema="wide") == [] if into_schema else True
 
 
 def test_impossible_requests_name_the_fix(dsn: str, full: Store) -> None:

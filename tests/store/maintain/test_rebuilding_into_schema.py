@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.db import migrate
-from pgsimhash.db.schema_names import SCHEMA, schema_of
+from pgsimhash.db.schema_names import SCHEMA
 from pgsimhash.errors import ArgumentError, CollectionError, SchemaError
 from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
@@ -86,53 +84,6 @@ def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) ->
     verdicts: list[Verdict] = []
     maintenance.rebuild(store, into_schema=WIDE, verdicts=verdicts.append)
     assert [one.duplicate_of for one in verdicts] == [None, "https://first.example/", None]
-
-
-def test_until_the_commit_nobody_sees_it_and_writers_are_refused(dsn: str, store: Store) -> None:
-    rng = random.Random(7)
-    list(store.add_many((f"https://a.example/{n}", rng.getrandbits(64)) for n in range(600)))
-    steps: list[int] = []
-
-    def meanwhile(_: str, done: int, __: int) -> None:
-        steps.append(done)
-        if done != 256:
-            return
-        # The function may look up with the store itself.
-        assert store.get("https://a.example/1") is not None
-        with connect(dsn, lock_timeout=0.1, retry_seconds=0) as other:
-            assert other.get("https://a.example/1") is not None
-            with pytest.raises(CollectionError, check=because("being_rebuilt")):
-                other.add(NEW, 1)
-        with connect(dsn, collection="busy", schema=WIDE) as busy:
-            assert busy.add(NEW, 1).verdict == "new"
-            assert [one.collection for one in busy.status()] == ["busy"]
-
-    maintenance.rebuild(store, into_schema=WIDE, progress=meanwhile)
-    assert steps == [0, 256, 512, 600]
-    assert len(content(dsn, "default", schema=WIDE)) == 600
-    assert store.add(NEW, 1).verdict == "new"
-
-
-def test_an_interrupted_one_leaves_nothing(dsn: str, store: Store) -> None:
-    list(store.add_many((f"https://a.example/{n}", n << 20) for n in range(9)))
-
-    def interrupt(_: Verdict) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        maintenance.rebuild(store, into_schema=WIDE, verdicts=interrupt)
-    with psycopg.connect(dsn) as connection:
-        own = connect(connection)
-        maintenance.rebuild(own, into_schema=WIDE)
-        assert schema_of(connection) == SCHEMA
-        assert own.add(NEW, FAR).verdict == "new"
-        connection.rollback()
-        left = connection.execute(
-            "SELECT (SELECT count(*) FROM wide.collections), (SELECT count(*) FROM wide.pages)"
-        ).fetchone()
-    assert left == (0, 0)
-    assert store.get(NEW) is None
-    assert store.add(NEW, FAR).verdict == "new"
 
 
 def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:

@@ -53,9 +53,9 @@ def line(number: int, page: str) -> str:
     return json.dumps(fields if page else {}) + "\n"
 
 
-def lines(file: Path, *pages: str) -> Path:
-    """A file of JSON lines, one for each page."""
-    file.write_text("".join(line(number, page) for number, page in enumerate(pages)))
+def lines(file: Path, *pages: str, first: int = 0) -> Path:
+    """A file of JSON lines, one for each page, with numbers in their URLs."""
+    file.write_text("".join(line(number, page) for number, page in enumerate(pages, first)))
     return file
 
 
@@ -132,10 +132,8 @@ def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path
 
 def two_files(folder: Path) -> list[Path]:
     """Two files of 20 pages each."""
-    files = [folder / "a.jsonl", folder / "b.jsonl"]
-    for part, file in enumerate(files):
-        file.write_text("".join(line(n, html(n)) for n in range(part * 20, part * 20 + 20)))
-    return files
+    texts = list(map(html, range(40)))
+    return [lines(folder / f"{at}.jsonl", *texts[at : at + 20], first=at) for at in (0, 20)]
 
 
 @pytest.mark.parametrize("decided", [5, 15, 25])
@@ -227,9 +225,7 @@ with connect(sys.argv[1]) as store:
 
 
 def test_after_a_kill_no_unstored_file_counts_as_stored(dsn: str, tmp_path: Path) -> None:
-    files = [tmp_path / f"{n}.jsonl" for n in range(600)]
-    for n, file in enumerate(files):
-        file.write_text(line(n, html(n)))
+    files = [lines(tmp_path / f"{n}.jsonl", html(n), first=n) for n in range(600)]
     done = subprocess.run([sys.executable, "-c", JOB, dsn, *files], check=False)
     assert done.returncode == -signal.SIGKILL
     noted = run_sql(dsn, "SELECT path FROM pgsimhash.sources WHERE last_record IS DISTINCT FROM 0")

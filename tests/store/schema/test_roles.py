@@ -31,6 +31,11 @@ def roles(dsn: str) -> Iterator[dict[str, str]]:
         yield {name.rpartition("_")[2]: as_role(dsn, name) for name in made}
 
 
+def name_of(dsn: str) -> str:
+    options = str(psycopg.conninfo.conninfo_to_dict(dsn)["options"])
+    return options.partition("role=")[2].replace("\\ ", " ")
+
+
 HARMFUL: dict[str, Callable[[Store], object]] = {
     "check": lambda store: list(maintenance.check(store, repair=True)),
     "delete": lambda store: store.delete(A),
@@ -151,8 +156,7 @@ class TestWhatTheyMay:
     ) -> None:
         migrate.upgrade(dsn, schema="crawl", layout="16+16+16+16")
         made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}", schema="crawl")
-        options = str(psycopg.conninfo.conninfo_to_dict(roles["writer"])["options"])
-        writer = options.partition("role=")[2].replace("\\ ", " ")
+        writer = name_of(roles["writer"])
         with dropped_afterwards(dsn, made), connect(roles["writer"]) as store:
             store.add(A, 7)
             with pytest.raises(StoreError, check=because("not_permitted")):
@@ -166,8 +170,7 @@ class TestWhatTheyMay:
     def test_roles_are_made_once_and_again_after_an_upgrade(
         self, roles: dict[str, str], dsn: str
     ) -> None:
-        name = str(psycopg.conninfo.conninfo_to_dict(roles["owner"])["options"])
-        prefix = name.partition("role=")[2].replace("\\ ", " ").removesuffix("_owner")
+        prefix = name_of(roles["owner"]).removesuffix("_owner")
         migrate.upgrade(roles["owner"])
         assert migrate.create_roles(dsn, prefix) == [
             f"{prefix}_{what}" for what in ("owner", "writer", "reader")

@@ -15,16 +15,16 @@ import psycopg
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from psycopg import conninfo, sql
-from sqlalchemy import URL
+from psycopg import conninfo
 
 from pgsimhash import SchemaError, StoreError, connect
 from pgsimhash.db import migrate
-from pgsimhash.db.connection import REVISION, check_schema, open_connection, schema_revision
+from pgsimhash.db.connection import REVISION, check_schema
 from pgsimhash.db.scripts import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.search.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX
-from tests.database import as_role, new_role, run_sql
+from pgsimhash.testing import url_of_dsn
+from tests.database import as_role, let, new_role, run_sql
 from tests.programs import PGSIMHASH, run_program
 from tests.refusals import because
 
@@ -100,13 +100,7 @@ def test_the_three_routes_give_the_same_dump(
 def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
     dsn: str, empty_dsn: str, isolation: str
 ) -> None:
-    name = conninfo.conninfo_to_dict(empty_dsn)["dbname"]
-    run_sql(
-        empty_dsn,
-        sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}").format(
-            sql.Identifier(str(name)), isolation
-        ),
-    )
+    let(empty_dsn, {"default_transaction_isolation": isolation})
     done = at_once(4, "pgsimhash", "migrate", dsn=empty_dsn)
     assert [code for code, _ in done] == [0] * 4, done
     assert dump(empty_dsn) == dump(dsn)
@@ -117,11 +111,6 @@ def test_threads_may_migrate_at_once(dsn: str, empty_dsn: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(migrate.upgrade, [empty_dsn] * 4))
     assert dump(empty_dsn) == dump(dsn)
-
-
-def deployed(dsn: str) -> bool:
-    with open_connection(dsn) as connection:
-        return schema_revision(connection) is not None
 
 
 def upgrade_with_ini(
@@ -137,22 +126,6 @@ def upgrade_with_ini(
     return run_program(*command, folder=folder, **variables)
 
 
-def as_url(dsn: str) -> str:
-    """A DSN with a password that needs quoting in an ini file."""
-    given = conninfo.conninfo_to_dict(dsn)
-    host = str(given["host"])
-    url = URL.create(
-        "postgresql+psycopg",
-        username=str(given["user"]),
-        password=str(given.get("password") or "p@ss%word"),
-        host=None if host.startswith("/") else host,
-        port=int(given.get("port") or 5432),
-        database=str(given["dbname"]),
-        query={"host": host} if host.startswith("/") else {},
-    )
-    return url.render_as_string(hide_password=False)
-
-
 NOWHERE = "host=nowhere.invalid"
 
 
@@ -166,7 +139,10 @@ def test_alembic_migrates_the_database_it_is_told_and_says_which(
             tmp_path, f"postgresql://{NOWHERE}", "-x", f"dsn={empty_dsn}", variable=NOWHERE
         )
     elif which == "ini":
-        done = upgrade_with_ini(tmp_path, as_url(empty_dsn), variable=NOWHERE)
+        # A password that needs quoting in an ini file.
+        password = conninfo.conninfo_to_dict(empty_dsn).get("password") or "p@ss%word"
+        url = url_of_dsn(conninfo.make_conninfo(empty_dsn, password=password))
+        done = upgrade_with_ini(tmp_path, url, variable=NOWHERE)
     else:
         done = upgrade_with_ini(tmp_path, None, variable=empty_dsn)
     assert done.returncode == 0, done.stderr
@@ -174,7 +150,7 @@ def test_alembic_migrates_the_database_it_is_told_and_says_which(
     assert f"database {given['dbname']!r} on {given['host']!r}" in done.stderr
     assert "p@ss" not in done.stderr + done.stdout
     assert not (tmp_path / "data").exists()
-    assert deployed(empty_dsn)
+    connect(empty_dsn).close()
 
 
 @pytest.mark.parametrize(("url", "advice"), [

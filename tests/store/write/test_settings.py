@@ -18,7 +18,7 @@ from pgsimhash.cli.commands import commands
 from pgsimhash.db import migrate
 from pgsimhash.db.connection import open_connection
 from pgsimhash.pages.policies import PolicySettings
-from tests.database import run_sql
+from tests.database import let, run_sql
 from tests.refusals import because, sqlstate
 from tests.store.calls import CHANGES, READS
 from tests.store.connect.test_sharing import FAR, HTML, URL
@@ -48,15 +48,6 @@ USES: dict[str, Callable[[Store], Any]] = {
 def test_the_list_of_uses_is_complete() -> None:
     methods = {name for name, _ in inspect.getmembers(Store, inspect.isfunction)}
     assert {name for name in methods if not name.startswith("_")} - {"close"} <= set(USES)
-
-
-def let(dsn: str, settings: dict[str, str]) -> None:
-    """Let every session on the database begin with these settings."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for name, value in settings.items():
-            statement = sql.SQL("ALTER DATABASE {} SET {} TO {}")
-            database = sql.Identifier(connection.info.dbname)
-            connection.execute(statement.format(database, sql.Identifier(name), value))
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["its own", "the caller's"])
