@@ -31,6 +31,7 @@ PARTS: Final = {
         "sqlalchemy",
         "alembic",
         "web-service",
+        "texts",
         "frames",
         "other-tools",
         "connections",

@@ -118,6 +118,14 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ),
     ("frames.md", "pandas", [r"\['first_seen', 'within_distance', .+\]", "3"]),
     ("frames.md", "verdicts.parquet", ["8 clusters", r"\d+ simhashes", "8 8"]),
+    (
+        "texts.md",
+        "titles = pd",
+        [r"\[\['A1', .+, 'A1'\], .+", r"\[\['A1', 'A2'\], \['B1', 'B2'\], .+"],
+    ),
+    ("texts.md", "pq.write", [r"\['/2', '/3'\]"]),
+    ("texts.md", "labelled", ["6 1.0"]),
+    ("texts.md", "find_pairs", [r"<pairs of simhashes: 1, up to 8 bits .+ 'distance'\]", r"\[0\]"]),
     ("maintain.md", "maintenance.undo(", [r"tuesday 1 \['https://example.com/wells'\]"]),
     ("install.md", 'schema="crawl"', ["1 1"]),
     ("sqlalchemy.md", "sought = pgsimhash", [r"1 \d"]),
@@ -206,6 +214,11 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
         "labelled.csv": lambda text: ",duplicate,borderline," in text,
         "known.jsonl": lambda text: text.count('"recommended": true') == 1,
         "near.jsonl": lambda text: text.count("\n") > 15,
+    },
+    "texts.md": {
+        "texts.jsonl": lambda text: text.count("\n") == 2,
+        "verdicts.jsonl": lambda text: text.count('"duplicate"') == 1,
+        "clusters.csv": lambda text: text.count("\n") == 3,
     },
     "frames.md": {
         "verdicts.jsonl": verdicts,

@@ -19,6 +19,7 @@ from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress
+from pgsimhash.runtime.notebooks import html_table
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
 from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import SourcePage, read_pages
@@ -125,6 +126,19 @@ class Evaluation:
     too_short: Sequence[str] = ()
     failures: Sequence[PageFailure] = ()
     unseen: Unseen | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.scheme}: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        def share(value: float | None) -> str:
+            return "" if value is None else f"{value:.1%}"
+
+        rows = (
+            (at.distance, share(at.counts.recall), share(at.counts.precision), *at.counts)
+            for at in self.curve
+        )
+        return html_table(repr(self), ("distance", "recall", "precision", *Counts._fields), rows)
 
     @property
     def sentence(self) -> str:

@@ -154,6 +154,9 @@ class Explanation:
     features: Features | None
     difference: Difference | None
 
+    def __repr__(self) -> str:
+        return f"<{self.scheme}: {self.sentence}>"
+
     def as_json(self) -> dict[str, Any]:
         """Return all fields as JSON values, simhashes as 16 hex digits."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -103,6 +103,10 @@ class Report:
     changed: Sequence[ChangedPage]
     all_changed: int
 
+    def __repr__(self) -> str:
+        duplicates = f"{self.clustered_duplicates:,} duplicates in {self.all_clusters:,} clusters"
+        return f"<{self.status.collection}: {self.status.pages:,} pages, {duplicates}>"
+
     @property
     def clustered_duplicates(self) -> int:
         """The number of duplicates in clusters: all pages except the canonical ones."""

@@ -15,10 +15,11 @@ from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.reading.workers import extract_many
+from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
 from pgsimhash.schemes.texts import too_short, vote_texts
 from pgsimhash.search.layout import DISTANCE_MAX
-from pgsimhash.search.pairs import find_pairs
+from pgsimhash.search.pairs import Compared, find_pairs
 from pgsimhash.sources import SourcePage
 
 try:
@@ -32,8 +33,9 @@ except ImportError as error:
 Kind = Literal["text", "html"]
 
 Frame = TypeVar("Frame")
+_Result = TypeVar("_Result")
 
-COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason")
+COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason", "cluster")
 """The added columns."""
 
 
@@ -67,17 +69,23 @@ def mark_duplicates(
     url_column: str | None = None,
     verify: bool = True,
     jobs: int = 1,
+    id_column: str | None = None,
+    prefix: str = "",
+    keep: Literal["first", "last"] = "first",
+    progress: Compared = no_progress,
 ) -> Frame:
     """Return the frame with columns that mark near-duplicates of earlier rows.
 
     Rows are decided like pages that a store receives in this order: the original of a row is the
     nearest earlier row within the distance. Of equally near rows it is the first, even if that is a
-    duplicate itself. The search is exact. ``duplicate_of`` is the position of that row, counted
-    from 0, independent of the frame's index. The columns are
+    duplicate itself. The search is exact. A row is named by ``id_column``, else by its label in the
+    index of pandas, else by its position, counted from 0. The columns are
 
     - ``simhash``: 64 bits, unsigned; null if the row has none;
     - ``is_duplicate``: true or false;
-    - ``duplicate_of`` and ``distance``: integers, null if the row is no duplicate;
+    - ``duplicate_of``, the name of the original, and ``distance``: null if the row is no duplicate;
+    - ``cluster``: the name of the original's original and so on, which is no duplicate; the row's
+      own name if it is none;
     - ``reason``: ``first_seen``, ``same_simhash`` or ``within_distance``. Without a simhash it is
       ``null`` for a null cell, ``same_text`` if an earlier text is equal except for white space, or
       one of ``PageError.reasons``, such as ``too_short``.
@@ -95,13 +103,20 @@ def mark_duplicates(
         verify: whether the signatures must also agree; see :mod:`pgsimhash.hashing.signature`.
         jobs: the number of processes that read pages; with more than one, the calling script needs
             the usual ``if __name__ == "__main__":`` guard.
+        id_column: the name of the column whose values name the rows.
+        prefix: what the names of the added columns begin with.
+        keep: whether earlier rows are the originals (``first``) or later ones (``last``).
+        progress: is called with the number of rows read so far, and that of all.
 
     Raises:
-        ArgumentError: ``frame`` has the wrong type, misses the column, has other values in it, or
-            has one of the added columns; the kind or scheme is unknown; or ``distance`` is not in
-            0..12.
+        ArgumentError: ``frame`` has the wrong type or is lazy, misses a column, has other values in
+            it, or has one of the added columns; rows have equal labels; ``kind``, ``keep`` or the
+            scheme is unknown; or ``distance`` is not in 0..12.
     """
-    native = _checked_frame(frame)
+    native = _checked_frame(frame, prefix)
+    names = _names(native, id_column)
+    if keep not in ("first", "last"):
+        raise invalid_argument(f"keep must be first or last, not {keep!r}")
     if kind not in ("text", "html"):
         raise invalid_argument(f"kind must be text or html, not {kind!r}")
     named = None if scheme is None else get_scheme(scheme)
@@ -112,25 +127,39 @@ def mark_duplicates(
     recipe = named or (DEFAULT_SCHEME if kind == "html" else scheme_for_texts(texts))
     limit = recipe.distance if distance is None else distance
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
-    read = read_cells(cells, urls, kind, recipe, jobs)
+    labels: Sequence[Any] = range(len(cells)) if names is None else names.to_list()
+    if keep == "last":
+        cells, urls, labels = cells[::-1], urls[::-1], labels[::-1]
+    read = read_cells(cells, urls, kind, recipe, jobs, progress)
     if short := read.reasons.count("too_short"):
         rows = len(cells) - read.reasons.count("null")
         message = f"{short:,} of {rows:,} pages have too few words for {recipe.name}"
         if kind == "text":
             message = f"{too_short(short, rows, recipe)}; only equal ones are marked"
         warnings.warn(message, stacklevel=2)
-    originals = _originals(read, limit, verify=verify)
-    return cast(Frame, native.with_columns(*_columns(native, read, originals)).to_native())
+    label = nw.Int64() if names is None else names.dtype
+    types = (nw.UInt64(), nw.Boolean(), label, nw.Int64(), nw.String(), label)
+    columns = _columns(read, _originals(read, limit, verify=verify), labels)
+    series = (
+        _series(native, prefix + name, values[::-1] if keep == "last" else values, dtype)
+        for name, values, dtype in zip(COLUMNS, columns, types, strict=True)
+    )
+    return cast(Frame, native.with_columns(*series).to_native())
 
 
 def read_cells(
-    cells: Sequence[Any], urls: Sequence[str | None], kind: Kind, scheme: Scheme, jobs: int = 1
+    cells: Sequence[Any],
+    urls: Sequence[str | None],
+    kind: Kind,
+    scheme: Scheme,
+    jobs: int = 1,
+    progress: Compared = no_progress,
 ) -> Read:
     """Return the simhashes of a column; cells may be None."""
     if kind == "html":
-        return _read_pages(cells, urls, scheme, jobs)
+        return _read_pages(cells, urls, scheme, jobs, progress)
     fingerprints = vote_texts((cell for cell in cells if cell is not None), scheme)
-    simhashes = [None if cell is None else next(fingerprints) for cell in cells]
+    simhashes = _for_cells(cells, fingerprints, progress)
     reasons = [
         "null" if cell is None else "too_short" if simhash is None else None
         for cell, simhash in zip(cells, simhashes, strict=True)
@@ -147,8 +176,23 @@ def read_cells(
     return Read(simhashes, reasons, signature, plain)
 
 
+def _for_cells(
+    cells: Sequence[object], results: Iterator[_Result], progress: Compared
+) -> list[_Result | None]:
+    """Return the result of each cell in order, None for null."""
+    taken: list[_Result | None] = []
+    for row, cell in enumerate(cells, 1):
+        taken.append(None if cell is None else next(results))
+        progress(row, len(cells))
+    return taken
+
+
 def _read_pages(
-    cells: Sequence[str | bytes | None], urls: Sequence[str | None], scheme: Scheme, jobs: int
+    cells: Sequence[str | bytes | None],
+    urls: Sequence[str | None],
+    scheme: Scheme,
+    jobs: int,
+    progress: Compared,
 ) -> Read:
     # A page can be read without a URL.
     pages = (
@@ -157,7 +201,7 @@ def _read_pages(
         if cell is not None
     )
     extractions = extract_many(pages, jobs, scheme, markdown=False)
-    records = [None if cell is None else next(extractions) for cell in cells]
+    records = _for_cells(cells, extractions, progress)
     return Read(
         [record.simhash if isinstance(record, PageRecord) else None for record in records],
         [
@@ -230,14 +274,18 @@ def _near_heads(
 
 
 def _columns(
-    frame: nw.DataFrame[Any], read: Read, originals: Sequence[_Original | None]
-) -> Iterator[nw.Series[Any]]:
-    pairs = zip(originals, read.reasons, strict=True)
-    yield _series(frame, "simhash", read.simhashes, nw.UInt64)
-    yield _series(frame, "is_duplicate", [one is not None for one in originals], nw.Boolean)
-    yield _series(frame, "duplicate_of", [one and one.row for one in originals], nw.Int64)
-    yield _series(frame, "distance", [one and one.distance for one in originals], nw.Int64)
-    yield _series(frame, "reason", [_reason(original, why) for original, why in pairs], nw.String)
+    read: Read, originals: Sequence[_Original | None], labels: Sequence[Any]
+) -> Iterator[Sequence[Any]]:
+    """Yield the values of :data:`COLUMNS`."""
+    clusters: list[int] = []
+    for row, original in enumerate(originals):
+        clusters.append(row if original is None else clusters[original.row])
+    yield read.simhashes
+    yield [one is not None for one in originals]
+    yield [None if one is None else labels[one.row] for one in originals]
+    yield [one and one.distance for one in originals]
+    yield [_reason(*pair) for pair in zip(originals, read.reasons, strict=True)]
+    yield [labels[row] for row in clusters]
 
 
 def _reason(original: _Original | None, unread: str | None) -> str:
@@ -248,20 +296,37 @@ def _reason(original: _Original | None, unread: str | None) -> str:
     return "within_distance" if original.distance else "same_simhash"
 
 
+def _names(frame: nw.DataFrame[Any], id_column: str | None) -> nw.Series[Any] | None:
+    """Return the names of rows, or None if these are their positions."""
+    if id_column is not None:
+        _cells(frame, id_column, (object,))
+        return frame[id_column]
+    index: Any = nw.maybe_get_index(frame)
+    if index is None:
+        return None
+    if not index.is_unique:
+        raise invalid_argument(
+            "rows have equal labels in the index: pass id_column, or frame.reset_index(drop=True)"
+        )
+    return cast("nw.Series[Any]", nw.from_native(index.to_series(), series_only=True))
+
+
 def _series(
     frame: nw.DataFrame[Any], name: str, values: Sequence[Any], dtype: Any
 ) -> nw.Series[Any]:
-    if frame.implementation.is_pandas_like() and issubclass(dtype, nw.dtypes.IntegerType):
+    if frame.implementation.is_pandas_like() and dtype not in (nw.Boolean, nw.String):
         # NumPy integers have no null, and floats have too few bits.
+        kind = str(dtype) if dtype.is_integer() else None
         pandas: Any = frame.implementation.to_native_namespace()
-        index = nw.maybe_get_index(frame)
-        series = pandas.Series(values, dtype=dtype.__name__, name=name, index=index)
+        series = pandas.Series(values, dtype=kind, name=name, index=nw.maybe_get_index(frame))
         return nw.from_native(series, series_only=True)
     return nw.new_series(name, values, dtype, backend=frame.implementation)
 
 
-def _checked_frame(frame: object) -> nw.DataFrame[Any]:
+def _checked_frame(frame: object, prefix: str) -> nw.DataFrame[Any]:
     try:
+        if isinstance(nw.from_native(cast(Any, frame), pass_through=True), nw.LazyFrame):
+            raise TypeError("this one is lazy, so its rows have no order yet: pass its collect()")
         native: nw.DataFrame[Any] = nw.from_native(cast(Any, frame), eager_only=True)
         names = native.columns
     except Exception as error:  # narwhals has a class for each
@@ -269,10 +334,11 @@ def _checked_frame(frame: object) -> nw.DataFrame[Any]:
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
             f"distinct column names: {error}"
         ) from error
-    clashes = [name for name in COLUMNS if name in names]
+    clashes = [name for name in (prefix + name for name in COLUMNS) if name in names]
     if clashes:
         raise invalid_argument(
-            f"the frame already has a column {clashes[0]!r}, which would be added; rename it first"
+            f"the frame already has a column {clashes[0]!r}, which would be added; rename it "
+            "first, or pass a prefix"
         )
     return native
 

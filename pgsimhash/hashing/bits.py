@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, Literal, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, SupportsIndex, cast, overload
 
 from pgsimhash.errors import ArgumentError, invalid_argument
 
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 BITS: Final = 64
 IDENTICAL_MAX: Final = 3
 NEAR_MAX: Final = 8
+
+
+class Column(Protocol):
+    """An array, or a column of a data frame."""
+
+    def __array__(self) -> NDArray[Any]: ...
+
 
 Band = Literal["duplicate", "near", "different"]
 Level = Literal["close", "loose"]
@@ -208,9 +215,28 @@ def from_base32(text: str) -> int:
     return int.from_bytes(base64.b32decode(f"{match[1].upper()}==="), "big")
 
 
-def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int:
-    """Return the number of bits in which ``a`` and ``b`` differ (0..64)."""
-    return (check_simhash(a) ^ check_simhash(b)).bit_count()
+@overload
+def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int: ...
+@overload
+def hamming_distance(a: Column | SupportsIndex, b: Column) -> NDArray[np.uint8]: ...
+@overload
+def hamming_distance(a: Column, b: SupportsIndex) -> NDArray[np.uint8]: ...
+
+
+def hamming_distance(a: Any, b: Any) -> int | NDArray[np.uint8]:
+    """Return the number of bits in which ``a`` and ``b`` differ (0..64).
+
+    Of an array or a column of a data frame and another one, or one simhash, return an array.
+    """
+    a, b = (as_simhashes(one) if _is_column(one) else check_simhash(one) for one in (a, b))
+    if isinstance(a, int) and isinstance(b, int):
+        return (a ^ b).bit_count()
+    return hamming_distances(b, a) if isinstance(b, int) else hamming_distances(a, b)
+
+
+def _is_column(one: object) -> bool:
+    # Numbers of numpy have no dimension.
+    return hasattr(one, "__array__") and getattr(one, "ndim", 1) > 0
 
 
 def similarity(a: SupportsIndex, b: SupportsIndex) -> float:

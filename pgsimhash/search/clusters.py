@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import NEAR_MAX, format_simhash, hamming_distances
+from pgsimhash.runtime.notebooks import html_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +51,13 @@ class Cluster:
     cluster_id: int
     canonical: ClusterPage
     pages: tuple[ClusterPage, ...]
+
+    def __repr__(self) -> str:
+        return f"<cluster {self.cluster_id}: {len(self.pages):,} pages like {self.canonical.url}>"
+
+    def _repr_html_(self) -> str:
+        rows = ((page.url, f"{page.simhash:016x}") for page in self.pages)
+        return html_table(repr(self), ("url", "simhash"), rows)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, simhashes as 16 hex digits."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from importlib import import_module
 from math import comb
 from operator import itemgetter
-from typing import Final, NamedTuple, SupportsIndex
+from typing import Any, Final, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, hamming_distances
 from pgsimhash.runtime import no_progress
+from pgsimhash.runtime.notebooks import ROWS, html_table
 from pgsimhash.search.layout import (
     COLLECTION_SHIFT,
     DISTANCE_MAX,
@@ -67,6 +69,30 @@ class Pairs(NamedTuple):
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     distances: NDArray[np.uint8]
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a frame of "pandas", "polars" or "pyarrow" with columns low, high and distance.
+
+        Raises:
+            ArgumentError: the library is another one, or is not installed.
+        """
+        try:
+            module = import_module({"pandas", "polars", "pyarrow"}.intersection([library]).pop())
+        except (KeyError, ImportError):
+            raise invalid_argument(
+                f"a frame is of pandas, polars or pyarrow, which must be installed, not {library!r}"
+            ) from None
+        columns = {"low": self.low, "high": self.high, "distance": self.distances}
+        return (module.table if library == "pyarrow" else module.DataFrame)(columns)
+
+    def __repr__(self) -> str:
+        most = max(self.distances.tolist(), default=0)
+        return f"<pairs of simhashes: {len(self.low):,}, up to {most} bits apart>"
+
+    def _repr_html_(self) -> str:
+        rows = zip(*(side[:ROWS].tolist() for side in self), strict=True)
+        cells = ((f"{low:016x}", f"{high:016x}", bits) for low, high, bits in rows)
+        return html_table(repr(self), ("low", "high", "distance"), cells)
 
 
 def find_pairs(

@@ -116,6 +116,9 @@ class Store:
                 connection, collection, session.bounds, create=create, scheme=recipe, **settings
             )
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: the collection {self.collection!r} by {self.scheme}>"
+
     def __enter__(self) -> Self:
         return self
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -48,7 +49,7 @@ def rows_of(frame: Any) -> list[dict[str, Any]]:
 
 
 def added(frame: Any) -> list[tuple[Any, ...]]:
-    return [tuple(row[name] for name in COLUMNS) for row in rows_of(frame)]
+    return [tuple(row[name] for name in COLUMNS[:5]) for row in rows_of(frame)]
 
 
 def by_store(store: Store, pages: Sequence[str | bytes], **options: Any) -> list[tuple[Any, ...]]:
@@ -110,17 +111,55 @@ def test_no_row_is_lost(make: Callable[[dict[str, Any]], Any]) -> None:
     assert [row["reason"] for row in rows_of(pages)] == ["not_html", "too_short"]
 
 
-def test_labels_of_an_index_may_be_equal() -> None:
+def test_rows_are_named_by_labels_or_ids() -> None:
     text, other, *_ = made_texts(5)
-    frame = pd.DataFrame({"text": [text, other, text]}, index=["x", "x", "y"])
+    frame = pd.DataFrame({"text": [text, other, text], "id": [7, 8, 9]}, index=["x", "y", "z"])
     marked = mark_duplicates(frame, "text")
-    assert list(marked.index) == ["x", "x", "y"]
-    assert marked["duplicate_of"].tolist() == [pd.NA, pd.NA, 0]
-    assert list(frame.columns) == ["text"]
+    assert list(marked.index) == ["x", "y", "z"]
+    assert list(frame.columns) == ["text", "id"]
     assert str(marked.dtypes) == str(mark_duplicates(frame[:0], "text").dtypes)
     assert marked["simhash"].dtype == "UInt64"
+    assert marked["duplicate_of"]["z"] == "x"
     kept = marked[~marked["is_duplicate"]]
     assert kept["text"].tolist() == [text, other]
+    # Equal labels cannot name rows, but a column can.
+    frame.index = pd.Index(["x", "x", "y"])
+    with pytest.raises(ArgumentError, match="equal labels", check=because("invalid_argument")):
+        mark_duplicates(frame, "text")
+    marked = mark_duplicates(frame, "text", id_column="id")
+    assert list(marked.index) == ["x", "x", "y"]
+    assert marked["duplicate_of"].tolist() == [pd.NA, pd.NA, 7]
+    for make in MAKERS:
+        for ids in ([7, 8, 9], ["a", "b", "c"], [datetime(2024, 5, day) for day in (1, 2, 3)]):
+            named = make({"text": [text, other, text], "id": ids})
+            rows = rows_of(mark_duplicates(named, "text", id_column="id"))
+            assert [row["cluster"] for row in rows] == [ids[0], ids[1], ids[0]]
+            assert rows[2]["duplicate_of"] == ids[0]
+            assert pd.isna(rows[0]["duplicate_of"])
+    # Labels of several levels.
+    frame.index = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
+    assert mark_duplicates(frame, "text")["cluster"].tolist() == [("a", 1), ("a", 2), ("a", 1)]
+
+
+def test_clusters_a_prefix_later_originals_and_progress() -> None:
+    texts = made_texts(300)
+    told: list[tuple[int, int]] = []
+    for make in MAKERS:
+        options: dict[str, Any] = {"prefix": "my_", "progress": lambda *now: told.append(now)}
+        rows = rows_of(mark_duplicates(make({"text": texts, "reason": texts}), "text", **options))
+        assert told == [(row, 300) for row in range(1, 301)]
+        told.clear()
+        clusters = [row["my_cluster"] for row in rows]
+        for at, row in enumerate(rows):
+            of = row["my_duplicate_of"]
+            assert clusters[at] == (at if of is None else clusters[of])
+        assert 5 <= len({*clusters}) < 100
+        last = rows_of(mark_duplicates(make({"text": texts}), "text", keep="last"))
+        first = rows_of(mark_duplicates(make({"text": texts[::-1]}), "text"))[::-1]
+        for one, other in zip(first, last, strict=True):
+            for name in ("duplicate_of", "cluster"):
+                one[name] = None if one[name] is None else 299 - one[name]
+            assert one == other
 
 
 @pytest.mark.filterwarnings("ignore:no row is marked")
@@ -184,7 +223,9 @@ def test_different_texts_of_one_simhash_are_verified() -> None:
 TEXTS = {"text": ["a b", "c d"]}
 INVALID: list[tuple[Any, str, dict[str, Any], str]] = [
     (TEXTS, "text", {}, "a frame must be a collected DataFrame"),
-    (pl.LazyFrame(TEXTS), "text", {}, "collected"),
+    (pl.LazyFrame(TEXTS), "text", {}, r"is lazy, .* pass its collect\(\)"),
+    (pl.DataFrame(TEXTS), "text", {"keep": "all"}, "keep must be first or last, not 'all'"),
+    (pl.DataFrame(TEXTS), "text", {"id_column": "id"}, "no column 'id'"),
     (pd.DataFrame([["a", "b"]], columns=["text", "text"]), "text", {}, "distinct column names"),
     (pl.DataFrame(TEXTS), "html", {}, "no column 'html'; it has 'text'"),
     (pd.DataFrame(TEXTS), "text", {"url_column": "url"}, "no column 'url'"),

@@ -6,6 +6,9 @@ import base64
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -145,3 +148,15 @@ def test_the_distance_to_a_range_is_that_to_its_nearest(
             assert distance == min(
                 pgsimhash.hamming_distance(simhash, n) for n in range(least, most + 1)
             )
+
+
+def test_the_distances_of_columns() -> None:
+    numbers = [0, 1, 2**64 - 1]
+    column = np.array(numbers, dtype=np.uint64)
+    columns: list[Any] = [column, pd.Series(column), pl.Series(column), pa.array(column)]
+    for one in columns:
+        assert pgsimhash.hamming_distance(one, 1).tolist() == [1, 0, 63]
+        assert pgsimhash.hamming_distance(1, one).tolist() == [1, 0, 63]
+        for other in columns:
+            assert pgsimhash.hamming_distance(one, other).tolist() == [0, 0, 0]
+    assert pgsimhash.hamming_distance(column[2], column[0]) == 64

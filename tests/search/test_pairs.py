@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -174,3 +175,22 @@ def test_a_stream_reports_its_progress() -> None:
     told.clear()
     empty = stream_pairs(values[:0], 3, progress=lambda done, total: told.append((done, total)))
     assert (list(empty), told) == ([], [(0, 0)])
+
+
+def test_pairs_as_a_frame_and_in_a_notebook() -> None:
+    pairs = find_pairs([1, 3, 7, 1 << 40], 2)
+    assert repr(pairs) == "<pairs of simhashes: 4, up to 2 bits apart>"
+    assert "<tr><td>0000000000000001</td><td>0000000000000003</td><td>1</td></tr>" in (
+        pairs._repr_html_()
+    )
+    for library in ("pandas", "polars", "pyarrow"):
+        frame = (
+            pa.table(pairs.to_frame(library)) if library == "polars" else pairs.to_frame(library)
+        )
+        frame = pa.Table.from_pandas(frame) if library == "pandas" else frame
+        assert frame.to_pydict() == {
+            "low": pairs.low.tolist(), "high": pairs.high.tolist(),
+            "distance": pairs.distances.tolist(),
+        }  # fmt: skip
+    with pytest.raises(ArgumentError, match="not 'numpy'"):
+        pairs.to_frame("numpy")
