@@ -267,13 +267,24 @@ def test_columns_and_classes_that_cannot_be_searched_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["s%h", "100%% \\:y", "a :b", 'q"x', "x" * 54])
-def test_a_column_of_any_name(name: str, engine: sa.Engine) -> None:
-    table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns(name))
-    with engine.begin() as connection:
-        table.create(connection)
-        connection.execute(table.insert(), [{"id": 1, name: 2**63 ^ 5}, {"id": 2, name: 12345}])
-        asked = sa.select(table.c.id).where(table.c[name].within(2**63 ^ 4, 3))
-        assert connection.scalars(asked).all() == [1]
+def test_columns_schemas_and_aliases_of_any_name(name: str, engine: sa.Engine) -> None:
+    """The query's column is the caller's, also where an alias has a name of the inner query."""
+    metadata = sa.MetaData(schema="a b")
+    table = sa.Table("t", metadata, sa.Column("id", sa.Integer), *simhash_columns(name))
+    moved = engine.execution_options(schema_translate_map={"a b": "other"})
+    for where, schema in ((engine, '"a b"'), (moved, "other")):
+        with where.begin() as connection:
+            connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
+            table.create(connection)
+            connection.execute(table.insert(), [{"id": 1, name: 2**63 ^ 5}, {"id": 2, name: 12345}])
+            asked = sa.select(table.c.id).where(table.c[name].within(2**63 ^ 4, 3))
+            assert connection.scalars(asked).all() == [1]
+            for alias in ("s", "f", "unnest", "simhash"):
+                other = table.alias(alias)
+                near = table.c[name].within(other.c[name], 0)
+                asked = sa.select(other.c.id, table.c.id).where(near)
+                assert sorted(map(tuple, connection.execute(asked))) == [(1, 1), (2, 2)]
+            connection.exec_driver_sql(f"DROP SCHEMA {schema} CASCADE")
 
 
 # -- Statements -----------------------------------------------------------------------------------
@@ -328,19 +339,6 @@ def test_statements_of_any_form(articles: orm.Session) -> None:
         assert sorted(map(tuple, articles.execute(asked))) == rows, str(asked)
 
 
-def test_a_table_whose_name_is_that_of_the_inner_one(engine: sa.Engine) -> None:
-    """For any names of the caller's tables, the query's column is the caller's."""
-    table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
-    with engine.begin() as connection:
-        table.create(connection)
-        connection.execute(table.insert(), [{"id": 1, "simhash": 0}, {"id": 2, "simhash": 2**63}])
-        for name in ("s", "f", "unnest", "simhash"):
-            other = table.alias(name)
-            near = table.c.simhash.within(other.c.simhash, 0)
-            asked = sa.select(other.c.id, table.c.id).where(near)
-            assert sorted(map(tuple, connection.execute(asked))) == [(1, 1), (2, 2)]
-
-
 def test_rows_are_deleted_and_updated(articles: orm.Session) -> None:
     near = Article.simhash.within(2**63 ^ 0b0011, 2)
     articles.execute(sa.update(Article).where(near).values(text="near"))
@@ -369,21 +367,6 @@ def test_statements_are_compiled_once_for_a_distance(articles: orm.Session) -> N
     assert [hit(1, 8), hit(1, 8), hit(1, 3)] == [False, True, True]
     alike = sa.Table("articles", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
     assert not hit(1, 3, alike.c)
-
-
-def test_other_schemas(engine: sa.Engine) -> None:
-    table = sa.Table(
-        "t", sa.MetaData(schema="a b"), sa.Column("id", sa.Integer), *simhash_columns()
-    )
-    moved = engine.execution_options(schema_translate_map={"a b": "other"})
-    for where, schema in ((engine, '"a b"'), (moved, "other")):
-        with where.begin() as connection:
-            connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
-            table.create(connection)
-            connection.execute(table.insert().values(id=1, simhash=7))
-            asked = sa.select(table.c.id).where(table.c.simhash.within(0, 3))
-            assert connection.scalars(asked).all() == [1]
-            connection.exec_driver_sql(f"DROP SCHEMA {schema} CASCADE")
 
 
 def test_another_bit_count_in_the_search_path_is_not_called(articles: orm.Session) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.rows import namedtuple_row
 
-from pgsimhash import PgsimhashError, connect, maintenance
+from pgsimhash import PgsimhashError, maintenance
 from pgsimhash.db import migrate
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import from_halves, verified
@@ -25,9 +25,9 @@ from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.urls import host_of
 from tests.database import database_examples
-from tests.store.decide.test_rule import OPTIONS, records, some_of
+from tests.store.decide.test_rule import OPTIONS, OTHER, OWN, Database, records, some_of
 
-NAMES = ("first", "second")
+NAMES = (OWN, OTHER)
 
 # Few simhashes, so that many are equal or near; bits 0, 20, 21, 41, 42 and 63 end bit blocks.
 BASES = [0, 2**64 - 1, 1 << 63, 0x0123_4567_89AB_CDEF]
@@ -60,29 +60,13 @@ class Lookup(NamedTuple):
     limit: int
 
 
-class History:
-    """A schema with two collections of one scheme, their stores, and two other sessions."""
-
-    def __init__(self, dsn: str) -> None:
-        self.stores = {name: connect(dsn, collection=name) for name in NAMES}
-        self.plain = psycopg.connect(dsn, autocommit=True)
-        self.late = psycopg.connect(dsn)
-
-    def close(self) -> None:
-        for store in self.stores.values():
-            store.close()
-        self.late.close()
-        self.plain.close()
-
-    def begin(self) -> None:
-        self.plain.execute(
-            "TRUNCATE pgsimhash.pages, pgsimhash.marks, pgsimhash.last_seen, pgsimhash.runs"
-        )
+class History(Database):
+    """Two collections of one scheme, and the rows of each."""
 
     def collection_id(self, name: str) -> int:
         return self.stores[name].opened.collection_id
 
-    def rows(self, name: str) -> list[Any]:
+    def rows_of(self, name: str) -> list[Any]:
         cursor = self.plain.cursor(row_factory=namedtuple_row)
         return cursor.execute(
             "SELECT page_id, url, simhash, signature_high, signature_low FROM pgsimhash.pages "
@@ -139,7 +123,7 @@ def write(
 ) -> None:
     """INSERT or COPY rows; first those with new ids of their own, then those without."""
     collection_id = history.collection_id(name)
-    taken = {row.page_id for row in history.rows(name)}
+    taken = {row.page_id for row in history.rows_of(name)}
     numbered = {row.page_id: row for row in rows if row.page_id not in {None, *taken}}
     for columns, group in (
         ("collection_id, url, simhash, page_id", list(numbered.values())),
@@ -163,7 +147,7 @@ def write(
 
 def delete(history: History, name: str, place: int, by_sql: bool) -> None:
     """Delete the page of a row, often of the first one, which is the indexed one."""
-    rows = history.rows(name)
+    rows = history.rows_of(name)
     if not rows:
         return
     url = rows[place % len(rows)].url
@@ -266,7 +250,7 @@ LOOKUPS = st.builds(
 
 
 def check(history: History, lookup: Lookup) -> None:
-    rows = history.rows(lookup.name)
+    rows = history.rows_of(lookup.name)
     check_simhashes(history, rows, lookup)
     check_pages(history, rows, lookup)
     for name in NAMES:
@@ -379,7 +363,7 @@ def history(empty_dsn: str, request: pytest.FixtureRequest) -> Iterator[History]
 def test_lookups_are_exact(
     history: History, steps: list[tuple[Callable[[History], None], Lookup]]
 ) -> None:
-    history.begin()
+    history.begin({})
     for step, lookup in steps:
         step(history)
         check(history, lookup)
