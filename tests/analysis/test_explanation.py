@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -40,10 +41,10 @@ def side(name: str, scheme: Scheme = DEFAULT_SCHEME) -> Side:
     return read_side((PAGES / f"{name}.html").read_bytes(), scheme)
 
 
-def features_of(name: str) -> Mapping[str, float]:
-    found = weighted_features(side(name), DEFAULT_SCHEME)
+def weighted(page: Side, scheme: Scheme = CHOSEN) -> Any:
+    found = weighted_features(page, scheme)
     assert found is not None
-    return found.weights
+    return found
 
 
 def from_markdown(page: Side) -> Side:
@@ -113,7 +114,9 @@ def test_features_only_one_page_has_come_heaviest_first() -> None:
     only = found.features.only_b
     weights = [weight for _, weight in only.top]
     assert weights == sorted(weights, reverse=True)
-    assert not {feature for feature, _ in only.top} & set(features_of("tide-pools"))
+    assert not {feature for feature, _ in only.top} & set(
+        weighted(side("tide-pools"), DEFAULT_SCHEME).weights
+    )
     assert only.count > 3
     assert found.features.shared > 500
     assert (only.origin, only.bits_off) == ("page", 0)
@@ -141,9 +144,8 @@ def test_the_features_of_kept_markdown_are_those_that_were_hashed() -> None:
     for path in sorted(PAGES.glob("*.html")):
         with contextlib.suppress(PageError):
             page = side(path.stem, CHOSEN)
-            told, known = (weighted_features(one, CHOSEN) for one in (from_markdown(page), page))
-            assert told is not None
-            assert (told, told.bits_off) == (known, 0)
+            told = weighted(from_markdown(page))
+            assert (told, told.bits_off) == (weighted(page), 0)
             read += 1
     assert read > 20
 
@@ -151,13 +153,9 @@ def test_the_features_of_kept_markdown_are_those_that_were_hashed() -> None:
 def test_markdown_that_differs_from_the_hashed_page_is_reported() -> None:
     page = side("tide-pools", CHOSEN)
     other = dataclasses.replace(from_markdown(page), simhash=page.simhash ^ 0b11)
-    found = weighted_features(other, CHOSEN)
-    assert found is not None
-    assert found.bits_off == 2
+    assert weighted(other).bits_off == 2
     cut = dataclasses.replace(page, article=kept_article("a few words", None), origin="markdown")
-    short = weighted_features(cut, CHOSEN)
-    assert short is not None
-    assert short.bits_off is None
+    assert weighted(cut).bits_off is None
 
 
 NAMES = ["tide-pools", "tide-pools-print", "night-train"]

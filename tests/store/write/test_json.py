@@ -55,14 +55,13 @@ SETTINGS = [
 
 
 def stored(connection: psycopg.Connection, url: str) -> tuple[Any, ...]:
-    row = connection.execute(
+    (row,) = connection.execute(
         "SELECT url, simhash, extract(epoch FROM fetched_at)::text, title, canonical_url, "
         "language, features, html_bytes, structure, signature_high, signature_low, markdown, "
         "tokens, encode(html_digest, 'hex'), text_digest FROM pgsimhash.pages WHERE url = %s",
         [url],
-    ).fetchone()
-    assert row is not None
-    return row
+    ).fetchall()
+    return tuple(row)
 
 
 def as_row(record: PageRecord) -> tuple[Any, ...]:

@@ -1,0 +1,146 @@
+"""Times, ages, options of policies and URLs: valid and invalid values, and their normal forms."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsimhash import PageError
+from pgsimhash.errors import ArgumentError
+from pgsimhash.pages import urls
+from pgsimhash.pages.policies import MatchSettings, Policy, PolicySettings, Rules
+from pgsimhash.pages.urls import check_url, normalized_url
+from pgsimhash.pages.values import EARLIEST, back, check_age, check_time, parse_age
+from tests.refusals import because
+
+NOW = datetime(2024, 2, 29, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("hours", [-23, -16, 9, 16, 23])
+def test_a_time_in_another_zone_is_the_same_moment(hours: int) -> None:
+    there = NOW.astimezone(timezone(timedelta(hours=hours, minutes=59)))
+    checked = check_time(there, now=NOW)
+    assert (checked, checked.tzinfo) == (NOW, UTC)
+    assert checked.isoformat() == NOW.isoformat()
+    for time in (EARLIEST, NOW + timedelta(hours=23)):
+        assert check_time(time, now=NOW) == time
+
+
+@pytest.mark.parametrize(("time", "reason"), [
+    (datetime(1, 1, 1, tzinfo=UTC), "before 1970"),
+    (datetime(1969, 12, 31, 23, 59, tzinfo=UTC), "before 1970"),
+    (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))), "no year from 1"),
+    (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))), "no year from 1"),
+    ("2024-02-29T12:00:00Z", "a time is a datetime"), (date(2024, 2, 29), "a time is a datetime"),
+    (1709208000, "a time is a datetime"), (datetime(2024, 2, 29, 12), "names no zone; give it one"),
+    (NOW + timedelta(hours=25), "in the future; correct it"),
+])  # fmt: skip
+def test_an_impossible_time_of_fetching_is_refused(time: Any, reason: str) -> None:
+    with pytest.raises(ArgumentError, match=reason):
+        check_time(time, now=NOW)
+
+
+def test_an_age_before_all_pages_excludes_none() -> None:
+    assert back(NOW, timedelta(days=1)) == NOW - timedelta(days=1)
+    assert back(NOW, timedelta(days=366 * 60)) is None
+    assert back(EARLIEST, timedelta(days=700_000)) is None
+
+
+@pytest.mark.parametrize(("text", "age"), [
+    *(("90d", timedelta(days=90)), (" 1.5 H ", timedelta(minutes=90))),
+    *(("30m", timedelta(minutes=30)), ("45s", timedelta(seconds=45))), ("2w", timedelta(weeks=2)),
+])  # fmt: skip
+def test_an_age_is_a_number_and_a_unit(text: str, age: timedelta) -> None:
+    assert parse_age(text) == age
+
+
+TEXTS = ["", "90", "d", "-1d", "0d", "1y", "9999999d", "9" * 400 + "d"]
+
+
+@pytest.mark.parametrize(("check", "age"), [
+    *((parse_age, text) for text in TEXTS), (check_age, timedelta(0)), (check_age, 30),
+])  # fmt: skip
+def test_an_invalid_age_is_refused(check: Any, age: Any) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
+        check(age)
+
+
+def test_options_override_policies_and_policies_the_collection() -> None:
+    rules = Rules({"max_copies": 7, "window_size": None}, 8)
+    said = PolicySettings(distance=5, max_copies=2, expire_after=timedelta(days=1))
+    assert rules.settings(said) == MatchSettings(5, max_copies=7)
+    assert rules.plain == MatchSettings(8, max_copies=7)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"scope": "planet"}, "a scope is one of"), ({"min_tokens": -1}, "min_tokens"),
+    ({"max_copies": 0}, "max_copies is a number from 1 to 2,147,483,647, not 0"),
+    ({"window_size": "5"}, "window_size is a number"), ({"window_size": 2**31}, "window_size is a"),
+    ({"max_age": timedelta(0)}, "an age must be above 0"),
+    ({"distanse": 3}, r"no option 'distanse'; there are: distance, verify, .*"),
+])  # fmt: skip
+def test_invalid_options_are_refused_at_once(options: Any, message: str) -> None:
+    with pytest.raises((ArgumentError, TypeError), match=message):
+        Rules(options, 8)
+
+
+def test_a_policy_as_json_omits_missing_settings() -> None:
+    policy = Policy(host="a.example", path="/x/*", distance=3, expire_after=timedelta(days=1))
+    assert policy.as_json() == {"pattern": "a.example/x/*", "distance": 3, "expire_after": 86400.0}
+
+
+@given(url=st.from_regex(urls._PLAIN, fullmatch=True))
+def test_plain_urls_pass_the_full_check(url: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(urls, "_PLAIN", re.compile("(?!)"))
+        assert check_url(url) == url
+
+
+@pytest.mark.parametrize(("url", "normalized"), [
+    ("https://example.com", "https://example.com/"),
+    ("HTTPS://Example.COM:443/Path", "https://example.com/Path"),
+    ("http://example.com:80/", "http://example.com/"),
+    ("http://example.com:443/", "http://example.com:443/"), ("http://[::1]:80/", "http://[::1]/"),
+    ("https://u:p@example.com:443/", "https://u:p@example.com/"),
+    ("https://example.com/#top", "https://example.com/"),
+    ("https://example.com/?b=2&a=1", "https://example.com/?a=1&b=2"),
+    ("https://example.com/?utm_source=x&UTM_medium=y&id=3", "https://example.com/?id=3"),
+    ("https://example.com/?fbclid=x&gclid=y&msclkid=z&q=1", "https://example.com/?q=1"),
+    ("https://example.com/?", "https://example.com/"),
+    ("https://example.com/%7euser/%e4", "https://example.com/~user/%E4"),
+    ("https://example.com/ä", "https://example.com/%C3%A4"),
+    ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+    ("file:///tmp/a%20b.html", "file:///tmp/a%20b.html"),
+    ("https://example.com//a//b/", "https://example.com//a//b/"),
+])  # fmt: skip
+def test_spellings(url: str, normalized: str) -> None:
+    assert normalized_url(url) == normalized
+    assert normalized_url(normalized) == normalized
+
+
+@pytest.mark.parametrize("url", [
+    *("", "example.com", "ftp://a.example/", "https://[::1/", "http://", "http:///x"),
+    *("http://a.example/\n", "https://a.example/ b", "http://a.example/" + "x" * 2048),
+    # These are valid, and have no normal form.
+    *("https://a.example:port/", "https://a.example/" + "ä" * 600),
+])  # fmt: skip
+def test_an_invalid_url_is_refused(url: str) -> None:
+    with pytest.raises(PageError):
+        normalized_url(url)
+    if not url.endswith(("port/", "ä")):
+        with pytest.raises(PageError):
+            check_url(url)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_normalized_once_or_an_error(text: str) -> None:
+    try:
+        once = normalized_url(f"https://example.com/{text}")
+    except PageError:
+        return
+    assert normalized_url(once) == once
