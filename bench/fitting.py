@@ -28,7 +28,6 @@ from pgsimhash.html.blocks import outline
 from pgsimhash.html.charset import decode
 from pgsimhash.html.page_words import VOLATILE, read_words
 from pgsimhash.html.parse import parse
-from pgsimhash.html.tree import sums_of
 from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, features, weights_of
 from pgsimhash.schemes.article_features import EVENED, OCCURRENCES, BlockWeights, pair_hashes
 
@@ -114,19 +113,20 @@ def observe(html: bytes) -> Observed | None:
     body = None if root is None else root.find("body")
     if root is None:
         return None
-    page = read_words(outline(root if body is None else body))
-    if not len(page.words):
+    page = outline(root if body is None else body)
+    texts = [text for text in read_words(page) if text.words]
+    if not texts:
         return None
-    size, blocks = len(page.vocabulary), len(page.counts)
-    hashes = murmur3_64(page.vocabulary)
-    inside = page.blocks[1:] == page.blocks[:-1]
-    pairs, pair = np.unique((page.words[:-1] * size + page.words[1:])[inside], return_inverse=True)
-    first, second = np.divmod(pairs, size)
-    hashes = np.concatenate((hashes, pair_hashes(hashes[first], hashes[second])))
-    kinds = np.minimum(page.kinds, VOLATILE)
+    known = [[row[name] for name in NAMES] for row in features(page.elements, texts)]
+    counts, blocks = [len(text.words) for text in texts], len(texts)
+    words = murmur3_64([word for text in texts for word in text.words])
+    block = np.repeat(np.arange(blocks), counts)
+    inside = block[1:] == block[:-1]
+    voters = np.concatenate((words, pair_hashes(words[:-1], words[1:])[inside]))
+    hashes, feature = np.unique(voters, return_inverse=True)
+    kinds = np.minimum([kind for text in texts for kind in text.kinds], VOLATILE)
     pair_kinds = len(KINDS) // 2 + np.maximum(kinds[1:], kinds[:-1])[inside]
-    feature = np.concatenate((page.words, size + pair))
-    block = np.concatenate((page.blocks, page.blocks[1:][inside]))
+    block = np.concatenate((block, block[1:][inside]))
     kind = np.concatenate((kinds, pair_kinds))
     occurrences, times = np.unique(
         (feature * blocks + block) * len(KINDS) + kind, return_counts=True
@@ -141,21 +141,22 @@ def observe(html: bytes) -> Observed | None:
     _, example, group, sizes = np.unique(
         shape, return_index=True, return_inverse=True, return_counts=True
     )
-    is_example = np.zeros(len(hashes), np.bool_)
-    is_example[example] = True
-    chosen = is_example[feature]
-    known = features(page)
-    order = np.argsort(hashes)
+    chosen = np.isin(feature, example)
     return Observed(
-        np.array([known[name] for name in NAMES], np.float32).T,
-        page.counts.astype(np.float32),
-        hashes[order],
-        group[order].astype(np.int32),
+        np.array(known, np.float32),
+        np.array(counts, np.float32),
+        hashes,
+        group.astype(np.int32),
         sizes.astype(np.float32),
         np.array((group[feature[chosen]], block[chosen]), np.int32),
         times[chosen].astype(np.float32),
         kind[chosen].astype(np.int8),
     )
+
+
+def sums_of(places: Integers, amounts: Floats, size: int) -> Floats:
+    """Return the sum of the ``amounts`` at each place in 0..``size`` - 1."""
+    return np.bincount(places, amounts, size).astype(np.float64, copy=False)
 
 
 class Problem:
@@ -339,11 +340,9 @@ def aim_of(pair: Pair) -> str:
 
 def vote_by(page: Observed, coefficients: Floats, settings: PolicySettings) -> tuple[int, int]:
     """Return the simhash and the signature of a page for these coefficients."""
-    weights = weights_of(
-        np.clip(page.known @ coefficients[: len(NAMES)], -SCORE_MAX, SCORE_MAX),
-        page.counts.astype(np.float64),
-    )
-    own = page.times * weights[page.at[1]] * counts_of(coefficients)[page.kinds]
+    scores = np.clip(page.known @ coefficients[: len(NAMES)], -SCORE_MAX, SCORE_MAX)
+    weights = weights_of(np.exp(scores).tolist(), page.counts.tolist())
+    own = page.times * np.array(weights)[page.at[1]] * counts_of(coefficients)[page.kinds]
     amounts = np.bincount(page.at[0], own, len(page.sizes))
     votes = (amounts * (1 + amounts) ** -settings.damping)[page.groups]
     flat = (amounts / (amounts + EVENED))[page.groups]

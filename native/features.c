@@ -112,7 +112,7 @@ typedef struct {
     double apart; /* how much a part counts as apart that its name sets apart, 0 to 1 */
 } Surroundings;
 
-/* _copyrights_near(): a sign in a long text means little. */
+/* _notices_near(): a sign in a long text means little. */
 static bool find_copyrights(const Page *page, Arena *arena, const double *middle, double *near) {
     int32_t count = page->block_count;
     bool any = false;
@@ -128,7 +128,7 @@ static bool find_copyrights(const Page *page, Arena *arena, const double *middle
     return true;
 }
 
-/* _repeated(): the share of each block's words that also occur in another block. */
+/* The share of each block's words that also occur in another block. */
 static bool find_repeated(const Page *page, Arena *arena, double *repeated) {
     size_t words = page->vocabulary.count;
     const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);

@@ -27,7 +27,7 @@ static int32_t read_run(Page *page, int32_t start) {
     bool ago = flags_in(page, end + 1, block) & WORD_AGO;
     Kind kind = NUMBER;
     if ((behind & WORD_PASSING) || ago) kind = PASSING;
-    else if ((before & WORD_BEFORE) || (behind & (WORD_BEHIND | WORD_COUNTER)) ||
+    else if ((before & WORD_BEFORE) || (behind & WORD_BEHIND) ||
              (years > 0 && end - start > 1 && end - start < 4))
         kind = VOLATILE;
     for (int32_t i = start; i < end; i++) page->kinds[i] = (uint8_t)kind;

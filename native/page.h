@@ -91,7 +91,7 @@ Status map_number(Map *map, uint64_t key, int32_t *number);
 
 /* ---- tables.c: the lists, patterns and coefficients of Python's modules ---- */
 
-/* The flags of a tag. The lowest 16 are those of tree.py. */
+/* The flags of a tag, as native.py sets them. */
 enum {
     IS_BESIDE = 1 << 0, IS_FOOTER = 1 << 1, IS_HEADER = 1 << 2, IS_CONTENT = 1 << 3,
     IS_H1 = 1 << 4, IS_HEADING = 1 << 5, IS_COMMON = 1 << 6, IS_PARAGRAPH = 1 << 7,
@@ -107,9 +107,9 @@ enum {
     NAMED_OVERLAY = 1 << 4, NAMED_HIDDEN = 1 << 5, NAMED_APART = 1 << 6, NAMED_BELOW = 1 << 7,
     NAME_SHORT = 1 << 8, NAME_WITH_SHORT = 1 << 9, NAME_LAYOUT = 1 << 10 /* of single words only */
 };
-/* The flags of a word: the lowest are those of page_words.py. */
+/* The flags of a word, as native.py sets them. */
 enum {
-    WORD_BEFORE = 1 << 0, WORD_BEHIND = 1 << 1, WORD_COUNTER = 1 << 2, WORD_PASSING = 1 << 3,
+    WORD_BEFORE = 1 << 0, WORD_BEHIND = 1 << 1, WORD_PASSING = 1 << 3,
     WORD_AGO = 1 << 4, WORD_NOTE = 1 << 5, WORD_MONTH = 1 << 6, WORD_CONTACT = 1 << 7,
     WORD_LEGAL = 1 << 10, WORD_COPYRIGHT = 1 << 11, WORD_YEAR = 1 << 12, WORD_NUMBER = 1 << 13
 };

@@ -20,7 +20,7 @@ bool sum_below(const Page *page, Arena *arena, const double *amounts, double *su
     return true;
 }
 
-/* ---- inherited(), in_frame(): names and tags ---- */
+/* ---- _inherit(): names and tags ---- */
 
 /* The features of one element by its names and tags. An element with much of the page is not
  * beside the text, whatever its name: with its share s of the words, names count
@@ -109,7 +109,7 @@ static Status find_groups(Tree *tree, const Element *elements, int32_t count, Ar
     return READ_IT;
 }
 
-/* ---- units(): tables and lists ---- */
+/* ---- _find_unit(): tables and lists ---- */
 
 /* Find runs of similar siblings with short texts: the more of them and the shorter, the likelier. */
 static bool find_runs(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
@@ -181,7 +181,7 @@ static void find_units(Tree *tree, const Page *page) {
     }
 }
 
-/* ---- dominance() ---- */
+/* ---- _sum_up(): which child dominates its siblings ---- */
 
 static double mass_of(const Tree *tree, int32_t element) {
     return 1.1 * tree->words[element] - tree->linked[element];
@@ -212,7 +212,7 @@ static bool find_dominance(Tree *tree, const Element *elements, int32_t count, A
     return true;
 }
 
-/* ---- headings() ---- */
+/* ---- places_of_headings() ---- */
 
 static bool is_in(const Element *elements, int32_t element, int32_t around) {
     return element >= around && element < elements[around].end;

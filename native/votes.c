@@ -21,7 +21,7 @@ typedef struct {
     double sums[DAMPED_SLOTS], damped[DAMPED_SLOTS];
 } Ballot;
 
-/* _damped(): s / (1 + s)^damping. Most pairs occur once, with the weight of their block, so the
+/* damped(): s / (1 + s)^damping. Most pairs occur once, with the weight of their block, so the
  * last results are kept. */
 static double damped(Ballot *ballot, double sum) {
     uint64_t bits;

@@ -1,5 +1,5 @@
 /* 3d. Tables, lists, figures and code are shown whole or not at all: pgsimhash/html/weights.py,
- * with_whole_elements(). */
+ * _show_whole(). */
 #include "page.h"
 
 enum { WHOLE = IS_TABLE | IS_LIST | IS_FIGURE | IS_CODE };
@@ -14,7 +14,7 @@ typedef struct {
     int32_t *header_cells, *rows, *cell_blocks, *tables;
 } Sums;
 
-/* _places(): the blocks of an element are consecutive. */
+/* The blocks of an element are consecutive. */
 static void find_places(const Page *page, Sums *sums) {
     int32_t elements = element_count(page), blocks = all_block_count(page);
     const Element *element = elements_of(page);
@@ -107,7 +107,7 @@ static bool allocate(const Page *page, Sums *sums, Arena *arena) {
     return !arena->failed;
 }
 
-/* with_whole_elements() */
+/* _show_whole() */
 Status show_whole_elements(Page *page, const Tree *tree, Arena *arena) {
     int32_t blocks = all_block_count(page), elements = element_count(page);
     bool any_shown = false, any_whole = false;

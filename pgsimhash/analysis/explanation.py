@@ -17,7 +17,8 @@ from pgsimhash.hashing.bits import (
     hamming_distance,
 )
 from pgsimhash.hashing.signature import SIGNATURE_BITS, bits_max, verified
-from pgsimhash.html import Article, WeightedWords
+from pgsimhash.html import Article
+from pgsimhash.html.page_words import TextBlock
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size, frozen
 from pgsimhash.reading.kept_markdown import kept_article
@@ -279,7 +280,7 @@ def read_side(
         article=article,
         origin="page",
         unseen=unseen,
-        unseen_blocks=tuple(_beginning(words, block) for block in blocks[:_BLOCKS] if words),
+        unseen_blocks=tuple(map(_beginning, blocks[:_BLOCKS])),
     )
 
 
@@ -429,10 +430,9 @@ class Weighted(NamedTuple):
     bits_off: int | None
 
 
-def _beginning(words: WeightedWords, block: int) -> str:
+def _beginning(block: TextBlock) -> str:
     """Return the beginning of a block's words."""
-    numbers = words.words[words.blocks == block].tolist()
-    text = " ".join(words.vocabulary[number] for number in numbers)
+    text = " ".join(block.words)
     return text if len(text) <= _BLOCK_CHARS else f"{text[:_BLOCK_CHARS]} ..."
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Final
 
-import numpy as np
 from lxml.html import HtmlElement
 
 from pgsimhash.html import native
@@ -17,15 +16,9 @@ from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, resto
 from pgsimhash.html.markdown import LeftOut, render
 from pgsimhash.html.markdown_syntax import escape, escape_start
 from pgsimhash.html.native import NativePage
-from pgsimhash.html.page_words import WeightedWords, read_words
+from pgsimhash.html.page_words import TextBlock, WeightedWords, read_words
 from pgsimhash.html.parse import ELEMENTS_MAX, parse
-from pgsimhash.html.weights import (
-    is_frame_only,
-    scores_of,
-    shown_blocks,
-    weights_of,
-    with_whole_elements,
-)
+from pgsimhash.html.weights import weigh
 from pgsimhash.pages.values import BytesLike
 
 _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
@@ -182,33 +175,33 @@ class Content:
     @property
     def word_count(self) -> int:
         """The number of words of the page."""
-        return len(self.words().words) if self.native is None else self.native.word_count
+        if self.native is not None:
+            return self.native.word_count
+        return sum(len(block.words) for block in self._blocks)
 
     def words(self) -> WeightedWords:
         """Return all words of the page with the weights of their blocks."""
-        return self._weighed[0]
+        return WeightedWords([block for block in self._blocks if block.words])
 
     @property
     def _shown(self) -> frozenset[int]:
-        return self._weighed[1] if self.native is None else self.native.shown
+        if self.native is not None:
+            return self.native.shown
+        return frozenset(place for place, block in enumerate(self._blocks) if block.shown)
 
     @cached_property
     def _outline(self) -> Outline:
         return outline(self._body)
 
     @cached_property
-    def _weighed(self) -> tuple[WeightedWords, frozenset[int]]:
-        page = read_words(self._outline)
-        scores, apart = scores_of(page)
-        weights = weights_of(scores, page.counts)
-        shown = with_whole_elements(page, shown_blocks(page, weights, apart))
-        if self._also:
-            shown[_blocks_in(self._body, self._also)] = True
-        counted = shown[page.places] & (not is_frame_only(page, scores))
-        words = WeightedWords(
-            page.vocabulary, page.words, page.kinds, page.blocks, weights, counted
-        )
-        return words, frozenset(np.flatnonzero(shown).tolist())
+    def _blocks(self) -> list[TextBlock]:
+        blocks = read_words(self._outline)
+        is_frame_only = weigh(self._outline, blocks)
+        for place in _blocks_in(self._body, self._also) if self._also else ():
+            blocks[place].shown = True
+        for block in blocks:
+            block.counted = block.shown and not is_frame_only
+        return blocks
 
     def text(self) -> str:
         """Return the text of the shown blocks, a line each."""

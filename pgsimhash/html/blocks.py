@@ -8,9 +8,11 @@ classified by the words that are common on the web.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from sys import maxsize
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -173,18 +175,70 @@ class Piece(NamedTuple):
         return self.element.getparent() if self.is_tail else self.element
 
 
+class Element:
+    """A block element of a page. The page itself is the first one, and its own parent.
+
+    :mod:`pgsimhash.html.tree` sets the values that depend on words.
+
+    Attributes:
+        place: its index in document order; parents precede their children.
+        end: the index behind its last descendant.
+        own: the words directly in it.
+        words: the words in it and below; so are ``linked`` ones, ``notices`` of copyright and the
+            ``mass`` of words by weight.
+        prose: the unlinked words of the paragraphs among its children.
+        dominant: the place of the child with the most text outside links, ``best``.
+        rest: the logarithm of the share that this child leaves to its siblings; ``dominated`` sums
+            it up from the page to here, without the levels where this is that child.
+        siblings: those with its tag and first name, with itself.
+        run: the place of the innermost run of similar siblings at or above it, 0 for none;
+            ``run_words`` are the most unlinked words of such a run, times its likelihood.
+        table: the place of the innermost table at or above it, 0 for none.
+        inside: for a table, the numbers of elements with each tag that belong to it.
+        levels: the features of names and tags: the largest values of it and the elements around.
+        in_frame: whether it is in boilerplate by names or tags.
+        start: its first text block; ``stop`` is the one behind its last.
+    """
+
+    __slots__ = (
+        "best", "depth", "dominant", "dominated", "end", "in_frame", "inside", "levels", "linked",
+        "mass", "names", "notices", "own", "parent", "place", "prose", "rest", "run", "run_words",
+        "siblings", "start", "stop", "table", "tag", "words",
+    )  # fmt: skip
+    siblings: Siblings
+    inside: Counter[str]
+    levels: dict[str, float]
+
+    def __init__(self, place: int, tag: str, names: Names, parent: Element | None = None) -> None:
+        self.place, self.end = place, place + 1
+        self.tag, self.names = tag, names
+        self.parent = parent or self
+        self.own = self.words = self.linked = self.notices = self.prose = 0
+        self.depth = self.dominant = self.run = self.table = self.stop = 0
+        self.best = self.rest = self.dominated = self.run_words = self.mass = 0.0
+        self.in_frame, self.start = False, maxsize
+
+    def holds(self, other: Element) -> bool:
+        """Return whether an element is this one or below it."""
+        return self.place <= other.place < self.end
+
+
+@dataclass(slots=True, eq=False)
+class Siblings:
+    """Siblings with the same tag and first name: their number, how many have words, and these."""
+
+    size: int = 0
+    filled: int = 0
+    words: int = 0
+    unlinked: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Outline:
     """The block elements in document order, and the text blocks in them.
 
-    Element 0 stands for the page; the others follow their parents. The first four lists have an
-    entry for each element.
-
     Attributes:
-        parents: the index of the element's parent, -1 for element 0.
-        tags: the element's tag.
-        names: the meaning of its class, id and role.
-        ends: the index behind its last descendant.
+        elements: the page, and the elements in it.
         owners: for each text block, the element that directly contains it.
         text: the texts of all blocks, with the signs of :mod:`pgsimhash.hashing.tokens`. The first
             begins a block, the second and third enclose links, and the fourth is a copyright sign.
@@ -192,11 +246,8 @@ class Outline:
             :func:`pgsimhash.html.page_words.mark_dates`.
     """
 
-    parents: list[int]
-    tags: list[str]
-    names: list[Names]
-    ends: list[int]
-    owners: list[int]
+    elements: list[Element]
+    owners: list[Element]
     text: str
 
     def texts(self) -> list[str]:
@@ -217,15 +268,15 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
     Hidden elements, scripts, controls and images are left out with all their content. Elements
     within ``pre`` do not begin text blocks.
     """
-    parents, tags, all_names, ends = [-1], [""], [UNNAMED], [0]
-    owners: list[int] = []
+    element = Element(0, "", UNNAMED)
+    elements, owners = [element], list[Element]()
     texts: list[str] = []
     # The state around the next children; ``goes_on``: they continue the last text block.
     # ``in_link`` is what begins a text in a link, empty outside.
-    element, in_link, in_pre, goes_on = 0, "", False, False
+    in_link, in_pre, goes_on = "", False, False
 
     # An explicit stack of the elements around, because pages may be deep.
-    around: list[tuple[Iterator[HtmlElement], HtmlElement, int, str, bool, bool]] = []
+    around: list[tuple[Iterator[HtmlElement], HtmlElement, Element, str, bool, bool]] = []
     children: Iterator[HtmlElement] = iter((body,))
     while True:
         child = next(children, None)
@@ -236,7 +287,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             inner = element
             children, child, element, in_link, in_pre, is_block = around.pop()
             if is_block:
-                ends[inner] = len(parents)
+                inner.end = len(elements)
                 goes_on = False
             elif in_pre and goes_on and len(child):
                 # Each line of code may be an element.
@@ -250,7 +301,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             is_block = is_block and not in_pre
             named: Names | None = None
             if tag not in NEVER_TEXT and tag not in _EMPTY:
-                if is_block and pieces is None and len(tags) <= NAMED_MAX:
+                if is_block and pieces is None and len(elements) <= NAMED_MAX:
                     attributes = child.items()
                     named = names_of(attributes) if attributes else UNNAMED
                 elif tag in _PLAIN or not is_hidden(child):
@@ -261,11 +312,8 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             else:
                 around.append((children, child, element, in_link, in_pre, is_block))
                 if is_block:
-                    parents.append(element)
-                    element = len(tags)
-                    tags.append(tag)
-                    all_names.append(named)
-                    ends.append(len(tags))
+                    element = Element(len(elements), tag, named, element)
+                    elements.append(element)
                     goes_on = False
                 if tag == "a" and not in_link:
                     in_link = _link_begin(child)
@@ -286,9 +334,15 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
         texts.append(f"{in_link}{text}{_LINK_END}" if in_link else text)
         if pieces is not None:
             pieces.append(Piece(len(owners) - 1, child, is_tail))
-    ends[0] = len(parents)
-    text = "".join(texts).replace("\xa9", _SIGN)
-    return Outline(parents, tags, all_names, ends, owners, text)
+    elements[0].end = len(elements)
+    return Outline(elements, owners, "".join(texts).replace("\xa9", _SIGN))
+
+
+def outline_of_text(text: str) -> Outline:
+    """Return the outline of plain text; each line is a block."""
+    page = Element(0, "", UNNAMED)
+    lines = text.replace("\0", " ").replace("\xa9", _SIGN).split("\n")
+    return Outline([page], [page] * len(lines), _BEGIN + _BEGIN.join(lines))
 
 
 def _link_begin(link: HtmlElement) -> str:
@@ -383,8 +437,8 @@ def structure_simhash(blocks: Outline) -> int:
     states = [("", "", 0)]
     pairs: set[tuple[str, str]] = set()
     # Other elements take the values of the container around them.
-    for parent, tag in zip(blocks.parents[1:], blocks.tags[1:], strict=True):
-        state = states[parent]
+    for element in blocks.elements[1:]:
+        state, tag = states[element.parent.place], element.tag
         if tag in _CONTAINERS:
             path, above, depth = state
             pairs.add((above, tag))

@@ -98,27 +98,48 @@ def is_clean(utf8: bytes) -> bool:
 def _tables() -> object:
     """Return the tables of the modules beside this one for the extension."""
     # These modules import this one.
-    from pgsimhash.html import blocks, page_words, tree, weights
+    from pgsimhash.html import blocks, markdown_syntax, page_words, tree, weights
 
     # The bits of native/page.h.
     tags = blocks.flags_of(
-        [(flags, (tag,)) for tag, flags in tree._TAGS.items()]
-        + [
+        (
+            (1 << 0, blocks.BESIDE_TAGS),
+            (1 << 1, ("footer",)),
+            (1 << 2, ("header",)),
+            (1 << 3, tree.CONTENT_TAGS),
+            (1 << 4, ("h1",)),
+            (1 << 5, blocks.HEADING_TAGS),
+            (1 << 6, tree.COMMON_TAGS),
+            (1 << 7, ("p",)),
+            (1 << 8, tree.CELL_TAGS),
+            (1 << 9, ("table",)),
+            (1 << 10, ("tr",)),
+            (1 << 11, blocks.LIST_TAGS),
+            (1 << 12, ("figure",)),
+            (1 << 13, ("pre",)),
+            (1 << 14, ("th",)),
+            (1 << 15, markdown_syntax.CELL_BLOCKS),
             (1 << 20, blocks.BLOCK),
             (1 << 21, blocks.NEVER_TEXT),
             (1 << 22, blocks._EMPTY),
             (1 << 23, blocks._PLAIN),
             (1 << 24, blocks._CONTAINERS),
             (1 << 25, ("a",)),
-        ]
+        )
     )
     words = blocks.flags_of(
-        [(flags, (word,)) for word, flags in page_words._FLAGS.items() if "\0" not in word]
-        + [
-            (1 << 10, page_words._LEGAL),
+        (
+            (1 << 0, page_words.BEFORE),
+            (1 << 1, page_words.BEHIND),
+            (1 << 3, page_words.VISITS),
+            (1 << 4, ("ago",)),
+            (1 << 5, page_words.UPDATED),
+            (1 << 6, page_words.MONTHS),
+            (1 << 7, page_words.CONTACTS),
+            (1 << 10, weights.LEGAL_WORDS),
             (1 << 11, ("copyright",)),
-            (1 << 12, page_words._YEARS),
-        ]
+            (1 << 12, page_words.YEARS),
+        )
     )
     return _native.make_tables(
         tags,

@@ -7,24 +7,16 @@ simhashes of labelled pages.
 
 from __future__ import annotations
 
-import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from math import exp, log, log1p
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pgsimhash.html.page_words import Page
-from pgsimhash.html.tree import (
-    IS_CELL_BLOCK,
-    IS_CODE,
-    IS_FIGURE,
-    IS_HEADER_CELL,
-    IS_LIST,
-    IS_ROW,
-    IS_TABLE,
-    Floats,
-    Integers,
-)
+from pgsimhash.html.blocks import HEADING_TAGS, LIST_TAGS, Element, Outline, words
+from pgsimhash.html.markdown_syntax import CELL_BLOCKS
+from pgsimhash.html.page_words import NUMBER, TextBlock
+from pgsimhash.html.tree import NO_LEVELS, look_around, places_of_headings
 
 COEFFICIENTS: Final = {
     # Names and tags of the elements around.
@@ -75,15 +67,13 @@ COEFFICIENTS: Final = {
 }
 """The coefficient of each feature in the logarithm of a block's level."""
 
-_COEFFICIENTS: Final = np.array([*COEFFICIENTS.values()])
-
 LEVEL: Final = 50.0
 """On a page with this many effective words, blocks are compared with half their mean level."""
 
 SCORE_MAX: Final = 25.0
 """Scores are clipped to this range around 0, so that no exponential overflows."""
 
-_FRAME_LEVEL: Final = math.exp(-7.35)
+_FRAME_LEVEL: Final = exp(-7.35)
 """A page with a lower mean level may be all boilerplate: none of 7,400 labelled pages has one."""
 
 _OWN_WORDS: Final = 6
@@ -93,312 +83,259 @@ _SHOWN: Final = 0.1
 _SHOWN_LINKS: Final = 0.25
 """Blocks below this share of the largest weight are not shown; the second if they are links."""
 
-_SPAN: Final = 600.0
-"""The largest exponent that is safe for a double."""
-
 _OTHER_PROSE: Final = 25.0
 """With this many words of other prose, a part named as no content counts half as such."""
 
 _LINKS: Final = 0.5
 """A block or list with a larger share of its words in links consists of links."""
 
+LEGAL_WORDS: Final = words(
+    "copyright trademark trademarks rights reserved licensed license warranty disclaimer terms"
+    " privacy powered logo registered rechte vorbehalten droits réservés derechos reservados"
+    " diritti riservati защищены"
+)
+_BOILERPLATE: Final = ("beside_names", "beside_tags", "footer_names", "footer_tag")
+_WHOLE_TAGS: Final = LIST_TAGS | words("table figure pre")
 
-def scores_of(page: Page) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the logarithm of the level of each block of a page, and whether it is set apart.
 
-    Shape (m,) each. Such a block is in an element whose name says that it is no content.
+def weigh(outline: Outline, all_blocks: Sequence[TextBlock]) -> bool:
+    """Set the weights of the text blocks of a page, and which of them are shown.
+
+    Returns:
+        Whether the page has no content, only boilerplate.
     """
-    if not len(page.places):
-        return page.counts, page.counts > 0
-    values = features(page)
-    scores: Floats = _COEFFICIENTS @ np.array([values[name] for name in COEFFICIENTS])
-    return np.minimum(np.maximum(scores, -SCORE_MAX), SCORE_MAX), values["apart"] > 0.5
-
-
-def is_frame_only(page: Page, scores: Floats) -> bool:
-    """Return whether a page has no content, only boilerplate.
-
-    Its blocks look like boilerplate, and nearly all words are in elements with such names or tags.
-    """
-    whole, squares = _masses(np.exp(scores), page.counts)
-    if not squares < _FRAME_LEVEL * whole:
+    for block in all_blocks:
+        block.shown = False
+    blocks = [block for block in all_blocks if block.words]
+    if not blocks:
         return False
-    own = page.counts[~(page.tree.in_frame() | (page.copyrights > 0))]
-    return bool(own.sum() < _OWN_WORDS)
+    levels = []
+    for block, own in zip(blocks, features(outline.elements, blocks), strict=True):
+        block.is_apart = own["apart"] > 0.5
+        score = sum(coefficient * own[name] for name, coefficient in COEFFICIENTS.items())
+        levels.append(exp(min(max(score, -SCORE_MAX), SCORE_MAX)))
+    counts = [len(block.words) for block in blocks]
+    for block, weight in zip(blocks, weights_of(levels, counts), strict=True):
+        block.weight = weight
+    _show(outline.elements, blocks)
+    _show_whole(outline.elements, all_blocks)
+    return _is_frame_only(blocks, levels, counts)
 
 
-def weights_of(scores: Floats, counts: Floats) -> Floats:
-    """Return the weights of blocks by their scores, relative to the level of the page.
+def weights_of(levels: Sequence[float], counts: Sequence[float]) -> list[float]:
+    """Return the weights of blocks by their levels, relative to the level of the page.
 
     A block's level is the exponential of its score. The page's level is the mean of these, each
     weighted by its own words and level. It is lower on a page with few effective words, so that an
     index keeps its list.
     """
-    if not len(scores):
-        return scores
-    levels = np.exp(scores)
     whole, squares = _masses(levels, counts)
     own = squares / whole / (1.0 + LEVEL * squares / (whole * whole))
-    weights: Floats = levels / (levels + own)
-    return weights
+    return [level / (level + own) for level in levels]
 
 
-def _masses(levels: Floats, counts: Floats) -> tuple[float, float]:
+def _masses(levels: Sequence[float], counts: Sequence[float]) -> tuple[float, float]:
     """Return the sums of words times level, and of words times level squared."""
-    mass = counts * levels
-    return float(mass.sum()), float((mass * levels).sum())
+    masses = [count * level for count, level in zip(counts, levels, strict=True)]
+    return sum(masses), sum(mass * level for mass, level in zip(masses, levels, strict=True))
 
 
-def shown_blocks(page: Page, weights: Floats, apart: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which blocks are shown (shape (m,)); those that are ``apart`` are not.
+def _is_frame_only(
+    blocks: Sequence[TextBlock], levels: Sequence[float], counts: Sequence[float]
+) -> bool:
+    """Return whether a page has no content, only boilerplate.
+
+    Its blocks look like boilerplate, and nearly all words are in elements with such names or tags.
+    """
+    whole, squares = _masses(levels, counts)
+    if squares >= _FRAME_LEVEL * whole:
+        return False
+    outside = [one for one in blocks if not one.element.in_frame and not one.has_notice]
+    return sum(len(block.words) for block in outside) < _OWN_WORDS
+
+
+def features(
+    elements: Sequence[Element], blocks: Sequence[TextBlock]
+) -> Iterator[dict[str, float]]:
+    """Yield the features of each block of a page; the blocks have words.
+
+    First it sets their context; see :func:`pgsimhash.html.tree.look_around`.
+    """
+    look_around(elements, blocks)
+    page = elements[0]
+    counts = [len(block.words) for block in blocks]
+    linked = [block.linked for block in blocks]
+    middle = [end - count / 2 for end, count in zip(accumulate(counts), counts, strict=True)]
+    near, near_linked = nearby(middle, counts, 40.0), nearby(middle, linked, 40.0)
+    around, around_linked = nearby(middle, counts, 150.0), nearby(middle, linked, 150.0)
+    lateness = [exp((place - page.words) / 60.0) for place in middle]
+    notices = _notices_near(blocks, middle)
+    apart, listing = _corrections(blocks, lateness, notices)
+    spread = Counter(word for block in blocks for word in set(block.words))
+    headings = places_of_headings(blocks)
+    for at, block in enumerate(blocks):
+        element, count = block.element, counts[at]
+        parent = element.parent
+        above = parent.parent
+        levels = NO_LEVELS | element.levels
+        levels["apart"] *= apart
+        unlinked = {
+            "unlinked": log(1.1 - linked[at] / count),
+            "unlinked_near": log(1.1 - near_linked[at] / near[at]),
+            "unlinked_around": log(1.1 - around_linked[at] / around[at]),
+            "unlinked_parent": log(1.1 - element.linked / element.words),
+            "unlinked_grandparent": log(1.1 - above.linked / above.words),
+        }
+        numbers = block.kinds.count(NUMBER) / count
+        element_words = log(element.own / (element.own + 15.0))
+        unit_words = max(log(block.unit / (block.unit + 15.0) + 1e-9) - element_words, 0.0)
+        fading = exp((near_linked[at] - 1.1 * near[at] - count) / 20.0)
+        repeated = sum(spread[word] > 1 for word in block.words) / count
+        legal = sum(word in LEGAL_WORDS for word in block.words)
+        before, under, after = headings[at]
+        yield {
+            **levels,
+            **unlinked,
+            "words_near": log(1.0 - fading),
+            "element_words": element_words,
+            "unit_words": unit_words,
+            "unit_numbers": unit_words * numbers,
+            "unit_links": (block.in_table + block.in_run) * unlinked["unlinked"],
+            "in_table": block.in_table,
+            "in_run": block.in_run,
+            "number_share": numbers,
+            "parent_share": log(parent.words / page.words + 0.01),
+            "lateness": lateness[at],
+            "before_h1": before,
+            "under_h1": under,
+            "after_headings": after,
+            "depth": log1p(element.depth) - 2.0,
+            "repeated_words": repeated - 0.5,
+            "not_dominated": element.dominated + element.rest,
+            "copyright_near": notices[at],
+            "legal_words": min(legal, 2) / 2.0 * exp(-count / 60.0),
+            "listing_links": sum(unlinked.values()) / len(unlinked) * listing,
+            "listing_words": element_words * listing,
+            "listing_lateness": lateness[at] * listing,
+        }
+
+
+def _notices_near(blocks: Sequence[TextBlock], middle: Sequence[float]) -> list[float]:
+    # A notice in a long text means little.
+    notices = [block.has_notice * exp(-len(block.words) / 60.0) for block in blocks]
+    if not any(notices):
+        return notices
+    sums = nearby(middle, notices, 15.0)
+    return [max(notice, near / (1.0 + near)) for notice, near in zip(notices, sums, strict=True)]
+
+
+def _corrections(
+    blocks: Sequence[TextBlock], lateness: Sequence[float], notices: Sequence[float]
+) -> tuple[float, float]:
+    """Return how much counts what is apart, and how little prose is outside the boilerplate.
+
+    A page with hardly any other prose has its content in parts named as no content. The second is 1
+    for an index, near 0 for an article.
+    """
+    amounts = []
+    for block, notice in zip(blocks, notices, strict=True):
+        level = block.element.levels.get
+        names = max(level(name, 0.0) for name in _BOILERPLATE)
+        notice = max(notice, level("copyright_element", 0.0))
+        amounts.append((len(block.words) - block.linked) * (1 - names) * (1 - notice))
+    aparts = [block.element.levels.get("apart", 0.0) for block in blocks]
+    other = sum(amount * (1 - apart) for amount, apart in zip(amounts, aparts, strict=True))
+    apart = 1.0 / (1.0 + (_OTHER_PROSE / max(other, 1.0)) ** 4)
+    prose = sum(
+        amount * (1 - own * apart) * (1 - 0.8 * late)
+        for amount, own, late in zip(amounts, aparts, lateness, strict=True)
+    )
+    return apart, 1.0 / (1.0 + (prose / 60.0) ** 2)
+
+
+def nearby(middle: Sequence[float], amounts: Sequence[float], window: float) -> list[float]:
+    """Return, for each place, the sum of ``amounts`` around it.
+
+    At the distance ``window`` an amount counts 1/e; the places ascend.
+    """
+    sums = [float(amount) for amount in amounts]
+    fades = [exp((before - behind) / window) for before, behind in pairwise(middle)]
+    carried = 0.0
+    for at, fade in enumerate(fades):
+        carried = (carried + amounts[at]) * fade
+        sums[at + 1] += carried
+    carried = 0.0
+    for at in reversed(range(len(fades))):
+        carried = (carried + amounts[at + 1]) * fades[at]
+        sums[at] += carried
+    return sums
+
+
+def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
+    """Set which of the blocks with words are shown; those that are apart are not.
 
     A short line has little weight alone and much with the text around it. So the geometric mean of
     its weight and the mean weight in its element's parent decides. A heading is shown if the block
     behind it is.
     """
-    if not len(weights):
-        return np.zeros(0, np.bool_)
-    tree = page.tree
-    mass = tree.sum(page.counts * weights) / np.maximum(tree.words, 1.0)
-    around = mass[tree.parents[tree.owners]]
-    least = np.where(page.linked > _LINKS * page.counts, _SHOWN_LINKS, _SHOWN) * weights.max()
-    shown: NDArray[np.bool_] = weights * around >= least**2
-    shown &= ~apart
-    for place in tree.places_of_headings()[::-1].tolist():
-        shown[place] |= not apart[place] and place + 1 < len(shown) and shown[place + 1]
-    return shown
+    for block in blocks:
+        block.element.mass += len(block.words) * block.weight
+    for element in elements[:0:-1]:
+        element.parent.mass += element.mass
+    heaviest = max(block.weight for block in blocks)
+    behind = False
+    for block in reversed(blocks):
+        parent = block.element.parent
+        least = _SHOWN_LINKS if block.linked > _LINKS * len(block.words) else _SHOWN
+        shown = block.weight * (parent.mass / parent.words) >= (least * heaviest) ** 2
+        shown = shown or (behind and block.element.tag in HEADING_TAGS)
+        block.shown = behind = shown and not block.is_apart
 
 
-def features(page: Page) -> dict[str, Floats]:
-    """Return the features of each block (shape (m,) each)."""
-    tree = page.tree
-    counts, linked, owners = page.counts, page.linked, tree.owners
-    total = counts.sum()
-    middle = counts.cumsum() - counts / 2.0
-    prose = 1.0 - linked / counts
-    (near, near_linked), (around, around_linked) = (
-        nearby(middle, np.array((counts, linked)), window) for window in (40.0, 150.0)
-    )
-    parent = tree.parents[owners]
-    above = tree.parents[parent]
-    words = tree.words
-    unlinked, unlinked_near, unlinked_around, unlinked_parent, unlinked_above = logs = np.log(
-        1.1
-        - np.array(
-            (
-                linked / counts,
-                near_linked / near,
-                around_linked / around,
-                tree.linked[owners] / np.maximum(words[owners], 1.0),
-                tree.linked[above] / np.maximum(words[above], 1.0),
-            )
-        )
-    )
-    lateness = np.exp((middle - total) / 60.0)
-    element_words = np.log(tree.own[owners] / (tree.own[owners] + 15.0))
-    signs = _copyrights_near(page, middle)
-    (
-        beside, beside_tags, overlay, hidden, header, content, footer, footer_tag, in_list, alike,
-        small_print, apart,
-    ) = tree.inherited().take(owners, 1)  # fmt: skip
-    # How little prose there is outside the boilerplate: 1 for an index, near 0 for an article.
-    boilerplate = np.maximum(np.maximum(beside, beside_tags), np.maximum(footer, footer_tag))
-    outside = counts * prose * (1 - boilerplate) * (1 - np.maximum(signs, small_print))
-    # A page that has hardly any other prose has its content in such parts.
-    own = float((outside * (1 - apart)).sum())
-    apart = apart / (1.0 + (_OTHER_PROSE / max(own, 1.0)) ** 4)
-    outside = outside * (1 - apart)
-    listing = 1.0 / (1.0 + (float((outside * (1 - 0.8 * lateness)).sum()) / 60.0) ** 2)
-    before_h1, under_h1, after_headings = tree.headings()
-    dominated, depth = tree.dominance()
-    unit, in_table, in_run = tree.units
-    numbers = page.numeric / counts
-    unit_words = np.maximum(np.log(unit / (unit + 15.0) + 1e-9) - element_words, 0.0)
-    return {
-        "beside_names": beside,
-        "beside_tags": beside_tags,
-        "overlay_names": overlay,
-        "hidden_names": hidden,
-        "header": header,
-        "content_names": content,
-        "footer_names": footer,
-        "footer_tag": footer_tag,
-        "apart": apart,
-        "unlinked": unlinked,
-        "unlinked_near": unlinked_near,
-        "unlinked_around": unlinked_around,
-        "unlinked_parent": unlinked_parent,
-        "unlinked_grandparent": unlinked_above,
-        "words_near": np.log(1.0 - np.exp((near_linked - 1.1 * near - counts) / 20.0)),
-        "element_words": element_words,
-        "unit_words": unit_words,
-        "unit_numbers": unit_words * numbers,
-        "unit_links": (in_table + in_run) * unlinked,
-        "in_table": in_table,
-        "in_run": in_run,
-        "number_share": numbers,
-        "parent_share": np.log(words[parent] / total + 0.01),
-        "lateness": lateness,
-        "before_h1": before_h1,
-        "under_h1": under_h1,
-        "after_headings": after_headings,
-        "depth": np.log1p(depth) - 2.0,
-        "in_list": in_list,
-        "repeated_words": _repeated(page) - 0.5,
-        "like_siblings": alike,
-        "not_dominated": dominated,
-        "copyright_near": signs,
-        "copyright_element": small_print,
-        "legal_words": np.minimum(page.legal, 2.0) / 2.0 * np.exp(-counts / 60.0),
-        "listing_links": logs.sum(0) / len(logs) * listing,
-        "listing_words": element_words * listing,
-        "listing_lateness": lateness * listing,
-    }
-
-
-def _copyrights_near(page: Page, middle: Floats) -> Floats:
-    if not page.copyrights.any():
-        return page.copyrights
-    # A sign in a long text means little.
-    signs = page.copyrights * np.exp(-page.counts / 60.0)
-    near = nearby(middle, signs[np.newaxis], 15.0)[0]
-    both: Floats = np.maximum(signs, near / (1.0 + near))
-    return both
-
-
-def _repeated(page: Page) -> Floats:
-    """Return the share of each block's words that also occur in another block."""
-    first = np.empty(len(page.vocabulary), np.int64)
-    last = np.empty(len(page.vocabulary), np.int64)
-    first[page.words[::-1]] = page.blocks[::-1]
-    last[page.words] = page.blocks
-    elsewhere = (first != last)[page.words]
-    return np.bincount(page.blocks, elsewhere, len(page.counts)) / page.counts
-
-
-def nearby(middle: Floats, amounts: Floats, window: float) -> Floats:
-    """Return, for each place, the sum of ``amounts`` around it.
-
-    At the distance ``window`` an amount counts 1/e; the places ascend.
-    """
-    scaled = middle / window
-    if scaled[-1] < _SPAN:
-        rising = np.exp(scaled)
-        falling = 1.0 / rising
-        before = falling * (amounts * rising).cumsum(1)
-        behind = rising * (amounts * falling)[:, ::-1].cumsum(1)[:, ::-1]
-        sums: Floats = before + behind - amounts
-        return sums
-    # On a long page, by spans within the exponent's range; each carries the sum before it.
-    return (
-        _from_left(scaled, amounts) + _from_left(-scaled[::-1], amounts[:, ::-1])[:, ::-1] - amounts
-    )
-
-
-def _from_left(scaled: Floats, amounts: Floats) -> Floats:
-    sums = np.empty_like(amounts)
-    carried = np.zeros(len(amounts))
-    at = scaled[0]
-    start = 0
-    while start < len(scaled):
-        origin = scaled[start]
-        end = int(np.searchsorted(scaled, origin + _SPAN, "left"))
-        end = max(end, start + 1)
-        span = scaled[start:end] - origin
-        carried = carried * np.exp(at - origin)
-        rising = np.exp(span)
-        sums[:, start:end] = (
-            carried[:, np.newaxis] + np.cumsum(amounts[:, start:end] * rising, 1)
-        ) / rising
-        carried, at = sums[:, end - 1], scaled[end - 1]
-        start = end
-    return sums
-
-
-def with_whole_elements(page: Page, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which blocks are shown, including those without words (shape (blocks,)).
+def _show_whole(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) -> None:
+    """Show more blocks, including those without words.
 
     Data tables, lists and code are shown whole if a part of them is shown, or a block next to them.
     Figures and lists of links are shown if they are between shown blocks. Boilerplate by its names
     or tags is not shown. Next to an element is the rest of the two elements around it.
     """
-    tree = page.tree
-    blocks = len(tree.all_owners)
-    kept = np.zeros(blocks, np.bool_)
-    kept[page.places[shown]] = True
-    kinds = tree.kinds
-    whole = kinds & (IS_TABLE | IS_LIST | IS_FIGURE | IS_CODE) > 0
-    if not kept.any() or not whole.any():
-        return kept
-    parents, ends = tree.parents, tree.ends
-    starts, stops = _places(tree.all_owners, ends)
-    whole &= stops > starts
-    if (kinds & IS_TABLE).any():
-        whole &= _is_data(kinds, ends) | (kinds & IS_TABLE == 0)
-    elements = np.flatnonzero(whole)
-    first, last = starts[elements], stops[elements]
-    near = _around(parents, stops - starts)[elements]
-    wide = parents[near]
-    seen = _sums(kept)
-    between = (seen[first] > seen[starts[near]]) & (seen[stops[near]] > seen[last])
-    beside = (seen[first] > seen[starts[wide]]) | (seen[stops[wide]] > seen[last])
-    is_text = _between(page, page.linked, first, last) <= _LINKS * _between(
-        page, page.counts, first, last
+    for place, block in enumerate(all_blocks):
+        block.element.start = min(block.element.start, place)
+        block.element.stop = place + 1
+    for element in elements[:0:-1]:
+        element.parent.start = min(element.parent.start, element.start)
+        element.parent.stop = max(element.parent.stop, element.stop)
+    # Sums of the blocks before each place.
+    shown = [0, *accumulate(block.shown for block in all_blocks)]
+    linked = [0, *accumulate(block.linked for block in all_blocks)]
+    counts = [0, *accumulate(len(block.words) for block in all_blocks)]
+    framed = [0, *accumulate(block.element.in_frame and block.words != [] for block in all_blocks)]
+    changes = [0] * (len(all_blocks) + 1)
+    # The nearest element around each that holds more blocks.
+    larger = [elements[0]]
+    for element in elements[1:]:
+        parent, first, last = element.parent, element.start, element.stop
+        is_all = (parent.start, parent.stop) == (first, last)
+        near = larger[parent.place] if is_all else parent
+        larger.append(near)
+        if element.tag not in _WHOLE_TAGS or first >= last or framed[first] < framed[last]:
+            continue
+        if element.tag == "table" and not _is_data(element):
+            continue
+        wide = near.parent
+        before, behind = shown[near.start] < shown[first], shown[last] < shown[near.stop]
+        is_text = linked[last] - linked[first] <= _LINKS * (counts[last] - counts[first])
+        is_text = is_text and element.tag != "figure"
+        if (before and behind) or (is_text and shown[wide.start] < shown[wide.stop]):
+            changes[first] += 1
+            changes[last] -= 1
+    for block, around in zip(all_blocks, accumulate(changes), strict=False):
+        block.shown = block.shown or around > 0
+
+
+def _is_data(table: Element) -> bool:
+    """Return whether a table is a data table, by the rule of ``is_data_table``."""
+    tags = table.inside
+    return not tags["table"] and (
+        tags["th"] > 0 or (tags["tr"] > 1 and CELL_BLOCKS.isdisjoint(tags))
     )
-    is_text &= kinds[elements] & IS_FIGURE == 0
-    chosen = between | (is_text & (beside | (seen[last] > seen[first])))
-    chosen &= _between(page, tree.in_frame(), first, last) == 0
-    changes = np.zeros(blocks + 1, np.int64)
-    np.add.at(changes, first[chosen], 1)
-    np.add.at(changes, last[chosen], -1)
-    return kept | (np.cumsum(changes[:-1]) > 0)
-
-
-def _sums(amounts: NDArray[np.bool_] | Floats | Integers) -> Floats:
-    """Return the cumulative sums, beginning with 0 (shape (n + 1,))."""
-    return np.concatenate(((0.0,), np.cumsum(amounts)))
-
-
-def _between(
-    page: Page, amounts: NDArray[np.bool_] | Floats, first: Integers, last: Integers
-) -> Floats:
-    """Return the sums of amounts of blocks with words, from each first block up to the last."""
-    sums = _sums(amounts)
-    until: Floats = sums[np.searchsorted(page.places, last)]
-    return until - sums[np.searchsorted(page.places, first)]
-
-
-def _places(owners: Integers, ends: Integers) -> tuple[Integers, Integers]:
-    """Return the first block in each element and the one behind its last."""
-    own = np.bincount(owners, minlength=len(ends))
-    own_numbers = np.bincount(owners, np.arange(len(owners)), len(ends))
-    counts, numbers = (
-        (sums[ends] - sums[:-1]).astype(np.int64) for sums in map(_sums, (own, own_numbers))
-    )
-    # The blocks of an element are consecutive, so the sum of their numbers gives the first.
-    starts = (numbers - counts * (counts - 1) // 2) // np.maximum(counts, 1)
-    return starts, starts + counts
-
-
-def _around(parents: Integers, counts: Integers) -> Integers:
-    """Return for each element the nearest around it that holds more blocks, or element 0."""
-    above = np.where(counts[parents] == counts, parents, np.arange(len(parents)))
-    # Each step doubles the number of levels.
-    while not np.array_equal(further := above[above], above):
-        above = further
-    around: Integers = parents[above]
-    return around
-
-
-def _is_data(kinds: Integers, ends: Integers) -> NDArray[np.bool_]:
-    """Return which elements, if tables, are data tables by the rule of ``is_data_table``."""
-    starts = np.arange(len(kinds)) + 1
-
-    def below(kind: int) -> Floats:
-        sums = _sums(kinds & kind > 0)
-        counts: Floats = sums[ends] - sums[starts]
-        return counts
-
-    has_data = (below(IS_HEADER_CELL) > 0) | ((below(IS_ROW) > 1) & (below(IS_CELL_BLOCK) == 0))
-    data: NDArray[np.bool_] = has_data & (below(IS_TABLE) == 0)
-    return data

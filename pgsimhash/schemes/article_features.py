@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from itertools import chain, count, pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,6 @@ from pgsimhash.hashing.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_m
 from pgsimhash.html import Article, WeightedWords
 from pgsimhash.html.native import NativeVote
 from pgsimhash.html.page_words import VOLATILE, words_by_line
-from pgsimhash.html.tree import sums_of
 
 OCCURRENCES: Final = {
     "word": 1.0,
@@ -30,25 +31,6 @@ OCCURRENCES: Final = {
 EVENED: Final = 0.1
 """A feature with this sum of weights has half of the largest weight in a signature."""
 
-_SINGLES: Final = np.array([*OCCURRENCES.values()][:4])
-_PAIRS: Final = np.array([*OCCURRENCES.values()][4:])
-
-
-class HashedFeatures(NamedTuple):
-    """The hashes and weights of features.
-
-    Attributes:
-        hashes: shape (n,), dtype uint64.
-        weights: the weights in the vote (shape (n,), dtype float64).
-        evened: the weights in the signature (shape (n,), dtype float64). They are nearly equal,
-            except for very light features, so the signature includes content that the vote
-            underrates.
-    """
-
-    hashes: Hashes
-    weights: NDArray[np.float64]
-    evened: NDArray[np.float64]
-
 
 def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
     """Return the hashes of pairs of words, computed from the hashes of the words.
@@ -61,11 +43,13 @@ def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
 
 def murmur3_64_of_words(features: Collection[str]) -> Hashes:
     """Return the hashes of words by ``murmur3_64``, and of pairs by :func:`pair_hashes`."""
-    firsts, _, seconds = zip(*(feature.partition(" ") for feature in features), strict=True)
-    hashes = murmur3_64(firsts)
-    is_pair = np.fromiter(map(bool, seconds), np.bool_, len(seconds))
-    pairs = pair_hashes(hashes, murmur3_64(seconds))
-    return np.where(is_pair, pairs, hashes)
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    nothing = numbers[""]
+    parts = chain.from_iterable(feature.partition(" ") for feature in features)
+    words = np.fromiter(map(numbers.__getitem__, parts), np.intp, 3 * len(features))
+    hashes = murmur3_64(numbers)
+    first, second = words[::3], words[2::3]
+    return np.where(second == nothing, hashes[first], pair_hashes(hashes[first], hashes[second]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +69,8 @@ class BlockWeights:
 
     def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
         """Return the features and their weights; ``tokens`` is ignored."""
-        words = words_of(article)
-        vocabulary = words.vocabulary
-        singles, pairs, sums = self._weigh(words)
-        weights = self._damped(sums)
-        names = [vocabulary[word] for word in singles.tolist()]
-        names += [
-            f"{vocabulary[first]} {vocabulary[second]}"
-            for first, second in zip(*(word.tolist() for word in pairs), strict=True)
-        ]
-        return dict(zip(names, weights.tolist(), strict=True))
-
-    def hashed(self, said: WeightedWords) -> HashedFeatures:
-        """Return the hashes of the features and their weights.
-
-        The result is that of a call and :func:`murmur3_64_of_words`, in less time.
-        """
-        singles, (first, second), sums = self._weigh(said)
-        hashes = murmur3_64(said.vocabulary)
-        return HashedFeatures(
-            np.concatenate((hashes[singles], pair_hashes(hashes[first], hashes[second]))),
-            self._damped(sums),
-            sums / (sums + EVENED),
-        )
+        names, sums = sums_of_occurrences(words_of(article))
+        return dict(zip(names, self.damped(sums).tolist(), strict=True))
 
     def native_vote(self, article: Article) -> NativeVote | None:
         """Return the vote of a page that the C extension read, or None for any other."""
@@ -115,30 +78,24 @@ class BlockWeights:
             return None
         return article.native.vote(tuple(OCCURRENCES.values()), self.damping, EVENED)
 
-    def _damped(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def damped(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weights in the vote of features with these sums of weights."""
         weights: NDArray[np.float64] = sums * (1.0 + sums) ** -self.damping
         return weights
 
-    def _weigh(
-        self, page: WeightedWords
-    ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...], NDArray[np.float64]]:
-        """Return the numbers of words and pairs, and the sums of weights of both."""
-        size = len(page.vocabulary)
-        own, kinds = page.weights[page.blocks], np.minimum(page.kinds, VOLATILE)
-        sums = sums_of(page.words, own * _SINGLES[kinds], size)
-        singles = np.flatnonzero(np.bincount(page.words, minlength=size))
-        inside = page.blocks[1:] == page.blocks[:-1]
-        pairs = (page.words[:-1] * size + page.words[1:])[inside]
-        own = (own[1:] * _PAIRS[np.maximum(kinds[1:], kinds[:-1])])[inside]
-        order = np.argsort(pairs, kind="stable")
-        pairs = pairs[order]
-        is_first = np.ones(len(pairs), np.bool_)
-        is_first[1:] = pairs[1:] != pairs[:-1]
-        starts = np.flatnonzero(is_first)
-        sums = np.concatenate(
-            (sums[singles], np.add.reduceat(own[order], starts) if len(starts) else ())
-        )
-        return singles, np.divmod(pairs[starts], max(size, 1)), sums
+
+def sums_of_occurrences(words: WeightedWords) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the words, then the pairs, and the sums of the weights of their occurrences."""
+    factors = [*OCCURRENCES.values()]
+    sums: defaultdict[str, float] = defaultdict(float)
+    for block in words.blocks:
+        for word, kind in zip(block.words, block.kinds, strict=True):
+            sums[word] += block.weight * factors[min(kind, VOLATILE)]
+    for block in words.blocks:
+        kinds = map(max, pairwise(block.kinds))
+        for pair, kind in zip(map(" ".join, pairwise(block.words)), kinds, strict=True):
+            sums[pair] += block.weight * factors[4 + min(kind, VOLATILE)]
+    return list(sums), np.fromiter(sums.values(), np.float64, len(sums))
 
 
 def words_of(article: Article) -> WeightedWords:

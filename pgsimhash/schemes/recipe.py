@@ -17,7 +17,13 @@ from pgsimhash.hashing.signature import signature_hashes
 from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize
 from pgsimhash.hashing.votes import vote
 from pgsimhash.html import Article, WeightedWords
-from pgsimhash.schemes.article_features import BlockWeights, murmur3_64_of_words, words_of
+from pgsimhash.schemes.article_features import (
+    EVENED,
+    BlockWeights,
+    murmur3_64_of_words,
+    sums_of_occurrences,
+    words_of,
+)
 from pgsimhash.search.layout import DISTANCE_MAX
 
 Extraction = Callable[[bytes | str, str | None, str | None], Article]
@@ -99,11 +105,12 @@ class Scheme:
         words = words_of(article)
         length = words.length
         self._check_length(length)
-        hashes, weights, evened = weigh.hashed(words)
-        signature = signature_hashes(hashes, evened)
-        digest = _digest(words)
+        names, sums = sums_of_occurrences(words)
+        hashes = self.hash_features(names)
+        signature = signature_hashes(hashes, sums / (sums + EVENED))
         unseen, _ = words.unseen
-        return Vote(vote(hashes, weights), signature, len(hashes), length, digest, unseen)
+        simhash = vote(hashes, weigh.damped(sums))
+        return Vote(simhash, signature, len(hashes), length, _digest(words), unseen)
 
     def simhash(self, text: str) -> int:
         """Return the simhash of ``text`` as the main content.

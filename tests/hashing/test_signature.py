@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.hashing.hashes import murmur3_64
+from pgsimhash.hashing.hashes import GOLDEN_RATIO, murmur3_64, murmur3_mix
 from pgsimhash.hashing.signature import (
     SAME_BITS_MAX,
     SIGNATURE_BITS,
@@ -20,7 +20,6 @@ from pgsimhash.hashing.signature import (
     to_halves,
 )
 from tests.refusals import because
-from tests.schemes import plain_loops
 
 GOLDEN_FEW = 0x8881EDD765337998C6493DB28573CC1C
 GOLDEN_MANY = 0xA8CACC80CD4E325D233E317DD986898F
@@ -48,8 +47,16 @@ def test_the_value_of_a_signature_never_changes() -> None:
 @pytest.mark.parametrize("size", [1, 20, 3000])
 def test_each_bit_is_that_of_the_least_hash_in_its_bin(size: int) -> None:
     """The definition, for sets that fill few bins or every one."""
-    hashes = murmur3_64(words(0, size)).tolist()
-    assert signature(words(0, size)) == plain_loops.sign(dict.fromkeys(hashes, 1.0))
+    mixed = murmur3_mix(murmur3_64(words(0, size)) ^ GOLDEN_RATIO)
+    least = {int(value) >> 57: value for value in np.sort(mixed)[::-1]}
+    numbers = np.arange(SIGNATURE_BITS, dtype=np.uint64)
+    made = 0
+    for number in range(SIGNATURE_BITS):
+        others = np.argsort(murmur3_mix(SIGNATURE_BITS * number + numbers)).tolist()
+        source = next(bin_ for bin_ in (number, *others) if bin_ in least)
+        bits = murmur3_mix(least[source] ^ murmur3_mix(numbers[number : number + 1]))
+        made |= int(bits[0] & 1) << number
+    assert signature(words(0, size)) == made
 
 
 @pytest.mark.parametrize(("size", "shared"), [(30, 0.5), (150, 0.0), (1000, 0.7), (3000, 0.9)])

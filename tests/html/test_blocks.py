@@ -66,5 +66,5 @@ def test_a_page_may_be_deeper_than_pythons_stack() -> None:
 def test_of_very_many_blocks_the_first_ones_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsimhash.html.blocks.NAMED_MAX", 2)
     page = outline_of("<p class=sidebar>one<p class=sidebar>two<p class=sidebar hidden>three")
-    assert [said.first for said in page.names] == ["", "", "sidebar", ""]
+    assert [element.names.first for element in page.elements] == ["", "", "sidebar", ""]
     assert page.texts() == ["one", "two"]

@@ -12,7 +12,7 @@ from pgsimhash.errors import PageError
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
-from pgsimhash.html.weights import nearby, scores_of, weights_of
+from pgsimhash.html.weights import nearby, weigh
 
 SENTENCES = [
     "The ferryman, who learned the currents from his aunt, rows across the bay every morning.",
@@ -35,11 +35,11 @@ def weights_in(body: str) -> dict[str, float]:
     """Return the weight of each text block with words."""
     root = parse(f"<body>{body}")
     assert root is not None
-    found = outline(root.find("body"))
-    page = read_words(found)
-    texts = [found.texts()[place] for place in page.places.tolist()]
-    scores, _ = scores_of(page)
-    return dict(zip(texts, weights_of(scores, page.counts).tolist(), strict=True))
+    page = outline(root.find("body"))
+    blocks = read_words(page)
+    weigh(page, blocks)
+    texts = zip(page.texts(), blocks, strict=True)
+    return {text: block.weight for text, block in texts if block.words}
 
 
 @pytest.mark.parametrize("beside", [
@@ -103,4 +103,4 @@ def test_nearby_amounts_are_summed_over_any_length(counts: list[int], window: fl
     amounts = np.array(counts, dtype=np.float64)
     middle = np.cumsum(amounts) - amounts / 2
     shares = np.exp(-np.abs(middle - middle[:, np.newaxis]) / window)
-    assert np.allclose(nearby(middle, amounts[np.newaxis], window)[0], shares @ amounts)
+    assert np.allclose(nearby(middle.tolist(), counts, window), shares @ amounts)
