@@ -206,7 +206,7 @@ MISTAKES = {
     "analyse report -o /nowhere/report.html": "create it",
     "analyse explain wells 0": "'wells' is neither a file nor a simhash",
     "analyse explain - -": "stdin can be read only once",
-    "analyse clusters --parquet x --save": "not both",
+    "analyse clusters --parquet x --save": "give one of",
     "analyse clusters --parquet none/x.parquet": "cannot be written",
     "policy set *": "setting",
     "policy set https://a.example/ --distance 1": "pattern",
