@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
@@ -49,7 +49,7 @@ class Reading(NamedTuple):
     texts: bool
 
 
-def failure(url: str, error: PageError | OSError | ValueError) -> PageFailure:
+def failure(url: str, error: Exception) -> PageFailure:
     """Return ``error`` as the failure of ``url``."""
     if isinstance(error, PageError):
         return PageFailure(url, error.reason, one_line(error))
@@ -97,7 +97,7 @@ def page_of(record: Mapping[str, Any], number: int, reading: Reading) -> SourceP
     html = _checked(record, key, (str, bytes))
     charset = None if record.get("charset") is None else _checked(record, "charset")
     time = record.get("fetched_at")
-    if isinstance(time, datetime):
+    if isinstance(time, date):
         time = parse_time(time.isoformat())
     elif time is not None:
         try:

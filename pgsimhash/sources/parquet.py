@@ -29,12 +29,15 @@ def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
         problem = f"it needs pyarrow; install it {install_command('parquet')}"
         yield failure(name, PageError("unreadable", problem))
         return
-    number = 0
+    number, damages = 0, (pa.ArrowException, OSError, ValueError)
     try:
-        with pq.ParquetFile(path, buffer_size=_BUFFER, page_checksum_verification=True) as file:
+        with (
+            path.open("rb") as opened,
+            pq.ParquetFile(opened, buffer_size=_BUFFER, page_checksum_verification=True) as file,
+        ):
             names = file.schema_arrow.names
             content = {"html", "text"} if reading.texts else {"html"}
-            if "url" not in names or not content & {*names}:
+            if "url" not in names or not content & {*names} or len({*names}) < len(names):
                 problem = f'it has the columns {", ".join(names)}, not "url" and "html"'
                 raise PageError("unreadable", problem)
             columns = [column for column in _COLUMNS if column in names]
@@ -45,11 +48,11 @@ def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
                         for row in range(len(batch)):
                             number += 1
                             yield _item(batch, row, f"{name}#{number}", number, reading)
-                except (pa.ArrowException, OSError) as error:
+                except damages as error:
                     detail = f"{one_line(error)}; rows {number + 1:,} to {end:,} were not read"
                     yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
                 number = end
-    except (pa.ArrowException, OSError, PageError) as error:
+    except damages as error:
         yield failure(name, error)
 
 
@@ -61,6 +64,6 @@ def _item(
         page = page_of(cells, number, reading)
         if len(page.html) > reading.max_bytes:
             raise too_large("the page", reading.max_bytes)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         return failure(place, error)
     return page

@@ -97,6 +97,7 @@ def _zstd(file: BinaryIO) -> Codec:
             if data.startswith(_ZSTD_MAGIC):
                 data = decoder().decompress(data, MAX_BYTES)
             dictionary = zstd.ZstdDict(data)
+            decoder(dictionary)
         except (zstd.ZstdError, ValueError) as error:
             problem = f"its zstd dictionary is damaged ({one_line(error)})"
             raise PageError("unreadable", problem) from None

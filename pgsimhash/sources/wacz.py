@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_STORED, ZipFile
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
@@ -16,6 +17,7 @@ from pgsimhash.sources.streams import DAMAGES, GZIP, Stream, stream_of
 from pgsimhash.sources.warc import BEGIN, read_stream
 
 _FOLDER: Final = "archive/"
+_DAMAGES: Final = (*DAMAGES, RuntimeError, OverflowError, struct.error)
 
 
 class _Part(io.RawIOBase):
@@ -55,7 +57,7 @@ def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
         with path.open("rb") as file:
             try:
                 zipped = ZipFile(file)
-            except BadZipFile as error:
+            except _DAMAGES as error:
                 detail = f"the zip data is damaged ({one_line(error)}), and searched for records"
                 yield failure(name, PageError("unreadable", detail))
                 file.seek(0)
@@ -74,7 +76,7 @@ def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
                         else:
                             stream = stream_of(member, file)
                         number = yield from read_stream(stream, name, number, reading)
-                except (*DAMAGES, PageError, RuntimeError) as error:
+                except _DAMAGES as error:
                     detail = one_line(error)
                     yield PageFailure(f"{name}/{entry.filename}", "unreadable", detail)
     except OSError as error:

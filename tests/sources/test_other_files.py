@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -259,6 +260,7 @@ def test_a_library_that_is_missing_is_named(
 # Memory and folders
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a.parquet", "a.wacz", "a.warc.zst", "a.warc.wet.gz"])
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str) -> None:
     body = HTML * 300
@@ -303,3 +305,25 @@ def test_a_folder_has_all_kinds_of_files_but_the_output_of_the_command(tmp_path:
     with output.open("w") as file:
         subprocess.run([sys.executable, "-c", left_out], stdout=file, check=True)
     assert output.read_text() == "3\n{'own output': 1}\n"
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.wacz", "a.warc.zst"])
+def test_no_damage_raises(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name == "a.parquet":
+        rows = [{"url": f"{URL}{n}", "html": f"<p>{n}", "fetched_at": TIME} for n in range(200)]
+        write_rows(path, rows, row_group_size=100)
+    elif name == "a.wacz":
+        with zipfile.ZipFile(path, "w") as file:
+            for member, kind in (("a", zipfile.ZIP_STORED), ("b", zipfile.ZIP_DEFLATED)):
+                file.writestr(f"archive/{member}.warc.gz", b"".join(records(2)), kind)
+    else:
+        trained, begin = dictionary(is_packed=True)
+        path.write_bytes(begin + b"".join(frames(trained)))
+    data = path.read_bytes()
+    rng = random.Random(7)
+    for _ in range(300):
+        damaged, at = bytearray(data), rng.randrange(len(data))
+        damaged[at : at + rng.choice((1, 1, 30))] = rng.randbytes(rng.randrange(30))
+        path.write_bytes(damaged)
+        assert {type(item) for item in read(path)} <= {SourcePage, PageFailure}
