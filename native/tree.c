@@ -231,10 +231,19 @@ static void find_headings(Tree *tree, const Page *page) {
     }
     if (h1 >= 0) {
         int32_t parent = parent_of(elements, owners[h1]), above = parent_of(elements, parent);
-        for (int32_t block = 0; block < h1; block++) tree->before_h1[block] = 1.0;
+        double before = 0, prose = 0;
+        for (int32_t block = 0; block < count; block++) {
+            double own = page->counts[block] - page->linked[block];
+            prose += own;
+            if (block < h1) before += own;
+        }
+        double share = before / larger(prose, 1.0) / 0.75;
+        /* An h1 with most of the prose before it is not the title. */
+        double title = 1.0 / (1.0 + square(square(square(square(share)))));
+        for (int32_t block = 0; block < h1; block++) tree->before_h1[block] = title;
         for (int32_t block = h1; block < count; block++) {
-            if (is_in(elements, owners[block], parent)) tree->under_h1[block] = 1.0;
-            else if (above && is_in(elements, owners[block], above)) tree->under_h1[block] = 0.5;
+            if (is_in(elements, owners[block], parent)) tree->under_h1[block] = title;
+            else if (above && is_in(elements, owners[block], above)) tree->under_h1[block] = 0.5 * title;
         }
     }
     if (last >= 0) {

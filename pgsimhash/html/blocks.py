@@ -85,7 +85,6 @@ _CONTENT: Final = words(
 _APART: Final = words(
     "advert adverts advertisement advertisements advertising adsense adsbygoogle adslot sponsored"
     " werbung anzeige anzeigen publicidad publicite"
-    " cookie cookies cookiebanner cookiebar cookiebot consent gdpr onetrust"
     " popup popups popover popovers modal modals newsletter newsletters subscribe"
     " role=dialog role=alertdialog"
     " mostread trending outbrain taboola"
@@ -94,6 +93,7 @@ _APART: Final = words(
 _BELOW: Final = words(
     "comment comments commentlist disqus kommentare commentaires comentarios"
     " related recommended recommendation recommendations"
+    " cookie cookies cookiebanner cookiebar cookiebot consent gdpr onetrust"
 )
 # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
 _SHORT: Final = words("ad ads share shares sharing sidebar social follow")

@@ -44,6 +44,9 @@ NO_LEVELS: Final = dict.fromkeys(
     ),
     0.0,
 )
+_TITLE_SHARE: Final = 0.75
+"""With this share of the prose before it, an h1 counts half as the title."""
+
 _LISTED_FROM: Final = 0.4
 """From this likelihood on, a table or list contains data, and its dates are data too."""
 
@@ -207,22 +210,28 @@ def _find_unit(block: TextBlock, elements: Sequence[Element]) -> None:
 def places_of_headings(blocks: Sequence[TextBlock]) -> list[tuple[float, float, float]]:
     """Return which blocks are before the first h1, under it, and after the last heading.
 
-    Under the h1 are later blocks in its parent (1) or grandparent (0.5). After the last heading
-    are later blocks outside its parent.
+    Under the h1 are later blocks in its parent (1) or grandparent (0.5). The more of the prose
+    precedes an h1, the less it is the title, and the less both count. After the last heading are
+    later blocks outside its parent.
     """
     tags = [block.element.tag for block in blocks]
+    prose = [len(block.words) - block.linked for block in blocks]
     first = tags.index("h1") if "h1" in tags else 0
     around = blocks[first].element.parent if "h1" in tags else None
     last = max((at for at, tag in enumerate(tags) if tag in HEADING_TAGS), default=len(tags))
+    share = sum(prose[:first]) / max(sum(prose), 1) / _TITLE_SHARE
+    for _ in range(4):
+        share *= share
+    title = 1.0 / (1.0 + share)
     places = []
     for at, element in enumerate(block.element for block in blocks):
         under = after = 0.0
         if around is not None and at >= first:
             if around.holds(element):
-                under = 1.0
+                under = title
             elif around.parent.place and around.parent.holds(element):
-                under = 0.5
+                under = 0.5 * title
         if at > last:
             after = float(not blocks[last].element.parent.holds(element))
-        places.append((float(at < first), under, after))
+        places.append((title * (at < first), under, after))
     return places

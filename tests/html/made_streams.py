@@ -86,6 +86,21 @@ class Stream:
         yield self.page(site, story)
         yield self.page(site, *((story + block,) if self.rng.random() < 0.5 else (story, block)))
 
+    def with_consent(self, name: str) -> Iterator[str]:
+        """A story without and with a consent text that is longer, above or below it."""
+        story, site = f"<h1>{self.words(6)}</h1>{''.join(self.paragraphs(150))}", 0
+        text = f'<div id="{name}"><h2>Cookies</h2><div>{self.words(400)}</div></div>'
+        yield self.page(site, story)
+        yield text + self.page(site, story)
+        yield self.page(site, story) + text
+
+    def with_late_heading(self) -> Iterator[str]:
+        """A story below an h2, without and with an h1 far below it."""
+        story = f"<div><h2>{self.words(6)}</h2>{''.join(self.paragraphs(300))}</div>"
+        yield f"<body>{MENU}{story}</body>"
+        late = f"<div><h1>{self.words(3)}</h1><p>{self.words(25)}</p></div>"
+        yield f"<body>{MENU}{story}{late}</body>"
+
     def data(self, kind: str, prose: int, size: int, count: int = 40) -> Iterator[str]:
         """Pages with the same prose, and data without numbers of their own."""
         w, head = self.words, f"<h1>Report</h1>{''.join(self.paragraphs(prose))}"

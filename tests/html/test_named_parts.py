@@ -26,7 +26,18 @@ def test_a_story_is_recognised_with_what_is_below_it(kind: str, count: int) -> N
         assert kept(Stream(seed).below(kind, count)) == 1
 
 
-@pytest.mark.parametrize("name", ["comments", "related"])
+@pytest.mark.parametrize("name", ["onetrust-consent-sdk", "cookie-banner", "gdprNotice"])
+def test_a_consent_text_that_is_longer_than_the_story_changes_nothing(name: str) -> None:
+    for seed in range(5):
+        assert kept(Stream(seed).with_consent(name)) == 1
+
+
+def test_an_h1_far_below_a_story_is_not_its_title() -> None:
+    for seed in range(5):
+        assert kept(Stream(seed).with_late_heading()) == 1
+
+
+@pytest.mark.parametrize("name", ["comments", "related", "cookie-policy"])
 def test_a_page_with_nothing_but_such_parts_keeps_them(name: str) -> None:
     pages = [f'<div class="{name}"><p>{Stream(seed).words(80)}</p></div>' for seed in range(5)]
     assert [fingerprint(page).tokens for page in pages] == [80] * 5

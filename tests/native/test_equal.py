@@ -42,9 +42,7 @@ if os.environ.get("PGSIMHASH_TEST_NATIVE") != "required":
     )
 
 
-def read(
-    html: str | bytes, charset: str | None = None, markdown: bool = False
-) -> tuple[object, Article | None]:
+def read(html: str | bytes, charset: str | None = None) -> tuple[object, Article | None]:
     """What is read of a page, or its error; and its article."""
     try:
         article = SCHEME.extract(html, URL, charset)
@@ -52,15 +50,15 @@ def read(
     except PageError as error:
         return str(error), None
     head = (article.title, article.canonical_url, article.language, article.structure)
-    return (vote, head, article.text, article.markdown if markdown else ""), article
+    return (vote, head, article.text, article.markdown), article
 
 
-def check(html: str | bytes, charset: str | None = None, markdown: bool = False) -> str:
+def check(html: str | bytes, charset: str | None = None) -> str:
     """Compare the two, and return how the page was read, or nothing for an error."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "is_used", False)
-        expected, _ = read(html, charset, markdown)
-    found, article = read(html, charset, markdown)
+        expected, _ = read(html, charset)
+    found, article = read(html, charset)
     assert found == expected
     if article is None:
         return ""
@@ -85,8 +83,8 @@ def test_vectors() -> None:
     assert check_all(cases)["C"] == len(cases) > 0
 
 
-def test_example_pages_with_their_markdown() -> None:
-    ways = Counter(check(path.read_bytes(), markdown=True) for path in EXAMPLES)
+def test_example_pages() -> None:
+    ways = check_all(path.read_bytes() for path in EXAMPLES)
     assert ways["C"] >= len(EXAMPLES) - 1
 
 
