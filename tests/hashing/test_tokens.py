@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import unicodedata
 
@@ -14,6 +15,7 @@ from pgsimhash.hashing.tokens import (
     MARKS_MAX,
     PIECE,
     TOKENS_MAX,
+    complex_words,
     is_mark,
     shingles,
     tokenize,
@@ -79,6 +81,12 @@ def test_plain_ascii_takes_a_shortcut_to_the_same_tokens(text: str) -> None:
 def test_the_table_gives_the_tokens_of_the_definition(text: str) -> None:
     # A trailing ideograph is not in the table, so it takes the slow path.
     assert [*tokenize(text), "一"] == tokenize(f"{text} 一")
+
+
+@given(st.text(st.characters(exclude_characters="\0"), max_size=20))
+def test_a_few_characters_that_need_their_neighbours_are_read_by_the_definition(text: str) -> None:
+    mixed = f"{'Tide Ébbe ' * 100}{text}{' 12 low' * 100}"
+    assert tokenize_with_numbers(mixed) == [*itertools.chain.from_iterable(complex_words(mixed))]
 
 
 def test_numbers_are_kept_on_request_and_nul_never() -> None:
