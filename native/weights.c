@@ -47,7 +47,7 @@ static bool find_weights(Page *page, const Levels *levels) {
     return true;
 }
 
-/* _is_frame_only(): the blocks look like boilerplate, and nearly all words are in such elements. */
+/* weigh(): the blocks look like boilerplate, and nearly all words are in such elements. */
 static bool is_frame_only(const Page *page, const Tree *tree, const Levels *levels) {
     if (!(levels->squares < exp(FRAME_LEVEL) * levels->whole)) return false;
     double own = 0.0;

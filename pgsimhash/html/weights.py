@@ -119,7 +119,12 @@ def weigh(outline: Outline, all_blocks: Sequence[TextBlock]) -> bool:
         block.weight = weight
     _show(outline.elements, blocks)
     _show_whole(outline.elements, all_blocks)
-    return _is_frame_only(blocks, levels, counts)
+    whole, squares = _masses(levels, counts)
+    if squares >= _FRAME_LEVEL * whole:
+        return False
+    # Its blocks look like boilerplate, and nearly all are in elements with such names or tags.
+    outside = [one for one in blocks if not one.element.in_frame and not one.has_notice]
+    return sum(len(block.words) for block in outside) < _OWN_WORDS
 
 
 def weights_of(levels: Sequence[float], counts: Sequence[float]) -> list[float]:
@@ -138,20 +143,6 @@ def _masses(levels: Sequence[float], counts: Sequence[float]) -> tuple[float, fl
     """Return the sums of words times level, and of words times level squared."""
     masses = [count * level for count, level in zip(counts, levels, strict=True)]
     return sum(masses), sum(mass * level for mass, level in zip(masses, levels, strict=True))
-
-
-def _is_frame_only(
-    blocks: Sequence[TextBlock], levels: Sequence[float], counts: Sequence[float]
-) -> bool:
-    """Return whether a page has no content, only boilerplate.
-
-    Its blocks look like boilerplate, and nearly all words are in elements with such names or tags.
-    """
-    whole, squares = _masses(levels, counts)
-    if squares >= _FRAME_LEVEL * whole:
-        return False
-    outside = [one for one in blocks if not one.element.in_frame and not one.has_notice]
-    return sum(len(block.words) for block in outside) < _OWN_WORDS
 
 
 def features(
