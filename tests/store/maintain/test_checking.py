@@ -56,27 +56,19 @@ CASES = [(reason, plant) for reason, plants in PLANTS.items() for plant in plant
 FOREIGN = {
     "CREATE FUNCTION pgsimhash.f() RETURNS int LANGUAGE sql RETURN 1; "
     "ALTER FUNCTION pgsimhash.f OWNER TO {role}": ("foreign_owner", "function pgsimhash.f()"),
-    "CREATE TABLE pgsimhash.t (); ALTER TABLE pgsimhash.t OWNER TO {role}": (
-        "foreign_owner",
-        "table pgsimhash.t",
-    ),
-    "CREATE TRIGGER t AFTER INSERT ON pgsimhash.clusters EXECUTE FUNCTION public.spy()": (
-        "foreign_trigger",
-        "trigger t on table pgsimhash.clusters",
-    ),
+    "CREATE TABLE pgsimhash.t (); ALTER TABLE pgsimhash.t OWNER TO {role}":
+        ("foreign_owner", "table pgsimhash.t"),
+    "CREATE TRIGGER t AFTER INSERT ON pgsimhash.clusters EXECUTE FUNCTION public.spy()":
+        ("foreign_trigger", "trigger t on table pgsimhash.clusters"),
     "CREATE TRIGGER t BEFORE UPDATE ON pgsimhash.runs FOR EACH ROW WHEN (public.look()) "
-    "EXECUTE FUNCTION suppress_redundant_updates_trigger()": (
-        "foreign_trigger",
-        "trigger t on table pgsimhash.runs",
-    ),
-    "CREATE RULE r AS ON INSERT TO pgsimhash.clusters DO ALSO NOTHING": (
-        "foreign_rule",
-        "rule r on table pgsimhash.clusters",
-    ),
+    "EXECUTE FUNCTION suppress_redundant_updates_trigger()":
+        ("foreign_trigger", "trigger t on table pgsimhash.runs"),
+    "CREATE RULE r AS ON INSERT TO pgsimhash.clusters DO ALSO NOTHING":
+        ("foreign_rule", "rule r on table pgsimhash.clusters"),
     "GRANT TRIGGER ON pgsimhash.pages TO {role}": ("foreign_grant", "table pgsimhash.pages"),
     "GRANT TRIGGER ON pgsimhash.pages TO PUBLIC": ("foreign_grant", "table pgsimhash.pages"),
     "GRANT CREATE ON SCHEMA pgsimhash TO {role}": ("foreign_grant", "schema pgsimhash"),
-}
+}  # fmt: skip
 """Statements of an administrator that let another role in, and what is found."""
 
 
