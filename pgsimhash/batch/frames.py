@@ -300,7 +300,7 @@ def _names(frame: nw.DataFrame[Any], id_column: str | None) -> nw.Series[Any] | 
     """Return the names of rows, or None if these are their positions."""
     if id_column is not None:
         _cells(frame, id_column, (object,))
-        return frame[id_column]
+        return frame.get_column(id_column)
     index: Any = nw.maybe_get_index(frame)
     if index is None:
         return None
@@ -325,7 +325,10 @@ def _series(
 
 def _checked_frame(frame: object, prefix: str) -> nw.DataFrame[Any]:
     try:
-        if isinstance(nw.from_native(cast(Any, frame), pass_through=True), nw.LazyFrame):
+        known = nw.from_native(cast(Any, frame), pass_through=True, allow_series=True)
+        if isinstance(known, nw.Series):
+            raise TypeError("this one is a single column: make a frame with it")
+        if isinstance(known, nw.LazyFrame):
             raise TypeError("this one is lazy, so its rows have no order yet: pass its collect()")
         native: nw.DataFrame[Any] = nw.from_native(cast(Any, frame), eager_only=True)
         names = native.columns
@@ -349,7 +352,7 @@ def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> li
         raise invalid_argument(
             f"the frame has no column {column!r}; it has {', '.join(map(repr, frame.columns))}"
         )
-    series = frame[column]
+    series = frame.get_column(column)
     nulls = series.is_null().to_list()
     cells = [None if null else cell for cell, null in zip(series.to_list(), nulls, strict=True)]
     for row, cell in enumerate(cells):

@@ -141,6 +141,12 @@ def test_rows_are_named_by_labels_or_ids() -> None:
     assert mark_duplicates(frame, "text")["cluster"].tolist() == [("a", 1), ("a", 2), ("a", 1)]
 
 
+@pytest.mark.parametrize("column", [0, ("shop", "title")])
+def test_columns_of_pandas_may_have_any_name(column: Any) -> None:
+    marked: Any = mark_duplicates(pd.DataFrame({column: ["red oak table"] * 2}), column)
+    assert marked["duplicate_of"].tolist()[1] == 0
+
+
 def test_clusters_a_prefix_later_originals_and_progress() -> None:
     texts = made_texts(300)
     told: list[tuple[int, int]] = []
@@ -233,6 +239,7 @@ INVALID: list[tuple[Any, str, dict[str, Any], str]] = [
     (pl.DataFrame({"text": [b"a"]}), "text", {}, "must be str or null, not bytes"),
     (pl.DataFrame({"text": [1.5]}), "text", {"kind": "html"}, "must be str or bytes or null"),
     (pl.DataFrame({**TEXTS, "reason": ["", ""]}), "text", {}, "already has a column 'reason'"),
+    (pl.Series("text", ["a"]), "text", {}, "a single column: make a frame with it"),
     (pl.DataFrame(TEXTS), "text", {"kind": "pdf"}, "kind must be text or html, not 'pdf'"),
     (pl.DataFrame(TEXTS), "text", {"distance": 13}, "0 to 12"),
 ]
