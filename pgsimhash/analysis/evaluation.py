@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pgsimhash.analysis.labels import LabelledPair, file_rows, read_labels
-from pgsimhash.errors import PageError
+from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
@@ -21,6 +21,7 @@ from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress
 from pgsimhash.runtime.notebooks import html_table
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
+from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.sources.files import HTML_SUFFIXES, read_html
@@ -110,7 +111,7 @@ class Evaluation:
         scheme: the name of the scheme.
         curve: the matches, by distance.
         best: the recommended distance: the largest recall at the required precision, the smallest
-            of several; None if no distance is as precise.
+            of several, up to the 12 bits of a search; None if no distance is as precise.
         precision: the required precision.
         left_out: the number of pairs with a missing or unreadable page, which do not count.
         too_short: the pages with too little text; they match nothing.
@@ -188,8 +189,10 @@ def evaluate(
         progress: a function that receives the numbers of finished pages and of all pages.
 
     Raises:
-        ArgumentError: the pairs are invalid, or the scheme is unknown.
+        ArgumentError: the pairs or ``precision`` are invalid, or the scheme is unknown.
     """
+    if not 0 <= precision <= 1:
+        raise invalid_argument(f"precision must be from 0 to 1, such as 0.99, not {precision!r}")
     given = isinstance(pairs, Sequence) and not isinstance(pairs, str)
     labelled = pairs if given else read_labels(pairs)
     counted = [pair for pair in labelled if pair.label != "graded"]
@@ -244,7 +247,8 @@ def _evaluated(
         confirmed = {kind: within(distance, kind, verify=True) for kind in kinds}
         everything = [within(distance, kind, verify=False) for kind in kinds]
         curve.append(AtDistance(distance, _sum(confirmed.values()), _sum(everything), confirmed))
-    precise = [at for at in curve if at.counts.found and at.counts.precision >= precision]
+    usable = curve[: DISTANCE_MAX + 1]  # a search has no larger distance
+    precise = [at for at in usable if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)
     unread = prints.too_short, prints.failures, prints.unseen
     return Evaluation(scheme, curve, best, precision, left_out, *unread)

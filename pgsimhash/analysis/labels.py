@@ -60,7 +60,7 @@ def read_labels(source: object) -> list[LabelledPair]:
             message names the first lines and the fix.
     """
     is_file = isinstance(source, str | Path)
-    name = str(source) if is_file else "the data frame"
+    name, place = (str(source), "line") if is_file else ("the data frame", "row")
     rows = file_rows(Path(source)) if isinstance(source, str | Path) else _frame_rows(source)
     pairs: dict[frozenset[str], tuple[int, LabelledPair]] = {}
     unlabelled = 0
@@ -76,11 +76,11 @@ def read_labels(source: object) -> list[LabelledPair]:
             first_line, first = pairs.setdefault(frozenset((pair.a, pair.b)), (line, pair))
             if first.label != pair.label:
                 problem = (
-                    f"the pair is {pair.label} here and {first.label} in line {first_line}; keep "
-                    "one of them"
+                    f"the pair is {pair.label} here and {first.label} in {place} {first_line}; "
+                    "keep one of them"
                 )
         if problem is not None:
-            problems.append(f"line {line}: {problem}")
+            problems.append(f"{place} {line}: {problem}")
     if problems:
         more = len(problems) - _SHOWN
         shown = [*problems[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
@@ -101,22 +101,22 @@ def _invalid(name: object, problem: str) -> ArgumentError:
 def _problem(row: dict[str, str], word: str) -> str | None:
     for column in ("a", "b"):
         if not row[column]:
-            return f"{column} is empty; write the URL, the path or the id of a page"
+            return f"{column} is empty; write the URL, the path or the id of a page, or a text"
     if row["a"] == row["b"]:
-        return "a and b are the same page; name two pages"
+        return "a and b are the same; name two pages, or two texts"
     if word not in _LABELS:
         return f"{row['label']!r} is not a label; write one of {', '.join(_LABELS)}"
     return None
 
 
 def _frame_rows(frame: Any) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the number of each row, from 1, and its values as texts."""
+    """Yield the number of each row, from 0, and its values as texts."""
     names = getattr(frame, "column_names", None)  # of PyArrow
     names = list(getattr(frame, "columns", frame) if names is None else names)
     _check_columns("the data frame", names)
     columns = [name for name in ("a", "b", "label", "kind") if name in names]
     cells = (_as_list(frame[name]) for name in columns)
-    for number, values in enumerate(zip(*cells, strict=True), 1):
+    for number, values in enumerate(zip(*cells, strict=True)):
         yield number, dict(zip(columns, map(_text, values), strict=True))
 
 

@@ -84,7 +84,12 @@ def test_the_smallest_distance_of_the_largest_precise_recall_is_recommended() ->
         ([("distinct", 0), *copies * 9], 0.9, 3),  # precision may recover
         ([("distinct", 0), ("copy", 0)], 0.999, None),
         ([("distinct", 40)], 0.999, None),
+        ([*copies, ("copy", 13)], 0.999, 3),  # a search has at most 12 bits
     ]
+    with pytest.raises(
+        ArgumentError, match="precision must be from 0 to 1", check=because("invalid_argument")
+    ):
+        evaluated(copies, 99)
     for pairs, precision, distance in cases:
         best = evaluated(pairs, precision).best
         assert (best and best.distance) == distance
@@ -133,6 +138,8 @@ def test_texts_of_a_data_frame_are_evaluated(frame: str) -> None:
         evaluate(source, scheme="typo")
     with pytest.raises(ArgumentError, match="the data frame: the column label is missing"):
         evaluate({"a": ["1"], "b": ["2"]})
+    with pytest.raises(ArgumentError, match="row 1: a and b are the same"):
+        evaluate({"a": ["1", "2"], "b": ["2", "2"], "label": ["same", "same"]})
 
 
 def test_pages_of_files_and_of_a_store_give_the_same_figures(store: Store, tmp_path: Path) -> None:
