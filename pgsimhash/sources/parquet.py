@@ -38,7 +38,8 @@ def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
             names = file.schema_arrow.names
             content = {"html", "text"} if reading.texts else {"html"}
             if "url" not in names or not content & {*names} or len({*names}) < len(names):
-                problem = f'it has the columns {", ".join(names)}, not "url" and "html"'
+                expected = '"text" or "html"' if reading.texts else '"html"'
+                problem = f'it has the columns {", ".join(names)}, not "url" and {expected}'
                 raise PageError("unreadable", problem)
             columns = [column for column in _COLUMNS if column in names]
             for group in range(file.num_row_groups):
