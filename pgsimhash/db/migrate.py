@@ -175,6 +175,12 @@ def refusals_translated() -> Iterator[None]:
     try:
         yield
     except CommandError as error:
+        if "not a valid downgrade target" in str(error):
+            raise SchemaError(
+                "missing",
+                "the schema is not in this database, or is older than the revision to go back to; "
+                "check the DSN and the schema's name",
+            ) from error
         raise SchemaError(
             "newer",
             f"this version of pgsimhash cannot migrate: {error}; upgrade {install_command()}",
@@ -207,8 +213,9 @@ _BY_STATE: Final = {
     "42501": Translation(
         "not_permitted",
         "the database refuses to migrate",
-        "connect as a user who may create a schema in it, or hand an administrator the script "
-        "that `pgsimhash migrate --sql` prints",
+        "connect as a user who may create a schema in it; or have an administrator run CREATE "
+        "SCHEMA ... AUTHORIZATION for this user, or the script that `pgsimhash migrate --sql` "
+        "prints",
     ),
     "57014": Translation("gave_up", _REFUSED, "raise statement_timeout, if it was that"),
     "55P03": Translation("locked", _REFUSED, "migrate again"),

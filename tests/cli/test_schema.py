@@ -47,6 +47,7 @@ def test_migrate_can_go_back(run: Run) -> None:
     assert run("status").code == 0
     run("migrate", "--downgrade", "base", "--yes").ends(0, "revision base")
     assert "run: pgsimhash migrate" in run("status").stderr
+    run("migrate", "--downgrade", "0001", "--yes").ends(3, "check the DSN and the schema's name")
 
 
 def test_migrate_creates_roles_on_request(run: Run, dsn: str) -> None:
