@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
@@ -15,6 +15,8 @@ from pgsimhash.sources.streams import DamagedError, Stream, open_stream
 
 _BOM: Final = b"\xef\xbb\xbf"
 _STEP: Final = 1024 * 1024
+_PAGE_LIST: Final = "json-pages-1.0"
+"""The format of ``pages.jsonl``, which crawlers write next to their archives."""
 
 
 def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
@@ -29,7 +31,8 @@ def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
 def read_stream(stream: Stream, name: str, reading: Reading) -> Iterator[SourcePage | PageFailure]:
     """Yield the pages of a stream of JSON lines, skipping empty lines.
 
-    A line without a valid page is a failure of ``name#number``; reading continues.
+    A line without a valid page is a failure of ``name#number``; reading continues. A list of pages
+    is skipped, unless it has texts and texts are read.
     """
     number, max_bytes = 0, reading.max_bytes
     try:
@@ -45,7 +48,12 @@ def read_stream(stream: Stream, name: str, reading: Reading) -> Iterator[SourceP
                 number += stream.skip_empty_lines()
                 continue
             try:
-                yield _page_of_line(line, number, reading)
+                record = _record(line)
+                if number > 1 or record.get("format") != _PAGE_LIST:
+                    yield page_of(record, number, reading)
+                elif not (reading.texts and record.get("hasText")):
+                    reading.left_out["page lists of archives"] += 1
+                    return
             except PageError as error:
                 yield failure(f"{name}#{number}", error)
     except DamagedError as damage:
@@ -58,7 +66,7 @@ def _finish_line(stream: Stream) -> None:
         stream.idle(len(rest))
 
 
-def _page_of_line(line: bytes, number: int, reading: Reading) -> SourcePage:
+def _record(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line.decode())
     except UnicodeDecodeError as error:
@@ -67,4 +75,4 @@ def _page_of_line(line: bytes, number: int, reading: Reading) -> SourcePage:
         raise PageError("unreadable", f"the line is not JSON: {error}") from None
     if not isinstance(record, dict):
         raise PageError("unreadable", 'the line is not a JSON object with "url" and "html"')
-    return page_of(record, number, reading)
+    return record

@@ -91,7 +91,8 @@ def page_of(record: Mapping[str, Any], number: int, reading: Reading) -> SourceP
         PageError: a field is missing or has another type.
     """
     url = check_url(_checked(record, "url").strip())
-    key = "text" if reading.texts and record.get("text") is not None else "html"
+    is_text = reading.texts and (record.get("text") is not None or "html" not in record)
+    key = "text" if is_text else "html"
     if key not in record and "text" in record:
         raise PageError("unreadable", f'"html" is missing, and "text" needs {TEXT_SCHEME}')
     html = _checked(record, key, (str, bytes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from zipfile import ZIP_STORED, ZipFile
@@ -52,32 +52,47 @@ def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
 
     In a zip file without its end, records are searched in the gzip data.
     """
-    name, number = shown(path), 1
+    name = shown(path)
     try:
         with path.open("rb") as file:
-            try:
-                zipped = ZipFile(file)
-            except _DAMAGES as error:
-                detail = f"the zip data is damaged ({one_line(error)}), and searched for records"
-                yield failure(name, PageError("unreadable", detail))
-                file.seek(0)
-                stream = Stream(file, GZIP)
-                if stream.resume(BEGIN):
-                    yield from read_stream(stream, name, number, reading)
-                return
-            for entry in zipped.infolist():
-                if not entry.filename.startswith(_FOLDER) or reader_of(entry.filename) != "warc":
-                    continue
-                try:
-                    with zipped.open(entry) as member:
-                        if entry.compress_type == ZIP_STORED:
-                            part: Any = _Part(file, file.tell(), entry.file_size)
-                            stream = stream_of(io.BufferedReader(part))
-                        else:
-                            stream = stream_of(member, file)
-                        number = yield from read_stream(stream, name, number, reading)
-                except _DAMAGES as error:
-                    detail = one_line(error)
-                    yield PageFailure(f"{name}/{entry.filename}", "unreadable", detail)
+            yield from _read_zip(file, name, 1, reading)
     except OSError as error:
         yield failure(name, error)
+
+
+def _read_zip(
+    file: BinaryIO, name: str, number: int, reading: Reading, *, is_nested: bool = False
+) -> Generator[SourcePage | PageFailure, None, int]:
+    """Yield the pages of an archive, which may hold archives; return the next record's number."""
+    try:
+        zipped = ZipFile(file)
+    except _DAMAGES as error:
+        detail = f"the zip data is damaged ({one_line(error)}); records were searched in it"
+        yield failure(name, PageError("unreadable", detail))
+        file.seek(0)
+        stream = Stream(file, GZIP)
+        if stream.resume(BEGIN):
+            number = yield from read_stream(stream, name, number, reading)
+        return number
+    for entry in zipped.infolist():
+        kind = reader_of(entry.filename)
+        is_archive = kind == "wacz" and not is_nested
+        if not is_archive and (kind != "warc" or not entry.filename.startswith(_FOLDER)):
+            continue
+        place = f"{name}/{entry.filename}"
+        try:
+            with zipped.open(entry) as member:
+                data: Any = member
+                if entry.compress_type == ZIP_STORED:
+                    part: Any = _Part(file, file.tell(), entry.file_size)
+                    data = io.BufferedReader(part)
+                if not is_archive:
+                    stream = stream_of(data, file if data is member else None)
+                    number = yield from read_stream(stream, name, number, reading)
+                elif data is member:
+                    raise PageError("unreadable", "it is compressed; unpack it first")
+                else:
+                    number = yield from _read_zip(data, place, number, reading, is_nested=True)
+        except _DAMAGES as error:
+            yield PageFailure(place, "unreadable", one_line(error))
+    return number

@@ -72,6 +72,28 @@ def test_the_text_of_a_line_and_of_a_row(
         assert failed(item, '"text" needs a scheme for texts, such as pgsimhash-text-1')
 
 
+def test_the_page_list_of_a_crawler_is_skipped_unless_its_texts_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl"
+    for has_text in (True, False):
+        head = {"format": "json-pages-1.0", "id": "pages", "hasText": has_text}
+        path.write_text(f"{json.dumps(head)}\n{json.dumps({'url': URL, 'text': 'Grüße'})}\n")
+        for texts in (True, False):
+            left_out = Counter[str]()
+            is_read = has_text and texts
+            assert (
+                read(path, texts=texts, left_out=left_out) == [SourcePage(URL, "Grüße")][:is_read]
+            )
+            assert left_out == ({} if is_read else {"page lists of archives": 1})
+
+
+def test_texts_that_are_missing_are_not_explained_by_the_scheme(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "a.parquet", [{"url": URL, "text": None}])
+    (item,) = read(path, texts=True)
+    assert failed(item, '"text" is not a string')
+    (item,) = read(path)
+    assert failed(item, '"text" needs a scheme for texts, such as pgsimhash-text-1')
+
+
 def test_a_feed_of_scrapy(tmp_path: Path) -> None:
     path = tmp_path / "items.jl"
     JsonLinesItemExporter(file := io.BytesIO()).export_item(
@@ -188,6 +210,25 @@ def test_a_wacz_archive_and_its_damage(tmp_path: Path) -> None:
     first, *_ = read(path)
     assert failed(first, "the zip data is damaged") == (str(path), "unreadable")
     assert urls(path)[:3] == [URL + name for name in ("0", "1", "2")]
+
+
+def test_archives_in_an_archive(tmp_path: Path) -> None:
+    whole, path = io.BytesIO(), tmp_path / "multi.wacz"
+    with zipfile.ZipFile(whole, "w") as file:
+        file.writestr("archive/a.warc.gz", b"".join(records(2)))
+        file.writestr("deeper.wacz", b"not read")
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("1.wacz", whole.getvalue())
+        file.writestr("packed.wacz", whole.getvalue(), zipfile.ZIP_DEFLATED)
+        file.writestr("cut.wacz", whole.getvalue()[:-30])
+        file.writestr("archive/c.warc", record(url=f"{URL}c", zipped=False))
+    items = read(path)
+    assert urls(path) == [URL + name for name in ("0", "1", "0", "1", "c")]
+    numbers = [item.record for item in items if isinstance(item, SourcePage)]
+    assert numbers == sorted({*numbers})
+    packed, cut = items[2:4]
+    assert failed(packed, "unpack it first") == (f"{path}/packed.wacz", "unreadable")
+    assert failed(cut, "the zip data is damaged") == (f"{path}/cut.wacz", "unreadable")
 
 
 def dictionary(*, is_packed: bool) -> tuple[Any, bytes]:
