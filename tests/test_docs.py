@@ -155,6 +155,7 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
     "analyse.md": {
         "why.html": html, "glance.html": html, "curve.jsonl": recommended,
         "known.jsonl": recommended, "near.jsonl": lambda text: text.count("\n") > 15,
+        "clusters.csv": lambda text: text.startswith("cluster,url,simhash,canonical,title,"),
         "waiting.csv": lambda text: text.startswith("a,b,label"),
         "labelled.csv": lambda text: ",duplicate,borderline," in text,
     },

@@ -208,7 +208,8 @@ def clusters(
 ) -> None:
     """Group the near-duplicates of a collection.
 
-    Prints a JSON line for each cluster, or with --csv a row for each page.
+    Prints a JSON line for each cluster, or with --csv a row for each page. "canonical" is the page
+    that represents the cluster, "canonical_url" the link rel=canonical of the page.
     """
     from pgsimhash.cli.console import progress_bar
 
@@ -231,7 +232,8 @@ def clusters(
             count = write_clusters(parquet, found)
             print_message(f"{count:,} clusters in {parquet}")
             return
-        emit = table_printer("cluster", "url", "simhash", "canonical") if as_csv else print_json
+        columns = ("cluster", "url", "simhash", "canonical", "title", "canonical_url")
+        emit = table_printer(*columns) if as_csv else print_json
         for cluster in found:
             told = cluster.as_json()
             for row in [{**told, **page} for page in told["pages"]] if as_csv else [told]:

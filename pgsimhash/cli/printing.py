@@ -59,6 +59,8 @@ def table_printer(*columns: str) -> Callable[[dict[str, Any]], None]:
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(
             printable(as_cell(row[name]) if name.endswith("title") else str(row[name]))
+            if row[name] is not None
+            else ""
             for name in columns
         )
         click.echo(line.getvalue().encode())

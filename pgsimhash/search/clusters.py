@@ -65,7 +65,13 @@ class Cluster:
             "cluster": self.cluster_id,
             "canonical": self.canonical.url,
             "pages": [
-                {"url": page.url, "simhash": format_simhash(page.simhash)} for page in self.pages
+                {
+                    "url": page.url,
+                    "simhash": format_simhash(page.simhash),
+                    "title": page.title,
+                    "canonical_url": page.canonical_url,
+                }
+                for page in self.pages
             ],
         }
 

@@ -152,7 +152,11 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
     ]
     table = csv.DictReader(run("analyse", "clusters", "--csv").stdout.splitlines())
     assert ordered(table) == ordered(
-        {**page, "cluster": str(cluster["cluster"]), "canonical": cluster["canonical"]}
+        {
+            **{key: value or "" for key, value in page.items()},
+            "cluster": str(cluster["cluster"]),
+            "canonical": cluster["canonical"],
+        }
         for cluster in clusters
         for page in cluster["pages"]
     )
@@ -173,6 +177,20 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
         for cluster in clusters
         for page in cluster["pages"]
     ]
+
+
+def test_the_table_of_clusters_has_titles_and_canonical_links(run: Run, tmp_path: Path) -> None:
+    words = " ".join(f"word{n}" for n in range(40))
+    link = '<link rel="canonical" href="/1"><title>=1+1</title>'
+    lines = [
+        {"url": f"https://a.example/{n}", "html": f"<html><head>{head}</head><p>{words}"}
+        for n, head in enumerate(("", link), 1)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    run("ingest", tmp_path)
+    table = list(csv.DictReader(run("analyse", "clusters", "--csv").stdout.splitlines()))
+    assert [row["canonical_url"] for row in table] == ["", "https://a.example/1"]
+    assert table[1]["title"] == "'=1+1"
 
 
 def test_clusters_have_a_canonical_page(run: Run, folder: Path) -> None:
