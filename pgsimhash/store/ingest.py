@@ -180,8 +180,11 @@ class _Writer:
             "ingest" if remember else "decide",
             len(batch),
             lambda: self._stored() or self._current_verdicts(batch, rules, remember),
-            lambda: self._run.run_id if remember and self._run is not None else None,
+            lambda: self._run_id(remember),
         )
+
+    def _run_id(self, remember: bool) -> int | None:
+        return self._run.run_id if remember and self._run is not None else None
 
     def _current_verdicts(
         self, batch: Sequence[Item], rules: Rules, remember: bool
@@ -197,7 +200,7 @@ class _Writer:
         logger.debug(
             "%d pages %s %r, %d without a simhash", records,
             "stored in" if remember else "compared with", name, len(batch) - records,
-            extra={"collection": name, "run_id": self._run and self._run.run_id},
+            extra={"collection": name, "run_id": self._run_id(remember)},
         )  # fmt: skip
         return verdicts
 

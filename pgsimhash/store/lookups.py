@@ -14,7 +14,7 @@ from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.hashing.signature import from_halves
 from pgsimhash.pages.records import CollectionStatus, Match, Matches, PageRecord
-from pgsimhash.store.collection import Collection, checked_distance
+from pgsimhash.store.collection import Collection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,11 +57,10 @@ def find_many(
     """Return the matches of an array of simhashes, by query, nearest first."""
     import numpy as np
 
-    most = checked_distance(collection, distance)
     parts = []
     for start in range(0, max(1, len(simhashes)), _BATCH):
         signed = simhashes[start : start + _BATCH].view(np.int64).tolist()
-        rows = _find(connection, collection, signed, most)
+        rows = _find(connection, collection, signed, distance)
         numbers, values, distances, *_ = zip(*rows, strict=True) if rows else ((), (), ())
         queries = np.array(numbers, dtype=np.int64) - 1 + start
         found = np.array(values, dtype=np.int64).view(np.uint64)
