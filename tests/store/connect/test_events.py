@@ -110,6 +110,7 @@ def test_a_log_record_of_each_batch_names_its_collection_and_run(
         logger.warning("about no collection")
     fields = ("name", "levelname", "message", "collection", "run_id")
     assert [tuple(vars(one)[field] for field in fields) for one in caplog.records] == [
-        ("pgsimhash", "DEBUG", f"{what} 'default', 1 without a simhash", "default", run_id)
-        for what in ("1 pages stored in", "0 pages compared with")
+        ("pgsimhash", "DEBUG", f"{what} 'default', 1 without a simhash", "default", run)
+        # A dry run belongs to no run.
+        for what, run in (("1 pages stored in", run_id), ("0 pages compared with", None))
     ] + [("pgsimhash", "WARNING", "about no collection", None, None)]
