@@ -179,6 +179,9 @@ def test_a_damaged_row_group_costs_its_rows(tmp_path: Path) -> None:
     assert failed(item, 'the columns url, body, not "url" and "html"') == (str(path), "unreadable")
     (item,) = read(path, texts=True)
     assert failed(item, 'not "url" and "text" or "html"') == (str(path), "unreadable")
+    write_rows(path, [{"url": URL, "text": ""}])
+    (item,) = read(path)
+    assert failed(item, '"text" needs a scheme for texts') == (str(path), "unreadable")
 
 
 # Packed archives
