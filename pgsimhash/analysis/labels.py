@@ -88,7 +88,7 @@ def read_labels(source: object) -> list[LabelledPair]:
     if all(pair.label == "graded" for _, pair in pairs.values()):
         raise _invalid(
             name,
-            f"no pair is labelled near-dup or distinct ({unlabelled} rows have no label yet); "
+            f"no pair is labelled duplicate or different ({unlabelled} rows have no label yet); "
             "label some",
         )
     return [pair for _, pair in pairs.values()]

@@ -182,7 +182,7 @@ def _mark_pairs(store: Store, pairs: list[analysis.LabelledPair]) -> None:
         except (ArgumentError, NotFoundError) as error:
             failed += 1
             print_json({"a": pair.a, "b": pair.b, "reason": error.reason, "detail": str(error)})
-    print_message(f"{len(pairs) - failed:,} pairs marked, {failed:,} failed.")
+    print_message(f"Pairs marked: {len(pairs) - failed:,}, failed: {failed:,}.")
     if failed:
         sys.exit(1)
 

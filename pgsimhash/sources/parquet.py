@@ -9,15 +9,7 @@ from typing import Any, Final
 from pgsimhash.errors import PageError, install_command
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.values import too_large
-from pgsimhash.sources.page import (
-    TEXT_SCHEME,
-    Reading,
-    SourcePage,
-    failure,
-    one_line,
-    page_of,
-    shown,
-)
+from pgsimhash.sources.page import Reading, SourcePage, failure, one_line, page_of, shown
 
 _COLUMNS: Final = ("url", "html", "text", "charset", "fetched_at")
 _ROWS: Final = 64
@@ -46,10 +38,9 @@ def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
             names = file.schema_arrow.names
             content = {"html", "text"} if reading.texts else {"html"}
             if "url" not in names or not content & {*names} or len({*names}) < len(names):
-                expected = '"text" or "html"' if reading.texts else '"html"'
+                more = '"html" ("text" needs a scheme for texts)'
+                expected = '"text" or "html"' if reading.texts else more
                 problem = f'it has the columns {", ".join(names)}, not "url" and {expected}'
-                if "text" in names and not reading.texts:
-                    problem += f'; "text" needs {TEXT_SCHEME}'
                 raise PageError("unreadable", problem)
             columns = [column for column in _COLUMNS if column in names]
             for group in range(file.num_row_groups):

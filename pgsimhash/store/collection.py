@@ -250,9 +250,9 @@ def _check(
     if scheme is not None and collection.scheme != scheme.name:
         raise CollectionError(
             "other_settings",
-            f"collection {name!r} has simhashes of scheme {collection.scheme!r}, "
-            f"which cannot be compared with {scheme.name!r}; open another collection, "
-            f"such as {name}-2",
+            f"collection {name!r} is for simhashes of scheme {collection.scheme!r}, which cannot "
+            f"be compared with {scheme.name!r}; open another collection, such as "
+            f"{name}-2; to create it: pgsimhash collection create {name}-2 --scheme {scheme.name}",
         )
     if distance not in (None, collection.default_distance):
         raise _other_settings(

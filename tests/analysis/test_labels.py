@@ -55,7 +55,7 @@ def test_a_spreadsheet_may_have_saved_it(reader: Reader, delimiter: str) -> None
 def test_a_row_without_a_label_waits_for_one(reader: Reader) -> None:
     assert reader("a,b,label\n1,2,\n1,3,different\n") == [LabelledPair("1", "3", "distinct")]
     message = complaint(reader, "a,b,label\n1,2,\n1,3,graded\n")
-    assert "no pair is labelled near-dup or distinct (1 rows have no label yet)" in message
+    assert "no pair is labelled duplicate or different (1 rows have no label yet)" in message
 
 
 def test_an_invalid_row_is_reported_with_its_line_and_the_fix(reader: Reader) -> None:

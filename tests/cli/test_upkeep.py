@@ -93,7 +93,7 @@ def test_the_pairs_of_a_file_are_marked_and_those_that_fail_are_printed(
     done = run("mark", "--from", labels)
     assert done.code == 1
     assert [(line["b"], line["reason"]) for line in done.lines] == [(unknown, "unknown_page")]
-    assert "1 pairs marked, 1 failed" in done.stderr
+    assert "Pairs marked: 1, failed: 1." in done.stderr
     assert [line["mark"] for line in run("mark").lines] == ["different"]
     assert run("mark", "--from", labels, a, b, "--same").code == 2
 

@@ -90,8 +90,6 @@ def test_texts_that_are_missing_are_not_explained_by_the_scheme(tmp_path: Path) 
     path = write_rows(tmp_path / "a.parquet", [{"url": URL, "text": None}])
     (item,) = read(path, texts=True)
     assert failed(item, '"text" is not a string')
-    (item,) = read(path)
-    assert failed(item, '"text" needs a scheme for texts, such as pgsimhash-text-1')
 
 
 def test_a_feed_of_scrapy(tmp_path: Path) -> None:

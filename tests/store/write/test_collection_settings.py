@@ -105,7 +105,9 @@ def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> N
         assert create_collection(connection, "plain").default_distance == 8
         with pytest.raises(CollectionError, match="collection set plain --distance 3"):
             create_collection(connection, "plain", distance=3)
-        with pytest.raises(CollectionError, match="has simhashes of scheme"):
+        with pytest.raises(
+            CollectionError, match="collection create plain-2 --scheme pgsimhash-int"
+        ):
             create_collection(connection, "plain", scheme=get_scheme("pgsimhash-interop-1"))
 
 
