@@ -41,8 +41,11 @@ def scheme_for_texts(texts: Iterable[str]) -> Scheme:
 
     Args:
         texts: all texts, or a sample of them.
+
+    Raises:
+        TypeError: an item is not a string.
     """
-    lengths = [len(TEXT_SCHEME.tokenize(text[:START_CHARS])) for text in texts]
+    lengths = [len(TEXT_SCHEME.tokenize(text[:START_CHARS])) for text in _strings(texts)]
     short = sum(0 < length < TEXT_SCHEME.min_tokens for length in lengths)
     return SHORT_SCHEME if 2 * short > np.count_nonzero(lengths) else TEXT_SCHEME
 
@@ -69,7 +72,7 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
 
     def simhashes() -> Iterator[int | None]:
         done = short = 0
-        for simhash in vote_texts(map(str.__str__, texts), recipe):
+        for simhash in vote_texts(_strings(texts), recipe):
             done += 1
             short += simhash is None
             yield simhash
@@ -77,6 +80,16 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
             warnings.warn(too_short(short, done, recipe), stacklevel=2)
 
     return simhashes()
+
+
+def _strings(texts: Iterable[str]) -> Iterator[str]:
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise TypeError(
+                f"texts[{place}] is of type {kind}, not str; fill missing texts with ''"
+            )
+        yield text
 
 
 def too_short(short: int, texts: int, scheme: Scheme) -> str:

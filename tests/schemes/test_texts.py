@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -160,3 +161,9 @@ def test_the_first_words_count(word: str) -> None:
     text = " ".join(word.format(number) for number in range(WORDS_MAX))
     assert len(short_words(f"{text} and more")) == WORDS_MAX
     assert SHORT_SCHEME.simhash(text) == SHORT_SCHEME.simhash(f"{text} and more")
+
+
+@pytest.mark.parametrize("call", [scheme_for_texts, lambda texts: list(simhash_texts(texts))])
+def test_a_missing_text_is_named(call: Callable[[list[str | None]], object]) -> None:
+    with pytest.raises(TypeError, match=r"texts\[1\] is of type NoneType, not str; fill missing"):
+        call(["Ferry", None])
