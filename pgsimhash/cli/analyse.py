@@ -208,8 +208,7 @@ def clusters(
 ) -> None:
     """Group the near-duplicates of a collection.
 
-    Prints a JSON line for each cluster, or with --csv a row for each page. "canonical" is the page
-    that represents the cluster, "canonical_url" the link rel=canonical of the page.
+    Prints a JSON line for each cluster, or with --csv a row for each page.
     """
     from pgsimhash.cli.console import progress_bar
 
