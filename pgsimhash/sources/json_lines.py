@@ -15,8 +15,6 @@ from pgsimhash.sources.streams import DamagedError, Stream, open_stream
 
 _BOM: Final = b"\xef\xbb\xbf"
 _STEP: Final = 1024 * 1024
-_PAGE_LIST: Final = "json-pages-1.0"
-"""The format of ``pages.jsonl``, which crawlers write next to their archives."""
 
 
 def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
@@ -31,8 +29,8 @@ def read(path: Path, reading: Reading) -> Iterator[SourcePage | PageFailure]:
 def read_stream(stream: Stream, name: str, reading: Reading) -> Iterator[SourcePage | PageFailure]:
     """Yield the pages of a stream of JSON lines, skipping empty lines.
 
-    A line without a valid page is a failure of ``name#number``; reading continues. A list of pages
-    is skipped, unless it has texts and texts are read.
+    A line without a valid page is a failure of ``name#number``; reading continues. The
+    ``pages.jsonl`` of a crawler is skipped, unless it has texts and texts are read.
     """
     number, max_bytes = 0, reading.max_bytes
     try:
@@ -49,7 +47,7 @@ def read_stream(stream: Stream, name: str, reading: Reading) -> Iterator[SourceP
                 continue
             try:
                 record = _record(line)
-                if number > 1 or record.get("format") != _PAGE_LIST:
+                if number > 1 or record.get("format") != "json-pages-1.0":
                     yield page_of(record, number, reading)
                 elif not (reading.texts and record.get("hasText")):
                     reading.left_out["page lists of archives"] += 1

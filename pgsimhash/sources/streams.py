@@ -78,7 +78,7 @@ GZIP: Final = Codec(
 )
 
 
-def _zstd(file: BinaryIO) -> Codec:
+def zstd_codec(file: BinaryIO) -> Codec:
     """Return the codec of a file of zstd frames, after its dictionary if it has one.
 
     A WARC file may begin with a dictionary for all its records, in a skippable frame.
@@ -303,4 +303,4 @@ def stream_of(file: Any, packed: BinaryIO | None = None) -> Stream:
     if begin.startswith(_GZIP_MAGIC):
         return Stream(file, GZIP, packed)
     is_zstd = begin.startswith((_ZSTD_MAGIC, _DICTIONARY_MAGIC))
-    return Stream(file, _zstd(file) if is_zstd else None, packed)
+    return Stream(file, zstd_codec(file) if is_zstd else None, packed)

@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 from datetime import datetime
 from email.message import Message
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,7 @@ from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
+from pgsimhash.sources import streams
 from pgsimhash.sources.page import TEXT_SCHEME, Reading, SourcePage, failure, parse_time, shown
 from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, open_stream
 
@@ -342,25 +344,27 @@ def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
         case "" | "identity":
             return body
         case "gzip" | "x-gzip":
-            return _inflated(body, encoding, 16 + zlib.MAX_WBITS, max_bytes)
+            return _inflated(body, streams.GZIP, max_bytes)
         case "deflate":
             # The standard requires the zlib format; some servers send raw deflate data.
             is_zlib = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
-            bits = zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS
-            return _inflated(body, encoding, bits, max_bytes)
+            decoder = partial(zlib.decompressobj, zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
+            return _inflated(body, streams.Codec(encoding, b"", decoder, zlib.error), max_bytes)
         case "br":
             return _unbrotlied(body, max_bytes)
+        case "zstd":
+            return _inflated(body, streams.zstd_codec(io.BytesIO(body)), max_bytes)
         case _:
             raise PageError("unreadable", f"the content encoding {encoding!r} is unknown")
 
 
-def _inflated(body: bytes, encoding: str, bits: int, max_bytes: int) -> bytes:
-    decoder = zlib.decompressobj(bits)
+def _inflated(body: bytes, codec: streams.Codec, max_bytes: int) -> bytes:
+    decoder = codec.decoder()
     try:
         page = decoder.decompress(body, max_bytes + 1)
-    except zlib.error as error:
-        raise PageError("unreadable", f"its {encoding} data is damaged ({error})") from None
-    return _checked(page, decoder.eof, encoding, max_bytes)
+    except codec.error as error:
+        raise PageError("unreadable", f"its {codec.name} data is damaged ({error})") from None
+    return _checked(page, decoder.eof, codec.name, max_bytes)
 
 
 def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
@@ -370,9 +374,8 @@ def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
         # Older versions without this method cannot bound the memory.
         _ = decoder.can_accept_more_data
     except (ImportError, AttributeError):
-        raise PageError(
-            "unreadable", "it is compressed with brotli: pip install 'brotli>=1.2'"
-        ) from None
+        problem = "it is compressed with brotli: pip install 'brotli>=1.2'"
+        raise PageError("unreadable", problem) from None
     try:
         page = decoder.process(body, output_buffer_limit=max_bytes + 1)
     except brotli.error as error:

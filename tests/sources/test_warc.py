@@ -197,6 +197,17 @@ def test_damaged_chunks_keep_their_content(path: Path, body: bytes, page: bytes)
     assert one(path, record(body, http=CHUNKED)).html == page
 
 
+def test_zstd_is_undone(path: Path) -> None:
+    zstd = pytest.importorskip(
+        "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
+    )
+    body = zstd.compress(HTML)
+    assert one(path, record(**encoded("zstd", body))).html == HTML
+    bodies = (body[:-5], body[:8] + b"x" * 20, zstd.compress(bytes(10**8)))
+    items = read(path, *(record(**encoded("zstd", body)) for body in bodies))
+    assert [failed(item)[1] for item in items] == ["unreadable", "unreadable", "too_large"]
+
+
 def test_brotli_is_undone_where_it_is_installed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
