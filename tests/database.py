@@ -23,9 +23,7 @@ T = TypeVar("T")
 
 
 def run_sql(
-    dsn: str,
-    statement: str | sql.Composed,
-    values: Sequence[Any] | Mapping[str, Any] | None = None,
+    dsn: str, statement: str | sql.Composed, values: Sequence[Any] | Mapping[str, Any] | None = None
 ) -> list[Any]:
     """Execute a statement on a connection of its own, commit, and return its rows."""
     with psycopg.connect(dsn, autocommit=True) as connection:
