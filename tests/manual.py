@@ -27,13 +27,9 @@ LANGUAGES = frozenset({"python", "sh", "sql", "text", "php", "go", "js"})
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 NOT_RUN = (
-    "./run ",
-    "docker ",
-    "python3 -m venv ",
-    "pip install ",
-    "pgsimhash migrate --dsn ",
+    "./run ", "docker ", "python3 -m venv ", "pip install ", "pgsimhash migrate --dsn ",
     "pgsimhash migrate --sql | psql ",
-)
+)  # fmt: skip
 """The beginnings of commands that install packages, or name an unreachable server."""
 
 

@@ -32,12 +32,9 @@ _FILES = [
 
 # These deploy, or execute statements of the caller.
 _OTHERS = (
-    "pgsimhash.alembic",
-    "pgsimhash.db.migrate",
-    "pgsimhash.embedded",
-    "pgsimhash.sqlalchemy",
+    "pgsimhash.alembic", "pgsimhash.db.migrate", "pgsimhash.embedded", "pgsimhash.sqlalchemy",
     "pgsimhash.testing",
-)
+)  # fmt: skip
 
 
 def is_a_call(statement: str) -> bool:

@@ -117,12 +117,10 @@ def test_a_failure_leaves_nothing(history: Project, place: str) -> None:
 
 def test_a_second_schema(project: Project) -> None:
     project.revision(
-        "0002",
-        'pgsimhash.alembic.upgrade(op, revision="0001")\n'
+        "0002", 'pgsimhash.alembic.upgrade(op, revision="0001")\n'
         '    pgsimhash.alembic.upgrade(op, revision="0001", schema="crawl")',
-        'pgsimhash.alembic.downgrade(op, schema="crawl")',
-        below="0001",
-    )
+        'pgsimhash.alembic.downgrade(op, schema="crawl")', below="0001",
+    )  # fmt: skip
     project.configure(include_schemas="True")
     project.alembic("upgrade", "head")
     for name in ("pgsimhash", "crawl"):

@@ -21,12 +21,9 @@ from pgsimhash.db import migrate
 from tests.programs import free_port
 
 SETTINGS = (
-    "listen_addresses=127.0.0.1",
-    "shared_buffers=64MB",
-    "wal_level=logical",
-    "max_wal_size=256MB",
+    "listen_addresses=127.0.0.1", "shared_buffers=64MB", "wal_level=logical", "max_wal_size=256MB",
     "autovacuum_naptime=1s",
-)
+)  # fmt: skip
 
 
 def programs() -> Path | None:

@@ -102,14 +102,9 @@ def kill(request: pytest.FixtureRequest, dsn: str) -> Callable[[str], None]:
 
 @pytest.mark.parametrize("role", ["coordinator", "worker"])
 def test_a_killed_node(
-    role: str,
-    dsn: str,
-    citus_nodes: list[str],
-    writers: Writers,
-    kill: Callable[[str], None],
-    chance: random.Random,
-    told: Callable[..., None],
-) -> None:
+    role: str, dsn: str, citus_nodes: list[str], writers: Writers, kill: Callable[[str], None],
+    chance: random.Random, told: Callable[..., None],
+) -> None:  # fmt: skip
     node = citus_nodes[0] if role == "coordinator" else node_of_the_schema(dsn)
     for outcome in survive(writers, lambda: kill(node), moments(chance, writers)):
         told(outcome)

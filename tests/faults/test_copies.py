@@ -48,11 +48,9 @@ def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
     primary, standby = pair
     primary.database("crawl")
     both = conninfo.make_conninfo(
-        primary.dsn("crawl"),
-        host="127.0.0.1,127.0.0.1",
-        port=f"{primary.port},{standby.port}",
+        primary.dsn("crawl"), host="127.0.0.1,127.0.0.1", port=f"{primary.port},{standby.port}",
         target_session_attrs="read-write",
-    )
+    )  # fmt: skip
     writers = Writers(both, tmp_path)
     writers.start()
     writers.wait_until(*moments(chance, writers, 1))
@@ -83,23 +81,17 @@ def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) 
                 assert read(reader) == read(store), name
         with connect(standby.dsn("crawl")) as reader:
             writes: list[Callable[[], Any]] = [
-                lambda: reader.add(A, 5),
-                lambda: reader.delete(A),
-                lambda: reader.save_clusters(),
-            ]
+                lambda: reader.add(A, 5), lambda: reader.delete(A), lambda: reader.save_clusters(),
+            ]  # fmt: skip
             for write in writes:
                 with pytest.raises(StoreError, check=because("read_only")):
                     write()
 
 
 def test_a_dump_made_during_writes_is_consistent(
-    cluster: Cluster,
-    writers: Writers,
-    where: str,
-    tmp_path: Path,
-    chance: random.Random,
+    cluster: Cluster, writers: Writers, where: str, tmp_path: Path, chance: random.Random,
     told: Callable[..., None],
-) -> None:
+) -> None:  # fmt: skip
     with connect(where) as store:
         list(store.add_many((f"https://a.example/{n}", n << 40) for n in range(1000)))
         rebuild_apart(store, "other")
@@ -129,10 +121,9 @@ def test_a_dump_of_data_only_is_complete(cluster: Cluster, where: str) -> None:
         list(store.add_many([("https://example.com/1", 5), ("https://example.com/2", 5)]))
     dumps = {}
     for name, options in {
-        "schema": ["--schema-only"],
-        "checked": ["--data-only"],
+        "schema": ["--schema-only"], "checked": ["--data-only"],
         "unchecked": ["--data-only", "--disable-triggers"],
-    }.items():
+    }.items():  # fmt: skip
         dumps[name] = cluster.folder / f"{name}-{time.monotonic_ns()}.sql"
         cluster.call("pg_dump", *options, "-f", dumps[name], "-d", where)
     for name in ("checked", "unchecked"):

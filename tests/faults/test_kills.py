@@ -63,13 +63,9 @@ def test_writers_continue_soon_after_a_restart(
 
 
 def test_a_killed_rebuild_leaves_nothing(
-    cluster: Cluster,
-    writers: Writers,
-    where: str,
-    tmp_path: Path,
-    chance: random.Random,
+    cluster: Cluster, writers: Writers, where: str, tmp_path: Path, chance: random.Random,
     told: Callable[..., None],
-) -> None:
+) -> None:  # fmt: skip
     writers.rerun()
     migrate.upgrade(where, schema="wide", layout="5 choose 2")
     for into_schema, server_too in product((None, "wide"), (False, True)):
@@ -124,13 +120,9 @@ def test_cut_connections_lose_no_page(
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_connection_cut_during_a_commit_repeats_no_page(
-    between: Proxy,
-    where: str,
-    tmp_path: Path,
-    moment: str,
-    chance: random.Random,
+    between: Proxy, where: str, tmp_path: Path, moment: str, chance: random.Random,
     told: Callable[..., None],
-) -> None:
+) -> None:  # fmt: skip
     """The commit or its answer is lost: the writer cannot tell which."""
     writers = Writers(between.dsn(where), tmp_path)
     for _ in range(2):

@@ -80,14 +80,9 @@ class Writers:
     """Processes that write pages, near-duplicates of those of the others."""
 
     def __init__(
-        self,
-        dsn: str,
-        folder: Path,
-        numbers: Sequence[int] = (1, 2),
-        pages: int = 300,
-        batch: int = 10,
-        retry_seconds: float | None = None,
-    ) -> None:
+        self, dsn: str, folder: Path, numbers: Sequence[int] = (1, 2), pages: int = 300,
+        batch: int = 10, retry_seconds: float | None = None,
+    ) -> None:  # fmt: skip
         self.dsn = dsn
         self.pages = pages
         self.folder = folder

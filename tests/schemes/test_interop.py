@@ -143,10 +143,8 @@ def test_invisible_characters_split_no_interoperable_word(hidden: str) -> None:
 def test_identifiers_are_no_interoperable_words(identifier: str) -> None:
     tide = "潮汐。"
     for text in (
-        f"see {identifier} there",
-        f"see ({identifier}) there",
-        f"see\t{identifier}\nthere",
-    ):
+        f"see {identifier} there", f"see ({identifier}) there", f"see\t{identifier}\nthere",
+    ):  # fmt: skip
         assert CategoryWords()(text) == ["see", "there"]
     assert CategoryWords()(f"潮{identifier} tide") == ["潮", "tide"]
     assert CategoryWords()(f"http://bay.example/{tide}池 tide") == ["池", "tide"]

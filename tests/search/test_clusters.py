@@ -69,11 +69,10 @@ def page(number: int, url: str, features: int | None = None) -> ClusterPage:
 
 
 PAGES = [
-    page(1, "http://example.com/an/article?session=1", 10),
-    page(2, "http://example.com/a", 30),
+    page(1, "http://example.com/an/article?session=1", 10), page(2, "http://example.com/a", 30),
     page(3, "https://example.com/an/article", 20),
     page(4, "https://example.com/an/article?print", None),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("rule", "number"), [

@@ -87,11 +87,9 @@ def test_many_simhashes_in_several_chunks(distance: int) -> None:
 
 @settings(deadline=None)
 @given(
-    shared=st.lists(st.integers(0, 63), max_size=50),
-    seed=st.integers(0, 99),
-    strays=st.integers(0, 9),
-    distance=st.integers(0, 9),
-)
+    shared=st.lists(st.integers(0, 63), max_size=50), seed=st.integers(0, 99),
+    strays=st.integers(0, 9), distance=st.integers(0, 9),
+)  # fmt: skip
 def test_hot_prefixes_lose_no_pair(
     shared: list[int], seed: int, strays: int, distance: int
 ) -> None:

@@ -125,10 +125,9 @@ def test_simhashes_are_unsigned_in_python_and_bigints_in_the_server(session: orm
 def test_what_is_no_simhash_is_refused(session: orm.Session, wrong: Any) -> None:
     session.add(Article(simhash=wrong))
     calls: list[Callable[[], Any]] = [
-        lambda: Article.simhash.within(wrong, 3),
-        lambda: Article.simhash.hamming_distance(wrong),
+        lambda: Article.simhash.within(wrong, 3), lambda: Article.simhash.hamming_distance(wrong),
         lambda: near_duplicates(wrong),
-    ]
+    ]  # fmt: skip
     if wrong is not None:
         calls += [
             lambda: session.connection().execute(sa.insert(Article).values(simhash=wrong)),
@@ -144,10 +143,9 @@ def test_simhashes_are_not_compared_by_size() -> None:
     column: Any = Article.simhash
     comparisons: list[Callable[[Any], Any]] = [
         *(methodcaller(f"__{name}__", 5) for name in ("lt", "le", "gt", "ge")),
-        lambda value: value > value,
-        lambda value: value.between(1, 5),
+        lambda value: value > value, lambda value: value.between(1, 5),
         lambda value: ~value.between(1, 5),
-    ]
+    ]  # fmt: skip
     for compare in comparisons:
         with pytest.raises(ArgumentError, match="type_coerce", check=because("invalid_argument")):
             compare(column)
@@ -423,11 +421,9 @@ def test_two_simhashes_in_a_table(session: orm.Session) -> None:
     session.add(Photo(id=2, shape=2**63, caption=None))
     session.flush()
     for condition, found in (
-        (Photo.shape.within(3, 1), [1]),
-        (Photo.shape.within(2**63 + 1, 1), [1, 2]),
-        (Photo.caption.within(2**64 - 2, 3), [1]),
-        (Photo.caption.within(0, 3), []),
-    ):
+        (Photo.shape.within(3, 1), [1]), (Photo.shape.within(2**63 + 1, 1), [1, 2]),
+        (Photo.caption.within(2**64 - 2, 3), [1]), (Photo.caption.within(0, 3), []),
+    ):  # fmt: skip
         assert session.scalars(sa.select(Photo.id).where(condition)).all() == found
 
 
@@ -689,9 +685,8 @@ def test_near_pages_by_url_simhash_and_column(collected: orm.Session) -> None:
     by_url = near_pages(URLS[0], 3)
     asked = sa.select(by_url.c.url, by_url.c.simhash, by_url.c.distance).order_by(by_url.c.url)
     assert [tuple(row) for row in collected.execute(asked)] == [
-        (URLS[1], VALUES[1], 2),
-        (URLS[2], VALUES[2], 2),
-    ]
+        (URLS[1], VALUES[1], 2), (URLS[2], VALUES[2], 2),
+    ]  # fmt: skip
     by_simhash = near_pages(VALUES[3])
     row = collected.execute(sa.select(by_simhash)).one()
     assert (row.url, row.distance, row.simhash) == (URLS[3], 0, VALUES[3])
