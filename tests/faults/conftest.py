@@ -26,8 +26,6 @@ from tests.faults.writing import Outcome, Writers
 ROUNDS = int(os.environ.get("PGSIMHASH_FAULT_ROUNDS", "1"))
 REPORT = os.environ.get("PGSIMHASH_FAULT_REPORT")
 
-Told = Callable[..., None]
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

@@ -68,12 +68,11 @@ def test_thirteen_digits_that_could_be_a_decimal_or_base32_are_refused_not_guess
 
 
 NOT_BASE32 = [
-    "aaaaaaaaaaaa1",  # no digit
-    "aaaaaaaaaaaab",  # a fifth bit in the last digit: the number, not its octets "p777777777777",
-    "aaaaaaaaaaaa", "aaaaaaaaaaaaaa", "aaaaaaaaaaaaa=", "aaaaaaaaaaaaa====", "aaaaaa aaaaaa",
-    "aaaaaaaaaaa\u212aa",  # the sign of the Kelvin, whose small letter is k "aaaaaaaaaaa\u0663a",
-    "pbh4n3yaaaaaé", "0000000000000",  # other alphabets: base32hex, Crockford's "1OL0000000000",
-    "",
+    # No digit; a fifth bit in the last digit: the number, not its octets; wrong lengths.
+    "aaaaaaaaaaaa1", "aaaaaaaaaaaab", "p777777777777", "aaaaaaaaaaaa", "aaaaaaaaaaaaaa",
+    "aaaaaaaaaaaaa=", "aaaaaaaaaaaaa====", "aaaaaa aaaaaa", "",
+    # The sign of the Kelvin, whose small letter is k; other alphabets: base32hex, Crockford's.
+    "aaaaaaaaaaa\u212aa", "aaaaaaaaaaa\u0663a", "pbh4n3yaaaaaé", "0000000000000", "1OL0000000000",
 ]  # fmt: skip
 
 

@@ -61,17 +61,6 @@ def nested(opened: str, closed: str, inner: str = TEXT, before: str = "") -> Hos
     return Hostile(make)
 
 
-def drawn(*parts: str, before: str = STORY, between: str = "") -> Hostile:
-    """Random parts in a row."""
-
-    def make(size: int, rng: random.Random) -> bytes:
-        mean = sum(len((part + between).encode()) for part in parts) / len(parts)
-        chosen = rng.choices(parts, k=int(size / mean * 0.98))
-        return (before + between.join(chosen)).encode()[:size]
-
-    return Hostile(make)
-
-
 def characters(first: int, last: int, before: str = STORY, space: int = 0) -> Hostile:
     """Random characters of a range, with regular spaces."""
 
@@ -216,9 +205,8 @@ KINDS: Final[dict[str, Hostile]] = {
     # The head.
     "base addresses": many("<base href='/../x/'>", "", TEXT),
     "one long base address": many("a/", "<base href='http://h.example/", f"'>{TEXT}<a href=x>y"),
-    "links below a long base": many(
-        "<a href=../b>c</a>", f"<base href='http://h.example/{'a/' * 3000}'>{STORY}"
-    ),
+    "links below a long base": many("<a href=../b>c</a>",
+        f"<base href='http://h.example/{'a/' * 3000}'>{STORY}"),
     "refreshes": many("<meta http-equiv=refresh content='0;url=/x'>", "", TEXT),
     "labels of encodings": many("<meta charset=x>", "", TEXT),
     "open labels": many("<meta charset=", "", TEXT),

@@ -6,7 +6,7 @@ import pytest
 from lxml import etree
 
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
-from pgsimhash.html.blocks import Outline, outline
+from pgsimhash.html.blocks import Outline, outline, structure_simhash
 from pgsimhash.html.parse import parse
 
 
@@ -60,7 +60,9 @@ def test_a_page_may_be_deeper_than_pythons_stack() -> None:
     for _ in range(20_000):
         deepest = etree.SubElement(deepest, "div")
     deepest.text = "at the bottom"
-    assert outline(root).texts() == ["at the bottom"]
+    page = outline(root)
+    assert page.texts() == ["at the bottom"]
+    assert structure_simhash(page)
 
 
 def test_of_very_many_blocks_the_first_ones_have_names(monkeypatch: pytest.MonkeyPatch) -> None:

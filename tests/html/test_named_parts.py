@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from pgsimhash import fingerprint, hamming_distance
@@ -10,13 +12,10 @@ from tests.html.made_streams import DATA, ROTATING, SIZES, Stream, kept
 
 
 @pytest.mark.parametrize("name", ROTATING)
-def test_a_rotating_block_inside_an_article_is_no_content(name: str) -> None:
+def test_a_rotating_block_inside_an_article_is_no_content_if_it_has_a_name(name: str) -> None:
     for seed in range(3):
         pages = Stream(seed).story(220, 1, 16, name, urls=20)
         assert len({fingerprint(page).text_digest for page in pages}) == 1
-
-
-def test_a_rotating_block_without_a_name_is_content() -> None:
     assert kept(Stream(0).story(60, 2, 30, "c7", urls=20)) > 1
 
 
@@ -26,14 +25,9 @@ def test_a_story_is_recognised_with_what_is_below_it(kind: str, count: int) -> N
         assert kept(Stream(seed).below(kind, count)) == 1
 
 
-@pytest.mark.parametrize("name", ["onetrust-consent-sdk", "cookie-banner", "gdprNotice"])
-def test_a_consent_text_that_is_longer_than_the_story_changes_nothing(name: str) -> None:
-    for seed in range(5):
-        assert kept(Stream(seed).with_consent(name)) == 1
-
-
-def test_an_h1_far_below_a_story_is_not_its_title() -> None:
-    for seed in range(5):
+def test_a_consent_text_longer_than_the_story_and_an_h1_far_below_it_change_nothing() -> None:
+    for seed, name in product(range(5), ("onetrust-consent-sdk", "cookie-banner", "gdprNotice")):
+        assert kept(Stream(seed).with_consent(name)) == 1, name
         assert kept(Stream(seed).with_late_heading()) == 1
 
 

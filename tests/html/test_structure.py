@@ -6,10 +6,9 @@ import random
 from pathlib import Path
 
 import pytest
-from lxml import etree
 
 from pgsimhash import fingerprint, hamming_distance
-from pgsimhash.html.blocks import outline, structure_of, structure_simhash
+from pgsimhash.html.blocks import structure_of
 from pgsimhash.html.parse import parse
 
 PAGES = Path(__file__).parents[2] / "examples" / "pages"
@@ -72,14 +71,6 @@ def test_the_order_of_siblings_does_not_matter_and_the_value_never_changes() -> 
         random.Random(seed).shuffle(parts)
         shapes.add(shape("<body>" + "".join(parts)))
     assert shapes == {GOLDEN}
-
-
-def test_a_page_may_be_deeper_than_pythons_stack() -> None:
-    root = etree.Element("html")
-    deepest = root
-    for _ in range(20_000):
-        deepest = etree.SubElement(deepest, "div")
-    structure_simhash(outline(root))
 
 
 def test_a_page_without_an_element_has_no_shape() -> None:

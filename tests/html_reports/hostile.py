@@ -11,8 +11,6 @@ from pgsimhash.hashing.bits import format_simhash, to_bigint
 from pgsimhash.html_reports import explanation_page, report_page
 from pgsimhash.reading.kept_markdown import kept_article
 
-HOST: Final = "https://tracker.invalid"
-
 TEXTS: Final = [
     "<script>window.hacked = 1; fetch('https://tracker.invalid/1')</script>",
     '"><script src="https://tracker.invalid/2.js"></script>',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from pgsimhash.sources import SourcePage
 from tests.refusals import because
 
 PAGE = min(Path("examples/pages").glob("*.html")).read_bytes()
+MARKED = codecs.BOM_UTF16_LE + PAGE.decode().encode("utf-16-le")
 
 
 def every_second(page: bytes) -> memoryview:
@@ -29,14 +31,17 @@ KINDS = [bytearray, memoryview, every_second]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_readers_and_fingerprints(kind: Callable[[bytes], BytesLike]) -> None:
-    for read in (read_article, read_text):
-        assert read(kind(PAGE), None, "utf-8") == read(PAGE, None, "utf-8")
+    for page in (PAGE, MARKED):
+        for read in (read_article, read_text):
+            assert read(kind(page), None, "utf-8") == read(page, None, "utf-8")
     for name in scheme_names():
         if name.startswith("pgsimhash-"):
             assert fingerprint(kind(PAGE), scheme=name) == fingerprint(PAGE, scheme=name)
     assert read_side(kind(PAGE), DEFAULT_SCHEME) == read_side(PAGE, DEFAULT_SCHEME)
     with pytest.raises(PageError, check=because("too_large")):
         fingerprint(kind(PAGE), max_bytes=len(PAGE) - 1)
+    with pytest.raises(PageError, check=because("not_html")):
+        fingerprint(kind(b"%PDF-1.7"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

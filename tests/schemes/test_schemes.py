@@ -78,8 +78,10 @@ def test_bytes_boilerplate_links_and_images_do_not_count(other: str | bytes) -> 
 
 
 @pytest.mark.parametrize(("page", "reason"), [
-    ("", "too_short"), ("<p>Page not found</p>", "too_short"),
-    ("<script>let a = 'one two'</script>", "too_short"), (b"%PDF-1.7\n tide", "not_html"),
+    *((page, "too_short") for page in (
+        "", "<p>Page not found</p>", "<script>let a = 'one two'</script>", b"", b"   \n",
+        b"<!doctype html>", b"<!-- only a comment -->", b"\xff\xfe", b"\xff\xfe\xfd",
+    )), (b"%PDF-1.7\n tide", "not_html"),
 ])  # fmt: skip
 def test_a_page_without_text_has_no_fingerprint(page: str | bytes, reason: str) -> None:
     with pytest.raises(PageError, check=because(reason)):
