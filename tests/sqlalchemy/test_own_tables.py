@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from operator import methodcaller
 from typing import Any
 
@@ -155,18 +156,9 @@ def test_simhashes_are_not_compared_by_size() -> None:
 
 def test_distances_are_those_of_python(session: orm.Session) -> None:
     pairs = [(a, b) for a in EDGES for b in (*EDGES, 0x0123456789ABCDEF)]
-    asked = sa.select(
-        *(
-            expression
-            for a, b in pairs
-            for expression in (
-                sa.literal(a, SIMHASH()).hamming_distance(b),
-                sa.literal(a, SIMHASH()).hamming_distance(sa.literal(b, SIMHASH())),
-            )
-        )
-    )
-    expected = [hamming_distance(a, b) for a, b in pairs for _ in range(2)]
-    assert list(session.execute(asked).one()) == expected
+    for wrapped in (lambda value: value, lambda value: sa.literal(value, SIMHASH())):
+        made = (sa.literal(a, SIMHASH()).hamming_distance(wrapped(b)) for a, b in pairs)
+        assert [*session.execute(sa.select(*made)).one()] == [hamming_distance(*p) for p in pairs]
 
 
 def test_a_script_has_the_simhashes_in_it(engine: sa.Engine) -> None:
@@ -192,12 +184,8 @@ def test_within_finds_what_a_scan_finds(name: str, engine: sa.Engine) -> None:
     rng = np.random.default_rng(len(name))
     values = family(rng, 40)
     unsigned: NDArray[np.uint64] = np.array(values, dtype=np.uint64)
-    table = sa.Table(
-        "t",
-        sa.MetaData(),
-        sa.Column("id", sa.Integer, primary_key=True),
-        *simhash_columns("hash", name),
-    )
+    key = sa.Column("id", sa.Integer, primary_key=True)
+    table = sa.Table("t", sa.MetaData(), key, *simhash_columns("hash", name))
     layout = get_layout(name)
     with engine.begin() as connection:
         table.create(connection)
@@ -216,11 +204,8 @@ def test_within_finds_what_a_scan_finds(name: str, engine: sa.Engine) -> None:
             pairs = sa.select(other.c.id, table.c.id).where(
                 table.c.hash.within(other.c.hash, distance), other.c.id < 6
             )
-            expected = {
-                (int(number), int(near))
-                for number in range(6)
-                for near in np.nonzero(hamming_distances(values[number], unsigned) <= distance)[0]
-            }
+            bits = np.stack([hamming_distances(values[number], unsigned) for number in range(6)])
+            expected = {(int(number), int(near)) for number, near in np.argwhere(bits <= distance)}
             assert {tuple(row) for row in connection.execute(pairs)} == expected
 
 
@@ -302,11 +287,9 @@ def articles(session: orm.Session) -> orm.Session:
 
 def test_objects_are_found_and_sorted_and_prefixes_loaded_on_request(articles: orm.Session) -> None:
     sought = 2**63 ^ 0b0001
-    asked = (
-        sa.select(Article, Article.simhash.hamming_distance(sought))
-        .where(Article.simhash.within(sought, 3))
-        .order_by(Article.simhash.hamming_distance(sought), Article.id)
-    )
+    bits = Article.simhash.hamming_distance(sought)
+    near = sa.select(Article, bits).where(Article.simhash.within(sought, 3))
+    asked = near.order_by(bits, Article.id)
     assert str(sa.select(Article)).count("prefix") == 0
     found = articles.execute(asked).all()
     assert [(article.id, distance) for article, distance in found] == [(1, 1), (2, 1), (3, 3)]
@@ -326,11 +309,9 @@ def test_statements_of_any_form(articles: orm.Session) -> None:
         (ids.where(~copies), [(4,), (5,)]),
         # Rows without a simhash are neither near nor far.
         (ids.where(~Article.simhash.within(2**63, 2)), [(4,)]),
-        (
-            ids.where(Article.simhash.within(2**63, 0) | Article.simhash.within(12345, 0)),
-            [(1,), (4,)],
-        ),
-    ]
+        (ids.where(Article.simhash.within(2**63, 0) | Article.simhash.within(12345, 0)),
+         [(1,), (4,)]),
+    ]  # fmt: skip
     for of in (some.subquery(), some.cte()):
         cases.append((sa.select(of.c.id).where(of.c.value.within(2**63, 2)), [(2,), (3,)]))
     for asked, rows in cases:
@@ -368,13 +349,8 @@ def test_statements_are_compiled_once_for_a_distance(articles: orm.Session) -> N
 
 
 def test_another_bit_count_in_the_search_path_is_not_called(articles: orm.Session) -> None:
-    articles.execute(
-        sa.text(
-            "CREATE FUNCTION public.bit_count(bit) RETURNS bigint LANGUAGE sql "
-            "AS 'SELECT 64::bigint'"
-        )
-    )
-    articles.execute(sa.text("SET LOCAL search_path = public, pg_catalog"))
+    other = "CREATE FUNCTION public.bit_count(bit) RETURNS bigint LANGUAGE sql AS 'SELECT 64::int8'"
+    articles.execute(sa.text(f"{other}; SET LOCAL search_path = public, pg_catalog"))
     asked = sa.select(Article.id).where(Article.simhash.within(2**63, 0))
     assert articles.scalars(asked).all() == [1]
 
@@ -383,9 +359,7 @@ def test_another_bit_count_in_the_search_path_is_not_called(articles: orm.Sessio
 
 
 def test_columns_and_indexes_of_a_class() -> None:
-    articles, photos = Article.__table__, Photo.__table__
-    assert isinstance(articles, sa.Table)
-    assert isinstance(photos, sa.Table)
+    articles, photos = (Base.metadata.tables[name] for name in ("articles", "the photos"))
     prefixes = [f"simhash_prefix_{number}" for number in (1, 2, 3)]
     assert articles.c.keys() == ["id", "text", "simhash", *prefixes]
     assert indexes(articles) == {
@@ -403,6 +377,11 @@ def test_columns_and_indexes_of_a_class() -> None:
         assert formula(core.c[prefix]) == formula(articles.c[prefix])
     # Copies of the metadata have each of them once.
     assert indexes(articles.to_metadata(sa.MetaData())) == indexes(articles)
+    # A naming convention counts.
+    convention = {"ix": "idx__%(table_name)s__%(column_0_N_name)s"}
+    table = sa.Table("t", sa.MetaData(naming_convention=convention), *simhash_columns())
+    named = {f"idx__t__{prefix}_simhash" for prefix in prefixes}
+    assert set(indexes(table)) == {"idx__t__simhash", *named}
 
 
 def formula(column: sa.Column[Any]) -> str:
@@ -501,32 +480,12 @@ def test_a_dataclass_takes_a_simhash_that_it_names() -> None:
 
 
 def test_a_decorated_class_and_a_base_with_the_mixin() -> None:
-    registry = orm.registry()
-
-    @registry.mapped
-    class Decorated(SimhashMixin):
-        __tablename__ = "decorated"
-        id: Mapped[int] = mapped_column(primary_key=True)
-
-    class Root(SimhashMixin, orm.DeclarativeBase):
-        pass
-
-    class Plain(Root):
-        __tablename__ = "plain"
-        id: Mapped[int] = mapped_column(primary_key=True)
-
-    for metadata_of, name in ((registry.metadata, "decorated"), (Root.metadata, "plain")):
-        assert len(indexes(metadata_of.tables[name])) == 4
-    assert Plain.simhash is not Decorated.simhash
-
-
-def test_a_naming_convention_counts() -> None:
-    convention = {"ix": "idx__%(table_name)s__%(column_0_N_name)s"}
-    table = sa.Table("t", sa.MetaData(naming_convention=convention), *simhash_columns())
-    assert set(indexes(table)) == {
-        "idx__t__simhash",
-        *(f"idx__t__simhash_prefix_{number}_simhash" for number in (1, 2, 3)),
-    }
+    key = {"__tablename__": "t", "id": sa.Column(sa.Integer, primary_key=True)}
+    decorated: Any = orm.registry().mapped(type("Decorated", (SimhashMixin,), key))
+    plain = mixed(type("Root", (SimhashMixin, orm.DeclarativeBase), {}))
+    for made in (decorated, plain):
+        assert len(indexes(made.__table__)) == 4
+    assert plain.simhash is not decorated.simhash
 
 
 # -- Plans ----------------------------------------------------------------------------------------
@@ -541,11 +500,8 @@ def many(engine: sa.Engine) -> sa.Engine:
     with engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE articles SET (autovacuum_enabled = off)")
         connection.exec_driver_sql(
-            "INSERT INTO articles (simhash, text) "
-            "SELECT hashint8extended(n, 7), repeat('x', 200) "
-            f"FROM generate_series(1, {ROWS}) AS n"
-        )
-        connection.exec_driver_sql(
+            "INSERT INTO articles (simhash, text) SELECT hashint8extended(n, 7), repeat('x', 200) "
+            f"FROM generate_series(1, {ROWS}) AS n; "
             'INSERT INTO "the photos" ("Shape") '
             "SELECT hashint8extended(n, 8) FROM generate_series(1, 100) AS n"
         )
@@ -580,9 +536,8 @@ MODES = ("force_generic_plan", "force_custom_plan", "auto")
 LOOKUPS = {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
 
 
-def test_lookups_go_by_the_indexes_with_and_without_statistics(
-    many: sa.Engine, empty_dsn: str
-) -> None:
+@pytest.mark.usefixtures("many")
+def test_lookups_go_by_the_indexes_with_and_without_statistics(empty_dsn: str) -> None:
     with psycopg.connect(empty_dsn, autocommit=True, prepare_threshold=None) as connection:
         for analyzed in (False, True):
             if analyzed:
@@ -661,24 +616,16 @@ def test_near_duplicates_in_selects(collected: orm.Session) -> None:
 
 def test_near_duplicates_joined_with_your_own_table(collected: orm.Session) -> None:
     near = near_duplicates(Article.simhash, 3)
-    by_join = (
-        sa.select(Article, sa.func.count(near.c.simhash))
-        .outerjoin(near, sa.true())
-        .group_by(Article.id)
-        .order_by(Article.id)
-    )
-    found = collected.execute(by_join).all()
+    counted = sa.select(Article, sa.func.count(near.c.simhash)).outerjoin(near, sa.true())
+    found = collected.execute(counted.group_by(Article.id).order_by(Article.id)).all()
     assert [count for _, count in found] == [3, 2, 2, 1, 3]
     listed = sa.select(Article.id, near.c.distance).where(Article.id == 4, near.c.distance < 2)
     assert sorted(map(tuple, collected.execute(listed))) == [(4, 1), (4, 1)]
     # The reverse: rows of the caller that are near a page.
-    mine = (
-        sa.select(Page.url, Article.id)
-        .join(Article, Article.simhash.within(Page.simhash, 1))
-        .order_by(Page.url, Article.id)
-    )
+    mine = sa.select(Page.url, Article.id).join(Article, Article.simhash.within(Page.simhash, 1))
     near_rows = [(0, 0), (0, 4), (1, 1), (1, 4), (2, 2), (3, 3)]
-    assert list(collected.execute(mine)) == [(URLS[url], row) for url, row in near_rows]
+    rows = list(collected.execute(mine.order_by(Page.url, Article.id)))
+    assert rows == [(URLS[url], row) for url, row in near_rows]
 
 
 def test_near_pages_by_url_simhash_and_column(collected: orm.Session) -> None:
@@ -700,11 +647,9 @@ def test_near_pages_by_url_simhash_and_column(collected: orm.Session) -> None:
 
 
 def test_invalid_lookups_raise(collected: orm.Session) -> None:
-    for wrong in (13, -1, True, "3"):
+    for near, wrong in product((near_duplicates, near_pages), (13, -1, True, "3")):
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            near_duplicates(1, wrong)  # type: ignore[arg-type]
-        with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            near_pages(1, wrong)  # type: ignore[arg-type]
+            near(1, wrong)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
         near_duplicates(1, schema="public")
     with pytest.raises(sa.exc.DBAPIError, match='collection "other" does not exist'):
@@ -716,12 +661,8 @@ def test_classes_of_pages_and_collections(collected: orm.Session) -> None:
     assert (page.simhash, page.host, page.collection.name) == (2**63, "a.example", "default")
     eager = sa.select(Page).options(orm.joinedload(Page.collection)).order_by(Page.page_id)
     assert [found.collection.name for found in collected.scalars(eager)] == ["default"] * 4
-    counted = (
-        sa.select(Collection.name, sa.func.count(Page.page_id))
-        .join(Page.collection)
-        .group_by(Collection.name)
-    )
-    assert collected.execute(counted).one() == ("default", 4)
+    counted = sa.select(Collection.name, sa.func.count(Page.page_id)).join(Page.collection)
+    assert collected.execute(counted.group_by(Collection.name)).one() == ("default", 4)
 
 
 def test_pages_of_another_schema_with_another_layout(empty_dsn: str) -> None:
@@ -732,9 +673,8 @@ def test_pages_of_another_schema_with_another_layout(empty_dsn: str) -> None:
     with engine_of(empty_dsn) as engine:
         in_narrow = {"schema_translate_map": {"pgsimhash": "narrow"}}
         with orm.Session(engine.execution_options(**in_narrow)) as session:
-            (page, distance) = session.execute(
-                sa.select(Page, near.c.distance).join(near, sa.true())
-            ).one()
+            asked = sa.select(Page, near.c.distance).join(near, sa.true())
+            (page, distance) = session.execute(asked).one()
             assert (page.url, page.simhash, page.collection.name) == (URLS[0], 7, "default")
             assert distance == 0
 
@@ -758,14 +698,12 @@ def test_the_metadata_is_that_of_the_tables() -> None:
     merged = sa.MetaData()
     for table in (*metadata.tables.values(), *Base.metadata.tables.values()):
         table.to_metadata(merged)
-    assert "pgsimhash.pages" in merged.tables
-    assert "articles" in merged.tables
+    assert merged.tables.keys() >= {"pgsimhash.pages", "articles"}
 
 
 def test_of_concurrent_rows_one_is_new(engine: sa.Engine) -> None:
-    notes = sa.Table(
-        'the "notes"', sa.MetaData(), sa.Column("id", sa.Integer, sa.Identity()), *simhash_columns()
-    )
+    key = sa.Column("id", sa.Integer, sa.Identity())
+    notes = sa.Table('the "notes"', sa.MetaData(), key, *simhash_columns())
     notes.create(engine)
     together = threading.Barrier(4)
 
