@@ -58,11 +58,8 @@ def shifted(*hashes: int) -> list[int]:
 ])  # fmt: skip
 def test_all_pairs_for_each_number_of_blocks(hashes: list[int], count: int | None) -> None:
     ordered = sorted({*hashes})
-    near = [
-        (low, high)
-        for low, high in itertools.combinations(ordered, 2)
-        if compat.num_differing_bits(low, high) <= 3
-    ]
+    pairs = itertools.combinations(ordered, 2)
+    near = [pair for pair in pairs if compat.num_differing_bits(*pair) <= 3]
     for blocks in range(4, 10):
         assert sorted(compat.find_all(hashes, blocks, 3)) == near
     assert count in (len(near), None)

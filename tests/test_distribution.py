@@ -111,9 +111,8 @@ def test_the_wheel_works_in_a_clean_environment(
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert not pgsimhash("check").strip()
     pgsimhash("migrate", "--downgrade", "base", "--yes")
-    where = run(
-        [programs / "python", "-c", "import pgsimhash; print(pgsimhash.__file__)"], tmp_path
-    )
+    show = "import pgsimhash; print(pgsimhash.__file__)"
+    where = run([programs / "python", "-c", show], tmp_path)
     assert where.startswith(str(tmp_path / "clean"))
     assert (Path(where.strip()).parent / "py.typed").exists()
 

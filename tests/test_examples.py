@@ -31,10 +31,7 @@ def documents(text: str) -> Iterator[Any]:
 
 def test_every_copy_is_found_and_nothing_else(store: Store) -> None:
     with (EXAMPLES / "expected.csv").open(encoding="utf-8", newline="") as file:
-        expected = {
-            row["page"]: "too short" if row["why"] == "too_short" else row["original"]
-            for row in csv.DictReader(file)
-        }
+        rows = [(row["page"], row["why"], row["original"]) for row in csv.DictReader(file)]
     found: dict[str, str] = {}
     for verdict in store.ingest_many(read_pages([EXAMPLES / "pages"])):
         page = verdict.url.rsplit("/", 1)[-1]
@@ -42,10 +39,10 @@ def test_every_copy_is_found_and_nothing_else(store: Store) -> None:
         # The nearest known page may be another copy, whose original was found before.
         original = found.get(nearest) or nearest
         found[page] = "too short" if verdict.verdict == "too_short" else original
-    assert found == expected
-
-
-def test_pages_in_legacy_charsets_are_not_utf8() -> None:
+    assert found == {
+        page: "too short" if why == "too_short" else original for page, why, original in rows
+    }
+    # Pages in legacy charsets are not UTF-8.
     for name in ("seilfaehre-windows-1252", "morning-market-ja-shift-jis"):
         with pytest.raises(UnicodeDecodeError):
             (EXAMPLES / "pages" / f"{name}.html").read_text("utf-8")

@@ -161,11 +161,8 @@ def test_a_pipeline_tags_all_items(site: Site, dsn: str) -> None:
     assert said["new"] == crawl.counted["new"] == 8
     assert said.total() == verdicts(crawl) == COUNT + 2
     assert crawl.counted["dropped"] == 0
-    assert stored(dsn) == {
-        item["url"]: item["said"]["duplicate_of"]
-        for item in crawl.items
-        if "said" in item and item["said"]["simhash"]
-    }
+    tags = ((item["url"], item["said"]) for item in crawl.items if "said" in item)
+    assert stored(dsn) == {url: tag["duplicate_of"] for url, tag in tags if tag["simhash"]}
 
 
 @pytest.mark.parametrize("setting", [{"LIST": True}, {"PGSIMHASH_ACTION": "tag"}])
@@ -257,9 +254,8 @@ def closed(server_dsn: str, dsn: str) -> Iterator[Callable[[bool], None]]:
         def lose(comes_back: bool) -> None:
             if not comes_back:
                 connection.execute(allow.format(sql.Identifier(str(name)), sql.SQL("false")))
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
-            )
+            end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+            connection.execute(end, [name])
 
         yield lose
         connection.execute(allow.format(sql.Identifier(str(name)), sql.SQL("true")))
@@ -385,9 +381,8 @@ def test_a_page_that_takes_too_long_passes(dsn: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(registry._schemes, HANGING.name, HANGING)
     before = readers()
     text = "The harbour master keeps a ledger of every boat, its cargo and its temper. " * 3
-    pages = [
-        {"url": f"https://example.com/{n}", "html": "hang" if n == 1 else text} for n in range(3)
-    ]
+    htmls = (text, "hang", text)
+    pages = [{"url": f"https://example.com/{n}", "html": html} for n, html in enumerate(htmls)]
     crawler = crawler_of(dsn, PGSIMHASH_SCHEME=HANGING, PGSIMHASH_PAGE_SECONDS="0.5")
     made = asyncio.run(process(crawler, pages))
     assert made == [*pages[:2], None]
@@ -414,8 +409,6 @@ def test_invalid_settings_are_refused(dsn: str) -> None:
             asyncio.run(process(crawler_of(dsn, **settings), []))
     assert threading.active_count() == before
 
-
-def test_the_two_are_not_enabled_together(dsn: str) -> None:
     async def both() -> None:
         crawler = crawler_of(dsn)
         await process(crawler, [])

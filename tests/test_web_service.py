@@ -73,12 +73,11 @@ def article(number: int, *paragraphs: str) -> dict[str, str]:
 def at_once(
     service: httpx.Client, requests: list[tuple[str, dict[str, str]]]
 ) -> list[dict[str, Any]]:
+    def answer(request: tuple[str, dict[str, str]]) -> httpx.Response:
+        return service.request(request[0], "/articles", json=request[1])
+
     with ThreadPoolExecutor(len(requests)) as threads:
-        calls = [
-            threads.submit(service.request, method, "/articles", json=new)
-            for method, new in requests
-        ]
-        answers = [call.result() for call in calls]
+        answers = list(threads.map(answer, requests))
     assert {answer.status_code for answer in answers} == {200}, [one.text for one in answers]
     return [answer.json() for answer in answers]
 
@@ -90,18 +89,16 @@ def test_the_service(service: httpx.Client, url: str) -> None:
     assert {one["duplicate_of"] for one in made} <= {one["url"] for one in made} | {None}
     assert [one["title"] for one in made] == [f"Of {n}" for n in range(16)]
     # Requests that write their own row first, and requests that do not, cause no deadlock.
-    mixed = at_once(
-        service, [(method, article(n % 4)) for method in ("PUT", "POST") for n in range(8)]
-    )
+    both = [(method, article(n % 4)) for method in ("PUT", "POST") for n in range(8)]
+    mixed = at_once(service, both)
     assert {one["verdict"] for one in mixed} == {"unchanged"}
     other = article(99, paragraph(3), paragraph(4))
     assert service.post("/articles", json=other).json()["verdict"] == "new"
     assert service.post("/articles", json={**other, "html": "<p>Not found"}).status_code == 422
     near = service.get("/near", params={"url": new["url"]}).json()
     assert len(near) == 15
-    assert {row["author"] for row in near} == {
-        f"author {n}" for n in range(16) if not new["url"].endswith(f"/{n}")
-    }
+    authors = {f"author {n}" for n in range(16) if not new["url"].endswith(f"/{n}")}
+    assert {row["author"] for row in near} == authors
     # Hostile requests are the client's fault.
     for text in ("\0", "\ud800"):
         for name in ("url", "author"):
@@ -118,14 +115,10 @@ def test_the_service(service: httpx.Client, url: str) -> None:
     with psycopg.connect(url) as hand:
         assert hand.execute("SELECT count(*) FROM articles").fetchall() == [(16,)]
         (first,) = min((one["page_id"], one["url"]) for one in made if one != new)[1:]
-        originals = hand.execute(
-            "SELECT url FROM pgsimhash.pages WHERE distance IS NULL ORDER BY page_id"
-        ).fetchall()
-        assert originals[0] == (first,)
-        hand.execute(
-            "UPDATE pgsimhash.pages SET fetched_at = now() - interval '99 days' WHERE url = %s",
-            [other["url"]],
-        )
+        originals = "SELECT url FROM pgsimhash.pages WHERE distance IS NULL ORDER BY page_id"
+        assert hand.execute(originals).fetchone() == (first,)
+        aged = "UPDATE pgsimhash.pages SET fetched_at = now() - interval '99 days' WHERE url = %s"
+        hand.execute(aged, [other["url"]])
     # The nightly job deletes the old page in both, and the rest is a story.
     assert run_commands(["python nightly.py"], url, FOLDER) == "1 expired, 1 stories\n"
     assert service.get("/near", params={"url": first}).json()[0]["author"]

@@ -97,11 +97,9 @@ class Project:
         return run_sql(self.dsn, query)
 
     def tables(self) -> set[str]:
-        found = self.rows(
-            "SELECT schemaname || '.' || tablename FROM pg_tables "
-            "WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
-        )
-        return {str(name) for (name,) in found}
+        named = "SELECT schemaname || '.' || tablename FROM pg_tables"
+        inner = "('pg_catalog', 'information_schema')"
+        return {str(name) for (name,) in self.rows(f"{named} WHERE schemaname NOT IN {inner}")}
 
 
 @pytest.fixture(scope="session")

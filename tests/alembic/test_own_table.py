@@ -155,9 +155,8 @@ def test_names_follow_the_projects_convention_and_schema(project: Project) -> No
     project.change("models.py", f"{base}    pass", f"import sqlalchemy\n{base}{convention}")
     table = '"Long articles: 100%"\n    __table_args__ = {"schema": "my app"}'
     project.change("models.py", '"articles"', table)
-    create = FIRST_UP.replace('"articles"', '"Long articles: 100%"').replace(
-        "nullable=False),", 'nullable=False), schema="my app"'
-    )
+    create = FIRST_UP.replace('"articles"', '"Long articles: 100%"')
+    create = create.replace("nullable=False),", 'nullable=False), schema="my app"')
     project.revision("0001", "op.execute('CREATE SCHEMA \"my app\"')\n    " + create)
     call = 'op.{}_simhash("Long articles: 100%", schema="my app", concurrently={})'
     own_revision(project, call.format("add", False))
@@ -176,15 +175,11 @@ def test_names_follow_the_projects_convention_and_schema(project: Project) -> No
 
 
 def test_an_invalid_index_of_a_failed_attempt_is_dropped_first(project: Project) -> None:
-    own_revision(
-        project,
-        "op.execute(\"SET lock_timeout = '300ms'\")\n    " + CONCURRENTLY.format("add"),
-        CONCURRENTLY.format("drop"),
-    )
+    timeout = "op.execute(\"SET lock_timeout = '300ms'\")\n    "
+    own_revision(project, timeout + CONCURRENTLY.format("add"), CONCURRENTLY.format("drop"))
     project.alembic("upgrade", "0001")
     with psycopg.connect(project.dsn) as reader:
-        # CREATE INDEX CONCURRENTLY waits for transactions that may still see the table without the
-        # index.
+        # CREATE INDEX CONCURRENTLY waits for transactions that may see the table without the index.
         reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         reader.execute("SELECT 1")
         said = project.alembic("upgrade", "head", fails=True)

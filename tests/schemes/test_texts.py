@@ -63,11 +63,15 @@ def test_any_texts(texts: list[str]) -> None:
     assert list(simhash_texts(texts, BRIEF)) == [one_by_one(text, BRIEF) for text in texts]
 
 
-def test_numbers_count() -> None:
+def test_numbers_count_and_tokens_after_the_limit_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "wind of {} km/h, {} schools closed, {} ferries cancelled "
     one, other = (text.format(*numbers) * 3 for numbers in ((80, 4, 7), (140, 61, 12)))
     assert len(set(simhash_texts([one, other]))) == 2
     assert TEXT_SCHEME.tokenize(one)[:5] == ["wind", "of", "80", "km", "h"]
+    monkeypatch.setattr(tokens, "TOKENS_MAX", 50)
+    text = " ".join(f"漢{number:x}w" for number in range(25))
+    more = f"{text} and so on, and so on"
+    assert list(simhash_texts([text, more])) == [one_by_one(more, BRIEF)] * 2
 
 
 def test_texts_too_short_for_a_scheme_have_no_simhash_and_are_reported() -> None:
@@ -85,13 +89,6 @@ def test_texts_too_short_for_a_scheme_have_no_simhash_and_are_reported() -> None
 ])  # fmt: skip
 def test_the_majority_of_texts_chooses_the_scheme(lengths: list[int], scheme: Scheme) -> None:
     assert scheme_for_texts("a 7 " * (size // 2) + "a" * (size % 2) for size in lengths) is scheme
-
-
-def test_tokens_after_the_limit_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "TOKENS_MAX", 50)
-    text = " ".join(f"漢{number:x}w" for number in range(25))
-    more = f"{text} and so on, and so on"
-    assert list(simhash_texts([text, more])) == [one_by_one(more, BRIEF)] * 2
 
 
 def test_few_texts_are_read_ahead_and_none_before_an_unknown_scheme_is_refused() -> None:
@@ -141,10 +138,8 @@ NUMBERS = st.lists(st.integers(0, 10**6), max_size=4)
 def test_different_numbers_share_no_feature(
     words: list[str], some: list[int], others: list[int]
 ) -> None:
-    a, b = (
-        set(SHORT_SCHEME.weigh([*words, *map(str, numbers)], Article("", "")))
-        for numbers in (some, others)
-    )
+    texts = ([*words, *map(str, numbers)] for numbers in (some, others))
+    a, b = (set(SHORT_SCHEME.weigh(text, Article("", ""))) for text in texts)
     assert a == b if some == others else not a & b
 
 
