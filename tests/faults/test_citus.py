@@ -40,13 +40,11 @@ def moments(chance: random.Random, writers: Writers) -> list[int]:
 
 def kill_a_process(node: str, database: str) -> None:
     """Kill a process of a node's server that serves a database; the server then recovers."""
-    processes = run_sql(
-        elsewhere(node),
+    clients = (
         "SELECT pid FROM pg_stat_activity "
-        "WHERE datname = %s AND backend_type = 'client backend' ORDER BY random()",
-        [database],
+        "WHERE datname = %s AND backend_type = 'client backend' ORDER BY random()"
     )
-    for (process,) in processes:
+    for (process,) in run_sql(elsewhere(node), clients, [database]):
         # It may have ended since.
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
@@ -118,15 +116,11 @@ def test_a_schema_moves_while_writers_run(
     def move() -> None:
         present = node_of_the_schema(dsn)
         with psycopg.connect(dsn, autocommit=True) as connection:
-            nodes = connection.execute(
-                "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid > 0"
-            ).fetchall()
-            for host, port in nodes:
-                node = conninfo.make_conninfo(dsn, host=host, port=port, dbname=database)
+            others = "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid > 0"
+            for place in connection.execute(others).fetchall():
+                node = conninfo.make_conninfo(dsn, host=place[0], port=place[1], dbname=database)
                 if node != present:
-                    connection.execute(
-                        "SELECT citus_schema_move('pgsimhash', %s, %s)", [host, port]
-                    )
+                    connection.execute("SELECT citus_schema_move('pgsimhash', %s, %s)", place)
                     return
 
     for outcome in survive(writers, move, [50, 200]):
@@ -135,10 +129,6 @@ def test_a_schema_moves_while_writers_run(
 
 def node_of_the_schema(dsn: str) -> str:
     """Return the DSN of the worker that has the tables."""
-    (place,) = run_sql(
-        dsn,
-        "SELECT nodename, nodeport FROM citus_shards "
-        "WHERE table_name = 'pgsimhash.pages'::regclass",
-    )
-    assert place is not None
-    return conninfo.make_conninfo(dsn, host=place[0], port=place[1])
+    shards = "SELECT nodename, nodeport FROM citus_shards"
+    ((host, port),) = run_sql(dsn, f"{shards} WHERE table_name = 'pgsimhash.pages'::regclass")
+    return conninfo.make_conninfo(dsn, host=host, port=port)

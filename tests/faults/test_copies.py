@@ -153,12 +153,9 @@ def test_a_logical_replica_becomes_the_writers_database(
         source.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
         for statement in subscribe.split(";\n"):
             # Within one server, the slot must exist beforehand.
-            target.execute(
-                statement.replace("host=primary.example dbname=crawl", where).replace(
-                    "WITH (copy_data = true)",
-                    f"WITH (copy_data = true, create_slot = false, slot_name = '{name}')",
-                )
-            )
+            here = statement.replace("host=primary.example dbname=crawl", where)
+            slot = f"copy_data = true, create_slot = false, slot_name = '{name}'"
+            target.execute(here.replace("copy_data = true", slot))
         writers.rerun()
         with connect(where) as store:
             store.delete_host("w1.example")
@@ -178,7 +175,5 @@ def test_a_logical_replica_becomes_the_writers_database(
 
 def wait_for_the_replica(source: psycopg.Connection, target: psycopg.Connection) -> None:
     """Wait until a replica has all rows."""
-    counts = (
-        "SELECT (SELECT count(*) FROM pgsimhash.pages), (SELECT sum(pages) FROM pgsimhash.runs)"
-    )
+    counts = "SELECT (SELECT count(*) FROM pgsimhash.pages), sum(pages) FROM pgsimhash.runs"
     wait_until(lambda: source.execute(counts).fetchone() == target.execute(counts).fetchone())

@@ -34,15 +34,13 @@ def test_killed_writers_lose_and_repeat_no_page(
         told(outcome)
 
 
-@pytest.mark.parametrize("how", ["killed", "fast"])
+@pytest.mark.parametrize("end", [Cluster.kill, Cluster.stop])
 def test_writers_continue_after_a_crash_of_the_server(
-    cluster: Cluster, writers: Writers, how: str, chance: random.Random, told: Callable[..., None]
-) -> None:
+    cluster: Cluster, writers: Writers, end: Callable[[Cluster], None], chance: random.Random,
+    told: Callable[..., None],
+) -> None:  # fmt: skip
     def restart() -> None:
-        if how == "killed":
-            cluster.kill()
-        else:
-            cluster.stop()
+        end(cluster)
         cluster.start()
 
     for outcome in survive(writers, restart, moments(chance, writers, 2)):
@@ -118,7 +116,7 @@ def test_cut_connections_lose_no_page(
     assert between.cuts
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", ["cut_before", "cut_after"])
 def test_a_connection_cut_during_a_commit_repeats_no_page(
     between: Proxy, where: str, tmp_path: Path, moment: str, chance: random.Random,
     told: Callable[..., None],
@@ -126,11 +124,7 @@ def test_a_connection_cut_during_a_commit_repeats_no_page(
     """The commit or its answer is lost: the writer cannot tell which."""
     writers = Writers(between.dsn(where), tmp_path)
     for _ in range(2):
-        number = between.commits + chance.randrange(2, 30)
-        if moment == "before":
-            between.cut_before = number
-        else:
-            between.cut_after = number
+        setattr(between, moment, between.commits + chance.randrange(2, 30))
         writers.start()
         writers.wait()
         told(assert_sound(writers, where))

@@ -30,23 +30,15 @@ def small() -> Iterator[Cluster]:
     """A cluster on a small file system, if one can be mounted."""
     with ExitStack() as stack:
         cluster = stack.enter_context(a_cluster())
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", cluster.folder],
-            capture_output=True,
-            check=False,
-        )
-        if mounted.returncode:
+        mount = ["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", str(cluster.folder)]
+        if subprocess.run(mount, capture_output=True, check=False).returncode:
             pytest.skip("no file system can be mounted")
-        stack.callback(unmount, cluster.folder)
+        stack.callback(subprocess.check_call, ["umount", "-l", str(cluster.folder)])
         own(cluster.folder)
         cluster.make()
         cluster.start()
         stack.callback(cluster.stop)
         yield cluster
-
-
-def unmount(folder: Path) -> None:
-    subprocess.run(["umount", "-l", folder], check=True)
 
 
 def test_a_full_disk_loses_no_page(
@@ -137,13 +129,13 @@ def test_deadlocks_lose_no_page(
     (page,) = list(pages(1, 21))[20:]
     with psycopg.connect(where) as hand:
         hand.execute("SET deadlock_timeout = '60s'")
-        hand.execute(
-            "INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at) "
-            "SELECT collection_id, page_id, now() FROM pgsimhash.pages WHERE url = %s",
-            [page.url],
-        )
+        seen = "SELECT collection_id, page_id, now() FROM pgsimhash.pages WHERE url = %s"
+        columns = "pgsimhash.last_seen (collection_id, page_id, seen_at)"
+        hand.execute(f"INSERT INTO {columns} {seen}", [page.url])
         writers.start()
-        wait_for_a_row(where)
+        # A writer waits for the row that this transaction inserted.
+        waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+        wait_until(lambda: bool(run_sql(where, waiting)))
         hand.execute("SELECT pgsimhash.lock_collection('default')")
         hand.commit()
     writers.wait()
@@ -151,12 +143,6 @@ def test_deadlocks_lose_no_page(
     told(assert_sound(writers))
     writers.rerun()
     told(assert_sound(writers, complete=True))
-
-
-def wait_for_a_row(where: str) -> None:
-    """Wait until a session waits for a row that another transaction inserted."""
-    waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
-    wait_until(lambda: bool(run_sql(where, waiting)))
 
 
 def test_cancelled_statements_cause_no_traceback(

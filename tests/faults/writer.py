@@ -33,10 +33,8 @@ def write(
     dsn: str, number: int, count: int, batch: int, file: Path, retry_seconds: float | None
 ) -> None:
     """Write pages, and record each acknowledged one in a file."""
-    with (
-        connect(dsn, retry_seconds=retry_seconds) as store,
-        file.open("ab", buffering=0) as acknowledged,
-    ):
+    opened = connect(dsn, retry_seconds=retry_seconds)
+    with opened as store, file.open("ab", buffering=0) as acknowledged:
         for verdict in store.ingest_many(pages(number, count), batch_size=batch):
             assert verdict.verdict != "failed", verdict
             acknowledged.write(f"{verdict.url} {verdict.verdict}\n".encode())

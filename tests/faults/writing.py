@@ -40,10 +40,8 @@ WHERE o.distance IS NULL
 def violations(connection: psycopg.Connection) -> list[str]:
     """Return the violations in all collections, and the invalid indexes."""
     found = "SELECT v.* FROM pgsimhash.collections AS c, pgsimhash.check_collection(c.name) AS v"
-    invalid = (
-        "SELECT indexrelid::regclass FROM pg_index "
-        "WHERE indrelid = 'pgsimhash.pages'::regclass AND NOT indisvalid"
-    )
+    indexes = "pg_index WHERE indrelid = 'pgsimhash.pages'::regclass"
+    invalid = f"SELECT indexrelid::regclass FROM {indexes} AND NOT indisvalid".encode()
     rows = [*connection.execute(found), *connection.execute(invalid)]
     return [str(row) for row in rows]
 
@@ -167,10 +165,9 @@ class Writers:
         If pages were deleted, ``verdicts`` cannot be checked.
         """
         with psycopg.connect(dsn or self.dsn, autocommit=True) as connection:
-            rows = connection.execute(
-                "SELECT url, distance IS NULL FROM pgsimhash.pages "
-                "JOIN pgsimhash.collections USING (collection_id) WHERE name = 'default'"
-            ).fetchall()
+            pages = "pgsimhash.pages JOIN pgsimhash.collections USING (collection_id)"
+            stored = f"SELECT url, distance IS NULL FROM {pages} WHERE name = 'default'"
+            rows = connection.execute(stored.encode()).fetchall()
             found = violations(connection)
             if verdicts:
                 found += [f"two originals: {urls}" for urls in connection.execute(TWO_ORIGINALS)]
@@ -178,11 +175,8 @@ class Writers:
         told = self.acknowledged()
         doubled = sum(count > 1 for count in there.values())
         originals: dict[str, bool] = dict(rows)
-        wrong = sum(
-            (verdict == "new") != originals.get(url, True)
-            for url, verdict in self.verdicts()
-            if verdict != "unchanged"
-        )
+        decided = (said for said in self.verdicts() if said[1] != "unchanged")
+        wrong = sum((verdict == "new") != originals.get(url, True) for url, verdict in decided)
         return Outcome(len(told), len(told - set(there)), doubled, wrong, found)
 
     def _file(self, number: int) -> Path:

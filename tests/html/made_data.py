@@ -105,10 +105,9 @@ def terms(tokens: Sequence[str], shape: Shape) -> str:
 
 
 def code(tokens: Sequence[str], shape: Shape) -> str:
-    lines = [
-        f"{tokens[at]} = {'('.join(tokens[at + 1 : at + 4])})" for at in range(0, len(tokens), 4)
-    ]
-    return f"<pre><code>{escape(chr(10).join(lines))}</code></pre>"
+    fours = (tokens[at : at + 4] for at in range(0, len(tokens), 4))
+    lines = "\n".join(f"{name} = {'('.join(called)})" for name, *called in fours)
+    return f"<pre><code>{escape(lines)}</code></pre>"
 
 
 def boxes(tokens: Sequence[str], shape: Shape) -> str:
@@ -169,13 +168,12 @@ def pair_of(
 def invented(rng: random.Random, size: int) -> list[str]:
     """Invented words of two or three syllables."""
     heads, vowels, tails = "bdfgklmnprstvw", "aeiou", ("", "n", "r", "s", "l", "m")
-    return [
-        "".join(
-            rng.choice(heads) + rng.choice(vowels) + rng.choice(tails)
-            for _ in range(rng.choice((2, 2, 3)))
-        )
-        for _ in range(size)
-    ]
+
+    def word() -> str:
+        parts = (heads, vowels, tails) * rng.choice((2, 2, 3))
+        return "".join(map(rng.choice, parts))
+
+    return [word() for _ in range(size)]
 
 
 def around(content: str, site: int) -> str:

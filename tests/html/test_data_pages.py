@@ -68,9 +68,7 @@ STORM = (
 )
 
 
-def test_the_same_page_with_other_numbers_is_updated_and_one_is_a_small_change(
-    store: Store,
-) -> None:
+def test_the_same_page_with_other_numbers_is_updated_or_a_small_change(store: Store) -> None:
     for url, prose, numbers in (
         ("https://example.org/storm", PROSE, (80, 140, 7, 61)),
         ("https://example.org/other", f"{PROSE} " * 3, (40, 60, 2, 61)),

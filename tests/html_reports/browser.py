@@ -94,15 +94,9 @@ def look(
     )
     measured = driver.execute_script(_MEASURE)
     events = [json.loads(entry["message"])["message"] for entry in _log(driver, "performance")]
-    return Look(
-        console=[entry["message"] for entry in _log(driver, "browser")],
-        requests=[
-            event["params"]["request"]["url"]
-            for event in events
-            if event["method"] == "Network.requestWillBeSent"
-        ],
-        **measured,
-    )
+    sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    console = [entry["message"] for entry in _log(driver, "browser")]
+    return Look(console, [one["request"]["url"] for one in sent], **measured)
 
 
 def _log(driver: webdriver.Chrome, kind: str) -> list[dict[str, Any]]:

@@ -57,9 +57,8 @@ def fill(store: Store) -> None:
     collection_id = store.opened.collection_id
     rows = []
     for number in range(60):
-        url = URLS[number % len(URLS)]
-        if number % 3 == 1:
-            url = f"https://host{number % 7}.example/{number}"
+        own = f"https://host{number % 7}.example/{number}"
+        url = own if number % 3 == 1 else URLS[number % len(URLS)]
         told = TEXTS[number % len(TEXTS)].replace("\0", "")
         simhash = to_bigint((number % 5) << 60 | (1 << number % 4) - 1)
         rows.append(
@@ -71,12 +70,9 @@ def fill(store: Store) -> None:
             )
         )  # fmt: skip
     with store.session.read() as connection, connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at, title,"
-            " html_bytes, structure, markdown, distance)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            rows,
-        )
+        columns = "simhash, fetched_at, title, html_bytes, structure, markdown, distance"
+        into = f"INSERT INTO pgsimhash.pages (collection_id, url, {columns})"
+        cursor.executemany(f"{into} VALUES (%s{', %s' * 8})".encode(), rows)
 
 
 def pages(dsn: str) -> dict[str, str]:

@@ -61,14 +61,11 @@ def test_the_policy_allows_the_pages_own_style_and_nothing_else(pages: dict[str,
     for text in pages.values():
         (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-        (policy,) = xpath(
-            html.document_fromstring(text), "//meta[@http-equiv='Content-Security-Policy']/@content"
-        )
-        assert policy == (
-            f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-        )
-        assert "url(" not in style
-        assert "@import" not in style
+        query = "//meta[@http-equiv='Content-Security-Policy']/@content"
+        (policy,) = xpath(html.document_fromstring(text), query)
+        own = f"style-src 'sha256-{digest}'"
+        assert policy == f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+        assert not re.search(r"url\(|@import", style)
         assert "prefers-color-scheme: dark" in style
 
 

@@ -149,12 +149,9 @@ def test_a_page_too_large_to_receive_fails_for_memory(capfd: pytest.CaptureFixtu
 
 def readers() -> list[psutil.Process]:
     """The processes that read pages: children of the process that they are forked from."""
-    return [
-        process
-        for server in psutil.Process().children()
-        if "forkserver" in " ".join(server.cmdline())
-        for process in server.children()
-    ]
+    below = psutil.Process().children()
+    servers = (one for one in below if "forkserver" in " ".join(one.cmdline()))
+    return [process for server in servers for process in server.children()]
 
 
 @pytest.mark.parametrize("harm", [psutil.Process.kill, psutil.Process.suspend])

@@ -122,26 +122,16 @@ def test_the_version_stands_in_one_place_and_its_use_alone_loads_the_metadata() 
     assert python(loads) == "False\n"
 
 
-LAZY = [
-    "pgsimhash",
-    *("pgsimhash." + name for name in ("analysis", "maintenance", "schemes", "store")),
-]
+LAZY = ["pgsimhash", *map("pgsimhash.{}".format, ("analysis", "maintenance", "schemes", "store"))]
 
 
 @pytest.mark.parametrize("module", LAZY)
 def test_lazy_names_are_those_that_type_checkers_see(module: str) -> None:
     there = import_module(module)
-    (checked,) = (
-        block
-        for block in ast.parse(inspect.getsource(there)).body
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-    )
-    seen = {
-        alias.name: node.module
-        for node in checked.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    blocks = (one for one in ast.parse(inspect.getsource(there)).body if isinstance(one, ast.If))
+    (checked,) = (block for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING")
+    imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.name: node.module for node in imports for alias in node.names}
     exported = {*getattr(there, "__all__", seen)}
     assert exported <= {*dir(there)}
     for name in exported | ({*dir(there)} & {*seen}):

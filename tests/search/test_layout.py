@@ -155,10 +155,9 @@ def test_layouts_of_any_form_are_exact(
 
 def test_one_layout_has_one_name() -> None:
     """A schema records it."""
-    assert get_layout("2 choose 1") is LAYOUTS["32+32"]
-    assert get_layout("3 choose 1") is LAYOUTS["22+21+21"]
-    assert get_layout("4 choose 1") is LAYOUTS["16+16+16+16"]
-    assert get_layout("5 choose 2") is LAYOUTS["5 choose 2"]
+    assert all(get_layout(name) is layout for name, layout in LAYOUTS.items())
+    for blocks, name in enumerate(("32+32", "22+21+21", "16+16+16+16"), 2):
+        assert get_layout(f"{blocks} choose 1") is get_layout(name) is LAYOUTS[name]
     assert get_layout("13+13+13+13+12") == get_layout("5 choose 1")
     assert get_layout("+".join("1" * 64)).name == "64 choose 1"
     assert get_layout("24+40") != get_layout("40+24")
@@ -205,10 +204,9 @@ def test_permuting_keeps_every_bit_with_the_prefix_in_front(
             assert moved >> (64 - part.width) == part.prefix(value)
 
 
-@pytest.mark.parametrize(
-    ("widths", "leading"),
-    [((22, 21, 20), 1), ((64,), 1), ((0, 32, 32), 1), ((32, 32), 2), ((32, 32), 0)],
-)
+@pytest.mark.parametrize(("widths", "leading"), [
+    ((22, 21, 20), 1), ((64,), 1), ((0, 32, 32), 1), ((32, 32), 2), ((32, 32), 0),
+])  # fmt: skip
 def test_a_layout_that_cannot_be_searched_is_refused(widths: tuple[int, ...], leading: int) -> None:
     with pytest.raises(ValueError, match="block"):
         Layout("wrong", widths, leading)
@@ -217,15 +215,11 @@ def test_a_layout_that_cannot_be_searched_is_refused(widths: tuple[int, ...], le
 
 
 @pytest.mark.parametrize(("name", "tables", "exact", "widths"), [
-    ("22+21+21", 3, 2, {21, 22}),
-    ("32+32", 2, 1, {32}),
-    ("8 choose 2", 28, 6, {16}),
+    ("22+21+21", 3, 2, {21, 22}), ("32+32", 2, 1, {32}), ("8 choose 2", 28, 6, {16}),
     # Section 3.1.2 of the paper, for 3 bits; among 2**34 fingerprints a prefix has at most
     # 8, 64, 512 and 2**18 matches.
     ("6 choose 3", 20, 3, {31, 32, 33}),
-    ("4x4", 16, 3, {28}),
-    ("5 choose 2", 10, 3, {25, 26}),
-    ("16+16+16+16", 4, 3, {16}),
+    ("4x4", 16, 3, {28}), ("5 choose 2", 10, 3, {25, 26}), ("16+16+16+16", 4, 3, {16}),
 ])  # fmt: skip
 def test_the_tables_of_the_paper(name: str, tables: int, exact: int, widths: set[int]) -> None:
     """Up to ``exact`` bits they answer without a flip (Manku, Jain, Das Sarma, WWW 2007)."""

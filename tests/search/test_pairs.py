@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,8 @@ def rows(pairs: Pairs) -> list[tuple[int, int, int]]:
     distance=st.integers(0, 12),
 )
 def test_clusters_of_near_copies(centres: list[int], flips: list[set[int]], distance: int) -> None:
-    values = [
-        centres[number % len(centres)] ^ sum(1 << bit for bit in bits)
-        for number, bits in enumerate(flips)
-    ]
+    masks = (sum(1 << bit for bit in bits) for bits in flips)
+    values = [centre ^ mask for centre, mask in zip(cycle(centres), masks, strict=False)]
     array, queries = (np.array(some, dtype=np.uint64) for some in (values, centres))
     assert found(BlockIndex(array), queries, distance) == matches(array, queries, distance)
     assert as_tuples(array, distance) == brute_force(array, distance)
@@ -69,10 +68,7 @@ def test_many_simhashes_in_several_chunks(distance: int) -> None:
     """Random simhashes with planted copies: every planted pair is found once."""
     rng = np.random.default_rng(distance)
     originals = rng.integers(0, 2**64, 70_000, dtype=np.uint64)
-    masks = [
-        sum(1 << int(bit) for bit in rng.choice(64, distance, replace=False)) for _ in range(200)
-    ]
-    copies = originals[:200] ^ np.array(masks, dtype=np.uint64)
+    copies = near_to(originals[:200], distance, rng)
     array = np.concatenate([originals, copies])
     found = as_tuples(array, distance)
     assert len(found) == len(set(found))
@@ -186,14 +182,10 @@ def test_pairs_as_a_frame_and_in_a_notebook() -> None:
         pairs._repr_html_()
     )
     for library in ("pandas", "polars", "pyarrow"):
-        frame = (
-            pa.table(pairs.to_frame(library)) if library == "polars" else pairs.to_frame(library)
-        )
-        frame = pa.Table.from_pandas(frame) if library == "pandas" else frame
-        assert frame.to_pydict() == {
-            "low": pairs.low.tolist(), "high": pairs.high.tolist(),
-            "distance": pairs.distances.tolist(),
-        }  # fmt: skip
+        frame = pairs.to_frame(library)
+        table = pa.Table.from_pandas(frame) if library == "pandas" else pa.table(frame)
+        columns = [pairs.low.tolist(), pairs.high.tolist(), pairs.distances.tolist()]
+        assert table.to_pydict() == dict(zip(("low", "high", "distance"), columns, strict=True))
     with pytest.raises(ArgumentError, match="not 'numpy'"):
         pairs.to_frame("numpy")
 
