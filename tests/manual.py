@@ -14,12 +14,9 @@ README = ROOT / "README.md"
 
 PAGES = {path.name: path for path in [README, *sorted((ROOT / "docs").glob("*.md"))]}
 
-STORIES = frozenset(
-    {"first-hour.md", "alembic.md", "reliability.md", "sql-only.md", "web-service.md"}
-)
-"""Pages whose blocks depend on each other; tests/test_first_hour.py, tests/alembic/test_page.py,
-tests/test_sql_only.py and tests/faults/test_copies.py run them as a whole,
-tests/test_web_service.py runs the service.
+STORIES = {"first-hour.md", "alembic.md", "reliability.md", "sql-only.md", "web-service.md"}
+"""Pages whose blocks depend on each other; tests/test_stories.py, tests/alembic/test_page.py and
+tests/faults/test_copies.py run them as a whole, tests/test_web_service.py runs the service.
 """
 
 LANGUAGES = frozenset({"python", "sh", "sql", "text", "php", "go", "js"})

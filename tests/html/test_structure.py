@@ -43,19 +43,15 @@ RICH = "<figure><img><figcaption>x</figcaption></figure><table><tr><td>x</table>
 
 
 @pytest.mark.parametrize("other", [page("<p>text", "css-1x2y3z"), page(LONG), page(RICH)])
-def test_classes_length_tables_and_pictures_do_not_change_the_structure(other: str) -> None:
+def test_classes_length_and_pictures_change_no_structure_a_promotion_little(other: str) -> None:
     assert shape(page("<p>text")) == shape(other)
-
-
-def test_a_promotion_changes_the_structure_little() -> None:
     promotion = "<div><section><button>Subscribe</button></section></div><p>text"
-    assert 0 < hamming_distance(shape(page("<p>text")), shape(page(promotion))) <= SAME_TEMPLATE
+    assert 0 < hamming_distance(shape(other), shape(page(promotion))) <= SAME_TEMPLATE
 
 
 @pytest.mark.parametrize(("one", "other", "near"), [
     ("tide-pools", "town-swifts", True), ("lighthouse", "night-train", True),
-    ("night-train", "night-train-other-menu", True),
-    ("tide-pools", "tide-pools-one-comment", True),
+    ("night-train", "night-train-other-menu", True), ("tide-pools", "tide-pools-one-comment", True),
     ("tide-pools-redesign", "lighthouse-redesign", True),
     ("tide-pools", "tide-pools-redesign", False), ("lighthouse", "lighthouse-redesign", False),
     ("repair-cafe", "repair-cafe-syndicated", False), ("tide-pools", "seilfaehre", False),

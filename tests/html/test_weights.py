@@ -84,11 +84,9 @@ def test_a_page_with_only_boilerplate_is_too_short() -> None:
         fingerprint(frame.format("<main></main>"))
     for own in (STORY, f"<p>{SENTENCES[0]}", f"<ul>{LINKS}</ul>", f"<p>Open:</p><ul>{LINKS}</ul>"):
         assert fingerprint(frame.format(own)).tokens > 0
-
-
-@pytest.mark.parametrize("tag", ["ul", "nav", "footer", "form", 'div class="menu"'])
-def test_an_element_with_all_of_a_page_is_its_content(tag: str) -> None:
-    assert fingerprint(f"<{tag}>{LINKS}").tokens == 24
+    # An element with all of a page is its content.
+    for tag in ("ul", "nav", "footer", "form", 'div class="menu"'):
+        assert fingerprint(f"<{tag}>{LINKS}").tokens == 24, tag
 
 
 def test_weights_are_between_0_and_1_whatever_the_page() -> None:

@@ -45,18 +45,16 @@ def test_an_impossible_time_of_fetching_is_refused(time: Any, reason: str) -> No
         check_time(time, now=NOW)
 
 
-def test_an_age_before_all_pages_excludes_none() -> None:
-    assert back(NOW, timedelta(days=1)) == NOW - timedelta(days=1)
-    assert back(NOW, timedelta(days=366 * 60)) is None
-    assert back(EARLIEST, timedelta(days=700_000)) is None
-
-
 @pytest.mark.parametrize(("text", "age"), [
     *(("90d", timedelta(days=90)), (" 1.5 H ", timedelta(minutes=90))),
     *(("30m", timedelta(minutes=30)), ("45s", timedelta(seconds=45))), ("2w", timedelta(weeks=2)),
 ])  # fmt: skip
-def test_an_age_is_a_number_and_a_unit(text: str, age: timedelta) -> None:
+def test_an_age_is_a_number_and_a_unit_and_before_all_pages_excludes_none(
+    text: str, age: timedelta
+) -> None:
     assert parse_age(text) == age
+    assert back(NOW, age) == NOW - age
+    assert back(NOW, timedelta(days=366 * 60)) is back(EARLIEST, timedelta(days=700_000)) is None
 
 
 TEXTS = ["", "90", "d", "-1d", "0d", "1y", "9999999d", "9" * 400 + "d"]

@@ -78,6 +78,10 @@ def test_records_come_in_the_order_of_the_pages(jobs: int) -> None:
     assert [item.url for item in made] == [item.url for item in pages]
     assert [outcome(item) for item in made[:4]] == ["record", "unreadable", "not_html", "too_short"]
     assert {outcome(item) for item in made[4:]} == {"record"}
+    # One that cannot be pickled fails.
+    pages = [page(number, (lambda: 0) if number == 2 else None) for number in range(6)]
+    made = list(extract_many(pages, jobs))
+    assert [outcome(item) for item in made] == [*["record"] * 2, "crashed", *["record"] * 3]
 
 
 def test_a_page_that_kills_its_process_fails_alone() -> None:
@@ -86,13 +90,6 @@ def test_a_page_that_kills_its_process_fails_alone() -> None:
     assert [item.url for item in made] == [item.url for item in pages]
     assert [item for item in made if outcome(item) == "crashed"] == [made[3], made[40]]
     assert sum(isinstance(item, PageRecord) for item in made) == 58
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_invalid_page_that_cannot_be_pickled_fails(jobs: int) -> None:
-    pages = [page(number, (lambda: 0) if number == 2 else None) for number in range(6)]
-    made = list(extract_many(pages, jobs))
-    assert [outcome(item) for item in made] == [*["record"] * 2, "crashed", *["record"] * 3]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -81,8 +81,7 @@ PAGES = [
 ])  # fmt: skip
 def test_the_canonical_page_is_chosen_by_a_rule(rule: str | Score, number: int) -> None:
     cluster = make_cluster(PAGES, scorer(rule))
-    assert cluster.canonical.page_id == number
-    assert cluster.cluster_id == 1
+    assert (cluster.canonical.page_id, cluster.cluster_id) == (number, 1)
     assert cluster.pages == tuple(PAGES)
 
 
