@@ -6,7 +6,7 @@
 #include "hashes.h"
 #include "page.h"
 
-#define TEXT_MAX (4u << 20)
+#define TEXT_MAX (64u << 20)
 #define WORD_MAX 4096
 /* A longer run without ASCII space or punctuation may be normalised in pieces. */
 #define RUN_MAX (1u << 16)
@@ -119,6 +119,7 @@ static const uint8_t *add_letters(Scanner *scanner, const uint8_t *at, const uin
 /* A run of NUL is a sign: of a block, the start or the end of a link, a copyright sign, or before a
  * telephone number. */
 static bool read_sign(Scanner *scanner, ptrdiff_t length) {
+    if (scanner->tokens >= TOKENS_MAX) return true;
     if (length > 3) return add_token(scanner, length == 4 ? COPYRIGHT_SIGN : DATE_SIGN, false);
     scanner->tokens++;
     if (length == 1) scanner->block++;
@@ -183,7 +184,8 @@ static Status read_text(Scanner *scanner) {
     for (const uint8_t *at = text; at < end && status == READ_IT;) {
         at = add_letters(scanner, at, end);
         if (at == end) break;
-        if (scanner->tokens > TOKENS_MAX || (size_t)(at - broken) > RUN_MAX) return RARE;
+        if (scanner->tokens >= TOKENS_MAX) break;
+        if ((size_t)(at - broken) > RUN_MAX) return RARE;
         if (*at == 0) {
             const uint8_t *sign = at;
             while (at < end && *at == 0) at++;
@@ -196,7 +198,7 @@ static Status read_text(Scanner *scanner) {
             const uint8_t *stop = is_plus ? phone_end(at, end) : date_end(at, end);
             if (stop != NULL) {
                 status = end_word(scanner, at);
-                if (status == READ_IT && !add_token(scanner, DATE_SIGN, false)) status = NO_MEMORY;
+                if (status == READ_IT && !read_sign(scanner, 5)) status = NO_MEMORY;
                 if (status != READ_IT) return status;
                 date = stop;
             }
@@ -213,14 +215,17 @@ static Status read_text(Scanner *scanner) {
         at += size;
         if (at == date && status == READ_IT) status = end_word(scanner, at);
     }
-    return status == READ_IT ? end_word(scanner, end) : status;
+    if (status != READ_IT) return status;
+    if (scanner->tokens < TOKENS_MAX) return end_word(scanner, end);
+    /* The first tokens count; but a run of complex characters may be several. */
+    return scanner->page->complex_runs.count == 0 ? READ_IT : RARE;
 }
 
 Status read_words(Page *page, const Tables *tables) {
     if (page->text.size > TEXT_MAX) return RARE;
     if (!table_start(&page->vocabulary, 2048) || !table_start(&page->complex_runs, 64))
         return NO_MEMORY;
-    size_t about = page->text.size / 5;
+    size_t about = page->text.size / 5 < TOKENS_MAX ? page->text.size / 5 : TOKENS_MAX;
     if (!buffer_reserve(&page->tokens, about * sizeof(int32_t)) ||
         !buffer_reserve(&page->token_blocks, about * sizeof(int32_t)) ||
         !buffer_reserve(&page->token_linked, about))

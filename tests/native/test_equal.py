@@ -122,6 +122,16 @@ PARTS = [
     *("<table><tr><td>1.2.2020<td>b<tr><td>c<td>12:30</table>", "<pre><div>a</div>b<br>c</pre>"),
     *("<figure><figcaption>z</figcaption></figure>", "<link rel=Canonical href=/b>", "<title>"),
 ]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_first_500_000_words_and_signs_count(seed: int) -> None:
+    rng = random.Random(seed)
+    parts = ["<p>x", "<a href=/>y</a>", "\xa9 ", "12:30 ", "copyright 7 ", "<a href=tel:1>2 3</a>"]
+    page = "".join(rng.choice(parts) for _ in range(240_000))
+    assert check(page) == "C"
+
+
 RANGES = [(0x20, 0x3100), (0x3000, 0xD800), (0xE000, 0x30000)]
 
 
