@@ -90,10 +90,8 @@ def _join(nodes: Sequence[str]) -> None:
     with psycopg.connect(coordinator_dsn, autocommit=True) as lock:
         # Citus sends the settings of roles, which two sessions cannot write at the same time.
         lock.execute("SELECT pg_advisory_lock(1)")
-        for function, node in [
-            ("citus_set_coordinator_host", coordinator),
-            *(("citus_add_node", other) for other in others),
-        ]:
+        joins = [("citus_add_node", other) for other in others]
+        for function, node in [("citus_set_coordinator_host", coordinator), *joins]:
             where = conninfo.conninfo_to_dict(node)
             _execute(coordinator, f"SELECT {function}('{where['host']}', {where['port']})")
 

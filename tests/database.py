@@ -81,11 +81,8 @@ def after_a_wait(holder: psycopg.Connection, work: Callable[[], T]) -> T:
 
 def database_examples(count: int) -> settings:
     """Return settings for a property of a database."""
-    return settings(
-        max_examples=count,
-        deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture],
-    )
+    shared = [HealthCheck.function_scoped_fixture]
+    return settings(max_examples=count, deadline=None, suppress_health_check=shared)
 
 
 def copy_simhashes(dsn: str, simhashes: NDArray[np.uint64], collection: str = "default") -> None:
@@ -119,11 +116,8 @@ def insert_page(
 def explained(connection: psycopg.Connection, **settings_: str) -> list[str]:
     """Return a list that collects the plans of all statements, including those within functions."""
     connection.execute("LOAD 'auto_explain'")
-    for name, value in {
-        "log_min_duration": "0",
-        "log_nested_statements": "on",
-        **settings_,
-    }.items():
+    always = {"log_min_duration": "0", "log_nested_statements": "on"}
+    for name, value in {**always, **settings_}.items():
         connection.execute(f"SET auto_explain.{name} = {value}".encode())
     connection.execute("SET client_min_messages = log")
     plans: list[str] = []

@@ -36,9 +36,7 @@ def test_computing_simhashes() -> None:
     assert computed(POEM) == computed(POEM)
     assert compat.num_differing_bits(computed(POEM), computed(POEM + " by Edgar A. Poe")) <= 3
     assert compat.num_differing_bits(computed(POEM), computed(OTHER)) > 3
-
-
-def test_windows_of_tokens() -> None:
+    # Windows of tokens.
     assert list(compat.shingle(range(6))) == [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
     assert list(compat.shingle(range(3), 4)) == []
     for window in (0, -1):

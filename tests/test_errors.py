@@ -14,11 +14,8 @@ from pgsimhash import errors
 from pgsimhash.errors import MissingPackageError, NotFoundError, PageError, PgsimhashError
 from tests.conftest import ROOT
 
-CLASSES = {
-    name: kind
-    for name, kind in vars(errors).items()
-    if isinstance(kind, type) and issubclass(kind, PgsimhashError)
-}
+_TYPES = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type)}
+CLASSES = {name: kind for name, kind in _TYPES.items() if issubclass(kind, PgsimhashError)}
 
 PRIVATE = {"MovedCollectionError": "StoreError"}
 """Classes that only the package itself catches."""
@@ -30,11 +27,9 @@ FAILURES = {"PageFailure"}
 @cache
 def nodes() -> list[tuple[str, ast.AST]]:
     """Return the parts of the package's code, each with the name of its file."""
-    return [
-        (path.name, node)
-        for path in sorted((ROOT / "pgsimhash").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    paths = sorted((ROOT / "pgsimhash").rglob("*.py"))
+    trees = ((path.name, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+    return [(name, node) for name, tree in trees for node in ast.walk(tree)]
 
 
 def codes() -> Iterator[tuple[str, str]]:

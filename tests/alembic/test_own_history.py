@@ -224,13 +224,11 @@ def test_migrations_wait_for_one_another(history: Project) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [migrate.MIGRATION_LOCK])
         waiting = [
             subprocess.Popen(
-                [sys.executable, "-m", *words],
-                cwd=history.folder,
-                env=environment(history.dsn),
+                [sys.executable, "-m", *words], cwd=history.folder, env=environment(history.dsn),
                 stderr=subprocess.PIPE,
             )
             for words in (["alembic", "upgrade", "head"], ["pgsimhash", "migrate"])
-        ]
+        ]  # fmt: skip
         both = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
         wait_until(lambda: len(history.rows(both)) == 2)
     said = [process.communicate()[1] for process in waiting]

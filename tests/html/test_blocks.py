@@ -7,7 +7,8 @@ from lxml import etree
 
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
 from pgsimhash.html.blocks import Outline, outline, structure_simhash
-from pgsimhash.html.parse import parse
+from pgsimhash.html.parse import may_crowd_attributes, parse
+from tests.html.test_hostile_html import TEXT
 
 
 def outline_of(body: str) -> Outline:
@@ -70,3 +71,21 @@ def test_of_very_many_blocks_the_first_ones_have_names(monkeypatch: pytest.Monke
     page = outline_of("<p class=sidebar>one<p class=sidebar>two<p class=sidebar hidden>three")
     assert [element.names.first for element in page.elements] == ["", "", "sidebar", ""]
     assert page.texts() == ["one", "two"]
+
+
+# Pages that would take quadratic time are detected before they are parsed.
+ATTRIBUTES = " ".join(f"a{number}" for number in range(30_000))
+CROWDED = [
+    f"<p {ATTRIBUTES}>", f"<script a='>' {ATTRIBUTES}>", f'<p " a=">" {ATTRIBUTES}>',
+    f"<p a='<' {ATTRIBUTES}>", f"<p {ATTRIBUTES}", f"<i {ATTRIBUTES[:40_000]}>" * 3,
+]  # fmt: skip
+ORDINARY = [
+    TEXT, f"<p>{TEXT * 1000}", f'<script type="module">{"let a = 1;" * 20_000}</script>',
+    f'<div class="x" data-all="{"&quot;a&quot;: 1, " * 20_000}">',
+    f"<style media='print'>{'p > a { color: red }' * 9000}</style>", "<p class=x>boats</p>" * 5000,
+]  # fmt: skip
+
+
+def test_only_tags_with_thousands_of_attributes_are_known_before() -> None:
+    assert all(may_crowd_attributes(page.encode()) for page in CROWDED)
+    assert not any(may_crowd_attributes(page.encode()) for page in ORDINARY)

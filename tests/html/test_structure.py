@@ -67,8 +67,6 @@ def test_the_order_of_siblings_does_not_matter_and_the_value_never_changes() -> 
         random.Random(seed).shuffle(parts)
         shapes.add(shape("<body>" + "".join(parts)))
     assert shapes == {GOLDEN}
-
-
-def test_a_page_without_an_element_has_no_shape() -> None:
+    # A page without an element has no shape.
     assert shape("<p>") == shape("text alone")
     assert parse("") is None

@@ -73,6 +73,9 @@ def test_options_override_policies_and_policies_the_collection() -> None:
     said = PolicySettings(distance=5, max_copies=2, expire_after=timedelta(days=1))
     assert rules.settings(said) == MatchSettings(5, max_copies=7)
     assert rules.plain == MatchSettings(8, max_copies=7)
+    # JSON omits missing settings.
+    policy = Policy(host="a.example", path="/x/*", distance=3, expire_after=timedelta(days=1))
+    assert policy.as_json() == {"pattern": "a.example/x/*", "distance": 3, "expire_after": 86400.0}
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -85,11 +88,6 @@ def test_options_override_policies_and_policies_the_collection() -> None:
 def test_invalid_options_are_refused_at_once(options: Any, message: str) -> None:
     with pytest.raises((ArgumentError, TypeError), match=message):
         Rules(options, 8)
-
-
-def test_a_policy_as_json_omits_missing_settings() -> None:
-    policy = Policy(host="a.example", path="/x/*", distance=3, expire_after=timedelta(days=1))
-    assert policy.as_json() == {"pattern": "a.example/x/*", "distance": 3, "expire_after": 86400.0}
 
 
 @given(url=st.from_regex(urls._PLAIN, fullmatch=True))

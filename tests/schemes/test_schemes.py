@@ -90,16 +90,14 @@ def test_a_page_without_text_has_no_fingerprint(page: str | bytes, reason: str) 
         fingerprint(PAGE, "news/7")
 
 
-def test_the_minimum_number_of_words_depends_on_the_scheme() -> None:
+def test_the_least_words_and_most_elements_depend_on_the_scheme() -> None:
     page = "<p>Only four words here</p>"
     brief = Scheme("brief", read_article, ShingleWeights((1,)), min_tokens=4)
     made = fingerprint(page, scheme=brief)
     assert (made.scheme, made.tokens, made.features) == ("brief", 4, 4)
     with pytest.raises(PageError, match="4 words"):
         fingerprint(page, scheme=dataclasses.replace(brief, min_tokens=5))
-
-
-def test_a_page_has_a_maximum_of_bytes_and_a_scheme_its_own_of_elements() -> None:
+    # So does the maximum of elements; that of bytes is an argument.
     page = f"<p>{TEXT}{'é' * 100}</p>"
     assert fingerprint(page, max_bytes=len(page) + 100).html_bytes == len(page) + 100
     with pytest.raises(PageError, match=r"larger than \d+ bytes \(max_bytes\)"):

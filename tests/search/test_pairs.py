@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import cycle
+from itertools import combinations, cycle
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,8 @@ from tests.refusals import because
 
 def brute_force(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
     values = sorted(set(simhashes.tolist()))
-    return [
-        (low, high, bits)
-        for number, low in enumerate(values)
-        for high in values[number + 1 :]
-        if (bits := hamming_distance(low, high)) <= distance
-    ]
+    every = ((low, high, hamming_distance(low, high)) for low, high in combinations(values, 2))
+    return [pair for pair in every if pair[2] <= distance]
 
 
 def as_tuples(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
