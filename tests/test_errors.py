@@ -74,10 +74,7 @@ def test_errors_can_be_pickled_and_have_base_classes_and_public_names() -> None:
     assert not issubclass(errors.StoreError, ValueError)
     public = {name for name in pgsimhash.__all__ if name.endswith("Error")}
     assert public == set(CLASSES) - {"MissingPackageError"}
-
-
-def test_no_message_installs_the_package_from_an_index() -> None:
-    """Until a release, whoever registers the name there decides what is installed."""
+    # None installs the package from an index, where its name is free until a release.
     for path in (ROOT / "pgsimhash").rglob("*.py"):
         assert not re.search(r"pip install[^.\n]*pgsimhash", path.read_text("utf-8")), path
     assert errors.install_command("frames").endswith("pip install -e '.[frames]'")

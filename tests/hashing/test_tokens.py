@@ -90,9 +90,7 @@ def test_numbers_are_kept_on_request_and_nul_never() -> None:
     assert tokenize(text) == ["the", "3rd", "of", "fine", "pools"]
     assert tokenize_with_numbers(text) == ["the", "3rd", "of", "12", "fine", "pools"]
     assert tokenize_signed(text) == ["the", "3rd", "of", "12", "fine", "\0", "pools"]
-
-
-def test_shingles_are_windows_of_tokens() -> None:
+    # Shingles are windows of tokens.
     tokens = ["twas", "brillig", "and", "the", "slithy"]
     assert shingles(tokens, 4) == ["twas brillig and the", "brillig and the slithy"]
     assert shingles(tokens, 1) == tokens

@@ -48,9 +48,7 @@ def test_hidden_content_is_not_text(hidden: str) -> None:
     assert texts(f"<p>seen {hidden}not seen</{name}> as well") == ["seen as well"] or texts(
         f"<p>seen</p>{hidden}not seen</{name}><p>as well"
     ) == ["seen", "as well"]
-
-
-def test_a_page_cannot_contain_the_signs() -> None:
+    # A page cannot contain the signs.
     tokens = tokenize_signed(outline_of("<p>one &#1; two \x02 three &#x3; four").text)
     assert tokens == [SIGNS[0], "one", "two", "three", "four"]
 
