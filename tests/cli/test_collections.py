@@ -61,7 +61,7 @@ def test_a_rebuild_with_another_scheme_prints_verdicts_and_counts_omitted_pages(
     done = run(*REBUILD, "kept", *SHINGLES, "--verdicts")
     *verdicts, created = done.lines
     assert sorted(line["verdict"] for line in verdicts) == [
-        *("duplicate", "failed", "new", "new", "too_short"),
+        *("duplicate", "failed", "new", "new", "too_short")
     ]
     assert (created["collection"], created["scheme"]) == ("kept", "pgsimhash-blog-shingles-1")
     schemes = {line["collection"]: line["scheme"] for line in run("status").lines}

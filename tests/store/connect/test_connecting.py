@@ -456,10 +456,7 @@ class TestWhatSqlalchemySays:
 @of(LENT, asynchronous=False)
 def test_a_collection_whose_creation_was_rolled_back(opened: Opened) -> None:
     opened.lender.rollback()
-    uses: list[Callable[[], Any]] = [
-        lambda: opened.store.add(A, 0),
-        lambda: opened.store.find(0),
-    ]
+    uses: list[Callable[[], Any]] = [lambda: opened.store.add(A, 0), lambda: opened.store.find(0)]
     for use in uses:
         with pytest.raises(CollectionError, match="'default' does not exist") as refused:
             use()

@@ -129,12 +129,7 @@ def expected(
 
 
 def counts(
-    world: World,
-    collection: str,
-    record: PageRecord,
-    wanted: MatchSettings,
-    known: int,
-    place: int,
+    world: World, collection: str, record: PageRecord, wanted: MatchSettings, known: int, place: int
 ) -> bool:
     """Return whether the page at this index of the world is an eligible original of ``record``."""
     page = world.pages[place]
@@ -307,11 +302,7 @@ MARKS = st.builds(
     b=st.sampled_from(URLS[2:]),
     same=st.sampled_from([True, False, None]),
 ).filter(lambda mark: mark.a != mark.b)
-STEPS = st.lists(
-    BATCHES | MARKS,
-    min_size=1,
-    max_size=7,
-)
+STEPS = st.lists(BATCHES | MARKS, min_size=1, max_size=7)
 
 
 def settings_of(

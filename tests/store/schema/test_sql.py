@@ -10,13 +10,7 @@ import pytest
 from psycopg import sql
 
 from pgsimhash import Store, connect, hamming_distance
-from pgsimhash.hashing.bits import (
-    LEVELS,
-    level_distance,
-    similarity,
-    to_base32,
-    to_bigint,
-)
+from pgsimhash.hashing.bits import LEVELS, level_distance, similarity, to_base32, to_bigint
 from pgsimhash.pages.urls import host_of
 from pgsimhash.search.layout import DEFAULT_LAYOUT
 from tests.database import explained, insert_page, run_sql
