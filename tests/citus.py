@@ -1,7 +1,5 @@
 """A Citus cluster for the tests: a new database on each node, not on a single server."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A real PostgreSQL for the tests, and a new database for each: see ``pgsimhash.testing``."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Prints the counters and the resulting items as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator

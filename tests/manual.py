@@ -1,7 +1,5 @@
 """The README and the pages of docs/, and how their examples are run."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

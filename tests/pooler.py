@@ -1,7 +1,5 @@
 """PgBouncer, the real program, in front of the test server, in transaction mode."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

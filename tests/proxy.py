@@ -1,7 +1,5 @@
 """A proxy in front of a server that cuts connections, also during a commit."""
 
-from __future__ import annotations
-
 import contextlib
 import selectors
 import socket

@@ -1,7 +1,5 @@
 """Checks of errors by their reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import psycopg

@@ -4,8 +4,6 @@ A statement calls one of the schema's functions with typed parameters; all names
 qualified. So it calls nothing that another role could put into the caller's search_path.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A real local Spark in this process: two cores, and few partitions."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What the tests of simhash-py assert."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -1,7 +1,5 @@
 """The sdist and the wheel are complete: the installed package works outside the repository."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """All examples of the README and docs/ run: Python, SQL and commands; and their output is right."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Each error has a listed reason, and each listed reason is used."""
 
-from __future__ import annotations
-
 import ast
 import pickle
 import re

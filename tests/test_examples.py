@@ -1,7 +1,5 @@
 """The sample pages give the results in examples/expected.csv."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json

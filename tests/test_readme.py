@@ -1,7 +1,5 @@
 """The output of the demo and the table in the README are right; test_docs.py runs its code."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from importlib import metadata

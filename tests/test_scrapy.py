@@ -1,7 +1,5 @@
 """Real crawls of a local site: pages are dropped or tagged, counted, and never lost."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Pages typed from the first line to the last: docs/first-hour.md, and docs/sql-only.md by psql."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The fixtures for users' own tests, in a separate project."""
 
-from __future__ import annotations
-
 import pytest
 from alembic import command
 from alembic.config import Config

@@ -1,7 +1,5 @@
 """The test vectors in tests/vectors, for implementations in other languages."""
 
-from __future__ import annotations
-
 import json
 from operator import itemgetter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The service of examples/web_service, with two workers, over HTTP."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

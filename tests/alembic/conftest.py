@@ -1,7 +1,5 @@
 """A project with an Alembic history, made by `alembic init`, for each test."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The schema as one step of a project's own history."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

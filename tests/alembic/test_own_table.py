@@ -1,7 +1,5 @@
 """A simhash in a project's own table: op.add_simhash, op.drop_simhash, the mixin."""
 
-from __future__ import annotations
-
 import psycopg
 import pytest
 

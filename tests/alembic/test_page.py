@@ -1,7 +1,5 @@
 """docs/alembic.md from its first line to its last, in a copy of examples/alembic."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

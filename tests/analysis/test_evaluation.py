@@ -1,7 +1,5 @@
 """Recall and false matches by distance, the recommended distance, and where pages are found."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

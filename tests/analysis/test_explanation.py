@@ -1,7 +1,5 @@
 """Why two pages match: values of their own, pages in a store, and two texts side by side."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

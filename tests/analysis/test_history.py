@@ -1,7 +1,5 @@
 """The versions of a page, and the kinds of change."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Files of labelled pairs: accepted forms, and the errors of invalid ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

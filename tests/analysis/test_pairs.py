@@ -1,7 +1,5 @@
 """Pairs of pages with their URLs, samples, and pairs to label."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

@@ -1,7 +1,5 @@
 """A collection at a glance."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

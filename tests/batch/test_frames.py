@@ -1,7 +1,5 @@
 """Frames of pandas, Polars and PyArrow get the decisions of a store."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Parquet files preserve their contents, in bounded memory; other files are refused."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """Spark gives the results of the search in memory, on a real local Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

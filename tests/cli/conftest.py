@@ -1,7 +1,5 @@
 """The command line, run in this process over a fresh database."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

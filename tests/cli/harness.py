@@ -1,7 +1,5 @@
 """Helpers for the tests of the command line."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

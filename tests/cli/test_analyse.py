@@ -1,7 +1,5 @@
 """``analyse``: ``explain``, ``history``, ``report``, ``pairs`` and ``clusters``."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterable

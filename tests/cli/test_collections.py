@@ -1,7 +1,5 @@
 """``collection``: ``create``, ``set``, ``rename``, ``rebuild`` and ``delete``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

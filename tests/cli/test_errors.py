@@ -1,7 +1,5 @@
 """Errors end in one line with the fix, not in a traceback; and ``--help``."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

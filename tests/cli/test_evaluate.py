@@ -1,7 +1,5 @@
 """``pgsimhash analyse evaluate``: labelled pairs, or a sample of a collection."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

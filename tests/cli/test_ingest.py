@@ -1,7 +1,5 @@
 """``ingest``, ``decide`` and ``should-fetch``: pages in, one JSON line per page out."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

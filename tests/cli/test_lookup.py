@@ -1,7 +1,5 @@
 """``find``, ``find-many`` and ``fingerprint``: lookups that write nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

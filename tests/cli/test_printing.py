@@ -1,7 +1,5 @@
 """No control character in names, addresses and pages is printed raw."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -1,7 +1,5 @@
 """``migrate``, ``status`` and ``check``, and the errors of unusable databases."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import datetime
 from pathlib import Path

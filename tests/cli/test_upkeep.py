@@ -1,7 +1,5 @@
 """``run``, ``delete``, ``expire``, ``mark`` and ``policy``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

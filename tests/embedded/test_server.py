@@ -1,7 +1,5 @@
 """The embedded server: a real PostgreSQL, set up automatically in one folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

@@ -4,8 +4,6 @@ PGSIMHASH_FAULT_REPORT names a file to which each test appends its measurements 
 ``python bench/faults.py`` reads it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Processes of a Citus cluster are killed while writers run: nothing is lost or doubled."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Copies of a database are consistent: standbys, logical replicas, dumps."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Writers and servers are killed and connections cut; acknowledged pages stay."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time

@@ -1,7 +1,5 @@
 """The server refuses: no space, read-only, a timeout, a deadlock. Committed work stays."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

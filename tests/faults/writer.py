@@ -3,8 +3,6 @@
 Exit code 0: it was done; 3: the package raised one of its errors, which stderr names.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys

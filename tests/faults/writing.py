@@ -1,7 +1,5 @@
 """Disturbed writers, their acknowledgements, and the conditions that must hold afterwards."""
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 from collections import Counter

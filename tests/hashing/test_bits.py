@@ -1,7 +1,5 @@
 """Simhashes: the range, the sign in SQL, distances and text forms."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The hash functions, checked by published vectors and by their definitions."""
 
-from __future__ import annotations
-
 import mmh3
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Signatures of sets of features, and the resemblance of two signatures."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 

@@ -1,7 +1,5 @@
 """Tokens, with and without numbers, and shingles."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 import unicodedata

@@ -1,7 +1,5 @@
 """The vote, and the frozen numbers for implementations in other languages."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

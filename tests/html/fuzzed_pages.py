@@ -1,7 +1,5 @@
 """Random pages from pieces of markup, repeated, nested and cut, in many encodings."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 TAGS = [

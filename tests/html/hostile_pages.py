@@ -1,7 +1,5 @@
 """Pages that are slow to read, of some two hundred kinds and any size."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import random

@@ -5,8 +5,6 @@ pages in a template that should all be kept, one story under many URLs that shou
 stories with comments and teasers, and data without numbers. The shapes are not those of the fit.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator
 

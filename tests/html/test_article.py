@@ -1,7 +1,5 @@
 """Which part of a page is its article."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

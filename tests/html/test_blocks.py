@@ -1,7 +1,5 @@
 """The text blocks of a page, and the meaning of the elements around them."""
 
-from __future__ import annotations
-
 import pytest
 from lxml import etree
 

@@ -1,7 +1,5 @@
 """The encoding of a page is the one browsers choose, except that valid UTF-8 is UTF-8."""
 
-from __future__ import annotations
-
 import codecs
 import time
 

@@ -1,7 +1,5 @@
 """Pages with tables, lists, numbers and code: different data are a different page."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -4,8 +4,6 @@ No test measures time. Bounded work runs in a process with a limit on memory and
 its need and far below quadratic growth.
 """
 
-from __future__ import annotations
-
 import sys
 
 import pytest

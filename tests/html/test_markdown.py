@@ -1,7 +1,5 @@
 """Markdown of the main content."""
 
-from __future__ import annotations
-
 import pytest
 
 from pgsimhash.html.markdown import render

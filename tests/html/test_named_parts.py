@@ -1,7 +1,5 @@
 """Parts that are no content by their names, and the streams of a crawl that show what is seen."""
 
-from __future__ import annotations
-
 import random
 import re
 from itertools import product

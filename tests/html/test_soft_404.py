@@ -1,7 +1,5 @@
 """Error pages and the like are detected, and articles about them are not."""
 
-from __future__ import annotations
-
 import pytest
 
 from pgsimhash import PageError, fingerprint

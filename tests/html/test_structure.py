@@ -1,7 +1,5 @@
 """The simhash of a page's structure: near within a template, far between templates."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The weights of text blocks, which change gradually."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Tables, lists, code and figures of the main text are shown completely."""
 
-from __future__ import annotations
-
 import pytest
 
 from pgsimhash.html import read_article

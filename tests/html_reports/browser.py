@@ -1,7 +1,5 @@
 """A real headless Chromium that reports all requests and messages."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pages that attack a report."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Final
 

@@ -3,8 +3,6 @@
 Without a browser these tests are skipped, unless PGSIMHASH_TEST_BROWSER is "required".
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """The HTML pages: one file, no requests, no scripts, everything escaped."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Without the C extension, or with a different lxml, the Python code reads all pages."""
 
-from __future__ import annotations
-
 import pytest
 from lxml import etree
 

@@ -4,8 +4,6 @@ Without the extension these tests are skipped, unless PGSIMHASH_TEST_NATIVE is "
 PGSIMHASH_TEST_PAGES names folders with more pages, separated as in PATH.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

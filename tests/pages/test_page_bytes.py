@@ -1,7 +1,5 @@
 """A page may be a ``bytes``, a ``bytearray`` or a ``memoryview`` everywhere."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Times, ages, options of policies and URLs: valid and invalid values, and their normal forms."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any

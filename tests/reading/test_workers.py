@@ -1,7 +1,5 @@
 """Pages become records: a failing page does not affect the others."""
 
-from __future__ import annotations
-
 import math
 import os
 import random

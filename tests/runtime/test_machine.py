@@ -1,7 +1,5 @@
 """The memory and cores of the machine, and the default number of processes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

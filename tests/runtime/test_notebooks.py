@@ -1,7 +1,5 @@
 """What a notebook shows of a result is short, and escaped."""
 
-from __future__ import annotations
-
 from pgsimhash import Store, analysis
 
 

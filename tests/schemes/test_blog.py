@@ -4,8 +4,6 @@ The transcription uses the same BeautifulSoup, readability and Markdown. Parsing
 choice of the content, words, hashes and votes are written again.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The interoperable scheme: what it reads beyond the main content, and its tokens."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """From a page to its fingerprint, by built-in schemes and by your own."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Plain texts: many at once, the choice of a scheme, and the scheme for short texts."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Clusters of pairs, and the canonical page of each."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The geometry of the search: no pair within the distance escapes the probes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from math import comb

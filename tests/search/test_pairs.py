@@ -1,7 +1,5 @@
 """The search in memory, within an array or in an index, finds what a full comparison finds."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import combinations, cycle
 from typing import Any

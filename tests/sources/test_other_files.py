@@ -1,7 +1,5 @@
 """Parquet files, WACZ archives, zstd and plain texts, as the tools that write them do."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Behaviour of every kind of input, and sources that wait for their next page."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

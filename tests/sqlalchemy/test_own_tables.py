@@ -1,7 +1,5 @@
 """Simhashes in your own tables, and joins with the package's, on a real database."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

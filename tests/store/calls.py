@@ -3,8 +3,6 @@
 They fit a collection that has pages at A and B, and a run; two stores answer them equally.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

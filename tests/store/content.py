@@ -1,7 +1,5 @@
 """Read the rows of a collection with plain SQL."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pgsimhash import Store, maintenance

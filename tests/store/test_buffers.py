@@ -1,7 +1,5 @@
 """What one call reads in a large collection: what it needs, whatever the planner estimates."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from itertools import count

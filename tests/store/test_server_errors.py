@@ -1,7 +1,5 @@
 """Errors of the server: those of the schema have SQLSTATEs of their own; others are quoted."""
 
-from __future__ import annotations
-
 import re
 
 import psycopg

@@ -1,7 +1,5 @@
 """Simhashes come as arrays, columns of data frames or integers; all entrances read them alike."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

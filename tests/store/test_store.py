@@ -1,7 +1,5 @@
 """The store in an ingest job."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from dataclasses import replace

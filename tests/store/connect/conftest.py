@@ -1,7 +1,5 @@
 """A store over a source that the test names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A wrong argument is refused with a clear error, before anything is sent or stored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The store for asyncio does what the blocking one does, for any tasks, also cancelled ones."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import inspect

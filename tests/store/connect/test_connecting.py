@@ -1,7 +1,5 @@
 """The objects that a store can be opened over, and the owner of its transactions."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Iterator

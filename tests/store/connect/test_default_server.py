@@ -1,7 +1,5 @@
 """Which server is used without a DSN, and what is loaded for it."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Events and log records: ``on_event`` takes one for each batch and each lookup."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from pathlib import Path

@@ -3,8 +3,6 @@
 Without PgBouncer these tests are skipped, unless PGSIMHASH_TEST_POOLER is "required".
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Transient faults are invisible: a call is retried, and takes effect once."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Threads share a store, a forked child has its own connections, and no page is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """Locks: a writer learns who holds one, does not wait forever, and sees what others committed."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Stores over each source of connections, blocking or for asyncio, to be used alike."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager

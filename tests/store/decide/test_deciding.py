@@ -1,7 +1,5 @@
 """Which pages count as known: dry runs, reasons, scopes, windows, canonical links, signatures."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import psycopg

@@ -1,7 +1,5 @@
 """Marks apply to verdicts, new versions, repeated runs and clusters."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from itertools import permutations
 

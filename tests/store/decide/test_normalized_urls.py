@@ -1,7 +1,5 @@
 """A collection with normalized URLs accepts any spelling everywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

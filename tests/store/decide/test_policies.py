@@ -1,7 +1,5 @@
 """Policies in the database: set, looked up and applied."""
 
-from __future__ import annotations
-
 import fnmatch
 from datetime import UTC, datetime, timedelta
 from itertools import product

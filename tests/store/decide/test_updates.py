@@ -1,7 +1,5 @@
 """A new version of a page is an update, and a duplicate only of pages at other URLs."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

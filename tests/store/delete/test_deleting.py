@@ -1,7 +1,5 @@
 """Runs, last_seen, and deletion by age, host, run and URL."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial

@@ -1,7 +1,5 @@
 """Deleting an original promotes its earliest copy, by the rule of tests/store/decide."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The consistency of a collection's rows: only planted violations are found and repaired."""
 
-from __future__ import annotations
-
 import re
 import threading
 import uuid

@@ -1,7 +1,5 @@
 """A collection is rebuilt in one transaction, which keeps writers out and lookups going."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

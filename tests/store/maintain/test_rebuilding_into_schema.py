@@ -1,7 +1,5 @@
 """A collection is copied into another schema of the database, which may have another layout."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A collection is rebuilt with another scheme, from the stored Markdown."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A rebuild with other settings gives the verdicts that the pages would get again."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterable, Sequence

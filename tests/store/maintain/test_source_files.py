@@ -1,7 +1,5 @@
 """``ingest_files`` skips what is stored, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

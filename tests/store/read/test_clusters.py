@@ -1,7 +1,5 @@
 """All near-duplicates within a collection: pairs, clusters, and saved clusters."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -4,8 +4,6 @@ Pages come by the package, by INSERT and by COPY; some are deleted again. After 
 lookup must give the result of a comparison with each row, in plain Python.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial

@@ -1,7 +1,5 @@
 """Near pages in Python and SQL; test_exactness.py compares them with all pages."""
 
-from __future__ import annotations
-
 import psycopg
 import pytest
 

@@ -1,7 +1,5 @@
 """A schema that Citus keeps on one of its nodes: what deploys it, and what is refused."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -6,8 +6,6 @@ default its functions win if PostgreSQL's own have other argument types; with `p
 `pg_catalog` they always win.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext

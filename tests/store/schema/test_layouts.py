@@ -1,7 +1,5 @@
 """Every layout, deployed as a schema, gives the results of Python and of a full scan."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """An upgrade to the next revision, and the downgrade, keep all data or change nothing."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The roles of `migrate --roles` can do their work, and nothing else."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

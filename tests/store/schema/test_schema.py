@@ -1,7 +1,5 @@
 """Three ways to deploy the schema give the same one."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The tables in a schema with another name: alone in a database, or next to ``pgsimhash``."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Plain SQL: the tables and functions, and their agreement with Python."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,7 +1,5 @@
 """Pages added by SQL get the package's decisions, and are found like others."""
 
-from __future__ import annotations
-
 from typing import Any, LiteralString
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Batches: pages decided together get the verdicts of single pages, and are stored once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The settings of a collection can be changed, and its name, while writers continue."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

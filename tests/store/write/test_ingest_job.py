@@ -3,8 +3,6 @@
 The rows use the caller's connection and transaction, as in docs/ingest.md.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Batches travel as JSON: each value arrives unchanged, whatever the session's settings."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """A record or a time that PostgreSQL cannot store fails alone; batches have bounded bytes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace

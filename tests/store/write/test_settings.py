@@ -1,7 +1,5 @@
 """Connections and databases with unusual settings and states."""
 
-from __future__ import annotations
-
 import inspect
 import uuid
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Concurrent writers decide like one writer."""
 
-from __future__ import annotations
-
 import random
 from concurrent.futures import ThreadPoolExecutor
 

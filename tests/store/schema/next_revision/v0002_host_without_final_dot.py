@@ -7,8 +7,6 @@ Revision ID: 0002
 Revises: 0001
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from alembic.operations import Operations
