@@ -1,5 +1,7 @@
 """The parts of crawl4ai that docs/other-tools.md uses: crawl4ai itself needs a browser."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from urllib.request import urlopen

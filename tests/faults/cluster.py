@@ -1,5 +1,7 @@
 """A PostgreSQL cluster for one test, to be killed, filled up and promoted."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import pwd

@@ -5,6 +5,8 @@ timetables, catalogues, reference pages. Everything comes from a ``random.Random
 reproducible.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -4,6 +4,8 @@
 tests build small random collections and compare the store's decisions, rows and counters with it.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
