@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,7 +28,7 @@ from pgsimhash.cli.options import (
 from pgsimhash.cli.printing import print_json, print_message, table_printer, write_text
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import DEFAULT_NAME
-from pgsimhash.search.clusters import Linkage
+from pgsimhash.search.clusters import Cluster, Linkage
 from pgsimhash.store import connect
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.explanation import FeatureList
     from pgsimhash.store import Store
 
+_CLUSTER_COLUMNS = (
+    *("cluster", "url", "simhash", "canonical", "title", "canonical_url", "canonical_problems"),
+)
 _VERSIONS = 50
 """How many versions of a page are printed."""
 
@@ -231,12 +235,24 @@ def clusters(
             count = write_clusters(parquet, found)
             print_message(f"{count:,} clusters in {parquet}")
             return
-        columns = ("cluster", "url", "simhash", "canonical", "title", "canonical_url")
-        emit = table_printer(*columns) if as_csv else print_json
+        emit = table_printer(*_CLUSTER_COLUMNS) if as_csv else print_json
         for cluster in found:
-            told = cluster.as_json()
-            for row in [{**told, **page} for page in told["pages"]] if as_csv else [told]:
+            for row in _cluster_rows(cluster) if as_csv else [cluster.as_json()]:
                 emit(row)
+
+
+def _cluster_rows(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """Yield the row of each page, with the problems of the cluster's canonical links."""
+    from pgsimhash.analysis.canonical_links import canonical_problems
+
+    values = cluster.as_json()
+    problems = {
+        problem: {page.page_id for page in pages}
+        for problem, pages in canonical_problems(cluster).items()
+    }
+    for page, row in zip(cluster.pages, values["pages"], strict=True):
+        named = [problem for problem, pages in problems.items() if page.page_id in pages]
+        yield {**values, **row, "canonical_problems": " ".join(named) or None}
 
 
 def _side(word: str, scheme: schemes.Scheme) -> analysis.Side:

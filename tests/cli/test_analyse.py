@@ -179,7 +179,7 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
 
 def test_the_table_of_clusters_has_titles_and_canonical_links(run: Run, tmp_path: Path) -> None:
     words = " ".join(f"word{n}" for n in range(40))
-    link = '<link rel="canonical" href="/1"><title>=1+1</title>'
+    link = '<link rel="canonical" href="https://b.example/"><title>=1+1</title>'
     lines = [
         {"url": f"https://a.example/{n}", "html": f"<html><head>{head}</head><p>{words}"}
         for n, head in enumerate(("", link), 1)
@@ -187,7 +187,8 @@ def test_the_table_of_clusters_has_titles_and_canonical_links(run: Run, tmp_path
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     run("ingest", tmp_path)
     table = list(csv.DictReader(run("analyse", "clusters", "--csv").stdout.splitlines()))
-    assert [row["canonical_url"] for row in table] == ["", "https://a.example/1"]
+    assert [row["canonical_url"] for row in table] == ["", "https://b.example/"]
+    assert [row["canonical_problems"] for row in table] == ["", "outside"]
     assert table[1]["title"] == "'=1+1"
 
 
