@@ -84,7 +84,9 @@ def test_a_host_whose_template_decides_is_named(store: Store) -> None:
     assert "pgsimhash policy set shop.example --distance 3 --collection default" in page
     assert "policy set story.example" not in page
     assert "pgsimhash collection rebuild default --replace" in page
-    assert "<code>canonical_url</code> of <code>pgsimhash analyse clusters --csv</code>" in page
+    assert (
+        "<code>canonical_problems</code> of <code>pgsimhash analyse clusters --csv</code>" in page
+    )
 
 
 def test_canonical_links_that_are_missing_or_disagree_are_counted(store: Store) -> None:
