@@ -84,8 +84,8 @@ def mark_duplicates(
     - ``simhash``: 64 bits, unsigned; null if the row has none;
     - ``is_duplicate``: true or false;
     - ``duplicate_of``, the name of the original, and ``distance``: null if the row is no duplicate;
-    - ``cluster``: the name of the original's original and so on, which is no duplicate; the row's
-      own name if it is none;
+    - ``cluster``: the name of the first original, which is no duplicate itself. Copies of copies
+      have it too, and an original has its own name;
     - ``reason``: ``first_seen``, ``same_simhash`` or ``within_distance``. Without a simhash it is
       ``null`` for a null cell, ``same_text`` if an earlier text is equal except for white space, or
       one of ``PageError.reasons``, such as ``too_short``.

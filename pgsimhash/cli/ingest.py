@@ -109,9 +109,10 @@ def ingest(
 
     PATH is an .html file, a .jsonl or .parquet file with "url" and "html" in each line or row, a
     .warc, .warc.gz, .warc.zst or .wacz archive, or a folder of such files; - reads JSON lines from
-    stdin. Schemes for texts read "text" in place of "html", and .warc.wet.gz files. Prints one JSON
-    line per page, and counts skipped files and records on stderr. After Ctrl-C the same command
-    continues: it skips files that are stored and were not modified since.
+    stdin. With a scheme for texts, "text" is read instead of "html", and texts of archives
+    (.warc.wet.gz) instead of their pages. Prints one JSON line per page, and counts skipped files
+    and records on stderr. After Ctrl-C the same command continues: it skips files that are stored
+    and were not modified since.
     """
     total = count_pages(paths)
     # A mistyped name must not create a collection.

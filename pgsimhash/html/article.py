@@ -217,9 +217,8 @@ class Content:
         if self._body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
             return unmarked(self._lines())
         restore_images(self._body)
-        left_out = self.native.left_out(self._body) if self.native is not None else None
-        if left_out is None:
-            left_out = _left_out(self._body, self._shown)
+        known = None if self.native is None else self.native.left_out(self._body)
+        left_out = _left_out(self._body, self._shown) if known is None else LeftOut(*known)
         return clean_text(render([self._body], self._base, left_out))
 
 

@@ -18,7 +18,6 @@ from lxml.html import HtmlElement
 
 from pgsimhash.hashing.signature import bins_to_copy
 from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
-from pgsimhash.html.markdown import LeftOut
 
 Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
 """The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links."""
@@ -57,10 +56,9 @@ class NativePage:
         """Return the text of its outline."""
         return _native.text(self._page)
 
-    def left_out(self, body: HtmlElement) -> LeftOut | None:
-        """Return the parts of ``body`` without shown blocks, or None if it has changed."""
-        sets = _native.left_out(_tables(), self._page, body)
-        return None if sets is None else LeftOut(*sets)
+    def left_out(self, body: HtmlElement) -> tuple[set[HtmlElement], ...] | None:
+        """Return the sets of ``LeftOut`` for the shown blocks, or None if ``body`` has changed."""
+        return _native.left_out(_tables(), self._page, body)
 
     def vote(
         self, occurrences: tuple[float, ...], damping: float, evened: float
