@@ -21,7 +21,8 @@ _CALL = re.compile(
     rf'SELECT (?:{_COLUMNS}) FROM (?:\w+|"\w+")\.\w+\((?:{_ARGUMENT}(?:, {_ARGUMENT})*)?\)'
 )
 _BEFORE = re.compile(
-    r"SELECT 1|SELECT pg_catalog\.pg_backend_pid\(\)|SELECT version_num FROM \S+\.alembic_version"
+    r"SELECT 1|(?:(?:ROLLBACK TO |RELEASE )?SAVEPOINT) pgsimhash|"
+    r"SELECT pg_catalog\.pg_backend_pid\(\)|SELECT version_num FROM \S+\.alembic_version"
 )
 _FILES = [
     re.compile(re.escape(read_sql(name)).replace("pgsimhash", r'"?\w+"?'))

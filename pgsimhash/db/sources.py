@@ -399,7 +399,7 @@ class SessionSource(ConnectionSource):
                 connection = _connection_of(session)
                 if not connection.in_transaction():
                     # SQLAlchemy's commit() would not end a transaction that it did not begin.
-                    connection.exec_driver_sql("SELECT 1")
+                    connection.begin()
                 own = _driver_connection(connection)
             try:
                 yield own

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import cache
 from itertools import count
@@ -76,6 +76,17 @@ def execute(
     rows: RowFactory[Any] = tuple_row,
 ) -> list[Any]:
     """Execute a statement and return its rows."""
+    fetched: list[Any] = waited(_send(connection, statement, parameters, rows).fetchall())
+    return fetched
+
+
+def _send(
+    connection: psycopg.BaseConnection[Any],
+    statement: LiteralString,
+    parameters: Mapping[str, Any] | None = None,
+    rows: RowFactory[Any] = tuple_row,
+) -> Any:
+    """Execute a statement and return its cursor."""
     asynchronous = isinstance(connection, psycopg.AsyncConnection)
     # The caller's connection may have its own cursor classes and row factories.
     kind: Any = psycopg.AsyncCursor if asynchronous else psycopg.Cursor
@@ -83,8 +94,7 @@ def execute(
     # Times in text form depend on the DateStyle.
     cursor.format = Format.BINARY
     waited(cursor.execute(statement, parameters))
-    fetched: list[Any] = waited(cursor.fetchall())
-    return fetched
+    return cursor
 
 
 def stream(
@@ -121,6 +131,23 @@ def transaction(connection: psycopg.BaseConnection[Any]) -> Iterator[None]:
             raise
     else:
         waited(block.__aexit__(None, None, None))
+
+
+@contextmanager
+def savepoint(connection: psycopg.BaseConnection[Any]) -> Iterator[None]:
+    """Begin a transaction that only the caller may commit, and run a block in a savepoint of it.
+
+    In such a transaction, psycopg's blocks are savepoints too; before it, they would commit.
+    """
+    _send(connection, "SAVEPOINT pgsimhash")
+    try:
+        yield
+    except BaseException:
+        with suppress(psycopg.Error):
+            _send(connection, "ROLLBACK TO SAVEPOINT pgsimhash")
+        raise
+    else:
+        _send(connection, "RELEASE SAVEPOINT pgsimhash")
 
 
 def waited(result: Any) -> Any:

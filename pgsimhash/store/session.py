@@ -18,7 +18,7 @@ from pgsimhash.db.connection import check_settings
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.sources import ConnectionSource
-from pgsimhash.db.statements import execute, is_failed, is_idle, transaction
+from pgsimhash.db.statements import execute, is_failed, is_idle, savepoint, transaction
 from pgsimhash.errors import (
     CollectionError,
     NoServerError,
@@ -302,12 +302,11 @@ def _not_within_another(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 @contextmanager
 def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    if is_failed(connection) or (is_idle(connection) and not connection.autocommit):
-        # Begin the transaction that only the caller may commit, so that the block below is a
-        # savepoint. In a failed transaction this raises the clear error; psycopg would complain
-        # about savepoints.
+    if is_failed(connection):
+        # Raises the clear error; psycopg would complain about savepoints.
         execute(connection, "SELECT 1")
-    with transaction(connection):
+    begins = is_idle(connection) and not connection.autocommit
+    with savepoint(connection) if begins else transaction(connection):
         yield
 
 
