@@ -28,8 +28,8 @@ def test_a_request_that_writes_its_own_row_too(dsn: str, tmp_path: Path) -> None
         connection.commit()
 
         def post(number: int) -> None:
-            html = f"<p>{number} A short page that a service receives as JSON."
-            store.ingest(f"https://example.com/{number}", html)
+            html = f"<p>{number} A short page that a service receives as JSON, one of many others."
+            assert store.ingest(f"https://example.com/{number}", html).page_id is not None
             connection.execute("SELECT 'the row of the request'")
             connection.commit()
 
