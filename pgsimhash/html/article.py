@@ -10,13 +10,12 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from pgsimhash.html import native
-from pgsimhash.html.blocks import Outline, Piece, block_texts, outline, structure_simhash
+from pgsimhash.html.blocks import LeftOut, Piece, block_texts, outline, structure_simhash
 from pgsimhash.html.charset import clean_text, clean_utf8
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
-from pgsimhash.html.markdown import LeftOut, render
-from pgsimhash.html.markdown_syntax import escape, escape_start
+from pgsimhash.html.markdown import escape, escape_start, render
 from pgsimhash.html.native import NativePage
-from pgsimhash.html.page_words import TextBlock, WeightedWords, read_words
+from pgsimhash.html.page_words import WeightedWords, read_words
 from pgsimhash.html.parse import ELEMENTS_MAX, parse
 from pgsimhash.html.weights import weigh
 from pgsimhash.pages.values import BytesLike
@@ -66,19 +65,31 @@ def article_of_tree(
     """
     head = read_head(root, url)
     body = root.find("body")
-    content = Content(root if body is None else body, head.base, also=also)
-    if content.word_count <= PAGE_WORDS_MAX:
-        check_stand_in(head.title, content.text(), _empty_ids(root))
-    return Article(
-        content.markdown,
-        content.text,
-        head.title,
-        head.canonical_url,
-        head.language,
-        content.structure,
-        content.words,
-        content.native,
-    )
+    body = root if body is None else body
+    by_c = None if also else native.read(body)
+    page = _WeighedPage(body, also) if by_c is None else by_c
+
+    def lines() -> list[str]:
+        texts = block_texts(page.text())
+        return [texts[place] for place in sorted(page.shown)]
+
+    def text() -> str:
+        return "\n".join(lines())
+
+    def markdown() -> str:
+        if body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
+            return unmarked(lines())
+        restore_images(body)
+        left_out = None if by_c is None else by_c.left_out(body)
+        return clean_text(render(body, head.base, left_out or _left_out(body, page.shown)))
+
+    def words() -> WeightedWords:
+        return (page if isinstance(page, _WeighedPage) else _WeighedPage(body)).words
+
+    if page.word_count <= PAGE_WORDS_MAX:
+        check_stand_in(head.title, text(), _empty_ids(root))
+    about = (head.title, head.canonical_url, head.language, page.structure)
+    return Article(markdown, text, *about, words, by_c)
 
 
 class Article:
@@ -109,14 +120,9 @@ class Article:
         words: WeightedWords | Callable[[], WeightedWords] | None = None,
         native: NativePage | None = None,
     ) -> None:
-        self._markdown = markdown
-        self._text = text
-        self.title = title
-        self.canonical_url = canonical_url
-        self.language = language
-        self.structure = structure
-        self._words = words
-        self.native = native
+        self._markdown, self._text, self._words = markdown, text, words
+        self.title, self.canonical_url, self.language = title, canonical_url, language
+        self.structure, self.native = structure, native
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Article) and self._content() == other._content()
@@ -125,101 +131,44 @@ class Article:
         return hash(self._content())
 
     def _content(self) -> tuple[str | int | None, ...]:
-        return (
-            self.markdown,
-            self.text,
-            self.title,
-            self.canonical_url,
-            self.language,
-            self.structure,
-        )
+        about = (self.title, self.canonical_url, self.language, self.structure)
+        return (self.markdown, self.text, *about)
 
-    @property
+    @cached_property
     def markdown(self) -> str:
         """The main content in Markdown."""
-        if not isinstance(self._markdown, str):
-            self._markdown = self._markdown()
-        return self._markdown
+        return self._markdown() if callable(self._markdown) else self._markdown
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The main content without markup, a line per block."""
-        if not isinstance(self._text, str):
-            self._text = self._text()
-        return self._text
+        return self._text() if callable(self._text) else self._text
 
-    @property
+    @cached_property
     def words(self) -> WeightedWords | None:
         """All words of the page with the weights of their blocks, if the reader computes them."""
-        if callable(self._words):
-            self._words = self._words()
-        return self._words
+        return self._words() if callable(self._words) else self._words
 
 
-class Content:
-    """The text blocks of a page with their weights, and which of them are shown."""
+class _WeighedPage:
+    """A page as the Python code reads it, with the values of :class:`NativePage`, and its words."""
 
-    def __init__(
-        self, body: HtmlElement, base: str | None, *, also: Collection[HtmlElement] = ()
-    ) -> None:
-        self._body, self._base, self._also = body, base, also
-        self.native = None if also else native.read(body)
-
-    @property
-    def structure(self) -> int:
-        """The simhash of the page's structure."""
-        if self.native is not None:
-            return self.native.structure
-        return structure_simhash(self._outline)
-
-    @property
-    def word_count(self) -> int:
-        """The number of words of the page."""
-        if self.native is not None:
-            return self.native.word_count
-        return sum(len(block.words) for block in self._blocks)
-
-    def words(self) -> WeightedWords:
-        """Return all words of the page with the weights of their blocks."""
-        return WeightedWords([block for block in self._blocks if block.words])
-
-    @property
-    def _shown(self) -> frozenset[int]:
-        if self.native is not None:
-            return self.native.shown
-        return frozenset(place for place, block in enumerate(self._blocks) if block.shown)
-
-    @cached_property
-    def _outline(self) -> Outline:
-        return outline(self._body)
-
-    @cached_property
-    def _blocks(self) -> list[TextBlock]:
+    def __init__(self, body: HtmlElement, also: Collection[HtmlElement] = ()) -> None:
+        self._outline = outline(body)
+        self.structure = structure_simhash(self._outline)
         blocks = read_words(self._outline)
         is_frame_only = weigh(self._outline, blocks)
-        for place in _blocks_in(self._body, self._also) if self._also else ():
+        for place in _blocks_in(body, also) if also else ():
             blocks[place].shown = True
         for block in blocks:
             block.counted = block.shown and not is_frame_only
-        return blocks
+        self.shown = frozenset(place for place, block in enumerate(blocks) if block.shown)
+        self.words = WeightedWords([block for block in blocks if block.words])
+        self.word_count = sum(len(block.words) for block in blocks)
 
     def text(self) -> str:
-        """Return the text of the shown blocks, a line each."""
-        return "\n".join(self._lines())
-
-    def _lines(self) -> list[str]:
-        text = self._outline.text if self.native is None else self.native.text()
-        texts = block_texts(text)
-        return [texts[place] for place in sorted(self._shown)]
-
-    def markdown(self) -> str:
-        """Return the Markdown of the shown blocks, with the images between them."""
-        if self._body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
-            return unmarked(self._lines())
-        restore_images(self._body)
-        known = None if self.native is None else self.native.left_out(self._body)
-        left_out = _left_out(self._body, self._shown) if known is None else LeftOut(*known)
-        return clean_text(render([self._body], self._base, left_out))
+        """Return the text of the outline."""
+        return self._outline.text
 
 
 def unmarked(lines: Iterable[str]) -> str:

@@ -1,15 +1,15 @@
 """Extract the text blocks of a tree, with the elements around them and what these are named.
 
 A text block is a run of text between two block tags. No block is left out for its appearance;
-:mod:`pgsimhash.html.weights` decides its weight. Classes, ids and roles are
-classified by the words that are common on the web.
+:mod:`pgsimhash.html.weights` decides its weight. Words that are common on the web classify classes,
+ids and roles.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import maxsize
@@ -28,12 +28,12 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def flags_of(listed: Iterable[tuple[int, Collection[str]]]) -> dict[str, int]:
-    """Return for each word the sum of the flags of the lists that it is in."""
-    flags: dict[str, int] = {}
-    for flag, listed_words in listed:
-        for word in listed_words:
-            flags[word] = flags.get(word, 0) | flag
+def flags_of(lists: Mapping[int, Collection[str]]) -> Counter[str]:
+    """Return for each word the flags of the lists that it is in."""
+    flags: Counter[str] = Counter()
+    for flag, listed in lists.items():
+        for word in listed:
+            flags[word] |= flag
     return flags
 
 
@@ -121,18 +121,18 @@ NAMED_BESIDE, NAMED_FOOTER, NAMED_HEADER, NAMED_CONTENT, NAMED_OVERLAY, NAMED_HI
 )
 NAMED_APART, NAMED_BELOW, _IS_SHORT, _IS_WITH_SHORT, _IS_LAYOUT = (1 << bit for bit in range(6, 11))
 _FLAGS: Final = flags_of(
-    (
-        (NAMED_BESIDE, _BESIDE),
-        (NAMED_FOOTER, _FOOTER),
-        (NAMED_HEADER, _HEADER),
-        (NAMED_CONTENT, _CONTENT),
-        (NAMED_OVERLAY, _OVERLAY),
-        (NAMED_APART, _APART),
-        (NAMED_APART | NAMED_BELOW, _BELOW),
-        (_IS_SHORT | _IS_WITH_SHORT, _SHORT),
-        (_IS_WITH_SHORT, _SHORT_WITH),
-        (_IS_LAYOUT, _LAYOUT),
-    )
+    {
+        NAMED_BESIDE: _BESIDE,
+        NAMED_FOOTER: _FOOTER,
+        NAMED_HEADER: _HEADER,
+        NAMED_CONTENT: _CONTENT,
+        NAMED_OVERLAY: _OVERLAY,
+        NAMED_APART: _APART,
+        NAMED_APART | NAMED_BELOW: _BELOW,
+        _IS_SHORT | _IS_WITH_SHORT: _SHORT,
+        _IS_WITH_SHORT: _SHORT_WITH,
+        _IS_LAYOUT: _LAYOUT,
+    }
 )
 
 BLOCK: Final = words(
@@ -141,6 +141,9 @@ BLOCK: Final = words(
     " summary table tbody td tfoot th thead tr ul"
 )
 """The tags whose start and end separate text blocks."""
+
+CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
+"""The tags in cells of layout tables; data tables without header cells never have them."""
 
 _PLAIN: Final = words("b code em font i label small strong sub sup time tt u")
 _EMPTY: Final = words("br img input link meta")
@@ -173,6 +176,20 @@ class Piece(NamedTuple):
     def around(self) -> HtmlElement:
         """Return the element that directly contains the text."""
         return self.element.getparent() if self.is_tail else self.element
+
+
+class LeftOut(NamedTuple):
+    """Parts of a tree to leave out, besides hidden elements and those that are never text.
+
+    Attributes:
+        elements: elements to leave out with all their content.
+        texts: elements whose text before the first child is left out.
+        tails: elements whose tail is left out.
+    """
+
+    elements: set[HtmlElement]
+    texts: set[HtmlElement]
+    tails: set[HtmlElement]
 
 
 class Element:
@@ -250,10 +267,6 @@ class Outline:
     owners: list[Element]
     text: str
 
-    def texts(self) -> list[str]:
-        """Return the text of each block, on one line."""
-        return block_texts(self.text)
-
 
 def block_texts(text: str) -> list[str]:
     """Return the text of each block of :attr:`Outline.text`, on one line."""
@@ -303,7 +316,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             if tag not in NEVER_TEXT and tag not in _EMPTY:
                 if is_block and pieces is None and len(elements) <= NAMED_MAX:
                     attributes = child.items()
-                    named = names_of(attributes) if attributes else UNNAMED
+                    named = names_of(dict(attributes)) if attributes else UNNAMED
                 elif tag in _PLAIN or not is_hidden(child):
                     named = UNNAMED
             if named is None:
@@ -364,34 +377,21 @@ class Names(NamedTuple):
 UNNAMED: Final = Names(0, "")
 
 
-def is_hidden(element: HtmlElement) -> bool:
+def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
     """Return whether an element's attributes hide it."""
-    style = element.get("style")
+    style = attributes.get("style")
     if style is not None and _HIDDEN.search(style):
         return True
-    return element.get("hidden") is not None and not _STREAMED.fullmatch(element.get("id") or "")
+    hidden, identity = attributes.get("hidden"), attributes.get("id", "")
+    return hidden is not None and not _STREAMED.fullmatch(identity)
 
 
-def names_of(attributes: Iterable[tuple[str, str]]) -> Names | None:
+def names_of(attributes: Mapping[str, str]) -> Names | None:
     """Return the meaning of an element's attributes, or None if they hide it."""
-    classes = identity = role = ""
-    hidden = False
-    for name, value in attributes:
-        if name == "class":
-            classes = value
-        elif name == "id":
-            identity = value
-        elif name == "role":
-            role = value
-        elif name == "hidden":
-            hidden = True
-        elif name == "style" and _HIDDEN.search(value):
-            return None
-    if hidden and not _STREAMED.fullmatch(identity):
+    if is_hidden(attributes):
         return None
-    if classes or identity or role:
-        return _names(classes[:_NAMES_MAX], identity[:_NAMES_MAX], role[:_NAMES_MAX])
-    return UNNAMED
+    values = (attributes.get(name, "")[:_NAMES_MAX] for name in ("class", "id", "role"))
+    return _names(*values)
 
 
 @lru_cache(maxsize=8192)

@@ -6,96 +6,84 @@ The Markdown is CommonMark with GitHub's tables, and definitions that begin with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final
 
 from lxml import etree
 from lxml.html import HtmlElement
 
-from pgsimhash.html.blocks import BLOCK, NEVER_TEXT, is_hidden
-from pgsimhash.html.head import absolute, image_source
-from pgsimhash.html.markdown_syntax import (
-    HEADINGS,
-    INLINE,
-    MARKS,
-    Table,
-    code_block,
-    code_language,
-    code_span,
-    escape,
-    escape_start,
-    is_data_table,
-    unescape,
+from pgsimhash.html.blocks import (
+    BLOCK,
+    CELL_BLOCKS,
+    HEADING_TAGS,
+    NEVER_TEXT,
+    LeftOut,
+    is_hidden,
+    words,
 )
+from pgsimhash.html.head import absolute, image_source
+
+URLS_MAX: Final = 50_000
+"""How many links and images keep their URLs."""
 
 _CONTAINERS_MAX: Final = 32
 _INDENTS_MAX: Final = 20_000_000
 """The most characters of prefixes of all lines in lists and quotes."""
 
-_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+_COLUMNS_MAX: Final = 100
+_CLASS_MAX: Final = 500
 
-URLS_MAX: Final = 50_000
-"""How many links and images keep their URLs."""
+_INLINE: Final = words(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark math q rp"
+    " rt ruby s samp small span strike strong sub sup time tt u var wbr"
+)
+_MARKS: Final = {
+    "b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "kbd": "`", "samp": "`", "tt": "`",
+    "del": "~~", "s": "~~", "strike": "~~",
+}  # fmt: skip
+_HEADINGS: Final = {tag: f"{'#' * int(tag[1])} " for tag in HEADING_TAGS}
+
+_SIGNS: Final = "`*_[]<"
+_ESCAPES: Final = str.maketrans({sign: f"\\{sign}" for sign in f"\\{_SIGNS}"})
+_SPECIAL: Final = re.compile(r"[\\`*_\[\]<]")
+_LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")  # as CommonMark allows
+_BACKTICKS: Final = re.compile(r"`+")
+_LANGUAGE: Final = re.compile(
+    r"(?:^|\s)(?:(?:language|lang|hljs|highlight-source)-|brush:\s{0,9})([\w+#.-]{1,30})(?=\s|;|$)"
+)
+_LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,30}")
 
 
-class LeftOut(NamedTuple):
-    """The parts of a tree to leave out, besides hidden elements and those that are never text.
+def render(element: HtmlElement, base: str | None, left_out: LeftOut | None = None) -> str:
+    """Return the Markdown of ``element``, in one pass that does not change the tree.
 
-    Attributes:
-        elements: elements to leave out with all their content.
-        texts: elements whose text before the first child is left out.
-        tails: elements whose tail is left out.
+    Without ``left_out``, hidden elements and scripts are rendered, too.
     """
-
-    elements: set[HtmlElement]
-    texts: set[HtmlElement]
-    tails: set[HtmlElement]
-
-
-class _Mark(NamedTuple):
-    """The start or end of emphasis, a link or code within the text of a block."""
-
-    sign: str
-    is_end: bool
-
-
-class _Inline(NamedTuple):
-    """The start of an inline element: its block, its place there, and the parts before it."""
-
-    block: int
-    place: int
-    parts: int
-
-
-def render(
-    elements: Iterable[HtmlElement], base: str | None, left_out: LeftOut | None = None
-) -> str:
-    """Return the Markdown of ``elements``, in one pass that does not change the tree."""
     writer = _Writer(base)
-    for element in elements:
-        walker = etree.iterwalk(element, events=("start", "end"))
-        skipped = None
-        for event, node in walker:
-            if event == "start":
-                if left_out is not None and (
-                    node in left_out.elements or node.tag in NEVER_TEXT or is_hidden(node)
-                ):
-                    skipped = node
-                    walker.skip_subtree()
-                    continue
-                writer.start(node)
-                if node.text and (left_out is None or node not in left_out.texts):
-                    writer.text(node.text)
+    walker = etree.iterwalk(element, events=("start", "end"))
+    skipped = None
+    for event, node in walker:
+        if event == "start":
+            if left_out is not None and (
+                node in left_out.elements or node.tag in NEVER_TEXT or is_hidden(node)
+            ):
+                skipped = node
+                walker.skip_subtree()
                 continue
-            if node is skipped:
-                skipped = None
-            else:
-                writer.end(node)
-            if node is element or (left_out is not None and node in left_out.tails):
-                continue
-            if node.tail:
-                writer.text(node.tail)
-        writer.flush()
+            writer.start(node)
+            if node.text and (left_out is None or node not in left_out.texts):
+                writer.text(node.text)
+            continue
+        if node is skipped:
+            skipped = None
+        else:
+            writer.end(node)
+        if node is element or (left_out is not None and node in left_out.tails):
+            continue
+        if node.tail:
+            writer.text(node.tail)
+    writer.flush()
     return "\n\n".join(writer.blocks)
 
 
@@ -104,27 +92,26 @@ class _Writer:
 
     def __init__(self, base: str | None) -> None:
         self.blocks: list[str] = []
-        self._base = base
-        self._urls = 0
-        self._inline: list[str | _Mark] = []
-        self._open: list[_Inline] = []
-        self._block = 0
-        # How many parts with words the inline text has so far.
-        self._parts = 0
+        self._base, self._urls = base, 0
+        # The text of the open block. A tuple is a mark, and whether it ends: of emphasis, of a
+        # link or of code.
+        self._inline: list[str | tuple[str, bool]] = []
+        # The open inline elements: the number of the block, the place in its text, and how many
+        # parts with words there were so far.
+        self._open: list[tuple[int, int, int]] = []
+        self._block = self._parts = self._code = 0
         # The prefixes of each open list item or quote: of its first line, and of the others.
         self._first: list[str] = []
         self._rest: list[str] = []
-        self._indents = 0
+        self._deeper = self._indents = 0
         self._lists: list[int | None] = []
-        self._deeper = 0
-        self._heading = 0
+        self._heading = ""
         self._languages: dict[HtmlElement, str] = {}
-        self._code = 0
         # The open pre, its text so far, and whether the next text begins a line.
         self._pre: HtmlElement | None = None
         self._pre_text: list[str] = []
         self._pre_breaks = False
-        self._table: Table | None = None
+        self._table: _Table | None = None
         self._table_depth = 0
 
     def start(self, node: HtmlElement) -> None:
@@ -132,18 +119,18 @@ class _Writer:
         tag = node.tag
         if self._pre is not None:
             self._break_line(tag)
-        elif tag in INLINE:
-            self._open.append(_Inline(self._block, len(self._inline), self._parts))
+        elif tag in _INLINE:
+            self._open.append((self._block, len(self._inline), self._parts))
             if tag == "img":
                 self._image(node)
-            elif tag in MARKS or tag == "a":
+            elif tag in _MARKS or tag == "a":
                 # A placeholder for its mark, written if it has words.
                 self._inline.append("")
-                self._code += MARKS.get(tag) == "`"
+                self._code += _MARKS.get(tag) == "`"
         elif tag == "br":
             self._inline.append(" " if self._table or self._heading else "\n")
         elif self._table is not None:
-            self._start_in_table(node, self._table)
+            self._start_in_table(tag, self._table)
         else:
             self.flush()
             self._start_block(node)
@@ -153,17 +140,25 @@ class _Writer:
         if tag == "pre":
             self._pre = node
         elif tag == "table" and is_data_table(node):
-            self._table = Table()
+            self._table = _Table()
         elif tag == "li":
-            self._enter(self._marker(), None)
+            number = self._lists[-1] if self._lists else None
+            if number is not None:
+                self._lists[-1] = number + 1
+            self._enter("- " if number is None else f"{number}. ")
         elif tag == "blockquote":
             self._enter("> ", "> ")
-        elif tag == "dd":
-            self._start_definition(node)
-        elif tag in ("ul", "ol"):
-            self._lists.append(_first_number(node) if tag == "ol" else None)
-        elif tag in HEADINGS:
-            self._heading = HEADINGS[tag]
+        elif tag == "dd" and not _goes_on(node):
+            self._enter(": ")
+        elif tag == "dd" and not self._deeper:
+            self._first[-1] = ": "
+        elif tag == "ul":
+            self._lists.append(None)
+        elif tag == "ol":
+            start = node.get("start", "1").strip()
+            self._lists.append(int(start) if _NUMBER.fullmatch(start) else 1)
+        elif tag in _HEADINGS:
+            self._heading = _HEADINGS[tag]
         elif tag == "hr":
             self._emit("---")
 
@@ -171,11 +166,11 @@ class _Writer:
         """Close ``node``."""
         tag = node.tag
         if node is self._pre:
-            self._fence(node)
+            self._end_code(node)
         elif self._pre is not None:
             self._break_line("" if tag == "br" else tag)
-        elif tag in INLINE:
-            self._close_inline(node, self._open.pop())
+        elif tag in _INLINE:
+            self._end_inline(node)
         elif tag == "br":
             return
         elif self._table is not None:
@@ -186,8 +181,8 @@ class _Writer:
                 self._leave()
             elif tag in ("ul", "ol"):
                 self._lists.pop()
-            elif tag in HEADINGS:
-                self._heading = 0
+            elif tag in _HEADINGS:
+                self._heading = ""
 
     def text(self, text: str) -> None:
         """Add ``text`` to the open block."""
@@ -196,31 +191,22 @@ class _Writer:
                 self._pre_text.append("\n")
             self._pre_breaks = False
             self._pre_text.append(text)
-            return
-        if text.isspace():
-            # At the start of a line it would be stripped.
-            if self._inline:
-                self._inline.append(" ")
-            return
-        words = " ".join(text.split())
-        before = " " if text[0].isspace() else ""
-        after = " " if text[-1].isspace() else ""
-        self._parts += 1
-        self._inline.append(f"{before}{escape(words)}{after}")
+        elif not text.isspace():
+            self._parts += 1
+            before, after = " " * text[0].isspace(), " " * text[-1].isspace()
+            self._inline.append(f"{before}{escape(' '.join(text.split()))}{after}")
+        elif self._inline:  # at the start of a line it would be stripped
+            self._inline.append(" ")
 
     def flush(self) -> None:
         """End the open block."""
         text = self._line()
-        if text and self._heading:
-            self._emit(f"{'#' * self._heading} {text}")
-        elif text:
-            self._emit(escape_start(text))
+        if text:
+            self._emit(f"{self._heading}{text}" if self._heading else escape_start(text))
 
     def _line(self) -> str:
         """End the inline text and return it, with white space outside its marks."""
         self._block += 1
-        if not self._inline:
-            return ""
         line: list[str] = []
         # The white space before the next words, and the marks that begin there.
         space = ""
@@ -228,29 +214,29 @@ class _Writer:
         marks = 0
         code: list[str] | None = None
         for part in self._inline:
-            text = part
-            if isinstance(text, _Mark):
-                marks += -1 if text.is_end else 1
-                if text.sign != "`":
-                    (line if text.is_end else begun).append(text.sign)
+            if isinstance(part, tuple):
+                mark, is_end = part
+                marks += -1 if is_end else 1
+                if mark != "`":
+                    (line if is_end else begun).append(mark)
                     continue
                 if code is None:
                     code = []
                     continue
-                text = _code_span("".join(code))
+                part = _code_span("".join(code))
                 code = None
             if code is not None:
-                code.append(text)
-            elif text == "\n" and not marks:
+                code.append(part)
+            elif part == "\n" and not marks:
                 space = "  \n"
-            elif text:
-                if text[0].isspace():
+            elif part:
+                if part[0].isspace():
                     space = space or " "
-                words = text.strip()
-                if words:
-                    line += (space if line else "", *begun, words)
+                content = part.strip()
+                if content:
+                    line += (space if line else "", *begun, content)
                     begun.clear()
-                    space = " " if text[-1].isspace() else ""
+                    space = " " if part[-1].isspace() else ""
         self._inline.clear()
         return "".join(line)
 
@@ -265,7 +251,7 @@ class _Writer:
             )
         self.blocks.append(text)
 
-    def _enter(self, first: str, rest: str | None) -> None:
+    def _enter(self, first: str, rest: str | None = None) -> None:
         if len(self._first) >= _CONTAINERS_MAX:
             self._deeper += 1
             return
@@ -279,34 +265,21 @@ class _Writer:
             self._first.pop()
             self._rest.pop()
 
-    def _start_definition(self, node: HtmlElement) -> None:
-        if not _goes_on(node):
-            self._enter(": ", None)
-        elif not self._deeper:
-            self._first[-1] = ": "
-
-    def _marker(self) -> str:
-        number = self._lists[-1] if self._lists else None
-        if number is None:
-            return "- "
-        self._lists[-1] = number + 1
-        return f"{number}. "
-
-    def _close_inline(self, node: HtmlElement, begun: _Inline) -> None:
-        tag = node.tag
-        mark = MARKS.get(tag, "")
+    def _end_inline(self, node: HtmlElement) -> None:
+        block, place, parts = self._open.pop()
+        mark = _MARKS.get(node.tag, "")
         self._code -= mark == "`"
         # Markdown does not interpret marks and links within code.
-        if self._code or begun.block != self._block or begun.parts == self._parts:
+        if self._code or block != self._block or parts == self._parts:
             return
-        if not mark and tag != "a":
+        if not mark and node.tag != "a":
             return
         end = mark = "" if self._heading and mark == "**" else mark
-        href = self._url(node.get("href")) if tag == "a" else None
+        href = self._url(node.get("href")) if node.tag == "a" else None
         if href:
             mark, end = "[", f"]({href})"
-        self._inline[begun.place] = _Mark(mark, is_end=False)
-        self._inline.append(_Mark(end, is_end=True))
+        self._inline[place] = (mark, False)
+        self._inline.append((end, True))
 
     def _image(self, node: HtmlElement) -> None:
         source = self._url(image_source(node))
@@ -326,38 +299,39 @@ class _Writer:
         elif tag in BLOCK and self._pre_text and not self._pre_text[-1].endswith("\n"):
             self._pre_breaks = True
 
-    def _fence(self, node: HtmlElement) -> None:
+    def _end_code(self, node: HtmlElement) -> None:
         code = "".join(self._pre_text).strip("\n").rstrip()
         self._pre = None
         self._pre_text.clear()
         self._pre_breaks = False
         if code:
-            self._emit(code_block(code, code_language(node, self._languages)))
+            fence = "`" * max(3, _longest_run(code) + 1)
+            self._emit(f"{fence}{_code_language(node, self._languages)}\n{code}\n{fence}")
 
-    def _start_in_table(self, node: HtmlElement, table: Table) -> None:
-        if node.tag == "table":
+    def _start_in_table(self, tag: str, table: _Table) -> None:
+        if tag == "table":
             self._table_depth += 1
-        elif self._table_depth:
-            self._inline.append(" ")
-        elif node.tag == "tr":
+        elif tag == "tr" and not self._table_depth:
             table.add_row()
-        elif node.tag in ("td", "th"):
+        elif tag in ("td", "th") and not self._table_depth:
             self._line()
         else:
             self._inline.append(" ")
 
-    def _end_in_table(self, node: HtmlElement, table: Table) -> None:
+    def _end_in_table(self, node: HtmlElement, table: _Table) -> None:
         self._inline.append(" ")
         if node.tag == "table" and self._table_depth:
             self._table_depth -= 1
         elif self._table_depth:
             return
-        elif node.tag in ("td", "th", "caption"):
-            cell = self._line()
-            if node.tag != "caption":
-                table.add_cell(cell, node.get("colspan"), is_header=_is_header(node))
-            elif cell:
-                self._emit(escape_start(cell))
+        elif node.tag in ("td", "th"):
+            rows = next(islice(node.iterancestors(), 1, None), None)
+            is_header = node.tag == "th" or (rows is not None and rows.tag == "thead")
+            table.add_cell(self._line(), node.get("colspan"), is_header=is_header)
+        elif node.tag == "caption":
+            caption = self._line()
+            if caption:
+                self._emit(escape_start(caption))
         elif node.tag == "table":
             self._table = None
             self._line()
@@ -366,10 +340,14 @@ class _Writer:
                 self._emit(text)
 
 
-def _first_number(ordered: HtmlElement) -> int:
-    """Return the number of the first item of an ``ol``, if CommonMark allows it, else 1."""
-    start = ordered.get("start", "1").strip()
-    return int(start) if _NUMBER.fullmatch(start) else 1
+def escape(text: str) -> str:
+    """Return ``text`` with a backslash before each special character of Markdown."""
+    return text.translate(_ESCAPES) if _SPECIAL.search(text) else text
+
+
+def escape_start(line: str) -> str:
+    """Return ``line``, not empty, escaped so that it does not begin a heading, list or quote."""
+    return line if line[0].isalpha() else _LINE_START.sub(r"\2\\\1\3", line)
 
 
 def _goes_on(definition: HtmlElement) -> bool:
@@ -378,16 +356,96 @@ def _goes_on(definition: HtmlElement) -> bool:
     return around is not None and around.tag == "dd"
 
 
-def _is_header(cell: HtmlElement) -> bool:
-    """Return whether a cell of a table is the header of a column or a row."""
-    if cell.tag == "th":
+def _code_span(escaped: str) -> str:
+    """Return code between backticks that do not occur in it, with white space outside them."""
+    # No page's text has a NUL, and one pattern would call Python for each sign.
+    code = " ".join(escaped.split()).replace("\\\\", "\0")
+    for sign in _SIGNS:
+        code = code.replace(f"\\{sign}", sign)
+    code = code.replace("\0", "\\")
+    ticks = "`" * (_longest_run(code) + 1)
+    space = " " if code.startswith("`") or code.endswith("`") else ""
+    before, after = " " * escaped[0].isspace(), " " * escaped[-1].isspace()
+    return f"{before}{ticks}{space}{code}{space}{ticks}{after}"
+
+
+def _longest_run(code: str) -> int:
+    return max(map(len, _BACKTICKS.findall(code)), default=0)
+
+
+def _code_language(block: HtmlElement, known: dict[HtmlElement, str]) -> str:
+    """Return the language of a ``pre``, empty if unknown.
+
+    The ``pre``, its first child, its parent or its grandparent has it in ``data-lang`` or in a
+    class such as ``language-x``, ``lang-x``, ``hljs-x`` or ``highlight-source-x``. Otherwise
+    ``lang`` of the ``pre`` counts.
+    """
+    for element in (block, *block[:1], *islice(block.iterancestors(), 2)):
+        if element not in known:
+            match = _LANGUAGE.search(element.get("class", "")[:_CLASS_MAX])
+            known[element] = match[1] if match else _named(element, "data-lang", "data-language")
+        if known[element]:
+            return known[element]
+    return _named(block, "lang")
+
+
+def _named(element: HtmlElement, *attributes: str) -> str:
+    """Return the first of the attributes that can be the name of a language, else nothing."""
+    values = (str(element.get(name, "")) for name in attributes)
+    return next(filter(_LANGUAGE_NAME.fullmatch, values), "")
+
+
+def is_data_table(table: HtmlElement) -> bool:
+    """Return whether a ``table`` contains data, and not the layout of a page.
+
+    A data table has header cells, or at least two rows and no block elements in its cells.
+    """
+    if table.get("role") in ("presentation", "none"):
+        return False
+    # First, so that only the innermost of nested tables are searched whole.
+    if next(table.iterdescendants("table"), None) is not None:
+        return False
+    if next(table.iter("th"), None) is not None:
         return True
-    row = cell.getparent()
-    rows = None if row is None else row.getparent()
-    return rows is not None and rows.tag == "thead"
+    has_rows = next(islice(table.iter("tr"), 1, None), None) is not None
+    return has_rows and next(table.iterdescendants(*CELL_BLOCKS), None) is None
 
 
-def _code_span(code: str) -> str:
-    """Return escaped ``code`` between backticks, with white space outside them."""
-    words = code_span(unescape(" ".join(code.split())))
-    return f"{' ' * code[0].isspace()}{words}{' ' * code[-1].isspace()}"
+class _Table:
+    """The cells of one data table."""
+
+    def __init__(self) -> None:
+        self._rows: list[list[str]] = []
+        self._data: set[int] = set()  # the numbers of rows with data
+
+    def add_row(self) -> None:
+        """Start a row."""
+        self._rows.append([])
+
+    def add_cell(self, text: str, span: str | None, *, is_header: bool) -> None:
+        """Add a cell of one line to the row, and empty cells for the columns it spans."""
+        if not self._rows:
+            self.add_row()
+        row = self._rows[-1]
+        if text and not is_header:
+            self._data.add(len(self._rows) - 1)
+        row.append(text.replace("|", "\\|"))
+        if span and span.isascii() and span.isdigit() and 1 < int(span[:4]) <= _COLUMNS_MAX:
+            row.extend([""] * (int(span[:4]) - 1))
+
+    def markdown(self) -> str:
+        """Return the table as GitHub Flavored Markdown.
+
+        The header is the first row if it has only header cells, else it is empty. Rows are filled
+        up to at most 100 columns; a longer row keeps its cells.
+        """
+        numbers = [number for number, row in enumerate(self._rows) if any(row)]
+        if not numbers:
+            return ""
+        rows = [self._rows[number] for number in numbers]
+        if numbers[0] in self._data:
+            rows.insert(0, [])
+        width = min(max(map(len, rows)), _COLUMNS_MAX)
+        rows = [row + [""] * (width - len(row)) for row in rows]
+        rows.insert(1, ["---"] * len(rows[0]))
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -18,6 +18,7 @@ from lxml.html import HtmlElement
 
 from pgsimhash.hashing.signature import bins_to_copy
 from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
+from pgsimhash.html import blocks, page_words, tree, weights
 
 Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
 """The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links."""
@@ -36,12 +37,7 @@ def implementation() -> Literal["C", "Python"]:
 
 
 class NativePage:
-    """A page as the extension read it.
-
-    Attributes:
-        structure: the simhash of its structure.
-        word_count: how many words it has.
-    """
+    """A page as the extension read it: its structure's simhash, and how many words it has."""
 
     def __init__(self, page: object) -> None:
         self._page = page
@@ -56,9 +52,10 @@ class NativePage:
         """Return the text of its outline."""
         return _native.text(self._page)
 
-    def left_out(self, body: HtmlElement) -> tuple[set[HtmlElement], ...] | None:
-        """Return the sets of ``LeftOut`` for the shown blocks, or None if ``body`` has changed."""
-        return _native.left_out(_tables(), self._page, body)
+    def left_out(self, body: HtmlElement) -> blocks.LeftOut | None:
+        """Return the parts without shown blocks, or None if ``body`` has changed."""
+        sets = _native.left_out(_tables(), self._page, body)
+        return None if sets is None else blocks.LeftOut(*sets)
 
     def vote(
         self, occurrences: tuple[float, ...], damping: float, evened: float
@@ -95,56 +92,25 @@ def is_clean(utf8: bytes) -> bool:
 @cache
 def _tables() -> object:
     """Return the tables of the modules beside this one for the extension."""
-    # These modules import this one.
-    from pgsimhash.html import blocks, markdown_syntax, page_words, tree, weights
-
     # The bits of native/page.h.
-    tags = blocks.flags_of(
-        (
-            (1 << 0, blocks.BESIDE_TAGS),
-            (1 << 1, ("footer",)),
-            (1 << 2, ("header",)),
-            (1 << 3, tree.CONTENT_TAGS),
-            (1 << 4, ("h1",)),
-            (1 << 5, blocks.HEADING_TAGS),
-            (1 << 6, tree.COMMON_TAGS),
-            (1 << 7, ("p",)),
-            (1 << 8, tree.CELL_TAGS),
-            (1 << 9, ("table",)),
-            (1 << 10, ("tr",)),
-            (1 << 11, blocks.LIST_TAGS),
-            (1 << 12, ("figure",)),
-            (1 << 13, ("pre",)),
-            (1 << 14, ("th",)),
-            (1 << 15, markdown_syntax.CELL_BLOCKS),
-            (1 << 20, blocks.BLOCK),
-            (1 << 21, blocks.NEVER_TEXT),
-            (1 << 22, blocks._EMPTY),
-            (1 << 23, blocks._PLAIN),
-            (1 << 24, blocks._CONTAINERS),
-            (1 << 25, ("a",)),
-        )
-    )
-    words = blocks.flags_of(
-        (
-            (1 << 0, page_words.BEFORE),
-            (1 << 1, page_words.BEHIND),
-            (1 << 3, page_words.VISITS),
-            (1 << 4, ("ago",)),
-            (1 << 5, page_words.UPDATED),
-            (1 << 6, page_words.MONTHS),
-            (1 << 7, page_words.CONTACTS),
-            (1 << 10, weights.LEGAL_WORDS),
-            (1 << 11, ("copyright",)),
-            (1 << 12, page_words.YEARS),
-        )
-    )
+    tags = {
+        0: blocks.BESIDE_TAGS, 1: ("footer",), 2: ("header",), 3: tree.CONTENT_TAGS, 4: ("h1",),
+        5: blocks.HEADING_TAGS, 6: tree.COMMON_TAGS, 7: ("p",), 8: tree.CELL_TAGS, 9: ("table",),
+        10: ("tr",), 11: blocks.LIST_TAGS, 12: ("figure",), 13: ("pre",), 14: ("th",),
+        15: blocks.CELL_BLOCKS, 20: blocks.BLOCK, 21: blocks.NEVER_TEXT, 22: blocks._EMPTY,
+        23: blocks._PLAIN, 24: blocks._CONTAINERS, 25: ("a",),
+    }  # fmt: skip
+    words = {
+        0: page_words.BEFORE, 1: page_words.BEHIND, 3: page_words.VISITS, 4: ("ago",),
+        5: page_words.UPDATED, 6: page_words.MONTHS, 7: page_words.CONTACTS,
+        10: weights.LEGAL_WORDS, 11: ("copyright",), 12: page_words.YEARS,
+    }  # fmt: skip
     return _native.make_tables(
-        tags,
+        blocks.flags_of({1 << bit: listed for bit, listed in tags.items()}),
         {tag: number for number, tag in enumerate(["", *sorted(blocks.BLOCK)])},
         blocks._FLAGS,
         dict.fromkeys(blocks._HIDING, 1),
-        words,
+        blocks.flags_of({1 << bit: listed for bit, listed in words.items()}),
         weights.COEFFICIENTS,
         fold_table().astype("=u4").tobytes(),
         bins_to_copy().astype("=i8").tobytes(),
@@ -153,10 +119,7 @@ def _tables() -> object:
 
 
 def _words_of_run(run: str) -> tuple[str, ...] | None:
-    """Return the words of characters that do not fold by themselves.
-
-    Return None if the first may combine with the character before it.
-    """
+    """Return words of characters that fold together, None if the first joins the one before."""
     return _short_run(run) if len(run) < _SHORT_RUN else _long_run(run)
 
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Final, NoReturn
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import Article
-from pgsimhash.html.markdown_syntax import plain_text
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, read_text
 from pgsimhash.schemes.blog import read_blog
 
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
 _VERBATIM: Final = (read_text, read_blog)
 """The readers whose text is the Markdown itself."""
+
+
+_NESTING_MAX: Final = 100
 
 
 class _NeedsPageError(ArgumentError):
@@ -82,3 +90,37 @@ def reread(record: PageRecord, scheme: Scheme) -> PageRecord | PageFailure:
         tokens=vote.tokens,
         text_digest=None,  # needs the page
     )
+
+
+def plain_text(markdown: str) -> str:
+    """Return the words of ``markdown`` without markup, URLs or images, a line for each block.
+
+    They are the hashed words of the page, except at the ends of links and emphasis within a word:
+    there a word may become two, or two words one.
+    """
+    lines: list[str] = []
+    for token in _markdown_parser().parse(markdown):
+        if token.type == "inline":
+            lines.append(_words(token.children or ()))
+        elif token.type in ("fence", "code_block"):
+            lines.append(token.content)
+    return "\n".join(lines)
+
+
+def _words(tokens: Sequence[Token]) -> str:
+    return "".join(
+        "\n" if token.type in ("softbreak", "hardbreak") else token.content
+        for token in tokens
+        if token.type in ("text", "text_special", "code_inline", "softbreak", "hardbreak")
+    )
+
+
+@cache
+def _markdown_parser() -> MarkdownIt:
+    # Slow to import, and only kept Markdown needs it.
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _NESTING_MAX}).enable("table")
+    # Links are not followed, so any URL is valid, also that of a file.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    return parser

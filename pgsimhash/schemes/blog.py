@@ -117,7 +117,7 @@ def read_blog(html: bytes | str, url: str | None = None, charset: str | None = N
     soup = _soup(root)
     _clean(soup)
     content = _content(soup)
-    markdown = "" if content is None else clean_text(render([content], base))
+    markdown = "" if content is None else clean_text(render(content, base))
     return Article(markdown, markdown, title, canonical, language, structure)
 
 

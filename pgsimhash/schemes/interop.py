@@ -20,7 +20,7 @@ from pgsimhash.hashing.tokens import TOKENS_MAX
 from pgsimhash.html import Article, article_of_tree
 from pgsimhash.html.blocks import BESIDE_TAGS, HEADING_TAGS, LIST_TAGS, words
 from pgsimhash.html.charset import clean_utf8
-from pgsimhash.html.markdown_syntax import is_data_table
+from pgsimhash.html.markdown import is_data_table
 from pgsimhash.html.parse import parse
 
 RUN_MAX: Final = 256

@@ -9,8 +9,8 @@ from lxml import etree
 
 from pgsimhash import PageError, fingerprint
 from pgsimhash.html import read_article
-from pgsimhash.html.markdown_syntax import plain_text
 from pgsimhash.html.parse import parse
+from pgsimhash.reading.kept_markdown import plain_text
 from pgsimhash.schemes import DEFAULT_SCHEME
 
 URL = "https://bay.example/news/7"

@@ -4,7 +4,7 @@ import pytest
 from lxml import etree
 
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
-from pgsimhash.html.blocks import Outline, outline, structure_simhash
+from pgsimhash.html.blocks import Outline, block_texts, outline, structure_simhash
 from pgsimhash.html.parse import may_crowd_attributes, parse
 from tests.html.test_hostile_html import TEXT
 
@@ -16,7 +16,7 @@ def outline_of(body: str) -> Outline:
 
 
 def texts(body: str) -> list[str]:
-    return outline_of(body).texts()
+    return block_texts(outline_of(body).text)
 
 
 @pytest.mark.parametrize(("html", "blocks"), [
@@ -58,7 +58,7 @@ def test_a_page_may_be_deeper_than_pythons_stack() -> None:
         deepest = etree.SubElement(deepest, "div")
     deepest.text = "at the bottom"
     page = outline(root)
-    assert page.texts() == ["at the bottom"]
+    assert block_texts(page.text) == ["at the bottom"]
     assert structure_simhash(page)
 
 
@@ -66,7 +66,7 @@ def test_of_very_many_blocks_the_first_ones_have_names(monkeypatch: pytest.Monke
     monkeypatch.setattr("pgsimhash.html.blocks.NAMED_MAX", 2)
     page = outline_of("<p class=sidebar>one<p class=sidebar>two<p class=sidebar hidden>three")
     assert [element.names.first for element in page.elements] == ["", "", "sidebar", ""]
-    assert page.texts() == ["one", "two"]
+    assert block_texts(page.text) == ["one", "two"]
 
 
 # Pages that would take quadratic time are detected before they are parsed.

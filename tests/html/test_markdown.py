@@ -11,7 +11,7 @@ BASE = "https://bay.example/news/"
 def rendered(html: str) -> str:
     root = parse(f"<body>{html}</body>")
     assert root is not None
-    return render([root], BASE)
+    return render(root, BASE)
 
 
 @pytest.mark.parametrize(("html", "markdown"), [

@@ -52,7 +52,7 @@ def test_a_page_with_nothing_but_such_parts_keeps_them(name: str) -> None:
     ({"class": "no-ads"}, 0), ({"class": "shareholders"}, 0), ({"class": "commentary"}, 0),
 ])  # fmt: skip
 def test_names_of_parts(attributes: dict[str, str], flags: int) -> None:
-    names = names_of(attributes.items())
+    names = names_of(attributes)
     assert names is not None
     assert names.flags & (NAMED_APART | NAMED_BELOW) == flags
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
-from pgsimhash.html.blocks import outline
+from pgsimhash.html.blocks import block_texts, outline
 from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
 from pgsimhash.html.weights import nearby, weigh
@@ -36,7 +36,7 @@ def weights_in(body: str) -> dict[str, float]:
     page = outline(root.find("body"))
     blocks = read_words(page)
     weigh(page, blocks)
-    texts = zip(page.texts(), blocks, strict=True)
+    texts = zip(block_texts(page.text), blocks, strict=True)
     return {text: block.weight for text, block in texts if block.words}
 
 

@@ -107,7 +107,7 @@ def content_of(soup: BeautifulSoup) -> str | None:
 
 def markdown_of(html: str) -> str:
     content = content_of(cleaned(html))
-    return "" if content is None else render([lxml.html.document_fromstring(content)], None)
+    return "" if content is None else render(lxml.html.document_fromstring(content), None)
 
 
 # Pages for each step.
