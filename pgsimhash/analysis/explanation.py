@@ -96,6 +96,11 @@ class PermutationView:
     differing: int
     sees_from: int | None
 
+    @property
+    def finds(self) -> str:
+        """``sees_from`` in words."""
+        return "at no distance" if self.sees_from is None else f"from distance {self.sees_from}"
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureList:

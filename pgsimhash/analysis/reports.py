@@ -6,12 +6,13 @@ The number of statements and the size of each result are bounded.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
-from pgsimhash.analysis.canonical_links import CanonicalFigures
 from pgsimhash.analysis.differences import Difference, side_by_side
 from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import hamming_distance
@@ -22,6 +23,14 @@ from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
 from pgsimhash.store.collection import checked_distance
 from pgsimhash.store.lookups import read_status, scope_of, stored_pages
+
+PROBLEMS: Final = {
+    "missing": "no page names a canonical URL",
+    "conflicting": "pages name different canonical URLs",
+    "outside": "a page names a canonical URL that is not in the cluster",
+    "variants": "URLs differ only in their parameters, http, www or a slash at the end",
+}
+"""The problems of a cluster's canonical links, and what they mean."""
 
 _EXAMPLES: Final = 5
 """How many clusters with a problem of canonical links are shown."""
@@ -78,6 +87,28 @@ class ClusterView:
     size: int
     canonical: ClusterPage
     members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalFigures:
+    """How many clusters have a problem with canonical links, and pages of the first of them.
+
+    Attributes:
+        clusters: for each problem in :data:`PROBLEMS` the number of clusters.
+        examples: for each problem the pages of a few clusters.
+    """
+
+    clusters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PROBLEMS, 0))
+    examples: dict[str, list[list[ClusterPage]]] = field(
+        default_factory=lambda: {problem: [] for problem in PROBLEMS}
+    )
+
+    def count(self, cluster: Cluster, members: int) -> None:
+        """Add the problems of a cluster, with up to ``members`` pages as examples."""
+        for problem, pages in _canonical_problems(cluster).items():
+            self.clusters[problem] += 1
+            if len(self.examples[problem]) < _EXAMPLES:
+                self.examples[problem].append(pages[:members])
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +221,8 @@ def report(
         changed = rows("report_changed", limit=max(urls, 1))
         distances = rows("report_distances")
         links = CanonicalFigures()
-        all_clusters = links.watch(
-            clusters_of(connection, collection, limit, linkage, score), _EXAMPLES, members
-        )
-        views, number, pages = _biggest(all_clusters, clusters, members)
+        all_clusters = clusters_of(connection, collection, limit, linkage, score)
+        views, number, pages = _biggest(all_clusters, clusters, members, links)
         markdown: dict[str, str] = {}
         # One cluster after the other, to hold few whole texts at a time.
         for view in views if texts else ():
@@ -220,13 +249,54 @@ def report(
     )
 
 
+def cluster_rows(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """Yield JSON values for each page: its own, the cluster's and its canonical link's problems."""
+    values = cluster.as_json()
+    problems = {
+        problem: {page.page_id for page in pages}
+        for problem, pages in _canonical_problems(cluster).items()
+    }
+    for page, row in zip(cluster.pages, values["pages"], strict=True):
+        named = [problem for problem, pages in problems.items() if page.page_id in pages]
+        yield {**values, **row, "canonical_problems": " ".join(named) or None}
+
+
+def _canonical_problems(cluster: Cluster) -> dict[str, list[ClusterPage]]:
+    """Return the problems of a cluster, and the pages that have them."""
+    linked = [page for page in cluster.pages if page.canonical_url]
+    urls = {page.url for page in cluster.pages}
+    spelled = defaultdict[tuple[str, str], list[ClusterPage]](list)
+    for page in cluster.pages:
+        spelled[_spelling(page.url)].append(page)
+    found = {
+        "missing": [] if linked else list(cluster.pages),
+        "conflicting": linked if len({page.canonical_url for page in linked}) > 1 else [],
+        "outside": [page for page in linked if page.canonical_url not in urls],
+        "variants": [page for pages in spelled.values() if len(pages) > 1 for page in pages],
+    }
+    return {problem: pages for problem, pages in found.items() if pages}
+
+
+def _spelling(url: str) -> tuple[str, str]:
+    """Return what is left of a URL without what does not change the page on most sites."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # it is no URL
+        return "", url
+    return parts.netloc.lower().removeprefix("www."), parts.path.rstrip("/")
+
+
 def _biggest(
-    clusters: Iterable[Cluster], count: int, members: int
+    clusters: Iterable[Cluster], count: int, members: int, links: CanonicalFigures
 ) -> tuple[list[ClusterView], int, int]:
-    """Return the biggest clusters, the biggest first, and the numbers of clusters and pages."""
+    """Return the biggest clusters, the biggest first, and the numbers of clusters and pages.
+
+    All clusters are counted in ``links``.
+    """
     heap: list[tuple[int, int, ClusterView]] = []
     number = pages = 0
     for cluster in clusters:
+        links.count(cluster, members)
         number += 1
         pages += len(cluster.pages)
         rank = (len(cluster.pages), -cluster.cluster_id)

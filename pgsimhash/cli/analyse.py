@@ -1,49 +1,34 @@
-"""Commands that explain, compare and report."""
+"""Commands that explain, compare, report and measure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+import pgsimhash
 from pgsimhash import analysis, html_reports, schemes
-from pgsimhash.cli.options import (
-    as_simhash,
-    cluster_options,
-    csv_option,
-    distance_option,
-    dsn_option,
-    file_url,
-    is_url,
-    output_option,
-    parquet_option,
-    read_file,
-    scheme_option,
-    store_options,
-    summary_option,
-    with_store,
-)
+from pgsimhash.cli import options
 from pgsimhash.cli.printing import print_json, print_message, table_printer, write_text
 from pgsimhash.hashing.bits import format_simhash
-from pgsimhash.schemes import DEFAULT_NAME
-from pgsimhash.search.clusters import Cluster, Linkage
-from pgsimhash.store import connect
+from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
+from pgsimhash.search.clusters import Linkage
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from pgsimhash.analysis.explanation import FeatureList
-    from pgsimhash.store import Store
 
-_CLUSTER_COLUMNS = (
-    *("cluster", "url", "simhash", "canonical", "title", "canonical_url", "canonical_problems"),
-)
-_VERSIONS = 50
-"""How many versions of a page are printed."""
+_CLUSTER_COLUMNS: Final = "cluster url simhash canonical title canonical_url canonical_problems"
 
-_page_option = output_option(
+_VERSIONS_SHOWN: Final = 50
+_FAILURES_SHOWN: Final = 20
+
+_page_option: Final = options.output(
     "-o", "--output", help_text="Write an HTML page with charts to this file."
 )
 
@@ -56,15 +41,15 @@ def analyse() -> None:
 @analyse.command()
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@distance_option("the collection's, else the scheme's")
+@options.distance("the collection's, else the scheme's")
 @_page_option
-@summary_option
-@scheme_option(f"the collection's, else {DEFAULT_NAME}")
+@options.summary
+@options.scheme(f"the collection's, else {DEFAULT_NAME}")
 @click.option(
     "--collection",
     help="The collection of the pages and the scheme.  [default: default, for URLs]",
 )
-@dsn_option
+@options.dsn
 def explain(
     a: str,
     b: str,
@@ -86,16 +71,24 @@ def explain(
     """
     if a == b == "-":
         raise click.UsageError("stdin can be read only once; give one of the pages as a file")
-    known = [word for word in (a, b) if is_url(word)]
-    if known or collection is not None:
-        with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:
+
+    def side(word: str, recipe: schemes.Scheme) -> analysis.Side:
+        simhash = options.as_simhash(word)
+        if simhash is not None:
+            return analysis.Side(simhash)
+        return analysis.read_side(options.read_file(word), recipe, options.file_url(word))
+
+    urls = [word for word in (a, b) if options.is_url(word)]
+    if urls or collection is not None:
+        name = collection or options.DEFAULT_COLLECTION
+        with pgsimhash.connect(dsn, collection=name, create=False, scheme=scheme) as store:
             recipe = schemes.get_scheme(store.scheme)
-            sides = [word if word in known else _side(word, recipe) for word in (a, b)]
+            sides = [word if word in urls else side(word, recipe) for word in (a, b)]
             explanation = analysis.explain(store, *sides, distance=distance)
     else:
         recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
         explanation = analysis.explain_sides(
-            _side(a, recipe), _side(b, recipe), scheme=recipe, distance=distance
+            side(a, recipe), side(b, recipe), scheme=recipe, distance=distance
         )
     print_json(explanation.as_json())
     if summary:
@@ -106,9 +99,9 @@ def explain(
 
 @analyse.command()
 @click.argument("url")
-@summary_option
-@with_store
-def history(store: Store, url: str, summary: bool) -> None:
+@options.summary
+@options.with_store
+def history(store: pgsimhash.Store, url: str, summary: bool) -> None:
     """Show how a page changed over time.
 
     Prints a JSON line for each version, in order of arrival. Exits with 1 if the page is unknown.
@@ -126,13 +119,13 @@ def history(store: Store, url: str, summary: bool) -> None:
 
 
 @analyse.command()
-@distance_option("the collection's")
-@cluster_options
+@options.distance("the collection's")
+@options.clusters
 @_page_option
-@summary_option
-@with_store
+@options.summary
+@options.with_store
 def report(
-    store: Store,
+    store: pgsimhash.Store,
     distance: int | None,
     linkage: Linkage,
     canonical: tuple[str, ...],
@@ -162,11 +155,11 @@ def report(
 
 
 @analyse.command()
-@distance_option("the collection's")
-@click.option("--urls", is_flag=True, help="Print pairs of pages: their URLs and titles.")
-@csv_option
-@with_store
-def pairs(store: Store, distance: int | None, urls: bool, as_csv: bool) -> None:
+@options.distance("the collection's")
+@options.flag("--urls", "Print pairs of pages: their URLs and titles.")
+@options.as_csv
+@options.with_store
+def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool) -> None:
     """Find all pairs of near-duplicates in a collection.
 
     Prints a JSON line each, in no order. Pairs are of simhashes. With --urls they are of pages,
@@ -183,23 +176,17 @@ def pairs(store: Store, distance: int | None, urls: bool, as_csv: bool) -> None:
                 emit(pair.as_json())
             return
         for block in store.pairs(distance, progress=progress):
-            for low, high, bits in zip(
-                block.low.tolist(), block.high.tolist(), block.distances.tolist(), strict=True
-            ):
+            for low, high, bits in zip(*(column.tolist() for column in block), strict=True):
                 emit({"a": format_simhash(low), "b": format_simhash(high), "distance": bits})
 
 
 @analyse.command()
-@distance_option("the collection's")
-@cluster_options
-@click.option(
-    "--save",
-    is_flag=True,
-    help="Replace the collection's rows of the table clusters instead of printing.",
-)
-@parquet_option("the pages of clusters to this file instead of stdout")
-@csv_option
-@store_options
+@options.distance("the collection's")
+@options.clusters
+@options.flag("--save", "Replace the collection's rows of the table clusters instead of printing.")
+@options.parquet("the pages of clusters to this file instead of stdout")
+@options.as_csv
+@options.collection_and_dsn
 def clusters(
     distance: int | None,
     linkage: Linkage,
@@ -219,7 +206,7 @@ def clusters(
     if save + bool(parquet) + as_csv > 1:
         raise click.UsageError("give one of --save, --parquet and --csv")
     with (
-        connect(dsn, collection=collection, create=False) as store,
+        pgsimhash.connect(dsn, collection=collection, create=False) as store,
         progress_bar("clusters", pages=False, prints=not save and parquet is None) as progress,
     ):
         if save:
@@ -235,41 +222,142 @@ def clusters(
             count = write_clusters(parquet, found)
             print_message(f"{count:,} clusters in {parquet}")
             return
-        emit = table_printer(*_CLUSTER_COLUMNS) if as_csv else print_json
+        if not as_csv:
+            for cluster in found:
+                print_json(cluster.as_json())
+            return
+        from pgsimhash.analysis.reports import cluster_rows
+
+        print_row = table_printer(*_CLUSTER_COLUMNS.split())
         for cluster in found:
-            for row in _cluster_rows(cluster) if as_csv else [cluster.as_json()]:
-                emit(row)
+            for row in cluster_rows(cluster):
+                print_row(row)
 
 
-def _cluster_rows(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    """Yield the row of each page, with the problems of the cluster's canonical links."""
-    from pgsimhash.analysis.canonical_links import canonical_problems
+@analyse.command()
+@click.argument("pairs", required=False, type=options.INPUT_FILE)
+@click.option(
+    "--pages",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Where the pages of PAIRS are: a folder, JSON lines, a WARC archive, or a CSV file with "
+    "the columns id and file. By default the folder of PAIRS, and its subfolder pages.",
+)
+@click.option(
+    "--scheme",
+    "schemes",
+    type=click.Choice(BUILT_IN),
+    multiple=True,
+    default=(DEFAULT_NAME,),
+    show_default=True,
+    help="The scheme to measure; repeatable.",
+)
+@click.option(
+    "--precision",
+    type=click.FloatRange(0, 1),
+    default=0.999,
+    show_default=True,
+    help="The minimum precision of the recommended distance.",
+)
+@click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(min=2),
+    help="Without labels: compare all pairs among N random pages of the collection.",
+)
+@click.option(
+    "--distance",
+    type=click.IntRange(0, 16),
+    help="With --sample: the distance to examine; by default the collection's.",
+)
+@options.output(
+    "--borderline",
+    help_text="With --sample: write up to 100 pairs around --distance to this CSV file, for you to "
+    "label.",
+)
+@click.option(
+    "--collection",
+    help="The collection of the pages of PAIRS, which are its URLs, or of --sample.  [default: "
+    "default, for --sample]",
+)
+@options.dsn
+@options.jobs
+@options.summary
+def evaluate(
+    pairs: str | None,
+    pages: tuple[Path, ...],
+    schemes: tuple[str, ...],
+    precision: float,
+    sample: int | None,
+    distance: int | None,
+    borderline: Path | None,
+    collection: str | None,
+    dsn: str | None,
+    jobs: int | None,
+    summary: bool,
+) -> None:
+    """Measure a scheme and a distance on your own pages.
 
-    values = cluster.as_json()
-    problems = {
-        problem: {page.page_id for page in pages}
-        for problem, pages in canonical_problems(cluster).items()
-    }
-    for page, row in zip(cluster.pages, values["pages"], strict=True):
-        named = [problem for problem, pages in problems.items() if page.page_id in pages]
-        yield {**values, **row, "canonical_problems": " ".join(named) or None}
+    PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
+    different, graded to omit a pair), and optionally kind. a and b are file URLs, paths or ids of
+    pages, or the URLs of pages in --pages. Prints a JSON line with recall and precision for each
+    scheme and distance from 0 to 16. Matches count if the signatures confirm them, as in ingest;
+    "unverified" has all matches. The recommended distance has the largest recall at a precision of
+    at least --precision; of several the smallest.
 
+    --sample N needs no labels: a JSON line for each distance from 0 to 16 has the number of pairs
+    with it. The file of --borderline becomes PAIRS once you add labels. With --collection no page
+    is read.
 
-def _side(word: str, scheme: schemes.Scheme) -> analysis.Side:
-    simhash = as_simhash(word)
-    if simhash is not None:
-        return analysis.Side(simhash)
-    return analysis.read_side(read_file(word), scheme, file_url(word))
+    A page with too little text matches nothing. Pairs with an unreadable page are omitted. Exits
+    with 1 if a page failed, there are no pages, or no distance is precise enough; with 2 if PAIRS
+    is invalid.
+    """
+    if (pairs is None) == (sample is None):
+        raise click.UsageError("give a file of pairs, or --sample N")
+    if pages and (pairs is None or collection is not None):
+        raise click.UsageError("--pages needs a file of pairs, without --collection")
+    if borderline is not None and sample is None:
+        raise click.UsageError("--borderline needs --sample")
+    if pairs is None:
+        name = collection or options.DEFAULT_COLLECTION
+        with pgsimhash.connect(dsn, collection=name, create=False) as store:
+            bits = store.opened.default_distance if distance is None else distance
+            near = analysis.near_sample(analysis.sample(store, sample or 0), bits)
+            _print_sample(store.scheme, near, summary)
+        if borderline is not None:
+            write_text(borderline, analysis.unlabelled_csv(near.borderline))
+        sys.exit(not near.pages)
+
+    from pgsimhash.cli.console import progress_bar
+
+    labelled = analysis.read_labels(pairs)
+    measure = partial(analysis.evaluate, labelled, precision=precision)
+    evaluations = []
+    if collection is not None:
+        with pgsimhash.connect(dsn, collection=collection, create=False) as store:
+            evaluations.append(measure(store))
+    else:
+        places = pages or [Path(pairs).parent]
+        processes = options.choose_jobs(jobs, 2 * len(labelled))
+        for scheme in dict.fromkeys(schemes):
+            with progress_bar(scheme) as progress:
+                measured = measure(places, scheme=scheme, jobs=processes, progress=progress)
+                evaluations.append(measured)
+    for evaluation in evaluations:
+        _print_evaluation(evaluation, summary)
+    failed = _report_failures(evaluations)
+    sys.exit(failed or not all(evaluation.best for evaluation in evaluations))
 
 
 def _print_explanation(explanation: analysis.Explanation) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    from pgsimhash.cli.console import stderr_console
+    from pgsimhash.cli.console import print_table, stderr_console
 
     console = stderr_console()
-    for name, side in (("A", explanation.a), ("B", explanation.b)):
+    sides = (("A", explanation.a), ("B", explanation.b))
+    for name, side in sides:
         labels = [text for text in (side.title, side.url) if text] or ["a simhash without a page"]
         console.print(f"{name}  {' | '.join(labels)}")
     for own, other in (("a", "b"), ("b", "a")):
@@ -280,12 +368,11 @@ def _print_explanation(explanation: analysis.Explanation) -> None:
             line.append(" ")
         console.print(line, soft_wrap=True)
     console.print(explanation.sentence)
-    table = Table("permutation", "bits that differ", "finds the pair")
-    for view in explanation.permutations:
-        sees = "at no distance" if view.sees_from is None else f"from distance {view.sees_from}"
-        table.add_row(view.column, str(view.differing), sees)
-    console.print(table)
-    for name, side in (("A", explanation.a), ("B", explanation.b)):
+    print_table(
+        ("permutation", "bits that differ", "finds the pair"),
+        ((view.column, str(view.differing), view.finds) for view in explanation.permutations),
+    )
+    for name, side in sides:
         if side.unseen is not None:
             console.print(f"in low-weight blocks of {name}: {side.unseen:.1%} of the words")
             for beginning in side.unseen_blocks:
@@ -307,42 +394,104 @@ def _print_features(console: Console, name: str, only: FeatureList) -> None:
 
 
 def _print_versions(versions: list[analysis.Version]) -> None:
-    from rich.table import Table
+    from pgsimhash.cli.console import print_table
 
-    from pgsimhash.cli.console import stderr_console
-
-    table = Table("fetched", "change", "bits", "to first", "shape", "title")
-    for version in versions[-_VERSIONS:]:
+    rows = []
+    for version in versions[-_VERSIONS_SHOWN:]:
         figures = (version.distance, version.distance_to_first, version.structure_distance)
-        table.add_row(
+        row = [
             version.fetched_at.isoformat(sep=" ", timespec="minutes"),
             version.change or "first",
             *("" if figure is None else str(figure) for figure in figures),
             version.title or "",
-        )
-    stderr_console().print(table)
-    if len(versions) > _VERSIONS:
-        print_message(f"(the newest {_VERSIONS} of {len(versions):,} versions)")
+        ]
+        rows.append(row)
+    print_table(("fetched", "change", "bits", "to first", "shape", "title"), rows)
+    if len(versions) > _VERSIONS_SHOWN:
+        print_message(f"(the newest {_VERSIONS_SHOWN} of {len(versions):,} versions)")
 
 
 def _print_report(report: analysis.Report) -> None:
     from rich.filesize import decimal
 
-    from pgsimhash.cli.console import named_figures, stderr_console
+    from pgsimhash.cli.console import print_figures
 
     status = report.status
-    counters = [(name, f"{getattr(status, name):,}") for name in ("pages", "urls", "duplicates")]
-    stderr_console().print(
-        named_figures(
-            [
-                *counters,
-                ("simhashes", f"{status.simhashes:,}"),
-                ("bytes saved", decimal(status.duplicate_bytes)),
-                ("bytes on disk, all collections", decimal(status.schema_bytes)),
-                ("clusters", f"{report.all_clusters:,}"),
-                ("duplicates in clusters", f"{report.clustered_duplicates:,}"),
-            ]
-        )
+    print_figures(
+        [
+            ("pages", f"{status.pages:,}"),
+            ("urls", f"{status.urls:,}"),
+            ("duplicates", f"{status.duplicates:,}"),
+            ("simhashes", f"{status.simhashes:,}"),
+            ("bytes saved", decimal(status.duplicate_bytes)),
+            ("bytes on disk, all collections", decimal(status.schema_bytes)),
+            ("clusters", f"{report.all_clusters:,}"),
+            ("duplicates in clusters", f"{report.clustered_duplicates:,}"),
+        ]
     )
     for cluster in report.clusters[:5]:
         print_message(f"{cluster.size:,} pages like {cluster.canonical.url}")
+
+
+def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
+    def figures(counts: analysis.Counts) -> dict[str, Any]:
+        return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
+
+    unseen = evaluation.unseen
+    for at in evaluation.curve:
+        print_json(
+            {
+                "scheme": evaluation.scheme,
+                "distance": at.distance,
+                **figures(at.counts),
+                "unverified": figures(at.unverified),
+                "left_out": evaluation.left_out,
+                "unseen": None if unseen is None else unseen._asdict(),
+                "recommended": at is evaluation.best,
+                "kinds": {kind: figures(counts) for kind, counts in at.kinds.items()},
+            }
+        )
+    if not summary:
+        return
+    from pgsimhash.cli.console import numbers, print_table
+
+    rows = []
+    for at in evaluation.curve:
+        recall = "-" if at.counts.recall is None else f"{at.counts.recall:.4f}"
+        counts = (f"{count:,}" for count in (*at.counts[::2], *at.unverified[::2]))
+        rows.append((str(at.distance), recall, f"{at.counts.precision:.4f}", *counts))
+    print_table(
+        numbers("distance", "recall", "precision", "found", "false", "unverified", "false"),
+        rows,
+        title=evaluation.scheme,
+        row_styles=["bold" if at is evaluation.best else "" for at in evaluation.curve],
+    )
+    print_message(evaluation.sentence)
+    if unseen is not None:
+        print_message(unseen.sentence)
+
+
+def _print_sample(scheme: str, near: analysis.NearSample, summary: bool) -> None:
+    rows = []
+    sums = near.histogram.cumsum().tolist()
+    for bits, pairs in enumerate(near.histogram.tolist()):
+        print_json({"scheme": scheme, "pages": near.pages, "distance": bits, "pairs": pairs})
+        rows.append((str(bits), f"{pairs:,}", f"{sums[bits]:,}"))
+    if summary:
+        from pgsimhash.cli.console import numbers, print_table
+
+        title = f"{scheme}: {near.pages:,} pages"
+        print_table(numbers("bits", "pairs", "pairs up to here"), rows, title=title)
+
+
+def _report_failures(evaluations: Sequence[analysis.Evaluation]) -> bool:
+    """Print each page that failed once, and how many have too little text."""
+    failures = list(dict.fromkeys(page for each in evaluations for page in each.failures))
+    for failure in failures[:_FAILURES_SHOWN]:
+        print_message(f"failed: {failure.url}: {failure.detail}")
+    if len(failures) > _FAILURES_SHOWN:
+        print_message(f"{len(failures) - _FAILURES_SHOWN:,} more pages failed")
+    short = len({name for each in evaluations for name in each.too_short})
+    if short:
+        print_message(f"{short:,} pages have too little text")
+    return bool(failures)

@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any
 
 import click
 
+import pgsimhash
 from pgsimhash import maintenance, schemes
-from pgsimhash.cli.options import (
-    Command,
-    checked,
-    confirm,
-    confirmation_option,
-    distance_option,
-    dsn_option,
-    match_options,
-    scheme_option,
-)
+from pgsimhash.cli import options
 from pgsimhash.cli.printing import print_json, print_message, printable
 from pgsimhash.db.schema_names import check_schema_name
-from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Verdict
 from pgsimhash.schemes import DEFAULT_NAME
-from pgsimhash.store import connect
 
 if TYPE_CHECKING:
     from pgsimhash.store.collection import Collection
 
 
-def _markdown_option(default: str) -> Callable[[Command], Command]:
+def _markdown_option(default: str) -> options.Option:
     return click.option(
         "--keep-markdown/--no-keep-markdown",
         default=None,
@@ -48,7 +37,7 @@ def collection() -> None:
 
 
 @collection.command("list")
-@dsn_option
+@options.dsn
 def list_collections(dsn: str | None) -> None:
     """List the collections, a JSON line each; `status` counts their pages."""
     from pgsimhash.db.dsn import checked_connection
@@ -63,8 +52,8 @@ def list_collections(dsn: str | None) -> None:
 
 @collection.command()
 @click.argument("name")
-@scheme_option(DEFAULT_NAME)
-@distance_option("the scheme's: 8; short 6; blog, interop 3; at most the layout's")
+@options.scheme(DEFAULT_NAME)
+@options.distance("the scheme's: 8; short 6; blog, interop 3; at most the layout's")
 @_markdown_option("not")
 @click.option(
     "--normalize-urls/--no-normalize-urls",
@@ -72,15 +61,8 @@ def list_collections(dsn: str | None) -> None:
     help="Whether to normalize URLs (case, default ports, fragments, tracking parameters); by "
     "default not.",
 )
-@dsn_option
-def create(
-    name: str,
-    scheme: str | None,
-    distance: int | None,
-    keep_markdown: bool | None,
-    normalize_urls: bool | None,
-    dsn: str | None,
-) -> None:
+@options.dsn
+def create(name: str, scheme: str | None, dsn: str | None, **settings: Any) -> None:
     """Create a collection if it does not exist.
 
     Prints it as a JSON line. If it exists with other settings, it is an error that names the
@@ -94,38 +76,36 @@ def create(
             connection,
             name,
             scheme=None if scheme is None else schemes.get_scheme(scheme),
-            distance=distance,
-            keep_markdown=keep_markdown,
-            normalize_urls=normalize_urls,
+            **settings,
         )
     _print_collection(created)
 
 
 @collection.command("set")
 @click.argument("name")
-@distance_option("as it is")
+@options.distance("as it is")
 @_markdown_option("as before")
-@dsn_option
-def change(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
+@options.dsn
+def change(name: str, dsn: str | None, **settings: Any) -> None:
     """Change the settings of a collection.
 
     Existing verdicts stay; `collection rebuild` repeats them. Prints the collection as a JSON line.
     """
-    if distance is None and keep_markdown is None:
+    if all(value is None for value in settings.values()):
         raise click.UsageError("give at least one of --distance and --keep-markdown")
-    with connect(dsn, collection=name, create=False) as store:
-        maintenance.change_settings(store, distance=distance, keep_markdown=keep_markdown)
+    with pgsimhash.connect(dsn, collection=name, create=False) as store:
+        maintenance.change_settings(store, **settings)
         _print_collection(store.opened)
 
 
 @collection.command()
 @click.argument("old")
 @click.argument("new")
-@click.option("--swap", is_flag=True, help="Swap the names of two collections.")
-@dsn_option
+@options.flag("--swap", "Swap the names of two collections.")
+@options.dsn
 def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
     """Rename a collection, or swap the names of two with --swap."""
-    with connect(dsn, collection=old, create=False) as store:
+    with pgsimhash.connect(dsn, collection=old, create=False) as store:
         maintenance.rename(store, new, swap=swap)
     print_json({"collection": new, "before": old, "swapped": swap})
 
@@ -141,25 +121,23 @@ def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
 @click.option(
     "--into-schema",
     metavar="NAME",
-    callback=checked(check_schema_name),
+    callback=options.checked(check_schema_name),
     help="Create the new collection in this schema, which may have another layout.",
 )
-@scheme_option("as before; another one fingerprints the stored Markdown")
+@options.scheme("as before; another one fingerprints the stored Markdown")
 @_markdown_option("as before")
-@match_options
-@click.option("--replace", is_flag=True, help="Delete the old collection at the end.")
-@click.option("--verdicts", is_flag=True, help="Print each new verdict.")
-@dsn_option
+@options.match
+@options.flag("--replace", "Delete the old collection at the end.")
+@options.flag("--verdicts", "Print each new verdict.")
+@options.dsn
 def rebuild(
     name: str,
     into: str | None,
     into_schema: str | None,
-    scheme: str | None,
-    keep_markdown: bool | None,
     replace: bool,
     verdicts: bool,
     dsn: str | None,
-    **options: Unpack[MatchOptions],
+    **settings: Any,
 ) -> None:
     """Rebuild a collection with another scheme or settings.
 
@@ -181,19 +159,17 @@ def rebuild(
             print_json(verdict.as_json())
 
     with (
-        connect(dsn, collection=name, create=False) as store,
+        pgsimhash.connect(dsn, collection=name, create=False) as store,
         progress_bar("rebuild", prints=verdicts) as progress,
     ):
         rebuilt = maintenance.rebuild(
             store,
             into,
             into_schema=into_schema,
-            scheme=scheme,
-            keep_markdown=keep_markdown,
             replace=replace,
             verdicts=print_verdict,
             progress=lambda _, done, total: progress(done, total),
-            **options,
+            **settings,
         )
     _print_collection(rebuilt)
     if not replace and into_schema is None:
@@ -208,8 +184,8 @@ def rebuild(
 
 @collection.command()
 @click.argument("name")
-@confirmation_option
-@dsn_option
+@options.yes
+@options.dsn
 def delete(name: str, yes: bool, dsn: str | None) -> None:
     """Delete a collection and everything in it.
 
@@ -223,7 +199,7 @@ def delete(name: str, yes: bool, dsn: str | None) -> None:
     with checked_connection(dsn) as connection:
         if not yes:
             open_collection(connection, name, create=False)
-            confirm(f"Delete collection {printable(name)!r} and everything in it?")
+            options.confirm(f"Delete collection {printable(name)!r} and everything in it?")
         pages = maintenance.delete_collection(connection, name)
     print_json({"collection": name, "pages": pages})
 

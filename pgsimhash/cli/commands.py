@@ -12,7 +12,6 @@ import click
 from pgsimhash.cli import CLOSED, INTERRUPTED, STOPPED
 from pgsimhash.cli.analyse import analyse
 from pgsimhash.cli.collections import collection
-from pgsimhash.cli.evaluate import evaluate
 from pgsimhash.cli.ingest import decide, ingest, should_fetch
 from pgsimhash.cli.lookup import find, find_many, fingerprint
 from pgsimhash.cli.printing import escape_other_output, print_message, printable
@@ -34,8 +33,6 @@ _SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Upkeep": (status, delete, expire, check, mark, migrate),
     "Groups of commands": (analyse, collection, policy, run),
 }
-
-analyse.add_command(evaluate)
 
 
 class _Failure(click.ClickException):

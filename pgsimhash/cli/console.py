@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from pgsimhash.cli.printing import printable, printable_lines
@@ -30,21 +30,24 @@ def stderr_console() -> Console:
     return _PrintableConsole(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def figures_table(title: str, *columns: str) -> Table:
-    """Return a table of numbers."""
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
+def print_table(
+    columns: Iterable[str | Column], rows: Iterable[Iterable[str]], **style: Any
+) -> None:
+    """Print a table; ``style`` are arguments of Rich's ``Table``."""
+    table = Table(*columns, title_justify="left", **style)
+    for row in rows:
+        table.add_row(*row)
+    stderr_console().print(table)
 
 
-def named_figures(figures: Iterable[tuple[str, str]]) -> Table:
-    """Return a table of names and values, without a header."""
-    table = Table("figure", "value", show_header=False)
-    table.columns[1].justify = "right"
-    for name, value in figures:
-        table.add_row(name, value)
-    return table
+def print_figures(figures: Iterable[tuple[str, str]]) -> None:
+    """Print a table of names and values."""
+    print_table(("figure", *numbers("value")), figures, show_header=False)
+
+
+def numbers(*names: str) -> list[Column]:
+    """Return columns of numbers."""
+    return [Column(name, justify="right") for name in names]
 
 
 @contextmanager

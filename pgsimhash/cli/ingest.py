@@ -6,32 +6,17 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, BinaryIO, Final, Unpack, get_args
+from typing import Any, BinaryIO, Final, Unpack, get_args
 from urllib.parse import unquote
 
 import click
 
+import pgsimhash
 from pgsimhash import maintenance
-from pgsimhash.cli import INTERRUPTED
-from pgsimhash.cli.options import (
-    DEFAULT_COLLECTION,
-    InputPath,
-    age_option,
-    choose_jobs,
-    file_url,
-    jobs_option,
-    match_options,
-    parquet_option,
-    read_file,
-    scheme_option,
-    stdin_bytes,
-    store_options,
-    summary_option,
-    with_store,
-)
+from pgsimhash.cli import INTERRUPTED, options
 from pgsimhash.cli.printing import print_json, print_message
 from pgsimhash.errors import CollectionError, PageError
 from pgsimhash.pages.policies import MatchOptions
@@ -40,12 +25,6 @@ from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, count_pages
-from pgsimhash.store import connect
-
-if TYPE_CHECKING:
-    from pgsimhash.store import Store
-
-NO_PAGE: Final = "No page was found."
 
 _LABEL_MAX: Final = 200
 
@@ -53,15 +32,15 @@ _SHOWN: Final = 20
 """How many duplicates and failures the closing tables show."""
 
 _DUPLICATES: Final = ("duplicate", "near")
-_NOT_ADDED: Final = ("unchanged", "too_short", "failed")
+_NOT_ADDED: Final = {"unchanged", "too_short", "failed"}
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=InputPath(folders=True))
-@match_options
-@jobs_option
-@summary_option
-@scheme_option(f"the collection's, else {DEFAULT_NAME}")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=options.INPUT_PATH)
+@options.match
+@options.jobs
+@options.summary
+@options.scheme(f"the collection's, else {DEFAULT_NAME}")
 @click.option(
     "--max-bytes",
     type=click.IntRange(1),
@@ -82,28 +61,21 @@ _NOT_ADDED: Final = ("unchanged", "too_short", "failed")
     help="The memory limit of a process that reads pages, including some 100 MB that it always"
     " needs; a page that needs more fails. By default there is no limit. Linux only.",
 )
-@parquet_option("the verdicts to this file too")
-@click.option(
-    "--reread",
-    is_flag=True,
-    help="Also read files that are stored and were not modified since.",
-)
-@click.option("--create", is_flag=True, help="Create the collection if it does not exist.")
-@store_options
+@options.parquet("the verdicts to this file too")
+@options.flag("--reread", "Also read files that are stored and were not modified since.")
+@options.flag("--create", "Create the collection if it does not exist.")
+@options.collection_and_dsn
 def ingest(
     paths: tuple[str, ...],
     jobs: int | None,
     summary: bool,
     scheme: str | None,
-    max_bytes: int,
-    page_seconds: float | None,
     page_memory: int | None,
     parquet: str | None,
-    reread: bool,
     create: bool,
     collection: str,
     dsn: str | None,
-    **options: Unpack[MatchOptions],
+    **settings: Any,
 ) -> None:
     """Decide for each page whether it is known, and store it.
 
@@ -115,69 +87,68 @@ def ingest(
     and were not modified since.
     """
     total = count_pages(paths)
+    stdin = _stdin() if "-" in paths else None
     # A mistyped name must not create a collection.
-    create = create or collection == DEFAULT_COLLECTION
+    create = create or collection == options.DEFAULT_COLLECTION
     try:
-        opened = connect(dsn, collection=collection, create=create, scheme=scheme)
+        opened = pgsimhash.connect(dsn, collection=collection, create=create, scheme=scheme)
     except CollectionError as error:
         if error.reason != "unknown":
             raise
         raise CollectionError("unknown", f"{error}; to create it, add --create") from error
+    left_out = Counter[str]()
     with opened as store:
-        left_out = Counter[str]()
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_LABEL_MAX])
         verdicts = maintenance.ingest_files(
             store,
             paths,
-            reread=reread,
-            stdin=_stdin() if "-" in paths else None,
+            stdin=stdin,
             left_out=left_out,
-            jobs=choose_jobs(jobs, total),
-            max_bytes=max_bytes,
-            page_seconds=page_seconds,
+            jobs=options.choose_jobs(jobs, total),
             page_memory=None if page_memory is None else page_memory * 10**6,
-            **options,
+            **settings,
         )
         # If printing fails, the progress of the files is recorded before the store is closed.
-        with closing(verdicts), _written_to(parquet, verdicts) as written:
+        with closing(verdicts), closing(_written_to(parquet, verdicts)) as written:
             code = _print_verdicts(_with_progress(written, total, left_out), summary, left_out)
-    print_left_out(left_out)
+    if left_out:
+        kinds = (f"{kind} ({count:,})" for kind, count in left_out.items())
+        print_message(f"Left out: {', '.join(kinds)}.")
     sys.exit(code)
 
 
 @click.command()
-@click.argument("file", type=InputPath())
+@click.argument("file", type=options.INPUT_FILE)
 @click.option("--url", help="The URL of the page; by default the file's.")
-@match_options
-@with_store
+@options.match
+@options.with_store
 def decide(
-    store: Store,
-    file: str,
-    url: str | None,
-    **options: Unpack[MatchOptions],
+    store: pgsimhash.Store, file: str, url: str | None, **settings: Unpack[MatchOptions]
 ) -> None:
     """Show what ingest would decide about a page.
 
     Stores nothing. FILE is an HTML file; - reads stdin and needs --url. Prints the verdict as a
     JSON line. Exits with 0 if the page is worth keeping ("keep"), else with 1.
     """
-    page_url = url or file_url(file)
+    page_url = url or options.file_url(file)
     if page_url is None:
         raise click.UsageError("a page from stdin needs --url")
-    verdict = store.decide(page_url, read_file(file), **options)
+    verdict = store.decide(page_url, options.read_file(file), **settings)
     print_json(verdict.as_json())
     sys.exit(0 if verdict.keep else 1)
 
 
 @click.command("should-fetch")
 @click.argument("urls", metavar="URL...", nargs=-1, required=True)
-@age_option(
+@options.age(
     "--older-than",
     "Fetch a known page that was last seen longer ago, such as 30d; by default the "
     "--refetch-after of its policy.",
 )
-@with_store
-def should_fetch(store: Store, urls: tuple[str, ...], older_than: timedelta | None) -> None:
+@options.with_store
+def should_fetch(
+    store: pgsimhash.Store, urls: tuple[str, ...], older_than: timedelta | None
+) -> None:
     """Show which pages to fetch.
 
     Those are unknown pages, and pages that were last seen too long ago. URL - reads URLs from
@@ -201,15 +172,8 @@ def should_fetch(store: Store, urls: tuple[str, ...], older_than: timedelta | No
     sys.exit(0 if fetched and not failed else 1)
 
 
-def print_left_out(left_out: Counter[str]) -> None:
-    """Print what :func:`pgsimhash.sources.read_pages` skipped, if anything."""
-    if left_out:
-        kinds = (f"{kind} ({count:,})" for kind, count in left_out.items())
-        print_message(f"Left out: {', '.join(kinds)}.")
-
-
 def _stdin() -> BinaryIO:
-    stdin = stdin_bytes()
+    stdin = options.stdin_bytes()
     # A separate file object: Python aborts if the process ends while a thread waits for sys.stdin.
     with suppress(OSError):
         stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
@@ -219,22 +183,18 @@ def _stdin() -> BinaryIO:
 def _lines_of_stdin_too(urls: Iterable[str]) -> Iterator[str | bytes]:
     for url in urls:
         if url == "-":
-            yield from filter(None, map(bytes.strip, stdin_bytes()))
+            yield from filter(None, map(bytes.strip, options.stdin_bytes()))
         else:
             yield url
 
 
-@contextmanager
-def _written_to(parquet: str | None, verdicts: Iterator[Verdict]) -> Iterator[Iterator[Verdict]]:
-    """Write verdicts to a Parquet file too, if one is named."""
+def _written_to(parquet: str | None, verdicts: Generator[Verdict]) -> Generator[Verdict]:
+    """Write verdicts to a Parquet file too, if one is named; it has all printed ones."""
     if parquet is None:
-        yield verdicts
-        return
+        return verdicts
     from pgsimhash.batch.parquet import write_verdicts
 
-    # After Ctrl-C the file has all printed verdicts.
-    with closing(write_verdicts(parquet, verdicts)) as written:
-        yield written
+    return write_verdicts(parquet, verdicts)
 
 
 def _with_progress(
@@ -275,9 +235,11 @@ def _print_verdicts(verdicts: Iterable[Verdict], summary: bool, left_out: Counte
     seconds = time.monotonic() - started
     known = left_out[FILES_BEFORE] + left_out[RECORDS_BEFORE] > 0
     if summary:
-        _print_summary(duplicates, failures, counts, bytes_saved, seconds)
-        pages = counts.total()
-        if (pages or known) and sum(counts[name] for name in _NOT_ADDED) == pages:
+        _print_duplicates(duplicates, sum(counts[name] for name in _DUPLICATES))
+        for failure in failures:
+            print_message(f"failed: {failure.url}: {failure.detail}")
+        _print_counts(counts, bytes_saved, seconds)
+        if (counts or known) and not counts.keys() - _NOT_ADDED:
             print_message("Nothing was added: every page was already known.")
     elif failures:
         first = failures[0]
@@ -286,55 +248,48 @@ def _print_verdicts(verdicts: Iterable[Verdict], summary: bool, left_out: Counte
         print_message("Stopped. All printed pages are stored; run again to continue.")
         return INTERRUPTED
     if not counts and not known:
-        print_message(NO_PAGE)
+        print_message("No page was found.")
     return 0 if (counts or known) and not counts["failed"] else 1
 
 
-def _print_summary(
-    duplicates: list[Verdict],
-    failures: list[Verdict],
-    counts: Counter[str],
-    bytes_saved: int,
-    seconds: float,
-) -> None:
-    from rich.filesize import decimal
-    from rich.table import Table
+def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
+    """Print a table of the first of ``count`` duplicates."""
+    if not duplicates:
+        return
+    from rich.table import Column
 
-    from pgsimhash.cli.console import named_figures, stderr_console
+    from pgsimhash.cli.console import numbers, print_table
 
-    console = stderr_console()
-    if duplicates:
-        all_duplicates = sum(counts[name] for name in _DUPLICATES)
-        shown = len(duplicates)
-        more = "" if all_duplicates == shown else f" (the first {shown} of {all_duplicates:,})"
-        table = Table(title=f"Duplicates{more}", title_justify="left")
-        table.add_column("page", overflow="fold")
-        table.add_column("verdict")
-        table.add_column("bits", justify="right")
-        table.add_column("duplicates", overflow="fold")
-        folder = _common_folder([url for v in duplicates for url in (v.url, v.duplicate_of) if url])
-        for verdict in duplicates:
-            page, original = (
-                unquote((url or "").removeprefix(folder))
-                for url in (verdict.url, verdict.duplicate_of)
-            )
-            table.add_row(page, verdict.verdict, str(verdict.distance), original)
-        console.print(table)
-    for failure in failures:
-        print_message(f"failed: {failure.url}: {failure.detail}")
-    verdicts = ((name.replace("_", " "), f"{counts[name]:,}") for name in get_args(VerdictName))
-    console.print(
-        named_figures(
-            [
-                ("pages", f"{counts.total():,}"),
-                *verdicts,
-                ("bytes saved", decimal(bytes_saved)),
-                ("pages a second", f"{counts.total() / seconds:,.1f}" if seconds else "-"),
-            ]
-        )
+    urls = [url for verdict in duplicates for url in (verdict.url, verdict.duplicate_of) if url]
+    common = os.path.commonprefix(urls)  # noqa: RUF071
+    folder = common[: common.rfind("/") + 1]
+
+    def shown(url: str | None) -> str:
+        return unquote((url or "").removeprefix(folder))
+
+    more = f" (the first {len(duplicates)} of {count:,})" if len(duplicates) < count else ""
+    page, original = (Column(name, overflow="fold") for name in ("page", "duplicates"))
+    print_table(
+        (page, "verdict", *numbers("bits"), original),
+        (
+            (shown(each.url), each.verdict, str(each.distance), shown(each.duplicate_of))
+            for each in duplicates
+        ),
+        title=f"Duplicates{more}",
     )
 
 
-def _common_folder(urls: list[str]) -> str:
-    common = os.path.commonprefix(urls)  # noqa: RUF071
-    return common[: common.rfind("/") + 1]
+def _print_counts(counts: Counter[str], bytes_saved: int, seconds: float) -> None:
+    from rich.filesize import decimal
+
+    from pgsimhash.cli.console import print_figures
+
+    pages = counts.total()
+    print_figures(
+        [
+            ("pages", f"{pages:,}"),
+            *((name.replace("_", " "), f"{counts[name]:,}") for name in get_args(VerdictName)),
+            ("bytes saved", decimal(bytes_saved)),
+            ("pages a second", f"{pages / seconds:,.1f}" if seconds else "-"),
+        ]
+    )

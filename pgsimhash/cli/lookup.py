@@ -5,64 +5,48 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import click
 
+import pgsimhash
 from pgsimhash import schemes
-from pgsimhash.cli.options import (
-    InputPath,
-    as_simhash,
-    distance_option,
-    file_url,
-    is_url,
-    read_file,
-    scheme_option,
-    with_store,
-)
+from pgsimhash.cli import options
 from pgsimhash.cli.printing import print_json, print_message, print_text
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
-from pgsimhash.hashing.bits import (
-    check_simhash,
-    format_simhash,
-    parse_simhash,
-    to_base32,
-    to_bigint,
-)
+from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Match, NearPage
 from pgsimhash.schemes import DEFAULT_NAME
-
-if TYPE_CHECKING:
-    from pgsimhash.store import Store
 
 
 def _check_query(_: click.Context, option: click.Parameter, word: str) -> str:
     """Refuse an invalid simhash before the database is opened."""
-    if not is_url(word):
-        as_simhash(word)
+    if not options.is_url(word):
+        options.as_simhash(word)
     return word
 
 
 @click.command()
 @click.argument("what", metavar="FILE|SIMHASH|URL", callback=_check_query)
-@distance_option("the collection's")
+@options.distance("the collection's")
 @click.option(
     "--verify/--no-verify",
     default=True,
     show_default=True,
     help="Whether the signatures of both pages must also agree, for a FILE or a URL.",
 )
-@click.option(
-    "--pages",
-    is_flag=True,
-    help="Print a line per page instead of per simhash, for a FILE or SIMHASH.",
-)
+@options.flag("--pages", "Print a line per page instead of per simhash, for a FILE or SIMHASH.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the nearest N.")
-@with_store
+@options.with_store
 def find(
-    store: Store, what: str, distance: int | None, verify: bool, pages: bool, limit: int | None
+    store: pgsimhash.Store,
+    what: str,
+    distance: int | None,
+    verify: bool,
+    pages: bool,
+    limit: int | None,
 ) -> None:
     """Find known pages near a page or a simhash.
 
@@ -74,10 +58,10 @@ def find(
     there is no match, or the URL is unknown.
     """
     matches: Sequence[Match | NearPage]
-    if is_url(what):
+    if options.is_url(what):
         matches = store.near_pages(what, distance, limit=limit, verify=verify)
     else:
-        simhash, signature = as_simhash(what), None
+        simhash, signature = options.as_simhash(what), None
         if simhash is None:
             page = _fingerprint(what, store.scheme)
             simhash, signature = page.simhash, page.signature if verify else None
@@ -89,10 +73,10 @@ def find(
 
 
 @click.command("find-many")
-@click.argument("file", type=InputPath())
-@distance_option("the collection's")
-@with_store
-def find_many(store: Store, file: str, distance: int | None) -> None:
+@click.argument("file", type=options.INPUT_FILE)
+@options.distance("the collection's")
+@options.with_store
+def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
     """Find known simhashes near many simhashes.
 
     Stores nothing. FILE has a simhash on each line (16 hex digits, 0x..., a decimal or base32), or
@@ -100,37 +84,50 @@ def find_many(store: Store, file: str, distance: int | None) -> None:
     stdin. Prints a JSON line for each match, in the order of the lines, nearest first. An invalid
     line is reported on stderr, and the exit code is 1.
     """
-    import numpy as np
-
     from pgsimhash.store.batches import BATCH_SIMHASHES
 
     failed = False
 
-    def report(message: str) -> None:
+    def queries(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         nonlocal failed
-        failed = True
-        print_message(message)
+        for number, line in enumerate(lines, start=1):
+            try:
+                if line.strip():
+                    yield _query(line)
+            # JSON with a number of thousands of digits raises ValueError.
+            except (ArgumentError, ValueError, RecursionError) as error:
+                failed = True
+                print_message(f"line {number}: {error}")
 
+    if file == "-":
+        options.stdin_bytes()  # an error if stdin is closed
     with click.open_file(file, encoding="utf-8", errors="replace") as text:
-        lines = _queries(text, report)
+        lines = queries(text)
         while batch := list(islice(lines, BATCH_SIMHASHES)):
-            array = np.array([query.simhash for query in batch], dtype=np.uint64)
-            matches = store.find_many(array, distance)
-            for number, simhash, bits in zip(
-                matches.queries.tolist(),
-                matches.simhashes.tolist(),
-                matches.distances.tolist(),
-                strict=True,
-            ):
+            matches = store.find_many([int(query["simhash"], 16) for query in batch], distance)
+            for number, simhash, bits in zip(*(each.tolist() for each in matches), strict=True):
                 match = {"match": format_simhash(simhash), "distance": bits}
-                print_json({**batch[number].fields, **match})
+                print_json({**batch[number], **match})
     sys.exit(failed)
 
 
+def _query(line: str) -> dict[str, Any]:
+    """Return the simhash of a line as 16 hex digits, and the keys to repeat in its matches."""
+    fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
+    value = fields.get("simhash")
+    if value is None:
+        raise invalid_argument('the object has no "simhash"')
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise invalid_argument(f"{value!r} is not a simhash")
+    if isinstance(value, str) or value < 0:
+        value = parse_simhash(str(value))
+    return {**fields, "simhash": format_simhash(value)}
+
+
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=InputPath())
-@click.option("--markdown", is_flag=True, help="Print the main content as Markdown instead.")
-@scheme_option(DEFAULT_NAME)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=options.INPUT_FILE)
+@options.flag("--markdown", "Print the main content as Markdown instead.")
+@options.scheme(DEFAULT_NAME)
 def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> None:
     """Print the fingerprint of HTML files.
 
@@ -163,37 +160,4 @@ def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> N
 
 def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
     recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
-    return schemes.fingerprint(read_file(name), file_url(name), scheme=recipe)
-
-
-class _Query(NamedTuple):
-    """A simhash, and the keys to repeat in its matches."""
-
-    simhash: int
-    fields: dict[str, Any]
-
-
-def _queries(lines: Iterable[str], report: Callable[[str], None]) -> Iterator[_Query]:
-    """Yield the simhash of each line that is not empty; report invalid lines."""
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield _parse(line)
-        # JSON with a number of thousands of digits raises ValueError.
-        except (ArgumentError, ValueError, RecursionError) as error:
-            report(f"line {number}: {error}")
-
-
-def _parse(line: str) -> _Query:
-    fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
-    value = fields.get("simhash")
-    if value is None:
-        raise invalid_argument('the object has no "simhash"')
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise invalid_argument(f"{value!r} is not a simhash")
-    if isinstance(value, str) or value < 0:
-        simhash = parse_simhash(str(value))
-    else:
-        simhash = check_simhash(value)
-    return _Query(simhash, {**fields, "simhash": format_simhash(simhash)})
+    return schemes.fingerprint(options.read_file(name), options.file_url(name), scheme=recipe)

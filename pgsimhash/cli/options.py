@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 import click
 
+from pgsimhash import connect
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
@@ -21,10 +22,9 @@ from pgsimhash.schemes import BUILT_IN
 from pgsimhash.search.clusters import LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT
 from pgsimhash.sources.page import plain_path
-from pgsimhash.store import connect
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
+Command = Callable[..., Any]
+Option = Callable[[Command], Command]
 Value = TypeVar("Value")
 
 DEFAULT_COLLECTION: Final = "default"
@@ -34,6 +34,9 @@ _WORTH_PROCESSES: Final = 200
 
 _JOBS_MAX: Final = 8
 """More processes would wait for the main process, which feeds them and stores results."""
+
+INPUT_FILE: Final = click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True)
+INPUT_PATH: Final = click.Path(exists=True, readable=False, allow_dash=True)
 
 
 def checked(check: Callable[[str], Value]) -> Callable[..., Value | None]:
@@ -48,65 +51,40 @@ def checked(check: Callable[[str], Value]) -> Callable[..., Value | None]:
     return callback
 
 
-def dsn_option(command: Command) -> Command:
-    """Add ``--dsn``, and ``--schema``, which sets PGSIMHASH_SCHEMA for this command."""
-    dsn = click.option(
-        "--dsn",
-        metavar="DSN",
-        help="The PostgreSQL server, such as postgresql://user@host/database; by default "
-        "PGSIMHASH_DSN, DATABASE_URL or libpq's variables (PGHOST ...), else the embedded server.",
-    )
-    schema = click.option(
-        "--schema",
-        metavar="NAME",
-        callback=_use_schema,
-        expose_value=False,
-        help=f"The schema of the tables; by default {SCHEMA_VARIABLE}, else {SCHEMA}.",
-    )
-    return dsn(schema(command))
+def flag(name: str, help_text: str) -> Option:
+    """Return an option without a value."""
+    return click.option(name, is_flag=True, help=help_text)
 
 
-def _use_schema(context: click.Context, option: click.Parameter, value: str | None) -> None:
-    schema = checked(check_schema_name)(context, option, value)
-    if schema is not None:
-        before = os.environ.get(SCHEMA_VARIABLE, "")
-        os.environ[SCHEMA_VARIABLE] = schema
-        context.call_on_close(lambda: os.environ.update({SCHEMA_VARIABLE: before}))
+def age(name: str, help_text: str) -> Option:
+    """Return an option with an age, such as 90d or 12h."""
+    return click.option(name, metavar="AGE", callback=checked(parse_age), help=help_text)
 
 
-def with_store(command: Callable[..., None]) -> Callable[..., None]:
-    """Add :func:`store_options`; the command gets the open store as its first argument."""
+def output(*names: str, help_text: str) -> Option:
+    """Return an option with the path of a file to write, whose folder has to exist."""
 
-    @wraps(command)
-    def with_open_store(*arguments: Any, collection: str, dsn: str | None, **options: Any) -> None:
-        with connect(dsn, collection=collection, create=False) as store:
-            command(store, *arguments, **options)
+    def check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None and not path.parent.is_dir():
+            raise click.BadParameter(
+                f"the folder {path.parent} does not exist; create it", param=option
+            )
+        return path
 
-    return store_options(with_open_store)
-
-
-def store_options(command: Command) -> Command:
-    """Add ``--collection``, ``--dsn`` and ``--schema``."""
-    collection = click.option(
-        "--collection",
-        default=DEFAULT_COLLECTION,
-        show_default=True,
-        help="The collection to use.",
-    )
-    return collection(dsn_option(command))
+    path = click.Path(dir_okay=False, writable=True, path_type=Path)
+    return click.option(*names, type=path, callback=check_folder, help=help_text)
 
 
-def confirmation_option(command: Command) -> Command:
-    """Add ``--yes``; without it the command calls :func:`confirm`."""
-    return click.option("--yes", is_flag=True, help="Do not ask.")(command)
+def parquet(content: str) -> Option:
+    """Return ``--parquet``; ``content`` describes the file."""
+    help_text = f"Write {content}, as Parquet (extra parquet)."
+    return click.option("--parquet", metavar="FILE", help=help_text)
 
 
-def confirm(question: str) -> None:
-    """Ask before data is deleted; without a terminal, or if the answer is no, end the command."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("this deletes data: confirm with --yes")
-    if not click.confirm(question, err=True):
-        raise click.UsageError("nothing was deleted")
+def scheme(default: str) -> Option:
+    """Return ``--scheme``; ``default`` describes its default."""
+    help_text = f"The scheme that computes simhashes; by default {default}."
+    return click.option("--scheme", type=click.Choice(BUILT_IN), help=help_text)
 
 
 class _Distance(click.IntRange):
@@ -121,8 +99,8 @@ class _Distance(click.IntRange):
         return super().convert(named.get(value, value), param, ctx)
 
 
-def distance_option(default: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds ``--distance``; ``default`` describes its default."""
+def distance(default: str) -> Option:
+    """Return ``--distance``; ``default`` describes its default."""
     return click.option(
         "--distance",
         type=_Distance(0, DEFAULT_LAYOUT.distances[-1]),
@@ -131,51 +109,84 @@ def distance_option(default: str) -> Callable[[Command], Command]:
     )
 
 
-def scheme_option(default: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds ``--scheme``; ``default`` describes its default."""
-    return click.option(
-        "--scheme",
-        type=click.Choice(BUILT_IN),
-        help=f"The scheme that computes simhashes; by default {default}.",
-    )
+def _all_of(*options: Option) -> Option:
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def age_option(name: str, help_text: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds an option with an age, such as 90d or 12h."""
-    return click.option(name, metavar="AGE", callback=checked(parse_age), help=help_text)
+def _use_schema(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Set PGSIMHASH_SCHEMA for this command."""
+    schema = checked(check_schema_name)(context, option, value)
+    if schema is not None:
+        before = os.environ.get(SCHEMA_VARIABLE, "")
+        os.environ[SCHEMA_VARIABLE] = schema
+        context.call_on_close(lambda: os.environ.update({SCHEMA_VARIABLE: before}))
 
 
-def cluster_options(command: Command) -> Command:
-    """Add ``--linkage`` and ``--canonical``."""
-    linkage = click.option(
+dsn: Final = _all_of(
+    click.option(
+        "--dsn",
+        metavar="DSN",
+        help="The PostgreSQL server, such as postgresql://user@host/database; by default "
+        "PGSIMHASH_DSN, DATABASE_URL or libpq's variables (PGHOST ...), else the embedded server.",
+    ),
+    click.option(
+        "--schema",
+        metavar="NAME",
+        callback=_use_schema,
+        expose_value=False,
+        help=f"The schema of the tables; by default {SCHEMA_VARIABLE}, else {SCHEMA}.",
+    ),
+)
+
+collection_and_dsn: Final = _all_of(
+    click.option(
+        "--collection",
+        default=DEFAULT_COLLECTION,
+        show_default=True,
+        help="The collection to use.",
+    ),
+    dsn,
+)
+
+
+def with_store(command: Command) -> Command:
+    """Add :data:`collection_and_dsn`; the command gets the open store as its first argument."""
+
+    @wraps(command)
+    def with_open_store(*arguments: Any, collection: str, dsn: str | None, **options: Any) -> None:
+        with connect(dsn, collection=collection, create=False) as store:
+            command(store, *arguments, **options)
+
+    return collection_and_dsn(with_open_store)
+
+
+clusters: Final = _all_of(
+    click.option(
         "--linkage",
         type=click.Choice(LINKAGES),
         default="single",
         show_default=True,
         help="single follows chains of pairs; in complete clusters every pair is within it.",
-    )
-    canonical = click.option(
+    ),
+    click.option(
         "--canonical",
         type=click.Choice(list(RULES)),
         multiple=True,
         default=["earliest"],
         show_default=True,
         help="How to choose the page that represents a cluster; repeat to break ties.",
-    )
-    return linkage(canonical(command))
+    ),
+)
 
+_COUNT: Final = click.IntRange(1, NUMBER_MAX)
 
-def match_options(command: Command) -> Command:
-    """Add the options of ``MatchOptions``; None keeps a setting."""
-    for option in reversed(_MATCH_OPTIONS):
-        command = option(command)
-    return command
-
-
-_COUNT = click.IntRange(1, NUMBER_MAX)
-
-_MATCH_OPTIONS = (
-    distance_option("the collection's, 8"),
+match: Final = _all_of(
+    distance("the collection's, 8"),
     click.option(
         "--verify/--no-verify",
         default=None,
@@ -194,7 +205,7 @@ _MATCH_OPTIONS = (
         metavar="N",
         help="Compare only with the last N originals, and with pages that arrived since.",
     ),
-    age_option("--max-age", "Compare only with pages fetched at most this long before: 90d, 12h."),
+    age("--max-age", "Compare only with pages fetched at most this long before: 90d, 12h."),
     click.option(
         "--canonical-link/--no-canonical-link",
         default=None,
@@ -216,16 +227,13 @@ _MATCH_OPTIONS = (
         help="A page with fewer words is too short.",
     ),
 )
+"""The options of ``MatchOptions``; None keeps a setting."""
 
-
-def jobs_option(command: Command) -> Command:
-    """Add ``--jobs``."""
-    return click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        help="Processes that read pages; by default one per core, up to 8, if there are enough"
-        " pages.",
-    )(command)
+jobs: Final = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes that read pages; by default one per core, up to 8, if there are enough pages.",
+)
 
 
 def choose_jobs(jobs: int | None, pages: int | None) -> int:
@@ -237,16 +245,6 @@ def choose_jobs(jobs: int | None, pages: int | None) -> int:
     return min(usable_cores(), _JOBS_MAX)
 
 
-def summary_option(command: Command) -> Command:
-    """Add ``--summary`` and ``--no-summary``; the command gets a bool."""
-    return click.option(
-        "--summary/--no-summary",
-        default=None,
-        callback=_shows_summary,
-        help="Whether to print the closing tables; by default only on a terminal.",
-    )(command)
-
-
 def _shows_summary(_: click.Context, option: click.Parameter, value: bool | None) -> bool:
     if value is not None:
         return value
@@ -256,53 +254,27 @@ def _shows_summary(_: click.Context, option: click.Parameter, value: bool | None
     return stderr_console().is_terminal
 
 
-def parquet_option(content: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds ``--parquet``; ``content`` describes the file."""
-    return click.option(
-        "--parquet", metavar="FILE", help=f"Write {content}, as Parquet (extra parquet)."
-    )
+summary: Final = click.option(
+    "--summary/--no-summary",
+    default=None,
+    callback=_shows_summary,
+    help="Whether to print the closing tables; by default only on a terminal.",
+)
 
-
-csv_option: Final = click.option(
+as_csv: Final = click.option(
     "--csv", "as_csv", is_flag=True, help="Print CSV with a header instead of JSON lines."
 )
 
-
-def output_option(*names: str, help_text: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds an option with the path of a file to write."""
-    return click.option(
-        *names,
-        type=click.Path(dir_okay=False, writable=True, path_type=Path),
-        callback=_check_folder,
-        help=help_text,
-    )
+yes: Final = flag("--yes", "Do not ask.")
+"""Without it the command calls :func:`confirm`."""
 
 
-def _check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Fail before the work if the folder of the file does not exist."""
-    if path is not None and not path.parent.is_dir():
-        raise click.BadParameter(
-            f"the folder {path.parent} does not exist; create it", param=option
-        )
-    return path
-
-
-class InputPath(click.Path):
-    """An existing file or folder, or ``-`` for stdin."""
-
-    def __init__(self, *, folders: bool = False) -> None:
-        super().__init__(exists=True, dir_okay=folders, readable=False, allow_dash=True)
-
-    def convert(
-        self,
-        value: str | os.PathLike[str],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> str | bytes | os.PathLike[str]:
-        """Return the path, which is not checked if it is ``-``."""
-        if value == "-":
-            stdin_bytes()
-        return super().convert(value, param, ctx)
+def confirm(question: str) -> None:
+    """Ask before data is deleted; without a terminal, or if the answer is no, end the command."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError("this deletes data: confirm with --yes")
+    if not click.confirm(question, err=True):
+        raise click.UsageError("nothing was deleted")
 
 
 def stdin_bytes() -> BinaryIO:

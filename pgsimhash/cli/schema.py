@@ -8,38 +8,34 @@ from datetime import timedelta
 
 import click
 
+import pgsimhash
 from pgsimhash import maintenance
-from pgsimhash.cli.options import checked, confirm, confirmation_option, dsn_option
+from pgsimhash.cli import options
 from pgsimhash.cli.printing import print_json, print_message, print_text, printable
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.layout import get_layout
-from pgsimhash.store import connect
 
 
 @click.command()
-@dsn_option
-@click.option("--sql", is_flag=True, help="Print the SQL script instead, for an empty database.")
-@click.option(
-    "--no-transaction",
-    is_flag=True,
-    help="With --sql: without BEGIN and COMMIT, to run in your own transaction.",
+@options.dsn
+@options.flag("--sql", "Print the SQL script instead, for an empty database.")
+@options.flag(
+    "--no-transaction", "With --sql: without BEGIN and COMMIT, to run in your own transaction."
 )
 @click.option(
     "--from", "since", metavar="REVISION", help="With --sql: upgrade a schema from REVISION."
 )
 @click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
-@confirmation_option
+@options.yes
 @click.option(
     "--layout",
     metavar="LAYOUT",
-    callback=checked(lambda name: get_layout(name).name),
+    callback=options.checked(lambda name: get_layout(name).name),
     help="The layout of a new schema; by default 22+21+21.",
 )
-@click.option(
-    "--citus",
-    is_flag=True,
-    help="Let Citus keep a new schema on one of its nodes; the DSN is the coordinator's.",
+@options.flag(
+    "--citus", "Let Citus keep a new schema on one of its nodes; the DSN is the coordinator's."
 )
 @click.option(
     "--roles",
@@ -100,7 +96,7 @@ def migrate(
         schema, name = schema_of(connection), describe(connection)
         if downgrade:
             if not yes:
-                confirm(
+                options.confirm(
                     f"Downgrade the schema {schema} in {name} to revision {printable(downgrade)}, "
                     "and delete all data in the dropped tables?"
                 )
@@ -115,7 +111,7 @@ def migrate(
 
 @click.command()
 @click.option("--collection", help="Show this collection instead of all.")
-@dsn_option
+@options.dsn
 def status(collection: str | None, dsn: str | None) -> None:
     """Show what every collection holds.
 
@@ -144,8 +140,8 @@ def status(collection: str | None, dsn: str | None) -> None:
 
 @click.command()
 @click.option("--collection", help="Check this collection instead of all.")
-@click.option("--repair", is_flag=True, help="Repair the violations.")
-@dsn_option
+@options.flag("--repair", "Repair the violations.")
+@options.dsn
 def check(collection: str | None, repair: bool, dsn: str | None) -> None:
     """Check the rows of collections and the owners of code.
 
@@ -172,7 +168,7 @@ def check(collection: str | None, repair: bool, dsn: str | None) -> None:
         # Once, also without a collection.
         report(foreign_objects(connection))
         for name in [collection] if collection else collection_names(connection):
-            with connect(connection, collection=name, create=False) as store:
+            with pgsimhash.connect(connection, collection=name, create=False) as store:
                 violations = maintenance.check(store, repair=repair)
                 report(violation for violation in violations if violation.object is None)
     print_message(
@@ -184,25 +180,24 @@ def check(collection: str | None, repair: bool, dsn: str | None) -> None:
 
 def _print_status(collections: Iterable[CollectionStatus]) -> None:
     from rich.filesize import decimal
-    from rich.table import Table
 
-    from pgsimhash.cli.console import stderr_console
+    from pgsimhash.cli.console import print_table, stderr_console
 
-    table = Table("collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "last write")
+    def figure(count: int, estimated: bool) -> str:
+        return f"about {float(f'{count:.3g}'):,.0f}" if estimated else f"{count:,}"
+
+    rows = []
     for row in collections:
         counts = row.pages, row.urls, row.simhashes, row.duplicates
-        figures = [
-            f"about {float(f'{count:.3g}'):,.0f}" if row.estimated else f"{count:,}"
-            for count in counts
-        ]
+        figures = [figure(count, row.estimated) for count in counts]
         if row.duplicate_percent is not None:
             figures[-1] += f" ({row.duplicate_percent:g} %)"
         last_write = "-" if row.last_write_age is None else f"{_age(row.last_write_age)} ago"
-        table.add_row(row.collection, row.scheme, *figures, last_write)
-    console = stderr_console()
-    console.print(table)
+        rows.append((row.collection, row.scheme, *figures, last_write))
+    names = ("pages", "URLs", "simhashes", "duplicates")
+    print_table(("collection", "scheme", *names, "last write"), rows)
     for size in {row.schema_bytes for row in collections}:
-        console.print(f"{decimal(size)} on disk with all collections and indexes")
+        stderr_console().print(f"{decimal(size)} on disk with all collections and indexes")
 
 
 def _age(age: timedelta) -> str:

@@ -6,32 +6,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+import pgsimhash
 from pgsimhash import analysis, maintenance
-from pgsimhash.cli.options import (
-    DEFAULT_COLLECTION,
-    age_option,
-    match_options,
-    store_options,
-    with_store,
-)
+from pgsimhash.cli import options
 from pgsimhash.cli.printing import print_json, print_message
 from pgsimhash.errors import ArgumentError, NotFoundError
-from pgsimhash.pages.policies import MatchOptions, PolicySettings
+from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.urls import check_url, host_of, lowered
-from pgsimhash.store import connect
 
 if TYPE_CHECKING:
-    from pgsimhash.store import Store
     from pgsimhash.store.deleting import Deleted
 
-_urls_option = click.option(
+_urls_option = options.flag(
     "--urls",
-    is_flag=True,
-    help="Also print the deleted URLs, those with an earlier version now, and new originals.",
+    "Also print the deleted URLs, those with an earlier version now, and new originals.",
 )
 
 
@@ -39,14 +31,8 @@ _urls_option = click.option(
 @click.option("--url", help="Delete all versions of one page.")
 @click.option("--host", help="Delete all pages of a host.")
 @_urls_option
-@store_options
-def delete(
-    url: str | None,
-    host: str | None,
-    urls: bool,
-    collection: str,
-    dsn: str | None,
-) -> None:
+@options.collection_and_dsn
+def delete(url: str | None, host: str | None, urls: bool, collection: str, dsn: str | None) -> None:
     """Delete a page, or all pages of a host.
 
     `run undo` deletes what a run added. Deletes in short transactions, so that writers can
@@ -57,20 +43,23 @@ def delete(
         raise click.UsageError("give one of --url and --host")
     if host is not None and host_of(f"https://{host}") != lowered(host):
         raise click.UsageError(f"{host!r} is not a host; give a name such as example.com")
-    with connect(dsn, collection=collection, create=False) as store, _deleting() as progress:
-        if url is not None:
-            deleted = store.delete(url)
+    with (
+        pgsimhash.connect(dsn, collection=collection, create=False) as store,
+        _deleting() as progress,
+    ):
+        if host is not None:
+            deleted = store.delete_host(host, progress=progress)
         else:
-            deleted = store.delete_host(host or "", progress=progress)
+            deleted = store.delete(url or "")
     print_json(deleted.as_json(urls=urls))
     sys.exit(0 if deleted.versions else 1)
 
 
 @click.command()
-@age_option("--older-than", "Such as 90d or 12h; by default the age in the policy of each page.")
+@options.age("--older-than", "Such as 90d or 12h; by default the age in the policy of each page.")
 @_urls_option
-@with_store
-def expire(store: Store, older_than: timedelta | None, urls: bool) -> None:
+@options.with_store
+def expire(store: pgsimhash.Store, older_than: timedelta | None, urls: bool) -> None:
     """Delete versions that were not seen for some time.
 
     A version is seen at its fetched_at (for WARC, the WARC-Date; by default, when it is ingested),
@@ -99,8 +88,8 @@ def run() -> None:
 
 
 @run.command("list")
-@with_store
-def list_runs(store: Store) -> None:
+@options.with_store
+def list_runs(store: pgsimhash.Store) -> None:
     """List the runs, the last one first, a JSON line each."""
     for one in maintenance.runs(store):
         print_json(one.as_json())
@@ -109,8 +98,8 @@ def list_runs(store: Store) -> None:
 @run.command()
 @click.argument("number", type=int, required=False)
 @_urls_option
-@with_store
-def undo(store: Store, number: int | None, urls: bool) -> None:
+@options.with_store
+def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
     """Delete what a run added, by default the last one, and the run.
 
     Pages revert to their previous versions. Prints a JSON line with the run and the number of
@@ -139,7 +128,7 @@ def undo(store: Store, number: int | None, urls: bool) -> None:
     metavar="FILE",
     help="Mark the pairs of a CSV file with the columns a, b and label (same or different).",
 )
-@store_options
+@options.collection_and_dsn
 def mark(
     urls: tuple[str, ...],
     action: Literal["same", "different", "remove"] | None,
@@ -157,7 +146,7 @@ def mark(
         raise click.UsageError(
             "give two URLs with --same, --different or --remove, or --from FILE, or nothing"
         )
-    with connect(dsn, collection=collection, create=False) as store:
+    with pgsimhash.connect(dsn, collection=collection, create=False) as store:
         if source is not None:
             _mark_pairs(store, analysis.read_labels(source))
         elif action is None:
@@ -173,7 +162,7 @@ def mark(
             sys.exit(1)
 
 
-def _mark_pairs(store: Store, pairs: list[analysis.LabelledPair]) -> None:
+def _mark_pairs(store: pgsimhash.Store, pairs: list[analysis.LabelledPair]) -> None:
     failed = 0
     pairs = [pair for pair in pairs if pair.label != "graded"]
     for pair in pairs:
@@ -200,8 +189,8 @@ def policy() -> None:
 
 @policy.command("list")
 @click.argument("url", required=False)
-@with_store
-def list_policies(store: Store, url: str | None) -> None:
+@options.with_store
+def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     """List the policies, or the settings of a URL, as JSON lines.
 
     Ages are in seconds.
@@ -215,35 +204,28 @@ def list_policies(store: Store, url: str | None) -> None:
 
 @policy.command("set")
 @click.argument("pattern")
-@match_options
-@age_option(
+@options.match
+@options.age(
     "--expire-after",
     "Expire versions that were not seen for this long, if expire follows policies.",
 )
-@age_option("--refetch-after", "How long after it was last seen should-fetch answers yes again.")
-@store_options
-def set_policy(
-    pattern: str,
-    expire_after: timedelta | None,
-    refetch_after: timedelta | None,
-    collection: str,
-    dsn: str | None,
-    **options: Unpack[MatchOptions],
-) -> None:
+@options.age("--refetch-after", "How long after it was last seen should-fetch answers yes again.")
+@options.collection_and_dsn
+def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) -> None:
     """Set the policy of a pattern; other settings stay unchanged.
 
     Prints the policy as a JSON line.
     """
-    settings = PolicySettings(**options, expire_after=expire_after, refetch_after=refetch_after)
-    create = collection == DEFAULT_COLLECTION
-    with connect(dsn, collection=collection, create=create) as store:
-        print_json(maintenance.set_policy(store, pattern, settings).as_json())
+    changed = PolicySettings(**settings)
+    create = collection == options.DEFAULT_COLLECTION
+    with pgsimhash.connect(dsn, collection=collection, create=create) as store:
+        print_json(maintenance.set_policy(store, pattern, changed).as_json())
 
 
 @policy.command()
 @click.argument("pattern")
-@with_store
-def remove(store: Store, pattern: str) -> None:
+@options.with_store
+def remove(store: pgsimhash.Store, pattern: str) -> None:
     """Remove the policy of a pattern; exits with 1 if there is none."""
     removed = maintenance.remove_policy(store, pattern)
     print_json({"pattern": pattern, "removed": removed})
