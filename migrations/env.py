@@ -17,7 +17,6 @@ from alembic import context
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, text
 
-from pgsimhash.alembic import plugin as alembic_plugin
 from pgsimhash.db.connection import describe
 from pgsimhash.db.dsn import DSN_VARIABLE, EMBEDDED, configured_dsn, resolve_dsn
 from pgsimhash.db.migrate import (
@@ -31,13 +30,9 @@ from pgsimhash.db.migrate import (
 )
 from pgsimhash.db.schema_names import configured_schema
 from pgsimhash.errors import PgsimhashError
-from pgsimhash.sqlalchemy.tables import metadata_in
 
 
 def _run(connection: Connection | None, schema: str) -> None:
-    def include_name(name: str | None, kind: str, _parents: object) -> bool:
-        return kind != "schema" or name == schema
-
     kept: AbstractContextManager[None] = nullcontext()
     own_transaction = context.config.attributes.get("own_transaction", True)
     if connection is None:
@@ -47,7 +42,6 @@ def _run(connection: Connection | None, schema: str) -> None:
             dialect_opts={"paramstyle": "named"},
             version_table=VERSION_TABLE,
             version_table_schema=schema,
-            target_metadata=metadata_in(schema),
             transactional_ddl=own_transaction,
         )
         if not own_transaction:
@@ -57,11 +51,6 @@ def _run(connection: Connection | None, schema: str) -> None:
             connection=connection,
             version_table=VERSION_TABLE,
             version_table_schema=schema,
-            target_metadata=metadata_in(schema),
-            include_schemas=True,
-            include_name=include_name,
-            # The schema is compared here.
-            autogenerate_plugins=["alembic.autogenerate.*", f"~{alembic_plugin.NAME}"],
         )
         kept = search_path_kept(lambda statement: connection.execute(text(statement)))
     with context.begin_transaction(), kept:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from alembic.runtime.plugins import Plugin
     from alembic.util import PriorityDispatchResult
 
-NAME: Final = "alembic.autogenerate.pgsimhash"
-"""The plugin's name: autogenerate uses plugins with this prefix unless they are disabled."""
-
 _DEPLOYED: Final = text(
     "SELECT n.nspname FROM pg_catalog.pg_namespace AS n WHERE 3 = ("
     "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid "

@@ -110,16 +110,17 @@ def _bits(permutation: Permutation) -> str:
     )
 
 
-def prefix_of(permutation: Permutation, simhash: str) -> str:
-    """Return the SQL expression of the prefix of a simhash, in parentheses."""
-    blocks = [f"(({simhash} >> {block.shift}) & {block.mask})" for block, _ in permutation.places]
-    if len(blocks) == 1:
-        return blocks[0]
-    moved = [
-        f"({block} << {position})" if position else block
-        for block, (_, position) in zip(blocks, permutation.places, strict=True)
+def prefix_of(permutation: Permutation, simhash: str, cast: str = "") -> str:
+    """Return the SQL expression of the prefix of a simhash, in parentheses.
+
+    ``cast`` follows each mask: with "::bigint" it is the expression that PostgreSQL reports.
+    """
+    blocks = [
+        (f"(({simhash} >> {block.shift}) & {block.mask}{cast})", position)
+        for block, position in permutation.places
     ]
-    return f"({' | '.join(moved)})"
+    moved = [f"({block} << {position})" if position else block for block, position in blocks]
+    return moved[0] if len(moved) == 1 else f"({' | '.join(moved)})"
 
 
 def parameters_of(text: str) -> list[tuple[str, str, str, str]]:
@@ -130,15 +131,6 @@ def parameters_of(text: str) -> list[tuple[str, str, str, str]]:
 def split_statements(script: str) -> list[str]:
     """Return the statements of a script, each of which ends with a paragraph."""
     return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
-
-
-def schema_comments() -> dict[tuple[str, str], str]:
-    """Return the comments in ``sql/tables.sql`` by (table, column); "" is the table's own."""
-    return {
-        (table, column): comment
-        for statement in split_statements(read_sql("tables.sql"))
-        for _, table, column, comment in _comments(statement)
-    }
 
 
 def _comments(statement: str) -> Iterator[tuple[str, str, str, str]]:

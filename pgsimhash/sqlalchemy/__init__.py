@@ -7,33 +7,22 @@ For your own tables there are :class:`SIMHASH`, :class:`SimhashMixin`, :func:`si
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final, SupportsIndex
 
 import sqlalchemy as sa
-from sqlalchemy import BigInteger, Column, ColumnElement, Index, Integer, Text, column, func, orm
+from sqlalchemy import BigInteger, Column, ColumnElement, Index, Integer, Text, column, func
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
+from sqlalchemy.orm import Mapped, MappedColumn, declarative_base, mapped_column, relationship
 from sqlalchemy.schema import SchemaItem
-from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import NullType
 
 from pgsimhash.db.schema_names import SCHEMA, check_schema_name
+from pgsimhash.db.scripts import prefix_of, read_sql
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, Permutation, get_layout
-from pgsimhash.sqlalchemy.simhash_type import SIMHASH, as_simhash, prefix_name, prefix_sql
-from pgsimhash.sqlalchemy.tables import (
-    clusters,
-    collections,
-    last_seen,
-    marks,
-    metadata,
-    pages,
-    policies,
-    runs,
-    simhash_lock,
-)
+from pgsimhash.sqlalchemy.simhash_type import SIMHASH, as_simhash, prefix_name
 
 __all__ = [
     "SIMHASH",
@@ -100,7 +89,7 @@ def _filled(name: str, permutation: Permutation) -> sa.Computed:
     dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
     # Nor is a colon the mark of a value.
     quoted = dialect.identifier_preparer.quote(name).replace(":", "\\:")
-    return sa.Computed(prefix_sql(permutation, quoted), persisted=True)
+    return sa.Computed(prefix_of(permutation, quoted, "::bigint"), persisted=True)
 
 
 _LONGEST: Final = 63
@@ -189,7 +178,68 @@ def _index(prefix: Column[Any], name: str, *, alone: bool) -> None:
         Index(None, prefix, table.c[name])
 
 
-# -- What the package collects --------------------------------------------------------------------
+_PG_CLASS: Final = 1259
+"""The first key of the lock, the oid of pg_class; the second is the oid of the table."""
+
+
+def simhash_lock(table: type[Any] | sa.FromClause) -> sa.Select[tuple[Any]]:
+    """Return a statement that waits for other transactions that executed it for the same table.
+
+    Execute it before you look for near rows and insert. Otherwise two transactions that do so at
+    the same time both find none. The lock is held until the transaction ends and blocks nothing
+    else. It needs READ COMMITTED, so that the lookup sees rows that were committed meanwhile.
+
+    Args:
+        table: an ORM class or a table of SQLAlchemy Core.
+    """
+    mapped_table: Any = sa.inspect(table).local_table if isinstance(table, type) else table
+    parts = [part for part in (mapped_table.schema, mapped_table.name) if part is not None]
+    name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    number = sa.cast(sa.cast(sa.literal(name, Text), postgresql.REGCLASS), Integer)
+    return sa.select(func.pg_catalog.pg_advisory_xact_lock(sa.literal(_PG_CLASS, Integer), number))
+
+
+# -- The package's tables -------------------------------------------------------------------------
+
+metadata = sa.MetaData(schema=SCHEMA)
+
+_TYPES: Final[dict[str, Any]] = {
+    "bigint": BigInteger,
+    "bigint[]": postgresql.ARRAY(BigInteger),
+    "boolean": sa.Boolean,
+    "bytea": sa.LargeBinary,
+    "integer": Integer,
+    "interval": sa.Interval,
+    "smallint": sa.SmallInteger,
+    "text": Text,
+    "timestamptz": sa.DateTime(timezone=True),
+}
+_TABLE: Final = re.compile(r"^CREATE TABLE pgsimhash\.(\w+) \((.*?)^\)", re.DOTALL | re.MULTILINE)
+# Without the prefix columns, which depend on the layout.
+_COLUMN: Final = re.compile(r"^    (?!prefix_)([a-z_]+) ([a-z]+(?:\[\])?)", re.MULTILINE)
+_KEY: Final = re.compile(r"PRIMARY KEY \((.*)\)")
+
+
+def _read_table(name: str, body: str) -> None:
+    """Add a table of ``sql/tables.sql`` to the metadata, with its keys."""
+    (key,) = _KEY.findall(body)
+    columns = [
+        Column(each, SIMHASH() if each in ("simhash", "structure") else _TYPES[kind])
+        for each, kind in _COLUMN.findall(body)
+    ]
+    table = sa.Table(name, metadata, *columns, sa.PrimaryKeyConstraint(*key.split(", ")))
+    if "FOREIGN KEY" in body:
+        referred = f"{SCHEMA}.collections.collection_id"
+        table.append_constraint(sa.ForeignKeyConstraint(["collection_id"], [referred]))
+
+
+for _name, _body in _TABLE.findall(read_sql("tables.sql")):
+    _read_table(_name, _body)
+
+collections, pages, last_seen, runs, policies, marks, clusters = (
+    metadata.tables[f"{SCHEMA}.{name}"]
+    for name in ("collections", "pages", "last_seen", "runs", "policies", "marks", "clusters")
+)
 
 
 def near_duplicates(
@@ -212,9 +262,8 @@ def near_duplicates(
     Raises:
         ArgumentError: an argument is invalid. Errors that only the server detects are SQLAlchemy's.
     """
-    return _called(
-        "near_duplicates", as_simhash(simhash), distance, collection, schema
-    ).table_valued(column("simhash", SIMHASH()), column("distance", Integer), joins_implicitly=True)
+    query, columns = as_simhash(simhash), ("simhash", "distance")
+    return _called("near_duplicates", query, distance, collection, schema, columns)
 
 
 def near_pages(
@@ -236,17 +285,9 @@ def near_pages(
     Raises:
         ArgumentError: see :func:`near_duplicates`.
     """
-    page_or_simhash = sa.literal(page, Text()) if isinstance(page, str) else as_simhash(page)
-    rows = _called("near_pages", page_or_simhash, distance, collection, schema)
-    return rows.table_valued(
-        column("url", Text),
-        column("distance", Integer),
-        column("simhash", SIMHASH()),
-        column("title", Text),
-        column("fetched_at", sa.DateTime(timezone=True)),
-        column("page_id", BigInteger),
-        joins_implicitly=True,
-    )
+    query = sa.literal(page, Text()) if isinstance(page, str) else as_simhash(page)
+    columns = ("url", "distance", "simhash", "title", "fetched_at", "page_id")
+    return _called("near_pages", query, distance, collection, schema, columns)
 
 
 def _called(
@@ -255,78 +296,39 @@ def _called(
     distance: SupportsIndex | None,
     collection: str,
     schema: str,
-) -> FunctionElement[Any]:
+    columns: tuple[str, ...],
+) -> sa.TableValuedAlias:
     most = None if distance is None else check_distance(distance, DISTANCE_MAX)
     function = getattr(getattr(func, check_schema_name(schema)), name)
-    call: FunctionElement[Any] = function(
-        query, sa.literal(most, Integer()), sa.literal(collection, Text())
-    )
-    return call
+    call = function(query, sa.literal(most, Integer()), sa.literal(collection, Text()))
+    typed = [column(each, pages.c[each].type) for each in columns]
+    result: sa.TableValuedAlias = call.table_valued(*typed, joins_implicitly=True)
+    return result
 
 
-class _Collected(DeclarativeBase):
-    metadata = metadata
+_Row: Any = declarative_base(metadata=metadata)
+"""The base of classes whose columns are those of their tables, also for type checkers."""
 
 
-class Collection(_Collected):
+class Collection(_Row):  # type: ignore[misc]
     """A collection, read-only: a row of the table ``collections``."""
 
     __table__ = collections
 
-    if TYPE_CHECKING:
-        collection_id: Mapped[int]
-        name: Mapped[str]
-        scheme: Mapped[str]
-        default_distance: Mapped[int]
-        keep_markdown: Mapped[bool]
-        normalize_urls: Mapped[bool]
-        created_at: Mapped[datetime]
 
-
-class Page(_Collected):
+class Page(_Row):  # type: ignore[misc]
     """A version of a page, read-only: a row of the table ``pages``."""
 
     __table__ = pages
-    # Other layouts have other prefix columns.
-    __mapper_args__ = {  # noqa: RUF012 - the base has no ClassVar
-        "exclude_properties": [each.column for each in DEFAULT_LAYOUT.permutations]
-    }
 
-    collection: Mapped[Collection] = orm.relationship(viewonly=True)
+    collection: Mapped[Collection] = relationship(viewonly=True)
     """The collection of the page."""
 
-    if TYPE_CHECKING:
-        page_id: Mapped[int]
-        collection_id: Mapped[int]
-        url: Mapped[str]
-        host: Mapped[str | None]
-        simhash: Mapped[int]
-        fetched_at: Mapped[datetime]
-        run_id: Mapped[int | None]
-        title: Mapped[str | None]
-        canonical_url: Mapped[str | None]
-        language: Mapped[str | None]
-        features: Mapped[int | None]
-        tokens: Mapped[int | None]
-        html_bytes: Mapped[int | None]
-        html_digest: Mapped[bytes | None]
-        text_digest: Mapped[int | None]
-        structure: Mapped[int | None]
-        signature_high: Mapped[int | None]
-        signature_low: Mapped[int | None]
-        markdown: Mapped[str | None]
-        duplicate_of: Mapped[int | None]
-        distance: Mapped[int | None]
-        indexed: Mapped[bool]
 
-
-for _class in (Collection, Page):
-
-    @sa.event.listens_for(_class, "before_insert")
-    @sa.event.listens_for(_class, "before_update")
-    @sa.event.listens_for(_class, "before_delete")
-    def _refuse(_mapper: object, _connection: object, row: object) -> None:
-        raise invalid_argument(
-            f"{type(row).__name__} is read-only: write with a store, such as "
-            "pgsimhash.connect(session)"
-        )
+@sa.event.listens_for(_Row, "before_insert", propagate=True)
+@sa.event.listens_for(_Row, "before_update", propagate=True)
+@sa.event.listens_for(_Row, "before_delete", propagate=True)
+def _refuse(_mapper: object, _connection: object, row: object) -> None:
+    raise invalid_argument(
+        f"{type(row).__name__} is read-only: write with a store, such as pgsimhash.connect(session)"
+    )

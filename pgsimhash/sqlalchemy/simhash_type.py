@@ -33,6 +33,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.visitors import InternalTraversal
 from sqlalchemy.types import NullType, TypeDecorator
 
+from pgsimhash.db.scripts import prefix_of
 from pgsimhash.errors import ArgumentError, invalid_argument
 from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, from_bigint, to_bigint
 from pgsimhash.search.layout import Layout, Permutation, get_layout
@@ -73,7 +74,17 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
             ArgumentError: the layout does not support the distance, ``other`` is not a simhash, or
                 the column has no prefix columns.
         """
-        return _Within(self.expr, as_simhash(other), *_lookup(self.expr, distance))
+        column: ColumnElement[Any] = self.expr
+        origins = list(column.base_columns)
+        layout = _layout_of(origins[0]) if len(origins) == 1 else None
+        if layout is None:
+            raise invalid_argument(
+                f"{column} has no prefix columns for lookups: create it with "
+                "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or search "
+                "a collection with near_duplicates()"
+            )
+        most = check_distance(distance, layout.distances[-1])
+        return _Within(column, as_simhash(other), _lookup(origins[0], layout.name, most))
 
     def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
         """Refuse comparisons that would use the order of the signed number.
@@ -150,15 +161,6 @@ def prefix_name(name: str, permutation: Permutation) -> str:
     return f"{name}_{permutation.column}"
 
 
-def prefix_sql(permutation: Permutation, simhash: str) -> str:
-    """Return the SQL expression of a permutation's prefix."""
-    parts = (
-        (f"(({simhash} >> {block.shift}) & {block.mask}::bigint)", position)
-        for block, position in permutation.places
-    )
-    return " | ".join(f"({part} << {position})" if position else part for part, position in parts)
-
-
 class _Distance(FunctionElement[int]):
     """The Hamming distance as one element, because SQLAlchemy takes time for each element."""
 
@@ -178,23 +180,16 @@ def _bit_count(one: str, other: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Searched:
-    """A searched column, with an identity-based cache key, which is fast."""
-
-    table: Table
-    name: str
-    layout: Layout
-    most: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class _Lookup:
-    """A lookup; statements with equal lookups are compiled once."""
+    """A search of a column; statements with the same object are compiled once."""
 
-    searched: _Searched
+    column: Column[Any]
+    layout: Layout
     distance: int
-    places: tuple[int, ...]
-    """The array of flips for each permutation."""
+    flips: list[BindParameter[str]]
+    """The arrays of flips as text, because drivers adapt arrays slowly."""
+    places: list[int]
+    """For each permutation the place of its flips."""
 
 
 class _Within(ColumnElement[bool]):
@@ -217,16 +212,10 @@ class _Within(ColumnElement[bool]):
     ]
 
     def __init__(
-        self,
-        column: ColumnElement[Any],
-        sought: ColumnElement[int],
-        lookup: _Lookup,
-        flips: list[BindParameter[str]],
+        self, column: ColumnElement[Any], sought: ColumnElement[int], lookup: _Lookup
     ) -> None:
-        self.column = column
-        self.sought = sought
-        self.lookup = lookup
-        self.flips = flips
+        self.column, self.sought = column, sought
+        self.lookup, self.flips = lookup, lookup.flips
         # Like comparisons do, so that the ORM sees which classes the columns belong to.
         self._propagate_attrs = column._propagate_attrs or sought._propagate_attrs
 
@@ -252,44 +241,28 @@ class _Near(ColumnElement[Any]):
         return self.within.sought._from_objects
 
 
-def _lookup(
-    column: ColumnElement[Any], distance: SupportsIndex
-) -> tuple[_Lookup, list[BindParameter[str]]]:
-    """Return the lookup for a column, through any aliases."""
-    origins = column.base_columns
-    searched = _searched(next(iter(origins))) if len(origins) == 1 else None
-    if searched is None:
-        raise invalid_argument(
-            f"{column} has no prefix columns for lookups: create it with "
-            "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or search "
-            "a collection with near_duplicates()"
-        )
-    return _prepared(searched, check_distance(distance, searched.most))
-
-
 @lru_cache(maxsize=256)
-def _searched(column: ColumnElement[Any]) -> _Searched | None:
+def _layout_of(column: ColumnElement[Any]) -> Layout | None:
+    """Return the layout of a column whose table has all prefix columns."""
     kind, table = column.type, getattr(column, "table", None)
-    if isinstance(kind, SIMHASH) and kind.layout and isinstance(table, Table):
-        assert isinstance(column, Column)
-        layout, name = get_layout(kind.layout), str(column.name)
-        if all(prefix_name(name, each) in table.c for each in layout.permutations):
-            return _Searched(table, name, layout, layout.distances[-1])
-    return None
+    if not isinstance(kind, SIMHASH) or kind.layout is None or not isinstance(table, Table):
+        return None
+    layout = get_layout(kind.layout)
+    names = [prefix_name(str(column.name), each) for each in layout.permutations]
+    return layout if all(name in table.c for name in names) else None
 
 
 @lru_cache(maxsize=256)
-def _prepared(searched: _Searched, distance: int) -> tuple[_Lookup, list[BindParameter[str]]]:
-    layout = searched.layout
+def _lookup(column: Column[Any], layout_name: str, distance: int) -> _Lookup:
+    layout = get_layout(layout_name)
     texts = [
-        # As text, because drivers adapt arrays slowly.
         "{" + ",".join(map(str, permutation.flips(radius))) + "}"
         for permutation, radius in zip(layout.permutations, layout.radii(distance), strict=True)
     ]
     # Permutations of the same width and radius share their flips.
-    different = list(dict.fromkeys(texts))
-    lookup = _Lookup(searched, distance, tuple(different.index(text) for text in texts))
-    return lookup, [bindparam(None, text, Text(), unique=True) for text in different]
+    distinct = list(dict.fromkeys(texts))
+    flips = [bindparam(None, text, Text(), unique=True) for text in distinct]
+    return _Lookup(column, layout, distance, flips, [distinct.index(text) for text in texts])
 
 
 @compiles(_Within, "postgresql")
@@ -302,21 +275,19 @@ def _within_sql(element: _Within, compiler: SQLCompiler, **options: Any) -> str:
 def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
     options.pop("add_to_result_map", None)
     options["include_table"] = True
-    within = element.within
-    searched, places = within.lookup.searched, within.lookup.places
-    quote = compiler.preparer.quote
-    source = compiler.preparer.format_table(searched.table)
+    within, lookup, quote = element.within, element.within.lookup, compiler.preparer.quote
     flips = [compiler.process(each, **options) for each in within.flips]
     # Some drivers would not send a bare number as bigint.
     sought = f"CAST({compiler.process(within.sought, **options)} AS BIGINT)"
-    own = f"_pgsimhash.{quote(searched.name)}"
+    table, name = compiler.preparer.format_table(lookup.column.table), str(lookup.column.name)
+    own = f"_pgsimhash.{quote(name)}"
     # All interpolated parts are quoted, or made of numbers.
     parts = (
-        f"SELECT {own} FROM {source} AS _pgsimhash "  # noqa: S608
-        f"WHERE _pgsimhash.{quote(prefix_name(searched.name, permutation))} = ANY (ARRAY("
-        f"SELECT ({prefix_sql(permutation, sought)}) # _pgsimhash_flip "
+        f"SELECT {own} FROM {table} AS _pgsimhash "  # noqa: S608
+        f"WHERE _pgsimhash.{quote(prefix_name(name, permutation))} = ANY (ARRAY("
+        f"SELECT {prefix_of(permutation, sought)} # _pgsimhash_flip "
         f"FROM unnest(CAST({flips[place]} AS BIGINT[])) AS _pgsimhash_flip)) "
-        f"AND {_bit_count(own, sought)} <= {within.lookup.distance}"
-        for permutation, place in zip(searched.layout.permutations, places, strict=True)
+        f"AND {_bit_count(own, sought)} <= {lookup.distance}"
+        for permutation, place in zip(lookup.layout.permutations, lookup.places, strict=True)
     )
     return f"(ARRAY({' UNION ALL '.join(parts)}))"

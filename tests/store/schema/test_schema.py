@@ -7,9 +7,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from psycopg import conninfo
@@ -20,6 +22,7 @@ from pgsimhash.db.connection import REVISION, check_schema
 from pgsimhash.db.scripts import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.search.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX
+from pgsimhash.sqlalchemy import metadata
 from pgsimhash.testing import url_of_dsn
 from tests.database import as_role, let, new_role, run_sql
 from tests.faults.cluster import programs
@@ -176,8 +179,28 @@ def test_alembic_migrates_the_embedded_server_by_its_name() -> None:
 
 
 def test_the_sqlalchemy_tables_describe_the_schema(dsn: str) -> None:
-    """Alembic's autogenerate finds no difference."""
-    alembic("check", dsn=dsn)
+    """They have the columns, types and keys that SQLAlchemy reads from the database."""
+    deployed = sa.MetaData(schema="pgsimhash")
+    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+    deployed.reflect(engine)
+    deployed.remove(deployed.tables["pgsimhash.alembic_version"])
+    engine.dispose()
+
+    def described(tables: sa.MetaData) -> dict[str, Any]:
+        return {
+            name: (
+                {each.name: str(each.type.compile(engine.dialect)) for each in table.columns},
+                table.primary_key.columns.keys(),
+                sorted(f"{key.parent} {key.target_fullname}" for key in table.foreign_keys),
+            )
+            for name, table in tables.tables.items()
+        }
+
+    reflected = described(deployed)
+    # Other layouts have other prefix columns.
+    columns, *_ = reflected["pgsimhash.pages"]
+    assert [columns.pop(f"prefix_{number}") for number in (1, 2, 3)] == ["BIGINT"] * 3
+    assert described(metadata) == reflected
 
 
 def test_the_package_knows_the_newest_revision() -> None:
