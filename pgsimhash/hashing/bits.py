@@ -60,11 +60,8 @@ def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:
 
 def checked_integer(value: SupportsIndex, largest: int, rule: str) -> int:
     """Return ``value`` as an ``int`` in 0..``largest``; ``rule`` begins the error's message."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if isinstance(value, bool) or not 0 <= number <= largest:
+    number = _integer(value)
+    if number is None or not 0 <= number <= largest:
         raise invalid_argument(f"{rule}, not {value!r:.80}")
     return number
 
@@ -97,21 +94,26 @@ def as_simhashes(values: Iterable[SupportsIndex]) -> NDArray[np.uint64]:
 def _from_rows(rows: Iterable[SupportsIndex]) -> NDArray[np.uint64]:
     import numpy as np
 
-    simhashes = (_row_simhash(row, value) for row, value in enumerate(rows))
-    return np.fromiter(simhashes, dtype=np.uint64)
+    def simhashes() -> Iterator[int]:
+        for row, value in enumerate(rows):
+            number = _integer(value)
+            if number is None or not -_SIGN <= number < _TOP:
+                raise invalid_argument(
+                    f"row {row} of the simhashes is {value!r}; a simhash is a 64-bit integer: "
+                    "leave out rows without one, and store simhashes as 64-bit integers, not as "
+                    "floats"
+                )
+            yield number % _TOP
+
+    return np.fromiter(simhashes(), dtype=np.uint64)
 
 
-def _row_simhash(row: int, value: SupportsIndex) -> int:
+def _integer(value: SupportsIndex) -> int | None:
+    """Return an integer of any type, or None for a bool and what is no integer."""
     try:
-        number = operator.index(value)
+        return None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        number = _TOP
-    if isinstance(value, bool) or not -_SIGN <= number < _TOP:
-        raise invalid_argument(
-            f"row {row} of the simhashes is {value!r}; a simhash is a 64-bit integer: leave out "
-            "rows without one, and store simhashes as 64-bit integers, not as floats"
-        )
-    return number % _TOP
+        return None
 
 
 def _no_column(name: str) -> ArgumentError:

@@ -13,11 +13,11 @@ marks takes quadratic time.
 
 from __future__ import annotations
 
-import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import chain, filterfalse, islice, pairwise
 from typing import Final
 
 import numpy as np
@@ -33,8 +33,6 @@ MARKS_MAX: Final = 30
 
 PIECE: Final = 1 << 16
 """The approximate number of characters that are processed at a time."""
-
-_LONG_PIECE: Final = 4 * PIECE
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, ideographs.
 _UNSPACED: Final = (
@@ -75,8 +73,8 @@ SIGNS: Final = ("\0", "\0\0", "\0\0\0", "\0\0\0\0", "\0\0\0\0\0")
 
 def tokenize(text: str) -> list[str]:
     """Return the tokens of ``text`` in order, without those of digits alone."""
-    tokens = _tokens(text.replace("\0", " "))
-    return _first([token for token in some if not token.isdecimal()] for some in tokens)
+    tokens = chain.from_iterable(_tokens(text.replace("\0", " ")))
+    return list(islice(filterfalse(str.isdecimal, tokens), TOKENS_MAX))
 
 
 def tokenize_with_numbers(text: str) -> list[str]:
@@ -86,7 +84,7 @@ def tokenize_with_numbers(text: str) -> list[str]:
 
 def tokenize_signed(text: str) -> list[str]:
     """Return the tokens of ``text`` in order, including those of digits alone and :data:`SIGNS`."""
-    return _first(_tokens(text))
+    return list(islice(chain.from_iterable(_tokens(text)), TOKENS_MAX))
 
 
 def shingles(tokens: Sequence[str], size: int) -> list[str]:
@@ -108,17 +106,6 @@ def is_unspaced(token: str) -> bool:
     return _UNSPACED_RUN.match(token) is not None
 
 
-def _first(parts: Iterable[list[str]]) -> list[str]:
-    """Return the first :data:`TOKENS_MAX` tokens; read no further part."""
-    tokens: list[str] = []
-    for part in parts:
-        tokens += part
-        if len(tokens) >= TOKENS_MAX:
-            del tokens[TOKENS_MAX:]
-            break
-    return tokens
-
-
 def _tokens(text: str) -> Iterator[list[str]]:
     """Yield the tokens of a text in parts."""
     start = 0
@@ -132,7 +119,7 @@ def _tokens(text: str) -> Iterator[list[str]]:
 def _tokens_of_piece(text: str) -> Iterable[list[str]]:
     if text.isascii():
         return (text.translate(_ASCII).split(),)
-    codes = code_points(text)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     folded = fold_table().take(codes, mode="clip")
     places = np.flatnonzero(folded == COMPLEX)
     if len(places) <= _FEW * len(text):
@@ -159,8 +146,7 @@ def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
         end = len(words) if end < 0 else end
         if is_mark(text[start]):
             return None
-        parts.append(words[done:start])
-        parts.extend(map(" ".join, complex_words(text[start:end])))
+        parts += (words[done:start], *map(" ".join, complex_words(text[start:end])))
         done = end
     parts.append(words[done:])
     return "".join(parts).split()
@@ -169,9 +155,19 @@ def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
 def complex_words(text: str) -> Iterator[list[str]]:
     """Yield the words of any text, in lists."""
     # Cuts only text that runs for pages without a space or punctuation.
-    size = len(text) if len(text) <= _LONG_PIECE else PIECE
+    size = len(text) if len(text) <= 4 * PIECE else PIECE
     for start in range(0, len(text), size or 1):
-        yield _split(_folded(text[start : start + size]))
+        folded = _folded(text[start : start + size])
+        words = _SIGNED_WORD.findall(folded)
+        if _UNSPACED_RUN.search(folded):
+            words = list(chain.from_iterable(map(_pairs, words)))
+        yield words
+
+
+def _pairs(word: str) -> list[str]:
+    """Return a word, or the pairs of characters of one without spaces."""
+    pairs = map("".join, pairwise(word)) if is_unspaced(word) else ()
+    return list(pairs) or [word]
 
 
 def _folded(text: str) -> str:
@@ -190,12 +186,10 @@ def _cut_marks(run: re.Match[str]) -> str:
     return "".join(kept)
 
 
-def _is_mark(character: str) -> bool:
+@lru_cache(maxsize=4096)
+def is_mark(character: str) -> bool:
     """Return whether normalisation may reorder ``character`` with the one before it."""
     return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) > 0
-
-
-is_mark = lru_cache(maxsize=4096)(_is_mark)
 
 
 @cache
@@ -207,26 +201,8 @@ def too_many_marks() -> re.Pattern[str]:
     included.
     """
     codes = (*range(0x80, 0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x10000))
-    marks = "".join(filter(_is_mark, map(chr, codes)))
+    marks = "".join(filter(is_mark.__wrapped__, map(chr, codes)))
     return re.compile(f"[{marks}\U00010000-\U0001ffff]{{{MARKS_MAX + 1},}}")
-
-
-def _split(folded: str) -> list[str]:
-    words = _SIGNED_WORD.findall(folded)
-    if _UNSPACED_RUN.search(folded) is None:
-        return words
-    tokens: list[str] = []
-    for word in words:
-        if len(word) > 1 and _UNSPACED_RUN.match(word):
-            tokens.extend(map("".join, itertools.pairwise(word)))
-        else:
-            tokens.append(word)
-    return tokens
-
-
-def code_points(text: str) -> NDArray[np.uint32]:
-    """Return the code points of ``text`` (shape (n,), dtype uint32)."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
 
 
 @cache

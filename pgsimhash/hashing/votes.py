@@ -61,7 +61,12 @@ def simhash(
     if isinstance(features, np.ndarray):
         hashes = as_simhashes(features)
         return vote(hashes, np.ones(len(hashes)))
-    weighted = features if isinstance(features, Mapping) else _counted(features)
+    try:
+        weighted = features if isinstance(features, Mapping) else Counter(features)
+    except TypeError as error:
+        raise TypeError(
+            f'a feature is a string or a ready hash ({error}); join tokens with " ".join'
+        ) from None
     weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
     strings = sum(isinstance(feature, str) for feature in weighted)
     if 0 < strings < len(weighted):
@@ -83,15 +88,6 @@ def check_hash(value: SupportsIndex) -> int:
     if not 0 <= number < 1 << 64:
         raise invalid_argument(f"a ready hash is in 0..2**64-1, not {number}")
     return number
-
-
-def _counted(features: Iterable[str] | Iterable[int]) -> Counter[str | int]:
-    try:
-        return Counter(features)
-    except TypeError as error:
-        raise TypeError(
-            f'a feature is a string or a ready hash ({error}); join tokens with " ".join'
-        ) from None
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
