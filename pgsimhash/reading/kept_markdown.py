@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.html import Article
 from pgsimhash.pages.records import PageFailure, PageRecord
+from pgsimhash.reading.workers import failed
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, read_text
 from pgsimhash.schemes.blog import read_blog
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
 _VERBATIM: Final = (read_text, read_blog)
 """The readers whose text is the Markdown itself."""
 
-
 _NESTING_MAX: Final = 100
+_TEXTS: Final = ("text", "text_special", "code_inline", "softbreak", "hardbreak")
 
 
 class _NeedsPageError(ArgumentError):
@@ -78,18 +77,11 @@ def reread(record: PageRecord, scheme: Scheme) -> PageRecord | PageFailure:
         vote = recipe.vote(article)
     except _NeedsPageError:
         raise
-    except PageError as error:
-        return PageFailure(record.url, error.reason, str(error))
     except Exception as error:  # one page must never end the others
-        return PageFailure(record.url, "crashed", f"{type(error).__name__}: {error}")
-    return dataclasses.replace(
-        record,
-        simhash=vote.simhash,
-        signature=vote.signature,
-        features=vote.features,
-        tokens=vote.tokens,
-        text_digest=None,  # needs the page
-    )
+        return failed(record.url, error)
+    # The digest needs the page.
+    values = {**vote._asdict(), "text_digest": None, "unseen": record.unseen}
+    return dataclasses.replace(record, **values)
 
 
 def plain_text(markdown: str) -> str:
@@ -99,24 +91,18 @@ def plain_text(markdown: str) -> str:
     there a word may become two, or two words one.
     """
     lines: list[str] = []
-    for token in _markdown_parser().parse(markdown):
+    for token in _parser().parse(markdown):
         if token.type == "inline":
-            lines.append(_words(token.children or ()))
+            parts = [part for part in token.children or () if part.type in _TEXTS]
+            words = ("\n" if part.type.endswith("break") else part.content for part in parts)
+            lines.append("".join(words))
         elif token.type in ("fence", "code_block"):
             lines.append(token.content)
     return "\n".join(lines)
 
 
-def _words(tokens: Sequence[Token]) -> str:
-    return "".join(
-        "\n" if token.type in ("softbreak", "hardbreak") else token.content
-        for token in tokens
-        if token.type in ("text", "text_special", "code_inline", "softbreak", "hardbreak")
-    )
-
-
 @cache
-def _markdown_parser() -> MarkdownIt:
+def _parser() -> MarkdownIt:
     # Slow to import, and only kept Markdown needs it.
     from markdown_it import MarkdownIt
 

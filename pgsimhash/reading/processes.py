@@ -43,15 +43,7 @@ def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
 
 
 class EndedError(Exception):
-    """The process ended without an answer.
-
-    Attributes:
-        reason: ``too_slow``, ``no_memory`` or, for unknown reasons, ``crashed``.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the process ended: {reason}")
-        self.reason = reason
+    """The process ended without an answer: ``too_slow``, ``no_memory`` or ``crashed``."""
 
 
 class _Running(NamedTuple):
@@ -66,27 +58,19 @@ class Worker(Generic[_Message, _Answer]):
         begin: a function of a module. The process calls it with ``arguments``; it returns the
             function that answers messages.
         arguments: pickled once for each process.
-        modules: the modules that the fork server imports once for all processes.
     """
 
     def __init__(
-        self,
-        begin: Callable[..., Callable[[_Message], _Answer]],
-        arguments: tuple[Any, ...],
-        modules: list[str],
+        self, begin: Callable[..., Callable[[_Message], _Answer]], arguments: tuple[Any, ...]
     ) -> None:
-        self._begin, self._arguments, self._modules = begin, arguments, modules
+        self._begin, self._arguments = begin, arguments
         self._running: _Running | None = None
         self._lock = threading.Lock()
         self._left = math.inf
         self._is_late = self._is_closed = False
 
     def ask(self, message: _Message, seconds: float = math.inf) -> _Answer:
-        """Return the answer to ``message``.
-
-        Args:
-            message: anything that can be pickled.
-            seconds: the time limit, if a :class:`Deadlines` has this worker.
+        """Return the answer to ``message``; :class:`Deadlines` enforces the limit in seconds.
 
         Raises:
             EndedError: the process ended or was killed before it answered.
@@ -131,7 +115,8 @@ class Worker(Generic[_Message, _Answer]):
         # A forked child would share the parent's database connection; these do not.
         mac = sys.platform == "darwin"
         context = get_context("spawn") if mac else get_context("forkserver")
-        context.set_forkserver_preload(self._modules)
+        # The fork server imports the module once for all processes.
+        context.set_forkserver_preload([self._begin.__module__])
         here, there = context.Pipe()
         process = context.Process(
             target=_serve, args=(there, self._begin, self._arguments), daemon=True

@@ -43,9 +43,9 @@ _Reader = Worker[list[_Page], list[_Result]]
 
 
 class _Message(NamedTuple):
-    """Pages that were sent to a process together, their size in bytes, and their results."""
+    """Pages that were sent to a process together: their number, size in bytes, and results."""
 
-    pages: list[_Page]
+    pages: int
     size: int
     results: Future[list[_Result]]
 
@@ -54,7 +54,7 @@ PAGE_SECONDS: Final = 30.0
 """The default time limit of a page in another process: ten times the time of any normal page."""
 
 _NO_MEMORY: Final = "reading the page takes too much memory (page_memory)"
-_TITLE_MAX = 1000
+_TITLE_MAX: Final = 1000
 _MESSAGE_PAGES, _MESSAGE_SIZE = 4, 512 * 1024
 """How many pages and bytes are sent at once: sending costs the same for one page as for a few."""
 
@@ -85,20 +85,21 @@ def extract(
             values["canonical_url"] = None
         if not markdown:
             values["markdown"] = None
-        digest = html_digest(page.html)
-    except PageError as error:
-        return PageFailure(page.url, error.reason, str(error))
-    except MemoryError:
-        return PageFailure(page.url, "no_memory", _NO_MEMORY)
+        html = page.html
+        data = html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html
+        digest = hashlib.sha256(data).digest()[:16]
     except Exception as error:  # one page must never end the others
-        return PageFailure(page.url, "crashed", f"{type(error).__name__}: {error}")
+        return failed(page.url, error)
     return PageRecord(page.url, fetched_at=page.fetched_at, html_digest=digest, **values)
 
 
-def html_digest(html: bytes | str) -> bytes:
-    """Return the first 16 bytes of the SHA-256 of a page; text counts as UTF-8."""
-    data = html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html
-    return hashlib.sha256(data).digest()[:16]
+def failed(url: str, error: Exception) -> PageFailure:
+    """Return the failure of a page that raised ``error`` when it was read."""
+    if isinstance(error, PageError):
+        return PageFailure(url, error.reason, str(error))
+    if isinstance(error, MemoryError):
+        return PageFailure(url, "no_memory", _NO_MEMORY)
+    return PageFailure(url, "crashed", f"{type(error).__name__}: {error}")
 
 
 def extract_many(
@@ -135,9 +136,8 @@ def extract_many(
     max_bytes = index(max_bytes)
     if jobs < 1:
         raise invalid_argument(f"jobs is the number of processes, 1 or more, not {jobs}")
-    limited = (page_seconds, page_memory) != (None, None) and has_limits(page_seconds, page_memory)
     recipe = get_scheme(scheme)
-    if jobs == 1 and not limited:
+    if not has_limits(page_seconds, page_memory) and jobs == 1:
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
     reader = PageReader(page_seconds, page_memory, jobs)
     return _read_ahead(pages, reader, jobs, reader.work(recipe, markdown, max_bytes))
@@ -188,11 +188,7 @@ class PageReader:
         return self.read([page], self.work(scheme, markdown, max_bytes))[0]
 
     def work(self, scheme: Scheme, markdown: bool, max_bytes: int) -> _Work:
-        """Return how a process fingerprints pages.
-
-        Raises:
-            ArgumentError: the scheme cannot be sent to other processes.
-        """
+        """Return how a process fingerprints pages; the scheme must be portable."""
         return _Work(scheme.check_portable(), markdown, max_bytes, self._memory)
 
     def read(self, pages: list[_Page], work: _Work) -> list[_Result]:
@@ -224,7 +220,7 @@ class PageReader:
             for place, (known, _) in enumerate(self._idle):
                 if known == work:
                     return self._idle.pop(place)[1]
-            reader: _Reader = Worker(_begin_reading, work, [__name__])
+            reader: _Reader = Worker(_begin_reading, work)
             self._all.append(reader)
             if self._is_closed:
                 reader.close()
@@ -243,7 +239,7 @@ def _read_ahead(
             messages.add(page)
             yield from messages.done()
         messages.send()
-        yield from messages.rest()
+        yield from messages.done(everything=True)
 
 
 class _Messages:
@@ -267,7 +263,9 @@ class _Messages:
     def add(self, page: _Page) -> None:
         """Add a page, and send the pending pages if there are enough or a process is idle."""
         self._pending.append(page)
-        self._pending_size += _size(page)
+        html = page.html if isinstance(page, SourcePage) else ""
+        # Invalid pages become failures when they are read.
+        self._pending_size += len(html) if isinstance(html, bytes | str) else 0
         if (
             len(self._pending) >= _MESSAGE_PAGES
             or self._pending_size >= _MESSAGE_SIZE
@@ -282,20 +280,18 @@ class _Messages:
         if not pages:
             return
         results = self._threads.submit(self._reader.read, pages, self._work)
-        self._sent.append(_Message(pages, size, results))
+        self._sent.append(_Message(len(pages), size, results))
         self._pages += len(pages)
         self._size += size
         self._pending, self._pending_size = [], 0
 
-    def done(self) -> Iterator[_Result]:
-        """Yield finished results; if enough is read ahead, wait for the first."""
-        while self._sent and (self._is_enough() or self._sent[0].results.done()):
-            yield from self._first()
-
-    def rest(self) -> Iterator[_Result]:
-        """Yield all remaining results."""
-        while self._sent:
-            yield from self._first()
+    def done(self, *, everything: bool = False) -> Iterator[_Result]:
+        """Yield finished results; wait for the first if enough is read ahead, or for all."""
+        while self._sent and (everything or self._is_enough() or self._sent[0].results.done()):
+            message = self._sent.popleft()
+            self._pages -= message.pages
+            self._size -= message.size
+            yield from message.results.result()
 
     def _is_one_idle(self) -> bool:
         # From the end: the last message is done last.
@@ -308,12 +304,6 @@ class _Messages:
             self._pages >= self._jobs * _AHEAD_PAGES or self._size >= self._jobs * _AHEAD_SIZE
         )
 
-    def _first(self) -> list[_Result]:
-        message = self._sent.popleft()
-        self._pages -= len(message.pages)
-        self._size -= message.size
-        return message.results.result()
-
 
 def _read_by(
     worker: _Reader, pages: list[_Page], page_seconds: float, *, last: bool = False
@@ -322,10 +312,10 @@ def _read_by(
     try:
         return worker.ask(pages, page_seconds)
     except EndedError as error:
-        reason = error.reason
+        reason = str(error)
     except Exception as error:  # invalid pages may be impossible to send
         if len(pages) == 1:
-            return [PageFailure(pages[0].url, "crashed", f"{type(error).__name__}: {error}")]
+            return [failed(pages[0].url, error)]
         reason = "crashed"
     if len(pages) == 1 and (last or reason != "crashed"):
         detail = {
@@ -335,12 +325,6 @@ def _read_by(
         return [PageFailure(pages[0].url, reason, detail)]
     # One of the pages ended the process, or an outside cause: read each page alone.
     return [_read_by(worker, [page], page_seconds, last=True)[0] for page in pages]
-
-
-def _size(page: _Page) -> int:
-    html = page.html if isinstance(page, SourcePage) else ""
-    # Invalid pages become failures when they are read.
-    return len(html) if isinstance(html, bytes | str) else 0
 
 
 def _begin_reading(
