@@ -11,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
 from itertools import islice
 from operator import index
 from typing import Final, NamedTuple
@@ -140,7 +139,8 @@ def extract_many(
     if not has_limits(page_seconds, page_memory) and jobs == 1:
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
     reader = PageReader(page_seconds, page_memory, jobs)
-    return _read_ahead(pages, reader, jobs, reader.work(recipe, markdown, max_bytes))
+    work = reader.work(recipe, markdown, max_bytes)
+    return _ReadAhead(reader, jobs, work).results(pages)
 
 
 class PageReader:
@@ -227,23 +227,8 @@ class PageReader:
             return reader
 
 
-def _read_ahead(
-    pages: Iterable[_Page], reader: PageReader, jobs: int, work: _Work
-) -> Iterator[_Result]:
-    with closing(_Messages(reader, jobs, work)) as messages:
-        for page in pages:
-            if page is PAUSE:
-                messages.send()
-                yield from (*messages.done(), page)
-                continue
-            messages.add(page)
-            yield from messages.done()
-        messages.send()
-        yield from messages.done(everything=True)
-
-
-class _Messages:
-    """Sends pages to processes in messages, and returns the results in order."""
+class _ReadAhead:
+    """Sends pages to processes in messages, and yields the results in order."""
 
     def __init__(self, reader: PageReader, jobs: int, work: _Work) -> None:
         self._reader, self._jobs, self._work = reader, jobs, work
@@ -254,13 +239,25 @@ class _Messages:
         self._sent: deque[_Message] = deque()
         self._pages = self._size = 0
 
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._reader.kill()
-        self._threads.shutdown()
-        self._reader.close()
+    def results(self, pages: Iterable[_Page]) -> Iterator[_Result]:
+        """Yield the results of all pages."""
+        try:
+            for page in pages:
+                if page is PAUSE:
+                    self._send()
+                    yield from (*self._done(), page)
+                    continue
+                self._add(page)
+                yield from self._done()
+            self._send()
+            yield from self._done(everything=True)
+        finally:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._reader.kill()
+            self._threads.shutdown()
+            self._reader.close()
 
-    def add(self, page: _Page) -> None:
+    def _add(self, page: _Page) -> None:
         """Add a page, and send the pending pages if there are enough or a process is idle."""
         self._pending.append(page)
         html = page.html if isinstance(page, SourcePage) else ""
@@ -272,9 +269,9 @@ class _Messages:
             # An idle process does not wait: the next page may come late.
             or self._is_one_idle()
         ):
-            self.send()
+            self._send()
 
-    def send(self) -> None:
+    def _send(self) -> None:
         """Send the pending pages."""
         pages, size = self._pending, self._pending_size
         if not pages:
@@ -285,7 +282,7 @@ class _Messages:
         self._size += size
         self._pending, self._pending_size = [], 0
 
-    def done(self, *, everything: bool = False) -> Iterator[_Result]:
+    def _done(self, *, everything: bool = False) -> Iterator[_Result]:
         """Yield finished results; wait for the first if enough is read ahead, or for all."""
         while self._sent and (everything or self._is_enough() or self._sent[0].results.done()):
             message = self._sent.popleft()
