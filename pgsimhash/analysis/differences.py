@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Any, Final, Literal, NamedTuple
 
 Kind = Literal["same", "changed", "removed", "added", "skipped"]
@@ -100,14 +100,12 @@ def _rows(a: Sequence[str], b: Sequence[str]) -> Iterator[Row]:
                 yield Row("same", (Piece(line, False),), (Piece(line, False),))
             continue
         for left, right in _aligned(a[a_start:a_end], b[b_start:b_end]):
-            if left is None or right is None:
-                yield Row(
-                    "added" if left is None else "removed",
-                    () if left is None else (Piece(left, True),),
-                    () if right is None else (Piece(right, True),),
-                )
-            else:
+            if left is not None and right is not None:
                 yield _changed(left, right)
+            elif left is not None:
+                yield Row("removed", left=(Piece(left, True),))
+            elif right is not None:
+                yield Row("added", right=(Piece(right, True),))
 
 
 def _aligned(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
@@ -163,23 +161,15 @@ def _words(line: str) -> list[str]:
 
 def _collapsed(rows: Iterator[Row], context: int) -> Iterator[Row]:
     """Replace runs of equal paragraphs by their number, except near a difference."""
-    run: list[Row] = []
-    begun = False
-    for row in rows:
-        if row.kind == "same":
-            run.append(row)
-            continue
-        yield from _skipped(run, context if begun else 0, context)
-        run, begun = [], True
-        yield row
-    yield from _skipped(run, context if begun else 0, 0)
-
-
-def _skipped(run: Sequence[Row], after: int, before: int) -> Iterator[Row]:
-    # A single paragraph is not longer than the line that would replace it.
-    if len(run) <= after + before + 1:
-        yield from run
-        return
-    yield from run[:after]
-    yield Row("skipped", skipped=len(run) - after - before)
-    yield from run[len(run) - before :]
+    runs = [(is_same, list(run)) for is_same, run in groupby(rows, lambda row: row.kind == "same")]
+    for number, (is_same, run) in enumerate(runs):
+        after = context if number > 0 else 0
+        before = context if number < len(runs) - 1 else 0
+        skipped = len(run) - after - before
+        # A single paragraph is not longer than the line that would replace it.
+        if not is_same or skipped <= 1:
+            yield from run
+        else:
+            yield from run[:after]
+            yield Row("skipped", skipped=skipped)
+            yield from run[after + skipped :]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -217,39 +217,36 @@ def evaluate(
 
 
 def _evaluated(
-    scheme: str, pairs: Iterable[LabelledPair], prints: Fingerprints, precision: float
+    scheme: str, pairs: Sequence[LabelledPair], prints: Fingerprints, precision: float
 ) -> Evaluation:
-    left_out = 0
+    known = [pair for pair in pairs if pair.a in prints.prints and pair.b in prints.prints]
     # The numbers of pairs by kind and label, and of those at each distance, confirmed or not.
-    sizes: Counter[tuple[str, bool]] = Counter()
+    sizes = Counter((pair.kind, pair.label == "copy") for pair in known)
     places: Counter[tuple[str, bool, int, bool]] = Counter()
-    for pair in pairs:
-        if pair.a not in prints.prints or pair.b not in prints.prints:
-            left_out += 1
-        else:
-            kind = pair.kind, pair.label == "copy"
-            sizes[kind] += 1
-            a, b = prints.prints[pair.a], prints.prints[pair.b]
-            if a is not None and b is not None:
-                bits = hamming_distance(a.simhash, b.simhash)
-                places[(*kind, bits, verified(bits, a.signature, b.signature))] += 1
+    for pair in known:
+        a, b = prints.prints[pair.a], prints.prints[pair.b]
+        if a is not None and b is not None:
+            bits = hamming_distance(a.simhash, b.simhash)
+            confirmed = verified(bits, a.signature, b.signature)
+            places[pair.kind, pair.label == "copy", bits, confirmed] += 1
 
     def within(distance: int, kind: str, *, verify: bool) -> Counts:
         matches = {True: 0, False: 0}
-        for (other, is_copy, bits, agrees), count in places.items():
-            if other == kind and bits <= distance and (agrees or not verify):
+        for (other, is_copy, bits, confirmed), count in places.items():
+            if other == kind and bits <= distance and (confirmed or not verify):
                 matches[is_copy] += count
         return Counts(matches[True], sizes[kind, True], matches[False], sizes[kind, False])
 
     kinds = sorted({kind for kind, _ in sizes})
     curve = []
     for distance in range(LARGEST + 1):
-        confirmed = {kind: within(distance, kind, verify=True) for kind in kinds}
+        by_kind = {kind: within(distance, kind, verify=True) for kind in kinds}
         everything = [within(distance, kind, verify=False) for kind in kinds]
-        curve.append(AtDistance(distance, _sum(confirmed.values()), _sum(everything), confirmed))
+        curve.append(AtDistance(distance, _sum(by_kind.values()), _sum(everything), by_kind))
     usable = curve[: DISTANCE_MAX + 1]  # a search has no larger distance
     precise = [at for at in usable if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)
+    left_out = len(pairs) - len(known)
     unread = prints.too_short, prints.failures, prints.unseen
     return Evaluation(scheme, curve, best, precision, left_out, *unread)
 
@@ -274,25 +271,22 @@ class Fingerprints:
 
 def stored_fingerprints(store: Store, urls: Iterable[str]) -> Fingerprints:
     """Return the fingerprints of the current versions of pages in a store."""
-    known: dict[str, Print | None] = {}
+    names = list(dict.fromkeys(urls))
+    values = "url", "simhash", "signature", "title"
+    prints: dict[str, Print] = {}
     with store.session.reading() as (connection, collection):
         # The database rejects NUL, and no page has a URL with NUL.
-        names = list(dict.fromkeys(urls))
-        pages = [(name, collection.page_url(name)) for name in names if "\0" not in name]
-        for start in range(0, len(pages), _URLS):
-            batch = pages[start : start + _URLS]
-            urls_of_batch = [url for _, url in batch]
-            values = "url", "simhash", "signature", "title"
-            found = stored_pages(connection, scope_of(collection), urls_of_batch, values)
-            page_of = {page["url"]: page for page in found}
-            for name, url in batch:
-                if url in page_of:
-                    page = page_of[url]
-                    known[name] = Print(page["simhash"], page["signature"], page["title"])
-        detail = f"collection {collection.name!r} has no page with this URL"
+        url_of = {name: collection.page_url(name) for name in names if "\0" not in name}
+        spelled = list(url_of.values())
+        for start in range(0, len(spelled), _URLS):
+            batch = spelled[start : start + _URLS]
+            for page in stored_pages(connection, scope_of(collection), batch, values):
+                prints[page["url"]] = Print(page["simhash"], page["signature"], page["title"])
+    detail = f"collection {collection.name!r} has no page with this URL"
+    missing = [name for name in names if url_of.get(name) not in prints]
     return Fingerprints(
-        known,
-        failures=[PageFailure(name, "unreadable", detail) for name in names if name not in known],
+        {name: prints[url] for name, url in url_of.items() if url in prints},
+        failures=[PageFailure(name, "unreadable", detail) for name in missing],
     )
 
 
@@ -319,27 +313,28 @@ def fingerprint_pages(
     """Return the fingerprints of named pages; ``progress`` receives their number and ``total``."""
     done = Fingerprints()
     shares: dict[str, float] = {}
-    started: list[tuple[str, bool]] = []
+    started: deque[Named] = deque()
 
     def starting() -> Iterator[SourcePage | PageFailure]:
-        for name, page in pages:
-            started.append((name, isinstance(page, PageFailure)))
-            yield page
+        for named in pages:
+            started.append(named)
+            yield named[1]
 
-    for number, record in enumerate(extract_many(starting(), jobs, scheme, markdown=False)):
-        name, is_unread = started[number]
+    records = extract_many(starting(), jobs, scheme, markdown=False)
+    for number, record in enumerate(records, start=1):
+        name, page = started.popleft()
         if isinstance(record, PageRecord):
             done.prints[name] = Print(record.simhash, record.signature, record.title)
             if record.unseen is not None:
                 shares[name] = record.unseen
         else:
-            if not is_unread:
+            if isinstance(page, SourcePage):
                 done.prints[name] = None
             if record.reason == "too_short":
                 done.too_short.append(name)
             else:
                 done.failures.append(PageFailure(name, record.reason, record.detail))
-        progress(number + 1, total)
+        progress(number, total)
     if not shares:
         return done
     worst = max(shares, key=shares.__getitem__)
@@ -398,14 +393,11 @@ def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
 def _file(name: str, folders: Sequence[Path]) -> Path | None:
     if name.lower().startswith("file:"):
         return Path(url2pathname(urlsplit(name).path))
-    for folder in folders:
-        for parent in (folder, folder / "pages"):
-            for suffix in _SUFFIXES:
-                path = parent / f"{name}{suffix}"
-                try:
-                    if path.is_file():
-                        return path
-                except (OSError, ValueError):  # too long or with NUL: not a path
-                    return None
+    parents = (parent for folder in folders for parent in (folder, folder / "pages"))
+    paths = (parent / f"{name}{suffix}" for parent in parents for suffix in _SUFFIXES)
+    try:
+        found = next(filter(Path.is_file, paths), None)
+    except (OSError, ValueError):  # too long or with NUL: not a path
+        return None
     path = Path(name)
-    return path if path.is_absolute() else None
+    return path if found is None and path.is_absolute() else found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
@@ -18,7 +18,6 @@ from pgsimhash.hashing.bits import (
 )
 from pgsimhash.hashing.signature import SIGNATURE_BITS, bits_max, verified
 from pgsimhash.html import Article
-from pgsimhash.html.page_words import TextBlock
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size, frozen
 from pgsimhash.reading.kept_markdown import kept_article
@@ -35,6 +34,9 @@ TOP: Final = 20
 Reason = Literal["same_simhash", "within_distance", "beyond_distance", "signatures_differ"]
 
 Origin = Literal["page", "markdown"]
+
+Weights = Mapping[str, float]
+"""The weights of features."""
 
 _VALUES: Final = "simhash", "url", "title", "fetched_at", "signature", "structure", "markdown"
 
@@ -106,8 +108,8 @@ class PermutationView:
 class FeatureList:
     """The features that only one side has: the heaviest first, their number and total weight.
 
-    ``origin`` and ``bits_off`` are those of :class:`Side` and
-    :class:`~pgsimhash.analysis.explanation.Weighted`.
+    ``origin`` is that of :class:`Side`. ``bits_off`` is the distance of the features' simhash from
+    the side's: 0 for the features of the page itself, None if they are too few for a simhash.
     """
 
     top: tuple[tuple[str, float], ...]
@@ -238,7 +240,10 @@ def explain_sides(
     bits = hamming_distance(a.simhash, b.simhash)
     signature_distance = _apart(a.signature, b.signature)
     agreed = verified(bits, a.signature, b.signature)
-    reason = _reason(bits, limit, agreed)
+    reason, sentence = _decision(bits, limit, agreed, signature_distance, layout)
+    difference = None
+    if a.article is not None and b.article is not None:
+        difference = side_by_side(a.article.markdown, b.article.markdown)
     return Explanation(
         a=a,
         b=b,
@@ -246,18 +251,16 @@ def explain_sides(
         layout=layout.name,
         max_distance=limit,
         distance=bits,
-        matches=reason in ("same_simhash", "within_distance"),
+        matches=bits <= limit and agreed,
         reason=reason,
         matches_from=bits if bits in layout.distances and agreed else None,
-        sentence=_sentence(bits, limit, reason, signature_distance, layout),
+        sentence=sentence,
         blocks=tuple(block_bits(a.simhash, b.simhash, layout)),
         permutations=tuple(permutation_views(a.simhash, b.simhash, layout)),
         signature_distance=signature_distance,
         structure_distance=_apart(a.structure, b.structure),
         features=_features(a, b, scheme, top),
-        difference=side_by_side(a.article.markdown, b.article.markdown)
-        if a.article is not None and b.article is not None
-        else None,
+        difference=difference,
     )
 
 
@@ -276,6 +279,7 @@ def read_side(
     vote = scheme.vote(article)
     words = article.words if isinstance(scheme.weigh, BlockWeights) else None
     unseen, blocks = (None, []) if words is None else words.unseen
+    texts = (" ".join(block.words) for block in blocks[:_BLOCKS])
     return Side(
         vote.simhash,
         url,
@@ -285,7 +289,9 @@ def read_side(
         article=article,
         origin="page",
         unseen=unseen,
-        unseen_blocks=tuple(map(_beginning, blocks[:_BLOCKS])),
+        unseen_blocks=tuple(
+            text if len(text) <= _BLOCK_CHARS else f"{text[:_BLOCK_CHARS]} ..." for text in texts
+        ),
     )
 
 
@@ -306,26 +312,22 @@ def known_side(store: Store, url: str) -> Side:
     return Side(**page, article=article, origin=None if article is None else "markdown")
 
 
-def block_bits(a: int, b: int, layout: Layout) -> list[BlockBits]:
-    """Return the bits of both simhashes in each block of the layout, highest first."""
-    blocks = []
+def block_bits(a: int, b: int, layout: Layout) -> Iterator[BlockBits]:
+    """Yield the bits of both simhashes in each block of the layout, highest first."""
     for block in layout.blocks:
         left, right = (check_simhash(value) >> block.shift & block.mask for value in (a, b))
-        digits = [f"{value:0{block.width}b}" for value in (left, right)]
-        blocks.append(BlockBits(digits[0], digits[1], (left ^ right).bit_count()))
-    return blocks
+        digits = f"0{block.width}b"
+        yield BlockBits(f"{left:{digits}}", f"{right:{digits}}", (left ^ right).bit_count())
 
 
-def permutation_views(a: int, b: int, layout: Layout) -> list[PermutationView]:
-    """Return the pair in each permutation of the layout."""
+def permutation_views(a: int, b: int, layout: Layout) -> Iterator[PermutationView]:
+    """Yield the pair in each permutation of the layout."""
     bits = hamming_distance(a, b)
     radii_by_distance = [(distance, layout.radii(distance)) for distance in layout.distances[bits:]]
-    views = []
     for number, permutation in enumerate(layout.permutations):
         differing = (permutation.prefix(a) ^ permutation.prefix(b)).bit_count()
         sees = next((at for at, radii in radii_by_distance if radii[number] >= differing), None)
-        views.append(PermutationView(permutation.number, permutation.column, differing, sees))
-    return views
+        yield PermutationView(permutation.number, permutation.column, differing, sees)
 
 
 def _marked(store: Store, a: Side, b: Side) -> str:
@@ -343,72 +345,55 @@ def _apart(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else (a ^ b).bit_count()
 
 
-def _reason(bits: int, limit: int, agreed: bool) -> Reason:
-    if bits > limit:
-        return "beyond_distance"
-    if not agreed:
-        return "signatures_differ"
-    return "within_distance" if bits else "same_simhash"
-
-
-def _sentence(bits: int, limit: int, reason: Reason, signature: int | None, layout: Layout) -> str:
+def _decision(
+    bits: int, limit: int, agreed: bool, signature: int | None, layout: Layout
+) -> tuple[Reason, str]:
+    """Return why two pages match or not, as a code and as a sentence."""
     largest = layout.distances[-1]
+    requested = f"the requested distance is {limit}"
     differ = f"They differ in {bits} of {BITS} bits"
-    no_match = f"{differ}, and the requested distance is {limit}: no match"
-    if reason == "same_simhash":
-        return (
-            "They have the same simhash, so they match at every distance; "
-            f"the requested distance is {limit}."
-        )
-    if reason == "within_distance":
-        return (
-            f"{differ}, so they match at distance {bits} and above; "
-            f"the requested distance is {limit}."
-        )
-    if reason == "signatures_differ":
-        return (
+    if bits <= limit and not agreed:
+        return "signatures_differ", (
             f"{differ}, which is within the requested distance of {limit}. But their signatures "
             f"differ in {signature} of {SIGNATURE_BITS} bits, and those of copies as near as this "
             f"differ in {bits_max(bits)} at most: no match, unless lookups do not verify."
         )
+    if bits == 0:
+        same = "They have the same simhash, so they match at every distance"
+        return "same_simhash", f"{same}; {requested}."
+    if bits <= limit:
+        within = f"{differ}, so they match at distance {bits} and above"
+        return "within_distance", f"{within}; {requested}."
     if bits > largest:
-        return (
-            f"{no_match}, nor at any distance that the layout {layout.name} supports "
-            f"(0 to {largest})."
+        why = f", nor at any distance that the layout {layout.name} supports (0 to {largest})."
+    elif not agreed:
+        why = (
+            f", nor at a larger distance, because their signatures differ in {signature} of "
+            f"{SIGNATURE_BITS} bits, and those of copies differ in {bits_max(bits)} at most."
         )
-    if signature is not None and signature > bits_max(bits):
-        return (
-            f"{no_match}, nor at a larger distance, because their signatures differ in "
-            f"{signature} of {SIGNATURE_BITS} bits, and those of copies differ in "
-            f"{bits_max(bits)} at most."
-        )
-    return f"{no_match}; they match at distance {bits} and above."
+    else:
+        why = f"; they match at distance {bits} and above."
+    return "beyond_distance", f"{differ}, and {requested}: no match{why}"
 
 
 def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:
-    of_a, of_b = weighted_features(a, scheme), weighted_features(b, scheme)
-    if of_a is None or of_b is None or a.origin is None or b.origin is None:
+    if a.origin is None or b.origin is None:
         return None
-    shared = of_a.weights.keys() & of_b.weights.keys()
+    of_a, off_a = weighted_features(a, scheme)
+    of_b, off_b = weighted_features(b, scheme)
+
+    def only(own: Weights, others: Weights, origin: Origin, bits_off: int | None) -> FeatureList:
+        features = [(feature, weight) for feature, weight in own.items() if feature not in others]
+        features.sort(key=lambda item: (-item[1], item[0]))
+        total = sum(weight for _, weight in features)
+        return FeatureList(tuple(features[:top]), len(features), total, origin, bits_off)
+
+    shared = of_a.keys() & of_b.keys()
     return Features(
-        _only(of_a.weights, of_b.weights, top, a.origin, of_a.bits_off),
-        _only(of_b.weights, of_a.weights, top, b.origin, of_b.bits_off),
+        only(of_a, of_b, a.origin, off_a),
+        only(of_b, of_a, b.origin, off_b),
         len(shared),
-        sum(min(of_a.weights[feature], of_b.weights[feature]) for feature in shared),
-    )
-
-
-def _only(
-    weights: Mapping[str, float],
-    others: Mapping[str, float],
-    top: int,
-    origin: Origin,
-    bits_off: int | None,
-) -> FeatureList:
-    only = [(feature, weight) for feature, weight in weights.items() if feature not in others]
-    only.sort(key=lambda item: (-item[1], item[0]))
-    return FeatureList(
-        tuple(only[:top]), len(only), sum(weight for _, weight in only), origin, bits_off
+        sum(min(of_a[feature], of_b[feature]) for feature in shared),
     )
 
 
@@ -424,35 +409,21 @@ def _side_json(side: Side) -> dict[str, Any]:
     }
 
 
-class Weighted(NamedTuple):
-    """The features of a side.
+def weighted_features(side: Side, scheme: Scheme) -> tuple[Weights, int | None]:
+    """Return the weights of a side's features, and the bits between their simhash and the side's.
 
-    ``weights`` maps features to weights. ``bits_off`` is the distance of their simhash from the
-    page's. It is 0 for the features of the page itself, None if they are too few for a simhash.
-    """
-
-    weights: Mapping[str, float]
-    bits_off: int | None
-
-
-def _beginning(block: TextBlock) -> str:
-    """Return the beginning of a block's words."""
-    text = " ".join(block.words)
-    return text if len(text) <= _BLOCK_CHARS else f"{text[:_BLOCK_CHARS]} ..."
-
-
-def weighted_features(side: Side, scheme: Scheme) -> Weighted | None:
-    """Return the features of a side by the scheme's tokenizer and weighting; None without a text.
+    There are no features without a text. The bits are 0 for the features of the page itself, None
+    if the Markdown has too few for a simhash.
 
     Raises:
         ArgumentError: a weight is negative or not finite.
     """
     if side.article is None:
-        return None
+        return {}, None
     weights = scheme.weigh(scheme.tokenize(side.article.text), side.article)
     if side.origin == "page":
-        return Weighted(weights, 0)
+        return weights, 0
     try:
-        return Weighted(weights, hamming_distance(scheme.vote(side.article).simhash, side.simhash))
+        return weights, hamming_distance(scheme.vote(side.article).simhash, side.simhash)
     except PageError:
-        return Weighted(weights, None)
+        return weights, None

@@ -6,19 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from pgsimhash.hashing.bits import Band, band, format_simhash, hamming_distance
+from pgsimhash.hashing.bits import band, format_simhash, hamming_distance
 from pgsimhash.html.blocks import SAME_TEMPLATE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import scope_of, stored_pages, unknown_page
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
-
-_OF_BAND: Final[dict[Band, Change]] = {
-    "duplicate": "edited",
-    "near": "edited",
-    "different": "rewritten",
-}
-
 
 _VALUES: Final = (
     *("url", "simhash", "fetched_at", "seen_at", "title"),
@@ -97,9 +90,11 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
 
 def judge(distance: int, structure_distance: int | None = None, *, same: bool) -> Change:
     """Return the kind of change, given the changed bits, and whether the texts are the same."""
-    change: Change = "same" if same else _OF_BAND[band(distance)]
-    is_new_template = structure_distance is not None and structure_distance > SAME_TEMPLATE_MAX
-    return "redesign" if is_new_template and change != "rewritten" else change
+    if not same and band(distance) == "different":
+        return "rewritten"
+    if structure_distance is not None and structure_distance > SAME_TEMPLATE_MAX:
+        return "redesign"
+    return "same" if same else "edited"
 
 
 def _version(number: int, page: dict[str, Any], earlier: list[Version]) -> Version:

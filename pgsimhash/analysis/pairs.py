@@ -185,19 +185,19 @@ def near_sample(sample: Sample, distance: int, borderline: int = 100, seed: int 
                 for column in rng.permutation(columns)[:_OF_PAGE].tolist():
                     candidates.append((bits, top + row, top + column))
     rng.shuffle(candidates)
-    clusters = _clusters(values, middle)
+    distinct = np.unique(values)
+    pairs = stream_pairs(distinct, min(middle, DISTANCE_MAX))
+    clusters = cluster_simhashes(distinct, pairs)[np.searchsorted(distinct, values)].tolist()
     used: Counter[int] = Counter()
-    turns: list[tuple[int, int]] = []
+    turns: list[int] = []
     for _, row, _ in candidates:
-        cluster = int(clusters[row])
-        turns.append((used[cluster], len(turns)))
-        used[cluster] += 1
-    chosen = [
-        Unlabelled(
-            sample.urls[row], sample.urls[column], bits, sample.titles[row], sample.titles[column]
-        )
-        for bits, row, column in (candidates[place] for _, place in sorted(turns)[:borderline])
-    ]
+        turns.append(used[clusters[row]])
+        used[clusters[row]] += 1
+    chosen = []
+    for place in np.argsort(turns, kind="stable")[:borderline].tolist():
+        bits, row, column = candidates[place]
+        urls, titles = ((each[row], each[column]) for each in (sample.urls, sample.titles))
+        chosen.append(Unlabelled(*urls, bits, *titles))
     return NearSample(len(values), histogram, sorted(chosen, key=attrgetter("distance")))
 
 
@@ -209,17 +209,9 @@ def unlabelled_csv(pairs: Sequence[Unlabelled]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(("a", "b", "label", "kind", "distance", "a_title", "b_title"))
-    writer.writerows(
-        (
-            pair.a,
-            pair.b,
-            "",
-            "borderline",
-            pair.distance,
-            *map(as_cell, (pair.a_title, pair.b_title)),
-        )
-        for pair in pairs
-    )
+    for pair in pairs:
+        titles = as_cell(pair.a_title), as_cell(pair.b_title)
+        writer.writerow((pair.a, pair.b, "", "borderline", pair.distance, *titles))
     return file.getvalue()
 
 
@@ -251,27 +243,14 @@ def _as_pages(
     for start in range(0, len(chunk.low), _PAIRS):
         low, high, distances = (column[start : start + _PAIRS] for column in chunk)
         signed = np.unique(np.concatenate((low, high))).view(np.int64).tolist()
-        first = _first_pages(connection, collection, signed)
+        scope = {"collection_id": collection.collection_id, "simhashes": signed}
+        first = {
+            from_bigint(simhash): PairedPage(url, title, from_bigint(simhash))
+            for simhash, url, title in fetch(connection, "first_pages", scope)
+        }
         for a, b, bits in zip(low.tolist(), high.tolist(), distances.tolist(), strict=True):
             if a in first and b in first:
                 yield PagePair(first[a], first[b], bits)
-
-
-def _first_pages(
-    connection: psycopg.Connection[Any], collection: Collection, simhashes: Sequence[int]
-) -> dict[int, PairedPage]:
-    parameters = {"collection_id": collection.collection_id, "simhashes": simhashes}
-    return {
-        from_bigint(simhash): PairedPage(url, title, from_bigint(simhash))
-        for simhash, url, title in fetch(connection, "first_pages", parameters)
-    }
-
-
-def _clusters(values: NDArray[np.uint64], distance: int) -> NDArray[np.uint64]:
-    """Return for each simhash the smallest simhash of its cluster."""
-    distinct = np.unique(values)
-    pairs = stream_pairs(distinct, min(distance, DISTANCE_MAX))
-    return cluster_simhashes(distinct, pairs)[np.searchsorted(distinct, values)]
 
 
 def as_cell(title: str | None) -> str:

@@ -51,7 +51,6 @@ def report_page(report: Report) -> str:
         bars=bars(report.distances),
         most=max((host.duplicates for host in report.hosts), default=0) or 1,
         by_template=[host for host in report.hosts if host.host and host.template_decides],
-        size=_size,
     )
 
 
@@ -95,16 +94,6 @@ def _short(count: int) -> str:
     return str(count)
 
 
-def _size(count: int) -> str:
-    """Return a number of bytes with a unit."""
-    amount = float(count)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:,.0f} {unit}" if unit == "bytes" else f"{amount:,.1f} {unit}"
-        amount /= 1000
-    return f"{amount:,.1f} TB"
-
-
 def web_link(url: str | None) -> str | None:
     """Return ``url`` if it is an http or https URL, which is safe to link to, else None."""
     try:
@@ -121,7 +110,7 @@ def _render(template: str, title: str, **values: object) -> str:
     page: str = (
         _templates(str(folder))
         .get_template(f"{template}.html")
-        .render(title=title, style=style, policy=policy, link=web_link, **values)
+        .render(title=title, style=style, policy=policy, **values)
     )
     return page
 
