@@ -11,7 +11,7 @@ from psycopg import conninfo, pq
 from pgsimhash.db.schema_names import SCHEMA, in_schema, schema_of
 from pgsimhash.db.scripts import read_sql
 from pgsimhash.db.server_errors import first_line, no_connection
-from pgsimhash.db.statements import execute
+from pgsimhash.db.statements import close, execute, waited
 from pgsimhash.errors import NoServerError, SchemaError, StoreError, install_command
 from pgsimhash.log import log_waits
 
@@ -35,19 +35,23 @@ _ENCODING: Final = {"client_encoding": "UTF8"}
 """Cannot be overridden: a database, a user or the environment may set another one."""
 
 
-def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection[Any]:
+def open_connection(
+    dsn: str, *, autocommit: bool = False, asynchronous: bool = False
+) -> psycopg.Connection[Any]:
     """Connect to PostgreSQL 14 or later; the connection prepares no statements.
+
+    An asynchronous connection is opened in a greenlet, which uses it like a blocking one.
 
     Raises:
         NoServerError: the DSN is invalid, no server answers, or it refuses the login.
         StoreError: the server is older than PostgreSQL 14, or the database does not use UTF-8.
     """
+    driver: Any = psycopg.AsyncConnection if asynchronous else psycopg.Connection
     try:
         settings = _settings_beside(conninfo.conninfo_to_dict(dsn))
-        connection = psycopg.connect(
-            conninfo.make_conninfo(dsn, **settings, **_ENCODING),
-            autocommit=autocommit,
-            prepare_threshold=None,
+        server = conninfo.make_conninfo(dsn, **settings, **_ENCODING)
+        connection: psycopg.Connection[Any] = waited(
+            driver.connect(server, autocommit=autocommit, prepare_threshold=None)
         )
     except psycopg.ProgrammingError as error:
         raise NoServerError(
@@ -64,7 +68,7 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
             raise _unsuitable(f"PostgreSQL 14 or later is needed, and this server is {version}")
         check_settings(connection)
     except BaseException:
-        connection.close()
+        close(connection)
         raise
     log_waits(connection)
     return connection

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import psycopg
@@ -21,6 +21,7 @@ from pgsimhash.db.connection import (
 )
 from pgsimhash.db.schema_names import bound_to_schema, configured_schema
 from pgsimhash.db.server_errors import translated_errors
+from pgsimhash.db.statements import close, in_thread
 from pgsimhash.log import logger
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
@@ -95,7 +96,11 @@ def _log_server(name: str) -> None:
 
 
 def open_deployed(
-    dsn: str | None, schema: str | None = None, prepare: bool | None = None
+    dsn: str | None,
+    schema: str | None = None,
+    prepare: bool | None = None,
+    *,
+    asynchronous: bool = False,
 ) -> psycopg.Connection[Any]:
     """Connect in autocommit mode; the embedded server's schema is deployed and upgraded.
 
@@ -103,6 +108,7 @@ def open_deployed(
         dsn: the server.
         schema: the schema's name.
         prepare: whether frequent statements are prepared; None means unless there is a pooler.
+        asynchronous: see :func:`open_connection`.
 
     Raises:
         NoServerError: no server answers, it refuses the login, or the embedded server does not
@@ -110,8 +116,8 @@ def open_deployed(
         ArgumentError: the name of the schema is invalid.
     """
     schema = configured_schema(schema)
-    server = resolve_dsn(dsn)
-    connection = open_connection(server, autocommit=True)
+    server = in_thread(partial(resolve_dsn, dsn), asynchronous)
+    connection = open_connection(server, autocommit=True, asynchronous=asynchronous)
     try:
         with bound_to_schema(connection, schema), translated_errors(connection):
             if is_direct(connection) if prepare is None else prepare:
@@ -121,9 +127,9 @@ def open_deployed(
                 # Alembic is slow to import and rarely needed.
                 from pgsimhash.db.migrate import upgrade
 
-                upgrade(server, schema=schema)
+                in_thread(partial(upgrade, server, schema=schema), asynchronous)
     except BaseException:
-        connection.close()
+        close(connection)
         raise
     return connection
 

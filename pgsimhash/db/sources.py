@@ -30,8 +30,8 @@ from pgsimhash.db.server_errors import (
     no_connection_of_pool,
     translated_sqlalchemy_errors,
 )
-from pgsimhash.db.statements import is_idle, waited
-from pgsimhash.errors import NoServerError, StoreError, invalid_argument
+from pgsimhash.db.statements import close, in_thread, is_idle, waited
+from pgsimhash.errors import ArgumentError, NoServerError, StoreError, invalid_argument
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -100,8 +100,8 @@ def source_of(
         # A URL of SQLAlchemy.
         where = where.render_as_string(hide_password=False)
     if where is None or isinstance(where, str):
-        open_ = _open_async if asynchronous else open_deployed
-        return DsnSource(partial(open_, where, schema, prepare), asynchronous)
+        connect = partial(open_deployed, where, schema, prepare, asynchronous=asynchronous)
+        return _DsnSource(connect, asynchronous)
     if prepare is not None:
         raise invalid_argument(
             "prepare applies to connections that the store opens itself, over a DSN or a URL; "
@@ -109,62 +109,51 @@ def source_of(
             "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})"
         )
     source = _async_source_over(where) if asynchronous else _source_over(where)
-    if source is not None:
-        return source
-    name = f"{type(where).__module__}.{type(where).__qualname__}"
-    if asynchronous:
-        kinds = (
-            "psycopg's AsyncConnection or AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, "
-            "AsyncConnection or AsyncSession"
-        )
-    else:
-        kinds = "a psycopg connection or pool, or SQLAlchemy's URL, Engine, Connection or Session"
-    hint = "; maybe call it first" if callable(where) else ""
-    if "async" in name.lower() and not asynchronous:
-        hint = "; use pgsimhash.connect_async() for asynchronous ones"
-    raise invalid_argument(f"a store needs a DSN, {kinds}, not {name}{hint}")
+    if source is None:
+        raise _unsupported(where, asynchronous)
+    return source
 
 
 def _source_over(where: Any) -> ConnectionSource | None:
     """Return the source over a blocking connection, pool, engine or session."""
     if isinstance(where, psycopg.Connection):
-        return CallerSource(where, asynchronous=False)
+        return _CallerSource(where, asynchronous=False)
     if _is_pool(where, "ConnectionPool"):
-        return PoolSource(where, asynchronous=False)
+        return _PoolSource(where, asynchronous=False)
     # Slow to import, but whoever has one of its objects has imported it.
     import sqlalchemy
     from sqlalchemy import orm
 
     if isinstance(where, sqlalchemy.Engine):
-        return EngineSource(where, asynchronous=False)
+        return _EngineSource(where, asynchronous=False)
     if isinstance(where, sqlalchemy.Connection | orm.Session):
-        return SessionSource(lambda: where, asynchronous=False)
+        return _SessionSource(lambda: where, asynchronous=False)
     if isinstance(where, orm.scoped_session):
-        return SessionSource(where, asynchronous=False)
+        return _SessionSource(where, asynchronous=False)
     return None
 
 
 def _async_source_over(where: Any) -> ConnectionSource | None:
     """Return the source over an asynchronous connection, pool, engine or session."""
     if isinstance(where, psycopg.AsyncConnection):
-        return CallerSource(where, asynchronous=True)
+        return _CallerSource(where, asynchronous=True)
     if _is_pool(where, "AsyncConnectionPool"):
-        return PoolSource(where, asynchronous=True)
+        return _PoolSource(where, asynchronous=True)
     from sqlalchemy.ext import asyncio as alchemy
 
     if isinstance(where, alchemy.AsyncEngine):
-        return EngineSource(where.sync_engine, asynchronous=True)
+        return _EngineSource(where.sync_engine, asynchronous=True)
     if isinstance(where, alchemy.AsyncConnection):
         if where.sync_connection is None:
             raise invalid_argument(
                 "the AsyncConnection is not connected yet; await it: "
                 "connect_async(await engine.connect())"
             )
-        return SessionSource(lambda: where.sync_connection, asynchronous=True)
+        return _SessionSource(lambda: where.sync_connection, asynchronous=True)
     if isinstance(where, alchemy.AsyncSession):
-        return SessionSource(lambda: where.sync_session, asynchronous=True)
+        return _SessionSource(lambda: where.sync_session, asynchronous=True)
     if isinstance(where, alchemy.async_scoped_session):
-        return SessionSource(lambda: where().sync_session, asynchronous=True)
+        return _SessionSource(lambda: where().sync_session, asynchronous=True)
     return None
 
 
@@ -176,7 +165,21 @@ def _is_pool(where: object, kind: str) -> bool:
     return isinstance(where, getattr(psycopg_pool, kind))
 
 
-class DsnSource(ConnectionSource):
+def _unsupported(where: object, asynchronous: bool) -> ArgumentError:
+    name = f"{type(where).__module__}.{type(where).__qualname__}"
+    kinds = (
+        "psycopg's AsyncConnection or AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, "
+        "AsyncConnection or AsyncSession"
+        if asynchronous
+        else "a psycopg connection or pool, or SQLAlchemy's URL, Engine, Connection or Session"
+    )
+    hint = "; maybe call it first" if callable(where) else ""
+    if "async" in name.lower() and not asynchronous:
+        hint = "; use pgsimhash.connect_async() for asynchronous ones"
+    return invalid_argument(f"a store needs a DSN, {kinds}, not {name}{hint}")
+
+
+class _DsnSource(ConnectionSource):
     """Opens a connection if none is idle, and keeps it for later calls.
 
     Each thread in a call has its own connection. Tasks take turns, because there may be thousands.
@@ -187,28 +190,27 @@ class DsnSource(ConnectionSource):
         self._connect = connect
         # By process: a forked child must not use its parent's connections.
         self._idle: dict[int, list[Any]] = {}
-        self._turn = Turn(asynchronous) if asynchronous else nullcontext()
+        self._turns = _Turns(asynchronous)
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Check out a connection."""
         self._check_open()
         # A loop has its own connection, so that lookups of other tasks need not wait for its end.
-        with nullcontext() if loop else self._turn:
+        with self._turns.taken() if self._asynchronous and not loop else nullcontext():
             idle = self._idle.setdefault(os.getpid(), [])
             connection = self._take(idle)
             try:
                 yield connection
             except NoServerError:
-                self._drop(idle)
+                self._close_idle()
                 raise
             finally:
                 if is_idle(connection):
                     idle.append(connection)
                 else:
-                    _close(connection)
+                    close(connection)
                 if self._closed:
-                    self._drop(idle)
+                    self._close_idle()
 
     def _take(self, idle: list[Any]) -> Any:
         with suppress(IndexError):
@@ -216,51 +218,21 @@ class DsnSource(ConnectionSource):
                 connection = idle.pop()
                 if not connection.closed:
                     return connection
-        return waited(self._connect())
+        return self._connect()
 
-    def _drop(self, idle: list[Any]) -> None:
+    def _close_idle(self) -> None:
+        idle = self._idle.get(os.getpid(), [])
         with suppress(IndexError):
             while True:
-                _close(idle.pop())
+                close(idle.pop())
 
     def close(self) -> None:
-        """Close the idle connections; the others are closed when they are returned."""
+        # The others are closed when they are returned.
         super().close()
-        self._drop(self._idle.get(os.getpid(), []))
+        self._close_idle()
 
 
-def _close(connection: Any) -> None:
-    # Closing waits for nothing, and a call that is garbage collected can wait for nothing.
-    if closing := connection.close():
-        with suppress(StopIteration):
-            closing.send(None)
-
-
-async def _open_async(
-    dsn: str | None, schema: str | None, prepare: bool | None
-) -> psycopg.AsyncConnection[Any]:
-    settings = await asyncio.to_thread(_connection_settings, dsn, schema, prepare)
-    try:
-        return await psycopg.AsyncConnection.connect(
-            autocommit=True, client_encoding="UTF8", **settings
-        )
-    except psycopg.OperationalError as error:
-        raise no_connection(error) from error
-
-
-def _connection_settings(
-    dsn: str | None, schema: str | None, prepare: bool | None
-) -> dict[str, Any]:
-    # In one step: a cancelled task would not return to close it.
-    with open_deployed(dsn, schema, prepare) as first:
-        return {
-            "conninfo": first.info.dsn,
-            "password": first.info.password,
-            "prepare_threshold": first.prepare_threshold,
-        }
-
-
-class PoolSource(ConnectionSource):
+class _PoolSource(ConnectionSource):
     """Checks out connections of a psycopg pool."""
 
     def __init__(self, pool: Any, asynchronous: bool) -> None:
@@ -270,7 +242,6 @@ class PoolSource(ConnectionSource):
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Check out a connection."""
         self._check_open()
         connection = self._take()
         autocommit = connection.autocommit
@@ -302,12 +273,12 @@ class PoolSource(ConnectionSource):
                 # The pool takes a while to replace connections.
                 raise no_connection(error) from error
             reason = partial(no_connection_of_pool, self._pool, error)
-            raise (waited(asyncio.to_thread(reason)) if self._asynchronous else reason()) from error
+            raise in_thread(reason, self._asynchronous) from error
         self._lost = False
         return connection
 
 
-class CallerSource(ConnectionSource):
+class _CallerSource(ConnectionSource):
     """Lends the caller's psycopg connection."""
 
     owned = False
@@ -315,7 +286,6 @@ class CallerSource(ConnectionSource):
     def __init__(self, connection: Any, asynchronous: bool) -> None:
         super().__init__(asynchronous)
         self._connection = connection
-        self._turn = _turn_on(connection, asynchronous)
         self._check_open()
 
     def _check_open(self) -> None:
@@ -324,17 +294,15 @@ class CallerSource(ConnectionSource):
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Wait until no other thread or task uses it."""
-        with self._turn:
+        with _turns_on(self._connection, self._asynchronous).taken():
             self._check_open()
             yield self._connection
 
     def in_transaction(self) -> bool:
-        """Return whether it is in a transaction that can be committed."""
         return _is_in_transaction(self._connection)
 
 
-class EngineSource(ConnectionSource):
+class _EngineSource(ConnectionSource):
     """Checks out connections of an SQLAlchemy engine."""
 
     def __init__(self, engine: sqlalchemy.Engine, asynchronous: bool) -> None:
@@ -344,7 +312,6 @@ class EngineSource(ConnectionSource):
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Check out a connection."""
         self._check_open()
         with translated_sqlalchemy_errors():
             checked_out = self._engine.connect()
@@ -377,7 +344,7 @@ class EngineSource(ConnectionSource):
                     checked_out.exec_driver_sql("SELECT 1")
 
 
-class SessionSource(ConnectionSource):
+class _SessionSource(ConnectionSource):
     """Lends the connection of the caller's SQLAlchemy session, or the SQLAlchemy connection.
 
     A scoped session is a different one after its remove().
@@ -392,9 +359,8 @@ class SessionSource(ConnectionSource):
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Wait until no other thread uses it, and begin its transaction."""
         session = self._present()
-        with _turn_on(session, self._asynchronous):
+        with _turns_on(session, self._asynchronous).taken():
             with translated_sqlalchemy_errors():
                 connection = _connection_of(session)
                 if not connection.in_transaction():
@@ -410,11 +376,11 @@ class SessionSource(ConnectionSource):
                 raise
 
     def in_transaction(self) -> bool:
-        """Return whether it is in a transaction that can be committed; do not begin one."""
         from sqlalchemy import exc
 
         session = self._present()
         with suppress(exc.SQLAlchemyError):
+            # Without one, _connection_of() would begin it.
             if session.in_transaction():
                 return _is_in_transaction(_driver_connection(_connection_of(session)))
         return False
@@ -433,12 +399,9 @@ def _check_driver(where: Any) -> None:
         raise _wrong_driver(f"{engine.dialect.name}+{engine.dialect.driver}")
 
 
-def _connection_of(session: Any) -> sqlalchemy.Connection:
+def _connection_of(session: Any) -> Any:
     # Only a session has get_bind().
-    connection: sqlalchemy.Connection = (
-        session.connection() if hasattr(session, "get_bind") else session
-    )
-    return connection
+    return session.connection() if hasattr(session, "get_bind") else session
 
 
 def _driver_connection(connection: sqlalchemy.Connection) -> Any:
@@ -462,49 +425,43 @@ def _is_in_transaction(connection: psycopg.Connection[Any]) -> bool:
     return connection.info.transaction_status == TransactionStatus.INTRANS
 
 
-class Turn:
-    """A reentrant lock: lets one thread or task at a time use a connection."""
+class _Turns:
+    """A reentrant lock: one thread or task at a time uses a connection."""
 
     def __init__(self, asynchronous: bool) -> None:
-        self._lock: Any = _LoopLock() if asynchronous else threading.Lock()
-        self._present: Callable[[], object] = (
-            asyncio.current_task if asynchronous else threading.get_ident
-        )
+        self._asynchronous = asynchronous
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock: Any = threading.Lock()
         self._user: object = None
         self._depth = 0
 
-    def __enter__(self) -> None:
-        user = self._present()
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Wait for the turn of this thread or task, and keep it for the block."""
+        user: object = threading.get_ident()
+        if self._asynchronous:
+            user, loop = asyncio.current_task(), asyncio.get_running_loop()
+            if loop is not self._loop:
+                # The tasks of a closed loop never release its lock.
+                self._loop, self._lock, self._user = loop, asyncio.Lock(), None
+        lock = self._lock
         if self._user != user:
-            waited(self._lock.acquire())
+            waited(lock.acquire())
             self._user, self._depth = user, 0
         self._depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._user = None
-            self._lock.release()
-
-
-class _LoopLock:
-    """A lock for each event loop: the tasks of a closed one never release theirs."""
-
-    def __init__(self) -> None:
-        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
-            WeakKeyDictionary()
-        )
-
-    async def acquire(self) -> None:
-        await self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()).acquire()
-
-    def release(self) -> None:
-        self._locks[asyncio.get_running_loop()].release()
+        try:
+            yield
+        finally:
+            if lock is self._lock:
+                self._depth -= 1
+                if not self._depth:
+                    self._user = None
+                    lock.release()
 
 
-def _turn_on(caller: object, asynchronous: bool) -> Turn:
-    """Return the lock that all stores over a caller's connection or session share."""
-    return _turns.setdefault(caller, Turn(asynchronous))
+def _turns_on(caller: object, asynchronous: bool) -> _Turns:
+    """Return the turns of all stores over a caller's connection or session."""
+    return _turns.setdefault(caller, _Turns(asynchronous))
 
 
-_turns: WeakKeyDictionary[object, Turn] = WeakKeyDictionary()
+_turns: WeakKeyDictionary[object, _Turns] = WeakKeyDictionary()

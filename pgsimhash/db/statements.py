@@ -10,6 +10,7 @@ the answer arrives.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -155,20 +156,26 @@ def waited(result: Any) -> Any:
     return await_(result) if hasattr(result, "__await__") else result
 
 
+def in_thread(function: Callable[[], _T], asynchronous: bool) -> _T:
+    """Return the result of a blocking function; in a greenlet, call it in a thread."""
+    return await_(asyncio.to_thread(function)) if asynchronous else function()
+
+
+def close(connection: Any) -> None:
+    """Close a connection, also during garbage collection, which can wait for nothing."""
+    if closing := connection.close():
+        # It waits for nothing either.
+        with suppress(StopIteration):
+            closing.send(None)
+
+
 def await_(awaitable: Awaitable[_T]) -> _T:
     """Wait in the event loop, from a greenlet."""
-    result: _T = _await()(awaitable)
-    return result
+    # SQLAlchemy is slow to import. Its version 2.0 has only the second name.
+    from sqlalchemy import util
 
-
-@cache
-def _await() -> Callable[[Awaitable[Any]], Any]:
-    # Loaded when it is needed, because SQLAlchemy is slow to import.
-    try:
-        from sqlalchemy.util import await_
-    except ImportError:  # SQLAlchemy 2.0
-        from sqlalchemy.util import await_only as await_
-    return await_
+    wait: Callable[[Awaitable[_T]], _T] = getattr(util, "await_", None) or util.await_only
+    return wait(awaitable)
 
 
 def is_idle(connection: psycopg.BaseConnection[Any]) -> bool:
