@@ -21,12 +21,151 @@ installed.
 
 from __future__ import annotations
 
-from pgsimhash.alembic.own_tables import add_simhash, drop_simhash
-from pgsimhash.alembic.schema import downgrade, upgrade
+from typing import TYPE_CHECKING, Final, Protocol
 
-__all__ = [
-    "add_simhash",
-    "downgrade",
-    "drop_simhash",
-    "upgrade",
-]
+from sqlalchemy import Connection, text
+
+from pgsimhash.alembic.own_tables import add_simhash, drop_simhash
+from pgsimhash.db.schema_names import configured_schema
+from pgsimhash.errors import StoreError, invalid_argument
+
+if TYPE_CHECKING:
+    from alembic.migration import MigrationContext
+
+__all__ = ["add_simhash", "downgrade", "drop_simhash", "upgrade"]
+
+
+class HasContext(Protocol):
+    """Alembic's ``op``, as a revision imports it, or your own ``Operations``."""
+
+    def get_context(self) -> MigrationContext:
+        """Return the context of the migration."""
+
+
+def upgrade(
+    op: HasContext,
+    revision: str = "0001",
+    schema: str | None = None,
+    *,
+    since: str | None = None,
+    citus: bool = False,
+    layout: str | None = None,
+) -> None:
+    """Upgrade the schema to ``revision``; do nothing if it has that or a later revision.
+
+    Args:
+        op: Alembic's ``op``.
+        revision: the last revision to apply. Name one, so that your history always does the same.
+        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+        since: the present revision, for ``--sql``, which cannot ask the database; None means that
+            the schema does not exist yet.
+        citus: whether Citus keeps a new schema on one of its nodes.
+        layout: the layout of a new schema, by default 22+21+21.
+
+    Raises:
+        ArgumentError: the name of the schema or layout is invalid, or the database is not
+            PostgreSQL.
+        SchemaError: this package does not know ``revision``; or the schema, or an object in it,
+            belongs to a role that is neither the user, nor granted to the user, nor a superuser.
+        StoreError: the connection is not in a transaction (an ``autocommit_block``), or in one that
+            failed or is read-only; or the user may not create the schema.
+    """
+    _migrate(op, revision, schema, since, up=True, citus=citus, layout=layout)
+
+
+def downgrade(
+    op: HasContext,
+    revision: str = "base",
+    schema: str | None = None,
+    *,
+    since: str | None = None,
+) -> None:
+    """Downgrade the schema to ``revision``; do nothing if it has that or an earlier revision.
+
+    ``base`` leaves an empty schema.
+
+    Args:
+        op: Alembic's ``op``.
+        revision: the last revision to keep.
+        schema: see :func:`upgrade`.
+        since: the present revision, for ``--sql``; None means the newest that this package knows.
+
+    Raises:
+        ArgumentError: see :func:`upgrade`.
+        SchemaError: see :func:`upgrade`; or the schema has a revision of a newer package.
+        StoreError: see :func:`upgrade`.
+    """
+    _migrate(op, revision, schema, since, up=False)
+
+
+def _migrate(
+    op: HasContext,
+    revision: str,
+    schema: str | None,
+    since: str | None,
+    *,
+    up: bool,
+    citus: bool = False,
+    layout: str | None = None,
+) -> None:
+    from pgsimhash.db import migrate
+
+    outer = op.get_context()
+    if outer.dialect.name != "postgresql":
+        raise invalid_argument(
+            f"the migration is for a {outer.dialect.name} database; call it where op is "
+            "connected to PostgreSQL"
+        )
+    name = configured_schema(schema)
+    with migrate.refusals_translated():
+        revisions = migrate.known_revisions()
+        script = revisions.get_revision(revision)
+        wanted = "" if script is None else script.revision
+        if since is None and not up:
+            since = revisions.get_current_head()
+        # A script has none.
+        connection = None if outer.as_sql else outer.connection
+        if connection is not None:
+            _check_connection(connection)
+            migrate.wait_for_others(connection)
+        inner = migrate.context_for(
+            wanted or "base",
+            name,
+            up=up,
+            connection=connection,
+            script=outer.output_buffer,
+            since=since,
+        )
+        with migrate.search_path_kept(inner.execute):
+            present = "".join(inner.get_current_heads())
+            if (present >= wanted) if up else (present <= wanted):
+                return
+            migrate.run_revisions(inner, name, citus=citus, layout=layout)
+            if not up and not wanted:
+                # Autogenerate ignores an empty schema.
+                inner.execute(f'DROP TABLE "{name}".{migrate.VERSION_TABLE}')
+
+
+_MARKED: Final = text("SELECT pg_catalog.set_config('pgsimhash.in_transaction', 'yes', true)")
+
+_STATE: Final = text(
+    "SELECT pg_catalog.current_setting('pgsimhash.in_transaction', true), "
+    "pg_catalog.current_setting('transaction_read_only')"
+)
+
+
+def _check_connection(connection: Connection) -> None:
+    connection.execute(_MARKED)
+    in_transaction, read_only = connection.execute(_STATE).one()
+    if in_transaction != "yes":
+        raise StoreError(
+            "wrong_transaction",
+            "the schema is migrated in one transaction, and the connection "
+            "is in none; call it outside of op.get_context().autocommit_block(), and without "
+            "isolation_level AUTOCOMMIT",
+        )
+    if read_only == "on":
+        raise StoreError(
+            "read_only",
+            "the database is read-only; connect to the primary server to migrate",
+        )

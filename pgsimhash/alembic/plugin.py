@@ -29,10 +29,8 @@ _DEPLOYED: Final = text(
 
 
 def setup(plugin: Plugin) -> None:
-    """Register the operations, and exclude the schema from autogenerate."""
+    """Exclude the schema from autogenerate; the operations are registered by the package."""
     from alembic.util import DispatchPriority
-
-    import pgsimhash.alembic  # noqa: F401 - it registers the operations
 
     first, last = DispatchPriority.FIRST, DispatchPriority.LAST
     for step, priority in ((pass_over, first), (propose_nothing, last)):

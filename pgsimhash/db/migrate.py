@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import psycopg
-from alembic import command
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
@@ -55,6 +52,9 @@ from pgsimhash.errors import (
 from pgsimhash.log import logger
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 
+if TYPE_CHECKING:
+    from alembic.runtime.migration import RevisionStep
+
 VERSION_TABLE: Final = "alembic_version"
 
 MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
@@ -67,9 +67,6 @@ _COPIED_SETTING: Final = (
 )
 
 _PINNED: Final = "SET LOCAL search_path = pg_catalog, pg_temp"
-
-# Alembic keeps its state in module globals.
-_one_at_a_time: Final = threading.Lock()
 
 
 def engine_for(dsn: str) -> Engine:
@@ -165,13 +162,7 @@ def _layout_of(context: MigrationContext, schema: str, layout: str | None) -> La
 
 @contextmanager
 def refusals_translated() -> Iterator[None]:
-    """Translate errors of Alembic and the server inside the block to this package's errors.
-
-    Raises:
-        SchemaError: this package does not know a revision; or an owner is not trusted.
-        StoreError: the transaction had failed, is read-only, or the user lacks a permission; or the
-            server refuses a statement for another reason, which the message quotes.
-    """
+    """Translate errors of Alembic and the server inside the block to this package's errors."""
     try:
         yield
     except CommandError as error:
@@ -222,20 +213,46 @@ _BY_STATE: Final = {
 }
 
 
-def config_for(
+def known_revisions() -> ScriptDirectory:
+    """Return this package's revisions."""
+    return ScriptDirectory(str(files("pgsimhash.migrations")))
+
+
+def context_for(
+    revision: str,
     schema: str,
-    output: io.StringIO | None = None,
     *,
-    citus: bool = False,
-    layout: str | None = None,
-) -> Config:
-    """Return Alembic's configuration for this package's revisions."""
-    config = Config(output_buffer=output) if output is not None else Config()
-    config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))
-    config.attributes["schema"] = schema
-    config.attributes["citus"] = citus
-    config.attributes["layout"] = layout
-    return config
+    up: bool = True,
+    connection: Connection | None = None,
+    script: TextIO | None = None,
+    since: str | None = None,
+) -> MigrationContext:
+    """Return a context that goes up or down to a revision, over a connection or into a script.
+
+    A script begins at the revision ``since``, None for an empty database.
+    """
+    revisions = known_revisions()
+
+    def steps(heads: Any, _context: MigrationContext) -> Iterable[RevisionStep]:
+        # What Alembic's own commands call.
+        step = revisions._upgrade_revs if up else revisions._downgrade_revs
+        return step(revision, heads)
+
+    options = {
+        "version_table": VERSION_TABLE,
+        "version_table_schema": schema,
+        "script": revisions,
+        "fn": steps,
+    }
+    if connection is None:
+        options |= {"as_sql": True, "output_buffer": script, "starting_rev": since}
+    return MigrationContext.configure(
+        connection=connection,
+        dialect_name="postgresql",
+        # Any other style would double the percent signs in the script.
+        dialect_opts={"paramstyle": "named"},
+        opts=options,
+    )
 
 
 def upgrade(
@@ -264,7 +281,7 @@ def upgrade(
             superuser.
         StoreError: the user may not change the schema; or the schema has another layout.
     """
-    _run(command.upgrade, dsn, revision, schema, citus=citus, layout=layout)
+    _run(dsn, revision, schema, up=True, citus=citus, layout=layout)
 
 
 def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
@@ -283,7 +300,7 @@ def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) ->
         SchemaError: this package does not know the schema's revision.
         StoreError: the user may not change the schema.
     """
-    _run(command.downgrade, dsn, revision, schema)
+    _run(dsn, revision, schema, up=False)
 
 
 def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
@@ -327,32 +344,28 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
 
 
 def _run(
-    step: Callable[[Config, str], None],
     dsn: str,
     revision: str,
     schema: str | None,
     *,
+    up: bool,
     citus: bool = False,
     layout: str | None = None,
 ) -> None:
-    config = config_for(configured_schema(schema), citus=citus, layout=layout)
-    _check_revision(config, revision)
-    with _one_at_a_time, refusals_translated(), engine_for(dsn).connect() as connection:
-        config.attributes["connection"] = connection
-        logger.info("%s to revision %s", step.__name__, revision)
-        step(config, revision)
+    name = configured_schema(schema)
+    _check_revision(revision)
+    with refusals_translated(), engine_for(dsn).begin() as connection:
+        logger.info("%s to revision %s", "upgrade" if up else "downgrade", revision)
+        wait_for_others(connection)
+        context = context_for(revision, name, up=up, connection=connection)
+        run_revisions(context, name, citus=citus, layout=layout)
 
 
-def _check_revision(config: Config, revision: str, *, relative: bool = True) -> None:
-    """Check that this package has a revision; relative names are not checked, or refused.
-
-    Raises:
-        ArgumentError: it does not have it.
-    """
-    scripts = ScriptDirectory.from_config(config).walk_revisions()
-    known = ["base", *(script.revision for script in scripts)]
+def _check_revision(revision: str, *, relative: bool = True) -> None:
+    """Refuse an unknown revision; a relative one such as ``-1`` is not checked, or refused."""
     if relative and (revision == "head" or not revision.isalnum()):
         return
+    known = ["base", *(script.revision for script in known_revisions().walk_revisions())]
     if revision not in known:
         raise invalid_argument(
             f"pgsimhash has no revision {revision!r}; it has: {', '.join(known)}"
@@ -383,14 +396,13 @@ def upgrade_sql(
     Raises:
         ArgumentError: the name of the schema, revision or layout is invalid.
     """
-    output = io.StringIO()
-    config = config_for(configured_schema(schema), output, citus=citus, layout=layout)
-    config.attributes["own_transaction"] = transaction
+    name = configured_schema(schema)
     if since is not None:
-        _check_revision(config, since, relative=False)
-        if since == ScriptDirectory.from_config(config).get_current_head():
+        _check_revision(since, relative=False)
+        if since == known_revisions().get_current_head():
             return ""
-        revision = f"{since}:{revision}"
-    with _one_at_a_time:
-        command.upgrade(config, revision, sql=True)
+    output = io.StringIO()
+    context = context_for(revision, name, script=output, since=since)
+    with context.begin_transaction() if transaction else search_path_kept(context.execute):
+        run_revisions(context, name, citus=citus, layout=layout)
     return output.getvalue()

@@ -6,7 +6,7 @@ a trigger or constraint of yours is never mistaken for one of the package.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -69,26 +69,19 @@ class Translation(NamedTuple):
         return self.error(self.reason, f"{self.problem}: {detail}; {advice}")
 
 
-Translations = Mapping[str, Translation]
-
 _AGAIN: Final = "committed work stays, run again to continue"
+_GAVE_UP: Final = "the database gave up"
+
 LOST: Final = Translation(
     "connection_lost", "the connection to the database was lost", _AGAIN, NoServerError
 )
-
-
-def _gave_up(advice: str) -> Translation:
-    return Translation("gave_up", "the database gave up", advice)
-
-
-_UNFINISHED: Final = _gave_up(_AGAIN)
+_UNFINISHED: Final = Translation("gave_up", _GAVE_UP, _AGAIN)
 _UNPREPARED: Final = Translation(
     "unsuitable",
     "a pooler mixes up prepared statements",
     "let it pool sessions, or support prepared statements (PgBouncer: max_prepared_statements), "
     "or use connect(prepare=False); set prepare_threshold=None on your own connection",
 )
-_UNSUPPORTED: Final = _gave_up("if the connection is in a pipeline() block, leave that first")
 _INVALID: Final = Translation(
     "refused",
     "the database cannot store a value",
@@ -100,13 +93,17 @@ _OTHER: Final = Translation(
     "if a trigger or constraint of yours raised it, correct that; committed work stays",
 )
 
-_BY_STATE: Final[Translations] = {
+_BY_STATE: Final = {
     "55P03": Translation("locked", "the database gave up waiting", _AGAIN),
-    "57014": _gave_up(
-        "raise statement_timeout if that caused it, or use smaller batches; " + _AGAIN,
+    "57014": Translation(
+        "gave_up",
+        _GAVE_UP,
+        f"raise statement_timeout if that caused it, or use smaller batches; {_AGAIN}",
     ),
-    "40P01": _gave_up(
-        "in each transaction ingest first, before you write your own rows; " + _AGAIN,
+    "40P01": Translation(
+        "gave_up",
+        _GAVE_UP,
+        f"in each transaction ingest first, before you write your own rows; {_AGAIN}",
     ),
     "42501": Translation(
         "not_permitted",
@@ -131,7 +128,9 @@ _BY_STATE: Final[Translations] = {
     "26000": _UNPREPARED,
     "42P05": _UNPREPARED,
     "08": _UNFINISHED,
-    "0A": _UNSUPPORTED,
+    "0A": Translation(
+        "gave_up", _GAVE_UP, "if the connection is in a pipeline() block, leave that first"
+    ),
     "22": _INVALID,
     "40": _UNFINISHED,
     "53": _UNFINISHED,
@@ -142,13 +141,13 @@ _BY_STATE: Final[Translations] = {
 }
 """PostgreSQL's errors by SQLSTATE or its class."""
 
-_BY_CLASS: Final[tuple[tuple[Any, Translation], ...]] = (
-    (psycopg.NotSupportedError, _UNSUPPORTED),
-    (psycopg.DataError, _INVALID),
+_STATES: Final[tuple[tuple[Any, str], ...]] = (
+    (psycopg.NotSupportedError, "0A"),
+    (psycopg.DataError, "22"),
     # Lost connections; and psycopg raises InternalError if a server crashes during a COMMIT.
-    ((psycopg.OperationalError, psycopg.InternalError), _UNFINISHED),
+    ((psycopg.OperationalError, psycopg.InternalError), "08"),
 )
-"""Errors that psycopg raises itself, without a SQLSTATE."""
+"""Classes of SQLSTATE for the errors that psycopg raises itself."""
 
 _POOL: Final = Translation(
     "pool_exhausted",
@@ -157,7 +156,7 @@ _POOL: Final = Translation(
     "sooner",
 )
 
-_OF_SQLALCHEMY: Final[Translations] = {
+_OF_SQLALCHEMY: Final = {
     "TimeoutError": _POOL,
     "PendingRollbackError": Translation(
         "wrong_transaction",
@@ -181,12 +180,7 @@ _OF_SQLALCHEMY: Final[Translations] = {
 
 @contextmanager
 def translated_errors(connection: psycopg.BaseConnection[Any]) -> Iterator[None]:
-    """Translate errors of the server and of psycopg inside the block to this package's errors.
-
-    Raises:
-        PgsimhashError: see :data:`RAISED` for those of the schema's functions. Others are a
-            StoreError, or a NoServerError if the connection was lost.
-    """
+    """Translate errors of the server and of psycopg inside the block to this package's errors."""
     try:
         yield
     except psycopg.Error as error:
@@ -209,10 +203,8 @@ def _translated(error: psycopg.Error, schema: str) -> PgsimhashError:
     state, words = error.sqlstate or "", server_words(error)
     if own := raised_by_schema(state, words):
         return own
-    translation = _BY_STATE.get(state) or _BY_STATE.get(state[:2])
-    if not state:
-        translation = next((one for kind, one in _BY_CLASS if isinstance(error, kind)), None)
-    if translation is not None:
+    known = state or next((state for kind, state in _STATES if isinstance(error, kind)), "")
+    if translation := _BY_STATE.get(known) or _BY_STATE.get(known[:2]):
         return translation.about(first_line(error), schema)
     words = words or first_line(error)
     place = (error.diag.context or "").partition("\n")[0]
@@ -257,13 +249,7 @@ def no_connection(error: BaseException) -> NoServerError:
 
 @contextmanager
 def translated_sqlalchemy_errors() -> Iterator[None]:
-    """Translate SQLAlchemy's errors about a connection to errors of this package.
-
-    Raises:
-        StoreError: the connection or session is closed, its transaction failed or ended, or the
-            pool is exhausted or gave a connection in a transaction.
-        NoServerError: the connection was lost, or no server answers.
-    """
+    """Translate SQLAlchemy's errors about a connection inside the block to this package's."""
     from sqlalchemy import exc
 
     try:
@@ -283,15 +269,12 @@ def translated_sqlalchemy_errors() -> Iterator[None]:
 
 
 def no_connection_of_pool(pool: Any, error: psycopg.OperationalError) -> StoreError:
-    """Return the error for a psycopg pool that gave no connection.
-
-    The pool does not say whether all connections are in use or the server is down, so try to
-    connect.
-    """
+    """Return the error for a psycopg pool that gave no connection."""
     from psycopg_pool import PoolTimeout, TooManyRequests
 
     if not isinstance(error, PoolTimeout | TooManyRequests):
         return no_connection(error)
+    # The pool does not say whether all connections are in use or the server is down.
     conninfo, kwargs = pool.conninfo, pool.kwargs or {}
     if not (callable(conninfo) or callable(kwargs)):
         try:

@@ -14,9 +14,7 @@ from itertools import product
 
 import psycopg
 import pytest
-from alembic import command
 from psycopg import conninfo, sql
-from sqlalchemy import text
 
 import pgsimhash
 from pgsimhash import connect, maintenance
@@ -334,14 +332,3 @@ class TestForeignSchemas:
         with new_role(empty_dsn) as role:
             run_sql(empty_dsn, f"CREATE SCHEMA pgsimhash; GRANT ALL ON SCHEMA pgsimhash TO {role}")
             migrate.upgrade(as_role(empty_dsn, role))
-
-
-@pytest.mark.one_server("Citus sends all statements of a string to the workers")
-def test_the_deployers_search_path_is_restored(empty_dsn: str) -> None:
-    engine = migrate.engine_for(empty_dsn)
-    config = migrate.config_for("pgsimhash")
-    with engine.connect() as given:
-        given.execute(text("SET search_path = public, pg_temp"))
-        config.attributes["connection"] = given
-        command.upgrade(config, "head")
-        assert given.scalar(text("SHOW search_path")) == "public, pg_temp"

@@ -3,16 +3,16 @@
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
-from alembic import command
-from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
 from psycopg import conninfo
 
+import pgsimhash.alembic
 from pgsimhash import SchemaError, StoreError, connect, maintenance
 from pgsimhash.db import connection as connections
 from pgsimhash.db import migrate
@@ -32,19 +32,10 @@ DOTTED, PLAIN = "https://example.com./tide-pools", "https://example.com/tide-poo
 @pytest.fixture(autouse=True)
 def _next_revision(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Alembic find the revision after the package's newest one."""
-    made = migrate.config_for
-
-    def with_next(schema: str, output: io.StringIO | None = None, **options: Any) -> Config:
-        config = made(schema, output, **options)
-        folders = (
-            files("pgsimhash.migrations") / "versions",
-            Path(__file__).parent / "next_revision",
-        )
-        config.set_main_option("path_separator", "newline")
-        config.set_main_option("version_locations", "\n".join(map(str, folders)))
-        return config
-
-    monkeypatch.setattr(migrate, "config_for", with_next)
+    own = Path(migrate.known_revisions().dir)
+    folders = [own / "versions", Path(__file__).parent / "next_revision"]
+    with_next = ScriptDirectory(own, version_locations=folders)
+    monkeypatch.setattr(migrate, "known_revisions", lambda: with_next)
 
 
 @contextmanager
@@ -124,7 +115,9 @@ def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
 def test_the_script_between_two_revisions_does_the_same(filled: str) -> None:
     upgraded = migrate.upgrade_sql(since="0001", layout="16+16+16+16")
     output = io.StringIO()
-    command.downgrade(migrate.config_for("pgsimhash", output), "0002:0001", sql=True)
+    options = {"as_sql": True, "output_buffer": output}
+    context = MigrationContext.configure(dialect_name="postgresql", opts=options)
+    pgsimhash.alembic.downgrade(Operations(context), "0001", since="0002")
     assert "CREATE TABLE" not in upgraded
     assert migrate.upgrade_sql(since="0002") == ""
     before, schema = everything(filled), dump(filled, options=SHAPE)
