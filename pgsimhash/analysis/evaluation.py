@@ -23,8 +23,7 @@ from pgsimhash.runtime.notebooks import html_table
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared
-from pgsimhash.sources import SourcePage, read_pages
-from pgsimhash.sources.files import HTML_SUFFIXES, read_html
+from pgsimhash.sources import HTML_SUFFIXES, SourcePage, read_html, read_pages
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import scope_of, stored_pages
 

@@ -23,10 +23,10 @@ from pgsimhash.sources import (
     RECORDS_BEFORE,
     SourcePage,
     find_files,
+    is_html_name,
     read_file,
     with_pauses,
 )
-from pgsimhash.sources.files import is_html_name
 from pgsimhash.sources.page import plain_path, shown
 from pgsimhash.store import Store
 from pgsimhash.store.collection import lock_to_write

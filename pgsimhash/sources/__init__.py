@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.pages.values import MAX_BYTES
-from pgsimhash.sources.files import READERS, paths_below, reader_of
-from pgsimhash.sources.json_lines import read_stream
-from pgsimhash.sources.page import PAUSE, Reading, SourcePage, failure, shown, with_pauses
+from pgsimhash.pages.values import MAX_BYTES, too_large
+from pgsimhash.sources.page import (
+    PAUSE,
+    Reading,
+    SourcePage,
+    failure,
+    plain_path,
+    shown,
+    with_pauses,
+)
+from pgsimhash.sources.rows import read_lines
 from pgsimhash.sources.streams import Stream
 
 __all__ = [
@@ -34,6 +45,31 @@ __all__ = [
 FILES_BEFORE: Final = "files already stored"
 RECORDS_BEFORE: Final = "records already stored"
 """The keys of ``left_out`` for files and records that an earlier run stored."""
+
+HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
+
+_HTML_NAME: Final = re.compile(
+    rf".*(?:{'|'.join(map(re.escape, HTML_SUFFIXES))})(?:[?@].*)?", re.IGNORECASE | re.DOTALL
+)
+"""wget appends the query to the name: ``index.html?page=2``, with ``@`` for Windows."""
+
+_HTML: Final = "html"
+_PACKABLE: Final = {
+    **dict.fromkeys((".jsonl", ".jl", ".ndjson"), "rows.read_json_lines"),
+    **dict.fromkeys((".warc", ".warc.wet"), "warc.read_warc"),
+}
+
+READERS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(HTML_SUFFIXES, _HTML),
+    **{end + packed: of for end, of in _PACKABLE.items() for packed in ("", ".gz", ".zst")},
+    ".parquet": "rows.read_parquet",
+    ".wacz": "warc.read_wacz",
+}
+"""The module and function that read a file, by the end of its name.
+
+The function yields the pages and failures of ``(file, name, reading)``: the open file, its name for
+failures, and the options.
+"""
 
 _STDIN: Final = "-"
 
@@ -68,15 +104,22 @@ def read_pages(
         raise TypeError(f"paths is a list of paths: write [{paths!r}]")
     if max_bytes < 1:
         raise ValueError(f"max_bytes is a number of bytes, 1 or more, not {max_bytes}")
-    return _read_all(paths, stdin, max_bytes, Counter() if left_out is None else left_out, texts)
+    left_out = Counter() if left_out is None else left_out
+    return chain.from_iterable(
+        [file]
+        if isinstance(file, PageFailure)
+        else read_file(file, stdin=stdin, max_bytes=max_bytes, left_out=left_out, texts=texts)
+        for file in find_files(paths, left_out)
+    )
 
 
 def count_pages(paths: Iterable[str | Path]) -> int | None:
     """Return the number of items of :func:`read_pages`, or None if only reading can tell."""
     total = 0
     for file in find_files(paths):
-        known = isinstance(file, PageFailure) or reader_of(file.name) in (None, "files")
-        if not known or file == Path(_STDIN):
+        if isinstance(file, Path) and (
+            str(file) == _STDIN or reader_of(file.name) not in (None, _HTML)
+        ):
             return None
         total += 1
     return total
@@ -92,18 +135,12 @@ def find_files(
     """
     left_out = Counter() if left_out is None else left_out
     for path in map(Path, paths):
-        if str(path) == _STDIN:
-            yield path
-            continue
         try:
-            path.stat()
+            is_folder = str(path) != _STDIN and stat.S_ISDIR(path.stat().st_mode)
         except (OSError, ValueError) as error:
             yield failure(shown(path), error)
             continue
-        if _is_folder(path):
-            yield from paths_below(path, left_out)
-        else:
-            yield path
+        yield from _paths_below(path, left_out) if is_folder else [path]
 
 
 def read_file(
@@ -116,40 +153,111 @@ def read_file(
 ) -> Iterator[SourcePage | PageFailure]:
     """Yield the pages of one file; the options are those of :func:`read_pages`."""
     reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts)
-    if str(path) == _STDIN:
-        stream = Stream(sys.stdin.buffer if stdin is None else stdin)
-        yield from read_stream(stream, "stdin", reading)
-    elif module := reader_of(path.name):
-        # Imported here, because each may need a library of its own.
-        yield from import_module(f"{__name__}.{module}").read(path, reading)
-    else:
-        accepted = ", ".join(READERS)
-        detail = f"not a folder, and its name does not end in one of {accepted}"
-        yield failure(shown(path), PageError("unreadable", detail))
-
-
-def _read_all(
-    paths: Iterable[str | Path],
-    stdin: BinaryIO | None,
-    max_bytes: int,
-    left_out: Counter[str],
-    texts: bool,
-) -> Iterator[SourcePage | PageFailure]:
-    options: dict[str, Any] = {
-        "stdin": stdin,
-        "max_bytes": max_bytes,
-        "left_out": left_out,
-        "texts": texts,
-    }
-    for file in find_files(paths, left_out):
-        if isinstance(file, PageFailure):
-            yield file
-        else:
-            yield from read_file(file, **options)
-
-
-def _is_folder(path: Path) -> bool:
+    reader = reader_of(path.name)
     try:
-        return stat.S_ISDIR(path.stat().st_mode)
-    except (OSError, ValueError):
-        return False
+        if str(path) == _STDIN:
+            stream = Stream(sys.stdin.buffer if stdin is None else stdin)
+            yield from read_lines(stream, "stdin", reading)
+        elif reader == _HTML:
+            yield read_html(path, max_bytes)
+        elif reader is None:
+            accepted = ", ".join(READERS)
+            detail = f"not a folder, and its name does not end in one of {accepted}"
+            raise PageError("unreadable", detail)
+        else:
+            module, function = reader.split(".")
+            # Imported here, because each may need a library of its own.
+            read = getattr(import_module(f"{__name__}.{module}"), function)
+            with path.open("rb") as file:
+                yield from read(file, shown(path), reading)
+    except (OSError, PageError) as error:
+        yield failure(shown(path), error)
+
+
+def read_html(path: Path, max_bytes: int) -> SourcePage | PageFailure:
+    """Return the page in an HTML file; its URL is the file's ``file://`` URI."""
+    url = plain_path(path).as_uri()
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _no_file(status.st_mode)
+        if status.st_size > max_bytes:
+            raise too_large("the file", max_bytes)
+        with path.open("rb") as file:
+            content = file.read(max_bytes + 1)
+        if len(content) > max_bytes:  # it has grown
+            raise too_large("the file", max_bytes)
+        return SourcePage(url, content)
+    except (OSError, PageError) as error:
+        return failure(url, error)
+
+
+def reader_of(name: str) -> str | None:
+    """Return the entry of :data:`READERS` for a file of this name, or None."""
+    if is_html_name(name):
+        return _HTML
+    return next((of for end, of in READERS.items() if name.lower().endswith(end)), None)
+
+
+def is_html_name(name: str) -> bool:
+    """Return whether a file of this name is read as a page."""
+    return _HTML_NAME.fullmatch(name) is not None
+
+
+def _paths_below(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFailure]:
+    """Yield the files below ``folder`` that are read, by their names and without hidden files.
+
+    Links to folders are followed, and each folder is read once.
+    """
+    seen: set[tuple[int, int]] = set()
+    with suppress(OSError):
+        # A command may write its output into the folder that it reads.
+        seen.add(_identity(os.fstat(1)))
+    # Not recursive: a tree may be deeper than Python's stack.
+    waiting = [iter([folder])]
+    while waiting:
+        path = next(waiting[-1], None)
+        if path is None:
+            waiting.pop()
+            continue
+        is_named = reader_of(path.name) is not None
+        try:
+            status = path.stat()
+            identity = _identity(status)
+            if not stat.S_ISDIR(status.st_mode):
+                if not is_named or identity in seen:
+                    left_out["own output" if is_named else "files by their names"] += 1
+                elif stat.S_ISREG(status.st_mode) or is_html_name(path.name):
+                    yield path
+                else:
+                    # Opening a pipe waits for a writer.
+                    yield failure(shown(path), _no_file(status.st_mode))
+            elif identity not in seen:
+                seen.add(identity)
+                waiting.append(_entries(path, left_out))
+        except OSError as error:
+            if is_named and not path.is_dir():
+                # Reading the file will report why it fails.
+                yield path
+            elif not isinstance(error, FileNotFoundError):
+                yield failure(shown(path), error)
+
+
+def _entries(folder: Path, left_out: Counter[str]) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        all_names = [entry.name for entry in entries]
+    names = [name for name in all_names if not name.startswith(".")]
+    if len(names) < len(all_names):
+        left_out["hidden files and folders"] += len(all_names) - len(names)
+    # page.html comes before page-print.html: the first of a group is its original.
+    names.sort(key=lambda name: name.partition("."))
+    return (folder / name for name in names)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _no_file(mode: int) -> PageError:
+    kind = "folder" if stat.S_ISDIR(mode) else "device or pipe"
+    return PageError("unreadable", f"a {kind}, not a file")

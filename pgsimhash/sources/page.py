@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import frozen
 
 
@@ -51,9 +50,8 @@ class Reading(NamedTuple):
 
 def failure(url: str, error: Exception) -> PageFailure:
     """Return ``error`` as the failure of ``url``."""
-    if isinstance(error, PageError):
-        return PageFailure(url, error.reason, one_line(error))
-    return PageFailure(url, "unreadable", one_line(error))
+    reason = error.reason if isinstance(error, PageError) else "unreadable"
+    return PageFailure(url, reason, one_line(error))
 
 
 def one_line(error: Exception) -> str:
@@ -84,40 +82,6 @@ def plain_path(path: Path) -> Path:
     return plain
 
 
-def page_of(record: Mapping[str, Any], number: int, reading: Reading) -> SourcePage:
-    """Return the page of a JSON object or of a row, by its fields; others are ignored.
-
-    Raises:
-        PageError: a field is missing or has another type.
-    """
-    url = check_url(_checked(record, "url").strip())
-    is_text = reading.texts and (record.get("text") is not None or "html" not in record)
-    key = "text" if is_text else "html"
-    if key not in record and "text" in record:
-        raise PageError("unreadable", f'"html" is missing, and "text" needs {TEXT_SCHEME}')
-    html = _checked(record, key, (str, bytes))
-    charset = None if record.get("charset") is None else _checked(record, "charset")
-    time = record.get("fetched_at")
-    if isinstance(time, date):
-        time = parse_time(time.isoformat())
-    elif time is not None:
-        try:
-            time = parse_time(_checked(record, "fetched_at"))
-        except PageError:
-            raise
-        except ValueError:
-            raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
-    return SourcePage(url, html, charset, time, number)
-
-
-def _checked(record: Mapping[str, Any], key: str, types: tuple[type, ...] = (str,)) -> Any:
-    if key not in record:
-        raise PageError("unreadable", f'"{key}" is missing')
-    if not isinstance(record[key], types):
-        raise PageError("unreadable", f'"{key}" is not a string')
-    return record[key]
-
-
 def parse_time(text: str) -> datetime:
     """Return an ISO-8601 time with its zone, by default UTC."""
     time = datetime.fromisoformat(text.strip())
@@ -134,30 +98,38 @@ _AHEAD: Final = 4
 """How many pages are read ahead."""
 
 
-class _End(NamedTuple):
-    error: BaseException | None
-
-
 def with_pauses(pages: Iterable[_Item]) -> Generator[_Item]:
     """Yield pages as they arrive, and :data:`PAUSE` twice a second while none does.
 
     A thread reads up to 5 pages ahead; its errors are raised here. The thread ends with the pages,
     or at the first page after this iterator was closed.
     """
-    queue: Queue[_Item | _End] = Queue(_AHEAD)
+    queue: Queue[_Item | BaseException] = Queue(_AHEAD)
     is_over = Event()
+
+    def read() -> None:
+        end: BaseException = StopIteration()
+        try:
+            for page in pages:
+                queue.put(page)
+                if is_over.is_set():
+                    return
+        except BaseException as error:
+            end = error
+        queue.put(end)
+
     # A daemon, because a blocked read from a terminal or pipe cannot be interrupted.
-    Thread(target=_put, args=(pages, queue, is_over), name="pages", daemon=True).start()
+    Thread(target=read, name="pages", daemon=True).start()
     try:
         while True:
             try:
                 item = queue.get(timeout=_PAUSE_SECONDS)
             except Empty:
                 item = PAUSE
-            if isinstance(item, _End):
-                if item.error is not None:
-                    raise item.error
+            if isinstance(item, StopIteration):
                 return
+            if isinstance(item, BaseException):
+                raise item
             yield item
     finally:
         is_over.set()
@@ -165,15 +137,3 @@ def with_pauses(pages: Iterable[_Item]) -> Generator[_Item]:
         with suppress(Empty):
             while True:
                 queue.get_nowait()
-
-
-def _put(pages: Iterable[_Item], queue: Queue[_Item | _End], is_over: Event) -> None:
-    try:
-        for page in pages:
-            queue.put(page)
-            if is_over.is_set():
-                return
-    except BaseException as error:
-        queue.put(_End(error))
-    else:
-        queue.put(_End(None))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 from zipfile import BadZipFile
 
@@ -280,13 +279,6 @@ class Stream:
             raise PackedError(f"the {name} data ends early") from None
         except DAMAGES as error:
             raise DamagedError(f"reading failed ({one_line(error)})") from None
-
-
-@contextmanager
-def open_stream(path: Path) -> Iterator[Stream]:
-    """Open a file, see :func:`stream_of`."""
-    with path.open("rb") as file:
-        yield stream_of(file)
 
 
 def stream_of(file: Any, packed: BinaryIO | None = None) -> Stream:

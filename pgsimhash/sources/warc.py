@@ -1,4 +1,4 @@
-"""Read the HTML pages in WARC archives.
+"""Read the HTML pages in WARC archives, and in WACZ archives, which are zip files of them.
 
 warcio parses the headers. Its iterator does not report a truncated file, so the records are
 separated here, and every missing part is a failure. After damage, reading resumes at the next
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -16,8 +17,8 @@ from datetime import datetime
 from email.message import Message
 from functools import partial
 from importlib import import_module
-from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
+from zipfile import ZIP_STORED, ZipFile
 
 from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
@@ -27,8 +28,8 @@ from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
 from pgsimhash.sources import streams
-from pgsimhash.sources.page import TEXT_SCHEME, Reading, SourcePage, failure, parse_time, shown
-from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, open_stream
+from pgsimhash.sources.page import TEXT_SCHEME, Reading, SourcePage, failure, one_line, parse_time
+from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, stream_of
 
 _Item = SourcePage | PageFailure
 
@@ -56,7 +57,9 @@ _MAX_BROKEN: Final = 1000
 
 _YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
 _DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
-BEGIN: Final = b"WARC/"
+_BEGIN: Final = b"WARC/"
+_WARC_IN_ZIP: Final = re.compile(r"archive/.*\.warc(\.wet)?(\.gz|\.zst)?", re.IGNORECASE)
+_ZIP_DAMAGES: Final = (*streams.DAMAGES, RuntimeError, OverflowError, struct.error)
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 
 
@@ -72,30 +75,13 @@ class _NoPageError(Exception):
     """The record is not a page; the message is its kind for the counter, if any."""
 
 
-class _Headers:
-    """The lines of a stream for warcio's parser, with a limit for the size of headers."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._left = _MAX_HEADERS
-
-    def readline(self) -> bytes:
-        line = self._stream.readline(self._left + 1)
-        self._left -= len(line)
-        if self._left < 0:
-            raise _NoRecordError("its header does not end")
-        if not line.endswith(b"\n"):
-            raise DamagedError("the file ends early")
-        return line
-
-
 class _Record:
     """One record of the archive, read on demand."""
 
     def __init__(self, stream: Stream, version: bytes) -> None:
         parser = StatusAndHeadersParser(ArcWarcRecordLoader.WARC_TYPES)
         try:
-            self._headers = parser.parse(_Headers(stream), version)
+            self._headers = parser.parse(_header_lines(stream), version)
         except StatusAndHeadersParserException:
             raise _NoRecordError(f"{version!r} is not a known version of WARC") from None
         length = self._header("Content-Length")
@@ -177,7 +163,7 @@ class _Record:
         return (self._headers.get_header(name) or "").strip()
 
 
-def read(path: Path, reading: Reading) -> Iterator[_Item]:
+def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[_Item]:
     """Yield the pages of an archive, packed or not.
 
     These are resources, and responses with a status of 200 to 299 except 206 (partial content),
@@ -185,14 +171,78 @@ def read(path: Path, reading: Reading) -> Iterator[_Item]:
     text. ``left_out`` counts the others, except records about the crawl. Bytes between records, and
     the damaged end of a file, are failures of ``path#record``.
     """
+    return _read_stream(stream_of(file), name, 1, reading)
+
+
+def read_wacz(
+    file: BinaryIO, name: str, reading: Reading, number: int = 1, *, is_nested: bool = False
+) -> Generator[_Item, None, int]:
+    """Yield the pages of all WARC files in the archive, and in archives in it; number records on.
+
+    In a zip file without its end, records are searched in the gzip data. The result is the number
+    after that of the last record.
+    """
     try:
-        with open_stream(path) as stream:
-            yield from read_stream(stream, shown(path), 1, reading)
-    except (OSError, PageError) as error:
-        yield failure(shown(path), error)
+        zipped = ZipFile(file)
+    except _ZIP_DAMAGES as error:
+        detail = f"the zip data is damaged ({one_line(error)}); records were searched in it"
+        yield failure(name, PageError("unreadable", detail))
+        file.seek(0)
+        stream = Stream(file, streams.GZIP)
+        if stream.resume(_BEGIN):
+            number = yield from _read_stream(stream, name, number, reading)
+        return number
+    for entry in zipped.infolist():
+        is_archive = entry.filename.lower().endswith(".wacz") and not is_nested
+        if not is_archive and not _WARC_IN_ZIP.fullmatch(entry.filename):
+            continue
+        place = f"{name}/{entry.filename}"
+        try:
+            with zipped.open(entry) as member:
+                data: Any = member
+                if entry.compress_type == ZIP_STORED:
+                    part: Any = _Part(file, file.tell(), entry.file_size)
+                    data = io.BufferedReader(part)
+                if not is_archive:
+                    stream = stream_of(data, file if data is member else None)
+                    number = yield from _read_stream(stream, name, number, reading)
+                elif data is member:
+                    raise PageError("unreadable", "it is compressed; unpack it first")
+                else:
+                    number = yield from read_wacz(data, place, reading, number, is_nested=True)
+        except _ZIP_DAMAGES as error:
+            yield PageFailure(place, "unreadable", one_line(error))
+    return number
 
 
-def read_stream(
+class _Part(io.RawIOBase):
+    """A part of a file; unlike ``ZipExtFile`` it goes back at no cost, and verifies no checksum.
+
+    That of a zip file would cost all records for the damage of one.
+    """
+
+    def __init__(self, file: BinaryIO, begin: int, size: int) -> None:
+        self._file, self._begin, self._size, self._at = file, begin, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        self._file.seek(self._begin + self._at)
+        data = self._file.read(max(0, min(len(buffer), self._size - self._at)))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def _read_stream(
     stream: Stream, name: str, number: int, reading: Reading
 ) -> Generator[_Item, None, int]:
     """Yield the pages of an archive; return the number after that of its last record."""
@@ -241,7 +291,7 @@ def _read_records(
             if item is not None:
                 yield item
     except DamagedError as damage:
-        skipped = stream.resume(BEGIN) if isinstance(damage, PackedError) else None
+        skipped = stream.resume(_BEGIN) if isinstance(damage, PackedError) else None
         lost = f"record {number} and all after it were not read"
         if skipped is not None:
             begin, end = skipped
@@ -249,6 +299,17 @@ def _read_records(
         yield PageFailure(f"{name}#{number}", "unreadable", f"{damage}; {lost}")
         return number + 1, skipped is not None
     return number, False
+
+
+def _header_lines(stream: Stream) -> io.BytesIO:
+    header = bytearray()
+    while (line := stream.readline(_MAX_HEADERS)).strip():
+        header += line
+        if len(header) > _MAX_HEADERS:
+            raise _NoRecordError("its header does not end")
+    if not line.endswith(b"\n"):
+        raise DamagedError("the file ends early")
+    return io.BytesIO(header)
 
 
 def _next_line(stream: Stream) -> bytes:

@@ -1,0 +1,160 @@
+"""Read JSON lines, and rows of Parquet files, with "url" and "html" or "text"."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any, BinaryIO, Final
+
+from pgsimhash.errors import PageError, install_command
+from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.urls import check_url
+from pgsimhash.pages.values import too_large
+from pgsimhash.sources.page import TEXT_SCHEME, Reading, SourcePage, failure, one_line, parse_time
+from pgsimhash.sources.streams import DamagedError, Stream, stream_of
+
+_BOM: Final = b"\xef\xbb\xbf"
+_STEP: Final = 1024 * 1024
+
+_COLUMNS: Final = ("url", "html", "text", "charset", "fetched_at")
+_ROWS: Final = 64
+"""How many rows are in memory at once."""
+
+_BUFFER: Final = 1024 * 1024
+"""How many bytes of a column are read at once; by default it would be the whole row group."""
+
+
+def read_json_lines(
+    file: BinaryIO, name: str, reading: Reading
+) -> Iterator[SourcePage | PageFailure]:
+    """Yield the pages of a file of JSON lines, packed or not."""
+    return read_lines(stream_of(file), name, reading)
+
+
+def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[SourcePage | PageFailure]:
+    """Yield the pages of a stream of JSON lines, skipping empty lines.
+
+    A line without a valid page is a failure of ``name#number``; reading continues. The
+    ``pages.jsonl`` of a crawler is skipped, unless it has texts and texts are read.
+    """
+    number, max_bytes = 0, reading.max_bytes
+    try:
+        while line := stream.readline(max_bytes + 1):
+            number += 1
+            try:
+                if len(line) > max_bytes and not line.endswith(b"\n"):
+                    _finish_line(stream)
+                    raise too_large("the line", max_bytes)
+                if number == 1:
+                    line = line.removeprefix(_BOM)
+                if not line.strip():
+                    number += stream.skip_empty_lines()
+                    continue
+                fields = _fields(line)
+                if number > 1 or fields.get("format") != "json-pages-1.0":
+                    yield _page(fields, number, reading)
+                elif not (reading.texts and fields.get("hasText")):
+                    reading.left_out["page lists of archives"] += 1
+                    return
+            except PageError as error:
+                yield failure(f"{name}#{number}", error)
+    except DamagedError as damage:
+        detail = f"{damage}; the lines after line {number} were not read"
+        yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
+
+
+def _finish_line(stream: Stream) -> None:
+    while (rest := stream.readline(_STEP)) and not rest.endswith(b"\n"):
+        stream.idle(len(rest))
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise PageError("unreadable", f"the line is not UTF-8 (byte {error.start + 1})") from None
+    except (ValueError, RecursionError) as error:
+        raise PageError("unreadable", f"the line is not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise PageError("unreadable", 'the line is not a JSON object with "url" and "html"')
+    return fields
+
+
+def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[SourcePage | PageFailure]:
+    """Yield the pages of a Parquet file; the damaged rest of a row group is one failure."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        problem = f"it needs pyarrow; install it {install_command('parquet')}"
+        raise PageError("unreadable", problem) from None
+    number, damages = 0, (pa.ArrowException, OSError, ValueError)
+    try:
+        with pq.ParquetFile(file, buffer_size=_BUFFER, page_checksum_verification=True) as table:
+            names = table.schema_arrow.names
+            content = {"html", "text"} if reading.texts else {"html"}
+            if "url" not in names or not content & {*names} or len({*names}) < len(names):
+                more = '"html" ("text" needs a scheme for texts)'
+                expected = '"text" or "html"' if reading.texts else more
+                problem = f'it has the columns {", ".join(names)}, not "url" and {expected}'
+                raise PageError("unreadable", problem)
+            columns = [column for column in _COLUMNS if column in names]
+            for group in range(table.num_row_groups):
+                end = number + table.metadata.row_group(group).num_rows
+                try:
+                    for batch in table.iter_batches(_ROWS, [group], columns):
+                        for row in range(len(batch)):
+                            number += 1
+                            yield _row_page(batch, row, f"{name}#{number}", number, reading)
+                except damages as error:
+                    detail = f"{one_line(error)}; rows {number + 1:,} to {end:,} were not read"
+                    yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
+                number = end
+    except damages as error:
+        yield failure(name, error)
+
+
+def _row_page(
+    batch: Any, row: int, place: str, number: int, reading: Reading
+) -> SourcePage | PageFailure:
+    try:
+        page = _page(
+            {name: batch[name][row].as_py() for name in batch.schema.names}, number, reading
+        )
+        if len(page.html) > reading.max_bytes:
+            raise too_large("the page", reading.max_bytes)
+    except (ValueError, OverflowError) as error:
+        return failure(place, error)
+    return page
+
+
+def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePage:
+    """Return the page of a JSON object or of a row, by its fields; others are ignored.
+
+    Raises:
+        PageError: a field is missing or has another type.
+    """
+    url = check_url(_checked(fields, "url").strip())
+    is_text = reading.texts and (fields.get("text") is not None or "html" not in fields)
+    key = "text" if is_text else "html"
+    if key not in fields and "text" in fields:
+        raise PageError("unreadable", f'"html" is missing, and "text" needs {TEXT_SCHEME}')
+    html = _checked(fields, key, (str, bytes))
+    charset = None if fields.get("charset") is None else _checked(fields, "charset")
+    time = fields.get("fetched_at")
+    if time is not None:
+        text = time.isoformat() if isinstance(time, date) else _checked(fields, "fetched_at")
+        try:
+            time = parse_time(text)
+        except ValueError:
+            raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
+    return SourcePage(url, html, charset, time, number)
+
+
+def _checked(fields: Mapping[str, Any], key: str, types: tuple[type, ...] = (str,)) -> Any:
+    if key not in fields:
+        raise PageError("unreadable", f'"{key}" is missing')
+    if not isinstance(fields[key], types):
+        raise PageError("unreadable", f'"{key}" is not a string')
+    return fields[key]
