@@ -11,11 +11,9 @@ import click
 
 from pgsimhash.cli import CLOSED, INTERRUPTED, STOPPED
 from pgsimhash.cli.analyse import analyse
-from pgsimhash.cli.collections import collection
-from pgsimhash.cli.ingest import decide, ingest, should_fetch
-from pgsimhash.cli.lookup import find, find_many, fingerprint
+from pgsimhash.cli.pages import decide, find, find_many, fingerprint, ingest, should_fetch
 from pgsimhash.cli.printing import escape_other_output, print_message, printable
-from pgsimhash.cli.schema import check, migrate, status
+from pgsimhash.cli.schema import check, collection, migrate, status
 from pgsimhash.cli.upkeep import delete, expire, mark, policy, run
 from pgsimhash.errors import (
     ArgumentError,
@@ -56,15 +54,9 @@ class _Commands(click.Group):
                     ]
                 )
 
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
-    ) -> click.Context:
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
         with _errors_of_commands():
-            return super().make_context(info_name, args, parent, **extra)
+            return super().make_context(*arguments, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
         with _errors_of_commands():

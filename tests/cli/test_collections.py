@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from pgsimhash import connect
-from pgsimhash.cli import collections
 from tests.cli.harness import Run
 
 REBUILD = "collection", "rebuild"
@@ -75,7 +74,7 @@ def test_ctrl_c_leaves_everything_unchanged(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as context:
-        context.setattr(collections, "print_json", interrupt)
+        context.setattr("pgsimhash.cli.schema.print_json", interrupt)
         assert run(*REBUILD, "kept", *SHINGLES, "--verdicts").code == 130
     assert [line["collection"] for line in run("collection", "list").lines] == ["kept"]
     assert run(*REBUILD, "kept", *SHINGLES).code == 0
