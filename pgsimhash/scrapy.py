@@ -11,10 +11,9 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from email.message import Message
 from functools import partial
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -31,6 +30,7 @@ from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.workers import PageReader
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
+from pgsimhash.sources.page import content_type
 from pgsimhash.store import Store, connect
 from pgsimhash.store.batches import BATCH_PAGES, as_source
 from pgsimhash.store.session import RETRY_SECONDS
@@ -110,10 +110,7 @@ class _Component:
             "second would find all pages unchanged; enable one of them",
         )
         if thread is None:
-            label = f"scrapy {crawler.spidercls.name}"
-            thread = _StoreThread(
-                partial(_connect, settings), label, _options(settings), _page_reader(settings)
-            )
+            thread = _StoreThread(settings, f"scrapy {crawler.spidercls.name}")
             _threads[crawler] = thread
             crawler.signals.connect(thread.close, signal=signals.spider_closed)
         thread.stores |= self._stores
@@ -240,8 +237,9 @@ class PgsimhashSpiderMiddleware(_Component):
         if not is_page or _is_left(response):
             self._count("no_page")
             return None
-        page = SourcePage(response.url, response.body, charset=_charset(response))
-        verdict = await self._verdict(page)
+        header = (response.headers.get("Content-Type") or b"").decode("latin-1")
+        charset = content_type(header).get_content_charset()
+        verdict = await self._verdict(SourcePage(response.url, response.body, charset))
         if verdict is not None:
             response.meta[self._tag] = verdict.as_json()
         return verdict
@@ -275,20 +273,16 @@ class _StoreThread:
     While the store waits for the database, the next pages are read.
     """
 
-    def __init__(
-        self, opener: Callable[..., Store], label: str, options: MatchOptions, reader: PageReader
-    ) -> None:
-        self._opener = opener
-        self._label = label
-        self._options = options
+    def __init__(self, settings: BaseSettings, label: str) -> None:
+        self._settings, self._label = settings, label
+        self._options, self._page_reader = _options(settings), _page_reader(settings)
         self._pages: deque[tuple[SourcePage, Future[Verdict]]] = deque()
         self._records: deque[tuple[PageRecord | PageFailure, Future[Verdict]]] = deque()
-        self._page_reader = reader
         self._reader = ThreadPoolExecutor(1, "pgsimhash-reader")
         self._thread = ThreadPoolExecutor(1, "pgsimhash-store")
         self._store: Store | None = None
-        self._failed_at: float | None = None
         self._failure: StoreError | None = None
+        self._reopens_at = 0.0
         self.stores = False
         try:
             store = self._thread.submit(self._open, create=True).result()
@@ -296,7 +290,9 @@ class _StoreThread:
             self.close()
             raise
         self._extract = partial(
-            reader.extract, scheme=get_scheme(store.scheme), markdown=store.opened.keep_markdown
+            self._page_reader.extract,
+            scheme=get_scheme(store.scheme),
+            markdown=store.opened.keep_markdown,
         )
 
     def ask(self, page: SourcePage) -> Future[Verdict]:
@@ -310,8 +306,8 @@ class _StoreThread:
         """Return the future of :meth:`pgsimhash.Store.should_fetch`."""
 
         def ask() -> bool:
-            with self._noting_failures():
-                return self._opened().should_fetch(url)
+            with self._opened() as store:
+                return store.should_fetch(url)
 
         return self._thread.submit(ask)
 
@@ -338,8 +334,8 @@ class _StoreThread:
             return
         records = [record for record, _ in batch]
         try:
-            with self._noting_failures():
-                verdicts = self._opened().ingest_many(records, **self._options)
+            with self._opened() as store:
+                verdicts = store.ingest_many(records, **self._options)
                 for (_, answer), verdict in zip(batch, verdicts, strict=True):
                     answer.set_result(verdict)
         except Exception as error:
@@ -349,30 +345,28 @@ class _StoreThread:
                     answer.set_exception(error)
 
     @contextmanager
-    def _noting_failures(self) -> Iterator[None]:
-        try:
-            yield
-        except StoreError as error:
-            if self._store is not None:
-                self._failure, self._failed_at = error, time.monotonic()
-                self._close()
-            raise
-
-    def _opened(self) -> Store:
-        if self._store is not None:
-            return self._store
-        failure, failed_at = self._failure, self._failed_at
-        if failure and failed_at and time.monotonic() - failed_at < REOPEN_SECONDS:
-            raise type(failure)(*failure.args)
+    def _opened(self) -> Iterator[Store]:
+        """Lend the store; after a failure it is opened again, but not at once."""
+        if self._failure is not None and time.monotonic() < self._reopens_at:
+            raise type(self._failure)(*self._failure.args)
         try:
             # A collection that was deleted meanwhile must not come back empty.
-            return self._open(create=False)
+            yield self._store or self._open(create=False)
         except StoreError as error:
-            self._failure, self._failed_at = error, time.monotonic()
+            self._failure, self._reopens_at = error, time.monotonic() + REOPEN_SECONDS
+            self._close()
             raise
 
     def _open(self, *, create: bool) -> Store:
-        self._store = store = self._opener(create=create)
+        settings = self._settings
+        self._store = store = connect(
+            settings.get("PGSIMHASH_DSN"),
+            collection=settings.get("PGSIMHASH_COLLECTION", "default"),
+            create=create,
+            scheme=settings.get("PGSIMHASH_SCHEME"),
+            schema=settings.get("PGSIMHASH_SCHEMA"),
+            retry_seconds=settings.getfloat("PGSIMHASH_RETRY_SECONDS", RETRY_SECONDS),
+        )
         # Raises for invalid options before the first page.
         store.ingest_many([], **self._options)
         store.start_run(self._label)
@@ -400,17 +394,6 @@ def _next_batch(queue: deque[_Item]) -> list[_Item]:
     return [queue.popleft() for _ in range(min(len(queue), BATCH_PAGES))]
 
 
-def _connect(settings: BaseSettings, *, create: bool) -> Store:
-    return connect(
-        settings.get("PGSIMHASH_DSN"),
-        collection=settings.get("PGSIMHASH_COLLECTION", "default"),
-        create=create,
-        scheme=settings.get("PGSIMHASH_SCHEME"),
-        schema=settings.get("PGSIMHASH_SCHEMA"),
-        retry_seconds=settings.getfloat("PGSIMHASH_RETRY_SECONDS", RETRY_SECONDS),
-    )
-
-
 def _page_reader(settings: BaseSettings) -> PageReader:
     seconds, memory = (settings.get(f"PGSIMHASH_PAGE_{what}") for what in ("SECONDS", "MEMORY"))
     try:
@@ -431,9 +414,3 @@ def _options(settings: BaseSettings) -> MatchOptions:
 def _check(is_right: bool, message: str) -> None:
     if not is_right:
         raise invalid_argument(message)
-
-
-def _charset(response: Response) -> str | None:
-    header = Message()
-    header["content-type"] = (response.headers.get("Content-Type") or b"").decode("latin-1")
-    return header.get_content_charset()

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.message import Message
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
@@ -86,6 +87,14 @@ def parse_time(text: str) -> datetime:
     """Return an ISO-8601 time with its zone, by default UTC."""
     time = datetime.fromisoformat(text.strip())
     return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def content_type(header: str) -> Message:
+    """Return a parsed ``Content-Type``."""
+    message = Message()
+    # Parsing parameters takes quadratic time.
+    message["Content-Type"] = header[:1000]
+    return message
 
 
 _Item = SourcePage | PageFailure

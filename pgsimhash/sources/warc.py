@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from datetime import datetime
-from email.message import Message
 from functools import partial
 from importlib import import_module
 from typing import Any, BinaryIO, Final
@@ -28,7 +27,15 @@ from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
 from pgsimhash.sources import streams
-from pgsimhash.sources.page import TEXT_SCHEME, Reading, SourcePage, failure, one_line, parse_time
+from pgsimhash.sources.page import (
+    TEXT_SCHEME,
+    Reading,
+    SourcePage,
+    content_type,
+    failure,
+    one_line,
+    parse_time,
+)
 from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, stream_of
 
 _Item = SourcePage | PageFailure
@@ -51,7 +58,6 @@ _NO_PAGES: Final = {
 }
 _OK: Final = re.compile(r"2(?!06)\d\d")
 _MAX_HEADERS: Final = 64 * 1024
-_MAX_TYPE: Final = 1000
 _MAX_BROKEN: Final = 1000
 """After this many consecutive places without a record, the rest is not read."""
 
@@ -135,9 +141,9 @@ class _Record:
             encodings = http.get_header("Content-Encoding") or ""
         else:
             raise _NoPageError(_NO_PAGES.get(kind, "records of other kinds"))
-        content_type = _content_type(self._declared)
+        declared = content_type(self._declared)
         accepted = ("text/plain",) if texts else _HTML_TYPES
-        if self._declared and content_type.get_content_type() not in accepted:
+        if self._declared and declared.get_content_type() not in accepted:
             raise _NoPageError(_NO_TEXTS if texts else _NO_HTML)
         url = check_url(self._url)
         if kind == "response" and not head and self._unread:
@@ -152,7 +158,7 @@ class _Record:
                 raise _NoPageError(_NO_HTML)
             self._declared = accepted[0]
         fetched_at = _date(self._header("WARC-Date"))
-        return SourcePage(url, body, content_type.get_content_charset(), fetched_at, number)
+        return SourcePage(url, body, declared.get_content_charset(), fetched_at, number)
 
     def _read(self, size: int) -> bytes:
         data = self._stream.read(size)
@@ -353,13 +359,6 @@ def _date(text: str) -> datetime | None:
         return parse_time(f"{text[:8]}T{text[8:]}" if _DIGITS.fullmatch(text) else text)
     except ValueError:
         raise PageError("unreadable", f"its WARC-Date {text[:40]!r} is not a time") from None
-
-
-def _content_type(value: str) -> Message:
-    message = Message()
-    # Parsing parameters takes quadratic time.
-    message["Content-Type"] = value[:_MAX_TYPE]
-    return message
 
 
 def _looks_like_html(body: bytes) -> bool:
