@@ -19,7 +19,7 @@ from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import CollectionError, StoreError, invalid_argument
 from pgsimhash.maintenance.collections import delete_collection
-from pgsimhash.pages.policies import MatchOptions, Rules
+from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.kept_markdown import reread
 from pgsimhash.runtime import no_progress
@@ -27,7 +27,7 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
-from pgsimhash.store.ingest import Batch, add_batch, policies_for, rules_of, settings_by
+from pgsimhash.store.ingest import Batch, add_batch, policies_for, settings_of
 from pgsimhash.store.lookups import columns_of, count_pages, names_of, record_values
 
 Progress = Callable[[str, int, int], None]
@@ -86,6 +86,7 @@ def rebuild(
     old_name = into or f"{name}-2" if into_schema is None else name
     new_name = name if into_schema is None else into or name
     with session.transaction() as connection:
+        session.bound_waits(connection)
         from_schema = schema_of(connection)
         to_schema = into_schema or from_schema
         follow(connection, store.opened)
@@ -120,11 +121,11 @@ def rebuild(
             # What verdicts depend on, and the runs.
             tables = ["policies", "marks", "runs", *([] if new_scheme else ["sources"])]
             fetch(connection, "copy_rows", {**scope, "tables": tables})
-        rules, copied = rules_of(target, options), 0
+        copied = 0
         markdown = target.keep_markdown or bool(new_scheme)
         for versions in _versions(connection, source, new_scheme, markdown, progress):
             with in_other_schema(connection, to_schema):
-                decided = list(_decided(connection, target, rules, versions))
+                decided = list(_decided(connection, target, options, versions))
             for verdict in decided:
                 verdicts(verdict)
             copied += len(versions)
@@ -136,6 +137,7 @@ def rebuild(
     if replace:
         # In a separate transaction, because other tables may refer to the old pages.
         with session.transaction() as connection:
+            session.bound_waits(connection)
             inserted = delete_collection(connection, old_name) - copied
             if inserted > 0:
                 raise StoreError(
@@ -220,12 +222,13 @@ def _version(row: dict[str, Any], new_scheme: Scheme | None) -> _Version:
 def _decided(
     connection: psycopg.Connection[Any],
     target: Collection,
-    rules: Rules,
+    options: MatchOptions,
     versions: list[_Version],
 ) -> Iterator[Verdict]:
     """Decide about versions as if they arrived now, and store them under their ids."""
     urls = [version.item.url for version in versions]
-    settings = settings_by(rules, policies_for(connection, target, urls), len(urls))
+    policies = policies_for(connection, target, urls)
+    settings = settings_of(target, options, policies, len(urls))
     # With other collections, page by page: their pages arrived in between.
     step = 1 if any(setting.scope == "global" for setting in settings) else len(versions)
     for start in range(0, len(versions), step):

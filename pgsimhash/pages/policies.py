@@ -39,11 +39,7 @@ class MatchOptions(TypedDict, total=False):
 
 
 def check_options(options: Mapping[str, object]) -> None:
-    """Check that the names of keyword arguments are those of :class:`MatchOptions`.
-
-    Raises:
-        TypeError: an option is unknown.
-    """
+    """Raise TypeError unless the names of options are those of :class:`MatchOptions`."""
     for name in options:
         if name not in MatchOptions.__annotations__:
             known = ", ".join(MatchOptions.__annotations__)
@@ -83,12 +79,7 @@ class MatchSettings:
     min_tokens: int = 1
 
     def __post_init__(self) -> None:
-        """Check all values except the distance, which the layout checks.
-
-        Raises:
-            ArgumentError: the scope is unknown, a number is not in 1..NUMBER_MAX, or ``max_age`` is
-                not positive.
-        """
+        """Raise ArgumentError if a value is invalid; the layout checks the distance."""
         if self.scope not in SCOPES:
             raise invalid_argument(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
         for name in ("window_size", "max_copies", "min_tokens"):
@@ -129,8 +120,8 @@ class PolicySettings:
 
     def for_matching(self) -> dict[str, Any]:
         """Return the settings that :class:`~pgsimhash.pages.policies.MatchSettings` has."""
-        others = ("expire_after", "refetch_after")
-        return {name: value for name, value in self.given().items() if name not in others}
+        known = MatchOptions.__annotations__
+        return {name: value for name, value in self.given().items() if name in known}
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings that are not None as JSON values, ages in seconds."""
@@ -162,35 +153,23 @@ class Policy(PolicySettings):
         return {"pattern": self.pattern, **PolicySettings.as_json(self)}
 
 
-class Rules:
-    """Combine the caller's options, then policies, then the collection's settings.
-
-    Attributes:
-        plain: the settings without policies.
+def match_settings(
+    options: MatchOptions, distance: int, policy: PolicySettings | None = None
+) -> MatchSettings:
+    """Return the settings of a page: the options, else its policy's, else the collection's.
 
     Args:
-        options: the caller's options; policies decide those that are None or missing.
-        default_distance: the collection's distance.
+        options: the caller's options; the policy decides those that are None or missing.
+        distance: the collection's distance.
+        policy: the settings of the policies that apply to the page.
 
     Raises:
         TypeError: an option is unknown.
         ArgumentError: a value is invalid, see :class:`MatchSettings`.
     """
-
-    def __init__(self, options: MatchOptions, default_distance: int) -> None:
-        check_options(options)
-        self._options = options
-        self._default_distance = default_distance
-        self.plain = self.settings()
-
-    def with_default(self, distance: int) -> Rules:
-        """Return the rules for another distance of the collection."""
-        return self if distance == self._default_distance else Rules(self._options, distance)
-
-    def settings(self, policy: PolicySettings | None = None) -> MatchSettings:
-        """Return the settings of a page to which ``policy`` applies."""
-        values: dict[str, Any] = {"distance": self._default_distance}
-        if policy is not None:
-            values |= policy.for_matching()
-        values.update((name, each) for name, each in self._options.items() if each is not None)
-        return MatchSettings(**values)
+    check_options(options)
+    values: dict[str, Any] = {"distance": distance}
+    if policy is not None:
+        values |= policy.for_matching()
+    values.update((name, value) for name, value in options.items() if value is not None)
+    return MatchSettings(**values)

@@ -136,19 +136,10 @@ class Verdict:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits."""
-        return {
-            "url": self.url,
-            "verdict": self.verdict,
-            "simhash": None if self.simhash is None else format_simhash(self.simhash),
-            "distance": self.distance,
-            "similarity_percent": self.similarity_percent,
-            "duplicate_of": self.duplicate_of,
-            "reason": self.reason,
-            "detail": self.detail,
-            "keep": self.keep,
-            "page_id": self.page_id,
-            "original_page_id": self.original_page_id,
-        }
+        return _json(
+            self, "url", "verdict", "simhash", "distance", "similarity_percent", "duplicate_of",
+            "reason", "detail", "keep", "page_id", "original_page_id",
+        )  # fmt: skip
 
 
 class Deletion(NamedTuple):
@@ -185,13 +176,7 @@ class Match:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits."""
-        return {
-            "simhash": format_simhash(self.simhash),
-            "distance": self.distance,
-            "similarity_percent": self.similarity_percent,
-            "url": self.url,
-            "title": self.title,
-        }
+        return _json(self, "simhash", "distance", "similarity_percent", "url", "title")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,15 +200,10 @@ class NearPage:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits, the time in ISO 8601."""
-        return {
-            "url": self.url,
-            "title": self.title,
-            "simhash": format_simhash(self.simhash),
-            "distance": self.distance,
-            "similarity_percent": self.similarity_percent,
-            "fetched_at": self.fetched_at.isoformat(),
-            "page_id": self.page_id,
-        }
+        return _json(
+            self, "url", "title", "simhash", "distance", "similarity_percent", "fetched_at",
+            "page_id",
+        )  # fmt: skip
 
 
 class Matches(NamedTuple):
@@ -293,11 +273,9 @@ class CollectionStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures as JSON values, the time in ISO 8601 and the age in seconds."""
-        time, age = self.last_write, self.last_write_age
+        age = self.last_write_age
         return {
-            **asdict(self),
-            "duplicate_percent": self.duplicate_percent,
-            "last_write": None if time is None else time.isoformat(),
+            **_json(self, *asdict(self), "duplicate_percent"),
             "last_write_age": None if age is None else round(age.total_seconds(), 3),
         }
 
@@ -322,9 +300,8 @@ class RunRecord:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, times in ISO 8601."""
-        fields = asdict(self)
-        fields |= {name: fields[name].isoformat() for name in ("started_at", "finished_at")}
-        return {"run": fields.pop("run_id"), **fields}
+        values = _json(self, *asdict(self))
+        return {"run": values.pop("run_id"), **values}
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,3 +327,12 @@ class Mark:
             "mark": "same" if self.same else "different",
             "marked_at": self.marked_at.isoformat(),
         }
+
+
+def _json(record: object, *names: str) -> dict[str, Any]:
+    """Return attributes as JSON values: the simhash as 16 hex digits, times in ISO 8601."""
+    values = {name: getattr(record, name) for name in names}
+    if values.get("simhash") is not None:
+        values["simhash"] = format_simhash(values["simhash"])
+    times = {name: value for name, value in values.items() if isinstance(value, datetime)}
+    return values | {name: time.isoformat() for name, time in times.items()}

@@ -73,13 +73,12 @@ def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
         ArgumentError: ``time`` has no zone, is before 1970 or more than a day in the future.
     """
     moment = check_zone(time)
+    problem = "before 1970" if moment < EARLIEST else None
     if moment > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
+        problem = "in the future"
+    if problem is not None:
         raise invalid_argument(
-            f"the time {time.isoformat()} is in the future; correct it, or leave it out for now"
-        )
-    if moment < EARLIEST:
-        raise invalid_argument(
-            f"the time {time.isoformat()} is before 1970; correct it, or leave it out for now"
+            f"the time {time.isoformat()} is {problem}; correct it, or leave it out for now"
         )
     return moment
 

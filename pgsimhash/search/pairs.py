@@ -8,7 +8,7 @@ into blocks again. So a hot prefix does not take quadratic time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module
 from math import comb
@@ -130,7 +130,7 @@ def find_pairs(
 
 def stream_pairs(
     simhashes: NDArray[np.uint64], distance: int = NEAR_MAX, *, progress: Compared = no_progress
-) -> Iterator[Pairs]:
+) -> Generator[Pairs]:
     """Yield the pairs of distinct simhashes, each once, in chunks, in no particular order."""
     limit = check_distance(distance, DISTANCE_MAX)
     yield from in_blocks(_found(simhashes, limit, progress))

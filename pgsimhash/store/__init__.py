@@ -107,11 +107,15 @@ def connect(
 
     source = source_of(where, schema, prepare)
     try:
-        limits = (lock_timeout, statement_timeout, retry_seconds, on_event)
-        return Store(
-            Session(source, schema, *limits),
+        session = Session(
+            source,
             collection,
             create=create,
+            schema=schema,
+            lock_timeout=lock_timeout,
+            statement_timeout=statement_timeout,
+            retry_seconds=retry_seconds,
+            on_event=on_event,
             scheme=scheme,
             keep_markdown=keep_markdown,
             normalize_urls=normalize_urls,
@@ -119,3 +123,4 @@ def connect(
     except BaseException:
         source.close()
         raise
+    return Store(session)

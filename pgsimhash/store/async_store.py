@@ -15,8 +15,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from datetime import datetime
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from importlib import import_module
 from operator import index
 from typing import (
@@ -24,11 +23,12 @@ from typing import (
     Any,
     Concatenate,
     Final,
-    Generic,
     NamedTuple,
     ParamSpec,
     Self,
+    TypedDict,
     TypeVar,
+    Unpack,
 )
 
 import psycopg
@@ -39,11 +39,13 @@ from pgsimhash.errors import MissingPackageError, install_command
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Match, Verdict
+from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
 from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.search.clusters import Cluster
 from pgsimhash.sources import PAUSE
 from pgsimhash.store import batches, lookups
-from pgsimhash.store.batches import Item, Page, Source, as_source, bounded
+from pgsimhash.store.batches import Item, Source, bounded
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.events import OnEvent
 from pgsimhash.store.session import Session, retried
@@ -72,8 +74,6 @@ except ImportError as error:  # pragma: no cover - the tests have it
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _V = TypeVar("_V")
-_O = TypeVar("_O")
-_A = TypeVar("_A")
 
 _END: Any = object()
 
@@ -81,14 +81,71 @@ _STATEMENT_CALLS: Final = 64
 """Calls per statement: this bounds how long the first waits for the last."""
 
 
+class ConnectOptions(TypedDict, total=False):
+    """The options of :func:`pgsimhash.connect` that concern the collection and its calls."""
+
+    collection: str
+    create: bool
+    scheme: str | Scheme | None
+    keep_markdown: bool | None
+    normalize_urls: bool | None
+    schema: str | None
+    lock_timeout: float | None
+    statement_timeout: float | None
+    retry_seconds: float | None
+    on_event: OnEvent | None
+
+
+async def connect_async(
+    where: str
+    | psycopg.AsyncConnection[Any]
+    | AsyncConnectionPool[Any]
+    | URL
+    | AsyncEngine
+    | AsyncConnection
+    | AsyncSession
+    | async_scoped_session[Any]
+    | None = None,
+    *,
+    prepare: bool | None = None,
+    page_seconds: float | None = None,
+    page_memory: int | None = None,
+    **options: Unpack[ConnectOptions],
+) -> AsyncStore:
+    """Open the store for asyncio; see :func:`pgsimhash.connect` for the options and errors.
+
+    ``where`` is a DSN or a URL; psycopg's ``AsyncConnection`` or ``AsyncConnectionPool``; or
+    SQLAlchemy's ``AsyncEngine``, ``AsyncConnection`` or ``AsyncSession`` with psycopg 3.
+
+    With ``page_seconds`` or ``page_memory``, processes read the pages. A page that takes longer, or
+    more bytes of memory (on Linux), fails. Without them, threads read the pages, which cannot be
+    interrupted.
+    """
+    reader = PageReader(page_seconds, page_memory)
+    source = source_of(where, options.get("schema"), prepare, asynchronous=True)
+
+    def open_session() -> Session:
+        try:
+            return Session(source, **options)
+        except BaseException:
+            source.close()
+            raise
+
+    return AsyncStore(_GreenletStore(await greenlet_spawn(open_session), reader), reader)
+
+
 def _awaited(
     method: Callable[Concatenate[Store, _P], _T],
 ) -> Callable[Concatenate[AsyncStore, _P], Coroutine[Any, Any, _T]]:
     """Return a method of Store as a coroutine function."""
+    name = method.__name__
 
     @wraps(method)
     async def call(self: AsyncStore, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
-        return await self.run(method, *arguments, **options)
+        answer: _T = await greenlet_spawn(
+            partial(getattr(self._store, name), *arguments, **options)
+        )
+        return answer
 
     return call
 
@@ -97,28 +154,20 @@ def _iterated(
     method: Callable[Concatenate[Store, _P], Iterator[_T]],
 ) -> Callable[Concatenate[AsyncStore, _P], AsyncIterator[_T]]:
     """Return a method of Store that yields as an asynchronous generator."""
+    name = method.__name__
 
     @wraps(method)
     async def call(
         self: AsyncStore, /, *arguments: _P.args, **options: _P.kwargs
     ) -> AsyncIterator[_T]:
-        values = await self.run(method, *arguments, **options)
+        inputs = [_blocking(value) for value in arguments]
+        named = {key: _blocking(value) for key, value in options.items()}
+        values = await greenlet_spawn(partial(getattr(self._store, name), *inputs, **named))
         try:
             while (value := await greenlet_spawn(next, values, _END)) is not _END:
                 yield value
         finally:
-            if isinstance(values, Generator):
-                await greenlet_spawn(values.close)
-
-    return call
-
-
-def _at_once(method: Callable[_P, Iterator[_T]]) -> Callable[_P, Iterator[_T]]:
-    """Exhaust the iterator, so that no transaction stays open when the caller leaves the loop."""
-
-    @wraps(method)
-    def call(*arguments: _P.args, **options: _P.kwargs) -> Iterator[_T]:
-        return iter(list(method(*arguments, **options)))
+            await greenlet_spawn(values.close)
 
     return call
 
@@ -126,103 +175,19 @@ def _at_once(method: Callable[_P, Iterator[_T]]) -> Callable[_P, Iterator[_T]]:
 def _iterated_over(
     method: Callable[Concatenate[Store, Iterable[_V], _P], Iterator[_T]],
 ) -> Callable[Concatenate[AsyncStore, Iterable[_V] | AsyncIterable[_V], _P], AsyncIterator[_T]]:
-    """Return a method of Store that takes pages and yields. The pages may be an async iterable."""
-    iterated = _iterated(method)
+    """Return the same for a method that takes pages, which may be an asynchronous iterable."""
+    return _iterated(method)  # type: ignore[arg-type]
 
-    @wraps(method)
-    def call(
-        self: AsyncStore,
-        pages: Iterable[_V] | AsyncIterable[_V],
-        *arguments: _P.args,
-        **options: _P.kwargs,
-    ) -> AsyncIterator[_T]:
-        waited = _waited_for(pages) if isinstance(pages, AsyncIterable) else pages
-        return iterated(self, waited, *arguments, **options)
 
-    # The names of Store's parameters are positional-only to a type checker.
-    return call  # type: ignore[return-value]
+def _blocking(value: Any) -> Any:
+    """Return a value; an asynchronous iterable as an iterator for a greenlet."""
+    return _waited_for(value) if isinstance(value, AsyncIterable) else value
 
 
 def _waited_for(values: AsyncIterable[_T]) -> Iterator[_T]:
-    """Yield the items of an asynchronous iterable in a greenlet."""
     coming = aiter(values)
     while (value := await_(anext(coming, _END))) is not _END:
         yield value
-
-
-class _GreenletStore(Store):
-    """A store in a greenlet. It reads pages in threads, or in processes if they have limits.
-
-    Concurrent calls that store one page each share a transaction if the store commits it.
-    """
-
-    reader: PageReader
-
-    @cached_property
-    def _batcher(self) -> TaskBatcher[Item, MatchOptions, Verdict]:
-        async def decide(items: Sequence[Item], options: MatchOptions) -> Sequence[Verdict]:
-            return await greenlet_spawn(
-                partial(self._ingest.decide_batch, items, options, remember=True)
-            )
-
-        return TaskBatcher(decide, size_of=lambda item: bounded(item)[1])
-
-    def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
-        if remember and self.session.source.owned:
-            item, _ = bounded(item)
-            return await_(self._batcher.call(item, options))
-        return super()._decide(item, options, remember=remember)
-
-    def _read_page(self, page: Source, max_bytes: int, markdown: bool) -> Item:
-        extract = partial(
-            self.reader.extract,
-            markdown=markdown or self.opened.keep_markdown,
-            max_bytes=index(max_bytes),
-        )
-        return await_(asyncio.to_thread(extract, page, get_scheme(self.scheme)))
-
-    def _read(
-        self,
-        pages: Iterable[Page],
-        jobs: int,
-        max_bytes: int,
-        page_seconds: float | None,
-        page_memory: int | None,
-        markdown: bool,
-    ) -> Iterator[Item]:
-        reader = self.reader
-        if (jobs, page_seconds, page_memory) != (1, None, None):
-            seconds = PAGE_SECONDS if page_seconds is None else page_seconds
-            reader = PageReader(seconds, page_memory)
-        extract = partial(
-            reader.extract,
-            scheme=get_scheme(self.scheme),
-            markdown=markdown or self.opened.keep_markdown,
-            max_bytes=index(max_bytes),
-        )
-        return self._read_by(reader, extract, map(as_source, pages), jobs)
-
-    def _read_by(
-        self,
-        reader: PageReader,
-        extract: Callable[[Source], Item],
-        sources: Iterable[Source],
-        jobs: int,
-    ) -> Iterator[Item]:
-        reading: deque[asyncio.Task[Item]] = deque()
-        try:
-            for source in sources:
-                reading.append(asyncio.ensure_future(asyncio.to_thread(extract, source)))
-                # Pages before a pause do not wait for pages after it.
-                while len(reading) >= jobs or (reading and source is PAUSE):
-                    yield await_(reading.popleft())
-            while reading:
-                yield await_(reading.popleft())
-        finally:
-            for task in reading:
-                task.cancel()
-            if reader is not self.reader:
-                reader.close()
 
 
 class AsyncStore:
@@ -241,10 +206,6 @@ class AsyncStore:
     def __init__(self, store: Store, reader: PageReader) -> None:
         self._store = store
         self._reader = reader
-        # The next statement is sent while the server answers the first.
-        self._batcher = (
-            TaskBatcher(self._find_each, statements=2) if store.session.source.owned else None
-        )
 
     async def run(
         self,
@@ -290,32 +251,7 @@ class AsyncStore:
         """The name of the schema's layout."""
         return self._store.layout
 
-    async def find(
-        self,
-        simhash: int,
-        distance: int | None = None,
-        *,
-        limit: int | None = None,
-        host: str | None = None,
-        since: datetime | None = None,
-        signature: int | None = None,
-    ) -> list[Match]:
-        """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
-        check_simhash(simhash)
-        plain = (host, since, signature) == (None, None, None) and (limit is None or limit >= 0)
-        if self._batcher is not None and plain:
-            return (await self._batcher.call(simhash, distance))[:limit]
-        return await self.run(
-            Store.find, simhash, distance, limit=limit, host=host, since=since, signature=signature
-        )
-
-    async def _find_each(
-        self, simhashes: Sequence[int], distance: int | None
-    ) -> Sequence[list[Match]]:
-        if len(simhashes) == 1:
-            return [await self.run(Store.find, simhashes[0], distance)]
-        return await self.run(find_together, simhashes, distance)
-
+    find = _awaited(Store.find)
     near_pages = _awaited(Store.near_pages)
     find_many = _awaited(Store.find_many)
     exists = _awaited(Store.exists)
@@ -333,9 +269,85 @@ class AsyncStore:
     delete = _awaited(Store.delete)
     delete_host = _awaited(Store.delete_host)
     pairs = _iterated(Store.pairs)
-    clusters = _iterated(_at_once(Store.clusters))
+    clusters = _iterated(Store.clusters)
     save_clusters = _awaited(Store.save_clusters)
     status = _awaited(Store.status)
+
+
+class _GreenletStore(Store):
+    """A store in a greenlet. It reads pages in threads, or in processes if they have limits.
+
+    Concurrent lookups of a simhash share a statement, and concurrent calls that store one page each
+    a transaction, if the store commits it.
+    """
+
+    def __init__(self, session: Session, reader: PageReader) -> None:
+        super().__init__(session)
+        self._reader = reader
+        # The next statement is sent while the server answers the first.
+        self._finds = TaskBatcher(self._find_all, statements=2)
+        self._decisions = TaskBatcher(self._decide_all)
+
+    def find(self, simhash: int, distance: int | None = None, **conditions: Any) -> list[Match]:
+        check_simhash(simhash)
+        limit = conditions.get("limit")
+        given = [name for name, value in conditions.items() if value is not None]
+        if not self.session.source.owned or given not in ([], ["limit"]) or (limit or 0) < 0:
+            return super().find(simhash, distance, **conditions)
+        matches: list[Match] = await_(self._finds.call(simhash, distance))
+        return matches[:limit]
+
+    async def _find_all(self, simhashes: list[int], distance: int | None) -> list[list[Match]]:
+        if len(simhashes) == 1:
+            return [await greenlet_spawn(super().find, simhashes[0], distance)]
+        return await greenlet_spawn(find_together, self, simhashes, distance)
+
+    def clusters(self, *arguments: Any, **options: Any) -> Generator[Cluster]:
+        # All at once, so that no transaction stays open when the caller leaves the loop.
+        yield from list(super().clusters(*arguments, **options))
+
+    def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
+        if not (remember and self.session.source.owned):
+            return super()._decide(item, options, remember=remember)
+        item, size = bounded(item)
+        verdict: Verdict = await_(self._decisions.call(item, options, size))
+        return verdict
+
+    async def _decide_all(self, items: list[Item], options: MatchOptions) -> list[Verdict]:
+        return await greenlet_spawn(self._ingest.decide_batch, items, options, remember=True)
+
+    def _read(
+        self,
+        sources: Iterable[Source],
+        markdown: bool,
+        jobs: int = 1,
+        max_bytes: int = MAX_BYTES,
+        page_seconds: float | None = None,
+        page_memory: int | None = None,
+    ) -> Iterator[Item]:
+        is_shared = (jobs, page_seconds, page_memory) == (1, None, None)
+        seconds = PAGE_SECONDS if page_seconds is None else page_seconds
+        reader = self._reader if is_shared else PageReader(seconds, page_memory)
+        extract = partial(
+            reader.extract,
+            scheme=get_scheme(self.scheme),
+            markdown=markdown or self.opened.keep_markdown,
+            max_bytes=index(max_bytes),
+        )
+        reading: deque[asyncio.Task[Item]] = deque()
+        try:
+            for source in sources:
+                reading.append(asyncio.ensure_future(asyncio.to_thread(extract, source)))
+                # Pages before a pause do not wait for pages after it.
+                while reading and (len(reading) >= jobs or source is PAUSE):
+                    yield await_(reading.popleft())
+            while reading:
+                yield await_(reading.popleft())
+        finally:
+            for task in reading:
+                task.cancel()
+            if not is_shared:
+                reader.close()
 
 
 @retried
@@ -347,118 +359,56 @@ def find_together(
         return lookups.find(connection, collection, simhashes, distance)
 
 
-async def connect_async(
-    where: str
-    | psycopg.AsyncConnection[Any]
-    | AsyncConnectionPool[Any]
-    | URL
-    | AsyncEngine
-    | AsyncConnection
-    | AsyncSession
-    | async_scoped_session[Any]
-    | None = None,
-    *,
-    collection: str = "default",
-    create: bool = True,
-    scheme: str | Scheme | None = None,
-    keep_markdown: bool | None = None,
-    normalize_urls: bool | None = None,
-    schema: str | None = None,
-    prepare: bool | None = None,
-    lock_timeout: float | None = None,
-    statement_timeout: float | None = None,
-    retry_seconds: float | None = None,
-    on_event: OnEvent | None = None,
-    page_seconds: float | None = None,
-    page_memory: int | None = None,
-) -> AsyncStore:
-    """Open the store for asyncio; see :func:`pgsimhash.connect` for arguments and errors.
+class _Call(NamedTuple):
+    """The call of one task, its size in bytes, and the future that the task awaits."""
 
-    ``where`` is a DSN or a URL; psycopg's ``AsyncConnection`` or ``AsyncConnectionPool``; or
-    SQLAlchemy's ``AsyncEngine``, ``AsyncConnection`` or ``AsyncSession`` with psycopg 3.
-
-    With ``page_seconds`` or ``page_memory``, processes read the pages. A page that takes longer, or
-    more bytes of memory (on Linux), fails. Without them, threads read the pages, which cannot be
-    interrupted.
-    """
-    reader = PageReader(page_seconds, page_memory)
-    source = source_of(where, schema, prepare, asynchronous=True)
-
-    def open_store() -> Store:
-        try:
-            limits = (lock_timeout, statement_timeout, retry_seconds, on_event)
-            store = _GreenletStore(
-                Session(source, schema, *limits),
-                collection,
-                create=create,
-                scheme=scheme,
-                keep_markdown=keep_markdown,
-                normalize_urls=normalize_urls,
-            )
-            store.reader = reader
-            return store
-        except BaseException:
-            source.close()
-            raise
-
-    return AsyncStore(await greenlet_spawn(open_store), reader)
+    value: Any
+    options: Any
+    size: int
+    answer: asyncio.Future[Any]
 
 
-class _Call(NamedTuple, Generic[_V, _O, _A]):
-    """The call of one task, and the future that the task awaits."""
-
-    value: _V
-    options: _O
-    answer: asyncio.Future[_A]
-
-
-class TaskBatcher(Generic[_V, _O, _A]):
+class TaskBatcher:
     """Combine the calls of several tasks into one statement.
 
     Calls that arrive during a statement are part of the next one, if their options are equal. A
     single call is sent immediately. A call whose task is cancelled may still have an effect.
+
+    Args:
+        answer_all: returns the answers to several calls with the same options, in order.
+        statements: how many may run at once.
     """
 
     def __init__(
         self,
-        answer_all: Callable[[Sequence[_V], _O], Awaitable[Sequence[_A]]],
+        answer_all: Callable[[list[Any], Any], Awaitable[Sequence[Any]]],
         *,
         statements: int = 1,
-        size_of: Callable[[_V], int] = lambda _: 0,
     ) -> None:
-        """Use a function that returns the answers to several calls, in order.
-
-        ``statements`` is how many may run at once. ``size_of`` returns the bytes of a call; no call
-        is added to a statement that has :data:`~pgsimhash.store.batches.BATCH_BYTES`.
-        """
-        self._answer_all = answer_all
-        self._statements, self._size_of = statements, size_of
+        self._answer_all, self._statements = answer_all, statements
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: deque[_Call[_V, _O, _A]] = deque()
+        self._waiting: deque[_Call] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def call(self, value: _V, options: _O) -> _A:
-        """Return the answer to a call."""
+    async def call(self, value: Any, options: Any, size: int = 0) -> Any:
+        """Return the answer to a call that sends ``size`` bytes."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             # The tasks of a closed loop never end.
             self._loop, self._waiting, self._tasks = loop, deque(), set()
-        call = _Call(value, options, loop.create_future())
+        call = _Call(value, options, size, loop.create_future())
         self._waiting.append(call)
         self._start()
-        answer: _A = await call.answer
-        return answer
+        return await call.answer
 
-    def _start(self) -> None:
+    def _start(self, ended: asyncio.Task[None] | None = None) -> None:
+        if ended is not None:
+            self._tasks.discard(ended)
         if self._waiting and len(self._tasks) < self._statements:
             task = asyncio.create_task(self._answer())
             self._tasks.add(task)
             # A callback, because a task that is cancelled before its first step runs no line.
-            task.add_done_callback(self._end)
-
-    def _end(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._start()
+            task.add_done_callback(self._start)
 
     async def _answer(self) -> None:
         batch = self._next()
@@ -478,10 +428,10 @@ class TaskBatcher(Generic[_V, _O, _A]):
                 call.answer.cancel()
             raise
 
-    def _next(self) -> list[_Call[_V, _O, _A]]:
+    def _next(self) -> list[_Call]:
         """Take the calls for the next statement, without those of cancelled tasks."""
-        batch: list[_Call[_V, _O, _A]] = []
-        others: list[_Call[_V, _O, _A]] = []
+        batch: list[_Call] = []
+        others: list[_Call] = []
         size = 0
         while self._waiting and len(batch) < _STATEMENT_CALLS and size < batches.BATCH_BYTES:
             call = self._waiting.popleft()
@@ -491,6 +441,6 @@ class TaskBatcher(Generic[_V, _O, _A]):
                 others.append(call)
                 continue
             batch.append(call)
-            size += self._size_of(call.value)
+            size += call.size
         self._waiting.extendleft(reversed(others))
         return batch

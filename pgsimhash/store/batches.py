@@ -1,7 +1,7 @@
-"""The one way in: check what a caller gives, and gather it into batches.
+"""The one way in: check the pages that a caller gives, and gather them into batches.
 
-Pages pass :func:`as_source` before they are read; what is invalid becomes a failure there. Their
-texts are checked in :func:`next_batch` or :func:`bounded`, when their size is known.
+Pages are checked here before they are read, and invalid ones become failures. Their texts are
+checked in :func:`bounded`, when their size is known.
 """
 
 from __future__ import annotations
@@ -49,15 +49,13 @@ Item = PageRecord | PageFailure
 
 
 def as_source(page: Page) -> Source:
-    """Convert a ``(url, html)`` pair to a page, and an invalid page or record to a failure."""
+    """Return a page with checked values; an invalid page is a failure."""
     if isinstance(page, PageFailure):
         return page
     if not isinstance(page, SourcePage | PageRecord):
         page = SourcePage(*_pair(page, "html"))
     try:
-        _check_types(page) if isinstance(page, SourcePage) else _check_record(page)
-        moment = page.fetched_at
-        return page if moment is None else replace(page, fetched_at=check_time(moment))
+        return _checked(page)
     except (PageError, ArgumentError) as error:
         return _refused(page.url, error)
 
@@ -68,9 +66,11 @@ def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> Sou
     Raises:
         ArgumentError: ``fetched_at`` is invalid.
     """
-    moment = None if fetched_at is None else check_time(fetched_at)
-    # A SourcePage copies mutable bytes.
-    return as_source(SourcePage(url, cast("bytes | str", html), fetched_at=moment))
+    try:
+        # A SourcePage copies mutable bytes.
+        return _checked(SourcePage(url, cast("bytes | str", html), fetched_at=fetched_at))
+    except PageError as error:
+        return _refused(url, error)
 
 
 def as_record(page: tuple[str, int]) -> Item:
@@ -85,25 +85,26 @@ def as_record(page: tuple[str, int]) -> Item:
 def _pair(page: object, second: str) -> tuple[Any, Any]:
     if isinstance(page, tuple | list) and len(page) == 2:
         return page[0], page[1]
-    message = (
-        f"pages are pairs, such as [('https://example.com/', {second})], not {short_repr(page)}"
-    )
-    raise invalid_argument(message)
+    example = f"[('https://example.com/', {second})]"
+    raise invalid_argument(f"pages are pairs, such as {example}, not {short_repr(page)}")
 
 
-def _check_types(page: SourcePage) -> None:
-    """Check the types of a page; the reader checks the URL and the size."""
-    if not isinstance(page.url, str):
+def _checked(page: SourcePage | PageRecord) -> Source:
+    """Check all values but texts; the reader checks the URL and the size of an unread page."""
+    if isinstance(page, PageRecord):
+        _check_record(page)
+    elif not isinstance(page.url, str):
         raise PageError("invalid_url", f"a URL is a str, not {type(page.url).__name__}")
-    if not isinstance(page.html, str | bytes):
+    elif not isinstance(page.html, str | bytes):
         raise PageError("not_html", f"a page is a str or bytes, not {type(page.html).__name__}")
+    moment = page.fetched_at
+    return page if moment is None else replace(page, fetched_at=check_time(moment))
 
 
 def _check_record(record: PageRecord) -> None:
-    """Check all values of a record but its texts and its time."""
     check_url(record.url)
-    for simhash in (record.simhash, record.text_digest, record.structure):
-        check_simhash(0 if simhash is None else simhash)
+    for simhash in (record.simhash, record.text_digest or 0, record.structure or 0):
+        check_simhash(simhash)
     to_halves(record.signature)
     for name in ("features", "tokens", "html_bytes"):
         number = getattr(record, name)
@@ -131,9 +132,8 @@ def next_batch(items: Iterator[Item], size: int) -> list[Item]:
             checked, item_size = bounded(item)
             batch.append(checked)
             text += item_size
-        if len(batch) >= size or text >= BATCH_BYTES:
-            break
-        if batch and time.monotonic() - started >= BATCH_SECONDS:
+        is_late = bool(batch) and time.monotonic() - started >= BATCH_SECONDS
+        if len(batch) >= size or text >= BATCH_BYTES or is_late:
             break
     return batch
 

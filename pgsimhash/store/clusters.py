@@ -10,7 +10,7 @@ stay together.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
@@ -33,9 +33,11 @@ from pgsimhash.search.clusters import (
     cluster_simhashes,
     make_cluster,
 )
+from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
-from pgsimhash.store.collection import Collection, lock_to_write
+from pgsimhash.store.collection import Collection, checked_distance, lock_to_write
 from pgsimhash.store.lookups import all_simhashes, scope_of, stored_pages
+from pgsimhash.store.session import Session
 
 _SAVED: Final = 50_000
 """Members of clusters per statement that saves them."""
@@ -73,35 +75,43 @@ def clusters(
                     yield make_cluster(part, score)
 
 
+def stream_clusters(
+    session: Session, distance: int | None, linkage: Linkage, score: Score, progress: Compared
+) -> Generator[Cluster]:
+    """Yield the clusters in one transaction."""
+    with session.reading(together=True) as (connection, collection):
+        bits = checked_distance(collection, distance, DISTANCE_MAX)
+        yield from clusters(connection, collection, bits, linkage, score, progress)
+
+
 def save_clusters(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    found: Iterable[Cluster],
-    bound_waits: Callable[[psycopg.Connection[Any]], None],
+    session: Session, distance: int | None, linkage: Linkage, score: Score, progress: Compared
 ) -> int:
     """Replace the rows of the table of clusters, and return the number of clusters.
 
     The rows are complete before the first is written, so other writers wait for the writing alone.
     """
     page_ids, ids, canonical = array("q"), array("q"), array("b")
-    for cluster in found:
-        for page in cluster.pages:
-            page_ids.append(page.page_id)
-            ids.append(cluster.cluster_id)
-            canonical.append(page is cluster.canonical)
-    # Not before: computing takes longer than a transaction may idle.
-    bound_waits(connection)
-    lock_to_write(connection, collection)
-    scope = {"collection_id": collection.collection_id}
-    for start in range(0, max(len(page_ids), 1), _SAVED):
-        part = slice(start, start + _SAVED)
-        rows = {
-            "page_ids": page_ids[part].tolist(),
-            "clusters": ids[part].tolist(),
-            "canonical": list(map(bool, canonical[part])),
-            "first": start == 0,
-        }
-        fetch(connection, "save_clusters", scope | rows)
+    with session.reading(together=True) as (connection, collection):
+        bits = checked_distance(collection, distance, DISTANCE_MAX)
+        for cluster in clusters(connection, collection, bits, linkage, score, progress):
+            for page in cluster.pages:
+                page_ids.append(page.page_id)
+                ids.append(cluster.cluster_id)
+                canonical.append(page is cluster.canonical)
+        # Not before: computing takes longer than a transaction may idle.
+        session.bound_waits(connection)
+        lock_to_write(connection, collection)
+        scope = {"collection_id": collection.collection_id}
+        for start in range(0, max(len(page_ids), 1), _SAVED):
+            part = slice(start, start + _SAVED)
+            rows = {
+                "page_ids": page_ids[part].tolist(),
+                "clusters": ids[part].tolist(),
+                "canonical": list(map(bool, canonical[part])),
+                "first": start == 0,
+            }
+            fetch(connection, "save_clusters", scope | rows)
     return len(set(ids))
 
 

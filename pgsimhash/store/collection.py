@@ -12,10 +12,7 @@ from psycopg.rows import class_row, scalar_row
 from pgsimhash import schemes
 from pgsimhash.db.server_errors import MovedCollectionError
 from pgsimhash.db.statements import fetch
-from pgsimhash.errors import (
-    CollectionError,
-    PageError,
-)
+from pgsimhash.errors import CollectionError, PageError
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.pages.urls import normalized_url
 from pgsimhash.pages.values import text_size
@@ -32,6 +29,8 @@ _BOUNDS: Final = ("lock_timeout", "otherwise", "statement_timeout", "statement_o
 class CollectionSettings(TypedDict, total=False):
     """The requested settings of a collection; None or missing means any, or the default."""
 
+    scheme: str | Scheme | None
+    distance: int | None
     keep_markdown: bool | None
     normalize_urls: bool | None
 
@@ -65,7 +64,6 @@ def open_collection(
     bounds: Mapping[str, str | None] | None = None,
     *,
     create: bool,
-    scheme: Scheme | None = None,
     **settings: Unpack[CollectionSettings],
 ) -> Collection:
     """Return the collection ``name``; with ``create``, create it if it is missing.
@@ -74,33 +72,20 @@ def open_collection(
     """
     collection = find_collection(connection, name, bounds)
     if collection is not None:
-        _check(collection, scheme, None, settings)
-        return collection
-    if not create:
-        known = _known(connection)
-        advice = "check the name" if known else "no collection exists yet"
-        raise CollectionError("unknown", f"collection {name!r} does not exist{known}; {advice}")
-    return create_collection(connection, name, scheme=scheme, **settings)
+        return _checked(collection, settings)
+    if create:
+        return create_collection(connection, name, **settings)
+    known = _known(connection)
+    advice = "check the name" if known else "no collection exists yet"
+    raise CollectionError("unknown", f"collection {name!r} does not exist{known}; {advice}")
 
 
 def create_collection(
-    connection: psycopg.Connection[Any],
-    name: str,
-    *,
-    scheme: Scheme | None = None,
-    distance: int | None = None,
-    **settings: Unpack[CollectionSettings],
+    connection: psycopg.Connection[Any], name: str, **settings: Unpack[CollectionSettings]
 ) -> Collection:
     """Return the collection ``name``; create it if it is missing.
 
-    Args:
-        connection: the connection.
-        name: the name of the collection.
-        scheme: its scheme, by default the package's.
-        distance: its default distance; by default the scheme's, or the layout's maximum if that is
-            smaller.
-        settings: whether to store the main content of each page, and to normalize URLs, by default
-            not.
+    The default distance is the scheme's, or the layout's maximum if that is smaller.
 
     Raises:
         ArgumentError: the layout does not support ``distance``.
@@ -110,37 +95,25 @@ def create_collection(
         raise CollectionError("taken", "the name of a collection is empty; give one")
     collection = find_collection(connection, name)
     if collection is None:
-        collection = _insert_collection(connection, name, scheme, distance, settings)
-    _check(collection, scheme, distance, settings)
-    return collection
-
-
-def _insert_collection(
-    connection: psycopg.Connection[Any],
-    name: str,
-    scheme: Scheme | None,
-    distance: int | None,
-    settings: CollectionSettings,
-) -> Collection:
-    recipe = scheme or schemes.DEFAULT_SCHEME
-    largest = get_layout(fetch(connection, "layout")[0][0]).distances[-1]
-    expected = (
-        min(recipe.distance, largest) if distance is None else check_distance(distance, largest)
-    )
-    values = {
-        "name": name,
-        "scheme": recipe.name,
-        "distance": expected,
-        "keep_markdown": bool(settings.get("keep_markdown")),
-        "normalize_urls": bool(settings.get("normalize_urls")),
-    }
-    fetch(connection, "create_collection", values)
-    collection = find_collection(connection, name)
+        recipe = schemes.get_scheme(settings.get("scheme") or schemes.DEFAULT_SCHEME)
+        distance = settings.get("distance")
+        largest = get_layout(fetch(connection, "layout")[0][0]).distances[-1]
+        values = {
+            "name": name,
+            "scheme": recipe.name,
+            "distance": min(recipe.distance, largest)
+            if distance is None
+            else check_distance(distance, largest),
+            "keep_markdown": bool(settings.get("keep_markdown")),
+            "normalize_urls": bool(settings.get("normalize_urls")),
+        }
+        fetch(connection, "create_collection", values)
+        collection = find_collection(connection, name)
     if collection is None:
         raise CollectionError(
             "unknown", f"collection {name!r} was deleted while it was created; try again"
         )
-    return collection
+    return _checked(collection, settings)
 
 
 def find_collection(
@@ -175,10 +148,9 @@ def follow(
             "renamed or deleted, so open another one",
         )
     if collection.scheme != opened.scheme:
-        raise CollectionError(
-            "other_settings",
-            f"collection {opened.name!r} has simhashes of scheme {collection.scheme!r} now, not "
-            f"{opened.scheme!r}; open it again",
+        raise _other_settings(
+            f"{opened.name!r} has simhashes of scheme {collection.scheme!r} now, not "
+            f"{opened.scheme!r}; open it again"
         )
     return collection
 
@@ -239,20 +211,14 @@ def _known(connection: psycopg.Connection[Any]) -> str:
     return f" (there are: {', '.join(names)})" if names else ""
 
 
-def _check(
-    collection: Collection,
-    scheme: Scheme | None,
-    distance: int | None,
-    settings: CollectionSettings,
-) -> None:
-    """Raise CollectionError if a collection differs from the requested settings."""
-    name = collection.name
-    if scheme is not None and collection.scheme != scheme.name:
-        raise CollectionError(
-            "other_settings",
-            f"collection {name!r} is for simhashes of scheme {collection.scheme!r}, which cannot "
-            f"be compared with {scheme.name!r}; open another collection, such as "
-            f"{name}-2; to create it: pgsimhash collection create {name}-2 --scheme {scheme.name}",
+def _checked(collection: Collection, settings: CollectionSettings) -> Collection:
+    """Return a collection unless it differs from the requested settings."""
+    name, scheme, distance = collection.name, settings.get("scheme"), settings.get("distance")
+    if scheme is not None and (expected := schemes.get_scheme(scheme).name) != collection.scheme:
+        raise _other_settings(
+            f"{name!r} is for simhashes of scheme {collection.scheme!r}, which cannot "
+            f"be compared with {expected!r}; open another collection, such as "
+            f"{name}-2; to create it: pgsimhash collection create {name}-2 --scheme {expected}"
         )
     if distance not in (None, collection.default_distance):
         raise _other_settings(
@@ -271,6 +237,7 @@ def _check(
             "URLs, so its pages have different URLs; use another collection: pgsimhash collection "
             f"create {name}-2 --{'no-' * normalizes}normalize-urls"
         )
+    return collection
 
 
 def _other_settings(difference: str) -> CollectionError:

@@ -17,7 +17,12 @@ from pgsimhash.errors import StoreError, invalid_argument
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
-from pgsimhash.pages.policies import MatchOptions, MatchSettings, PolicySettings, Rules
+from pgsimhash.pages.policies import (
+    MatchOptions,
+    MatchSettings,
+    PolicySettings,
+    match_settings,
+)
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import back, text_size
@@ -43,17 +48,25 @@ class StalePoliciesError(Exception):
 
 @dataclass(slots=True)
 class Run:
-    """A run that a caller started, or one call of ``ingest_many`` or ``add_many``.
+    """The run of batches that follow one another; without a label, they belong to no run.
 
     Attributes:
-        run_id: its id.
         label: its name.
+        run_id: its id, None before the first batch.
         pages: the number of its pages, including the last batch.
+        unsure: the verdicts of a batch whose commit is in doubt.
     """
 
-    run_id: int
-    label: str
+    label: str | None
+    run_id: int | None = None
     pages: int = 0
+    unsure: list[Verdict] | None = None
+
+    def draw_id(self, connection: psycopg.Connection[Any]) -> int:
+        """Return the id of the run; its row is inserted with the first batch."""
+        if self.run_id is None:
+            ((self.run_id,),) = fetch(connection, "draw_run")
+        return self.run_id
 
 
 class Ingest:
@@ -61,39 +74,29 @@ class Ingest:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # The run that the caller started, if any.
+        # The name of the run that the caller started, if any.
         self._label: str | None = None
-        self._writers: list[_Writer] = []
+        # Runs that no thread or task uses; threads have different ones.
+        self._idle: list[Run] = []
+        # Whether there may be policies. If not, batches skip the lookup of policies; `_add_batch`
+        # reports when there are some.
+        self._policies = True
 
     def start_run(self, label: str) -> int:
         """Start a run for everything that is stored from now on, and return its id."""
         text_size("label", label)
-        writer = _Writer(self._session, label)
-        with self._session.transaction() as connection:
-            run = writer.run_of_batch(connection)
-        self._label, self._writers = label, [writer]
-        return run.run_id if run else 0
-
-    @contextmanager
-    def _writer(self) -> Iterator[_Writer]:
-        """Lend a writer for one batch; no other thread or task uses it meanwhile.
-
-        Its pages belong to the run that the caller started, if any.
-        """
-        idle = self._writers
-        writer = idle.pop() if idle else _Writer(self._session, self._label)
-        try:
-            yield writer
-        finally:
-            idle.append(writer)
+        run = Run(label)
+        with self._session.writing() as (connection, _):
+            run_id = run.draw_id(connection)
+        self._label, self._idle = label, [run]
+        return run_id
 
     def decide_batch(
         self, items: Sequence[Item], options: MatchOptions, *, remember: bool
     ) -> list[Verdict]:
         """Return the verdict of each item; ``remember`` stores them in one transaction."""
-        rules = rules_of(self._session.collection, options)
-        with self._writer() as writer:
-            return writer.verdicts(items, rules, remember)
+        with self._idle_run() as run:
+            return self._verdicts(items, options, run, remember)
 
     def decide_each(
         self,
@@ -118,19 +121,18 @@ class Ingest:
                 transaction are decided one by one, when their verdicts are consumed.
             label: the name of the run.
         """
-        rules = rules_of(self._session.collection, options)
+        settings_of(self._session.collection, options)
         if batch_size is not None and batch_size < 1:
-            message = f"batch_size must be at least 1, not {batch_size}"
-            raise invalid_argument(message)
-        own = _Writer(self._session, label) if remember and self._label is None else None
-        return self._decide_each(iter(items), size, rules, own, remember, batch_size)
+            raise invalid_argument(f"batch_size must be at least 1, not {batch_size}")
+        own = Run(label) if remember and self._label is None else None
+        return self._decide_each(iter(items), size, options, own, remember, batch_size)
 
     def _decide_each(
         self,
         items: Iterator[Item],
         size: int,
-        rules: Rules,
-        own: _Writer | None,
+        options: MatchOptions,
+        own: Run | None,
         remember: bool,
         batch_size: int | None,
     ) -> Iterator[Verdict]:
@@ -140,8 +142,8 @@ class Ingest:
             batch = next_batch(items, batch_size or (1 if in_callers else size))
             if not batch:
                 return
-            with nullcontext(own) if own else self._writer() as writer:
-                verdicts = writer.verdicts(batch, rules, remember)
+            with nullcontext(own) if own else self._idle_run() as run:
+                verdicts = self._verdicts(batch, options, run, remember)
             may_end = in_callers and in_transaction()
             for number, verdict in enumerate(verdicts, 1):
                 yield verdict
@@ -153,58 +155,54 @@ class Ingest:
                         "batch_size: then each page is stored when its verdict is consumed",
                     )
 
-
-class _Writer:
-    """Decides about batches of one run, or of no run."""
-
-    def __init__(self, session: Session, label: str | None) -> None:
-        self._session = session
-        # The name of the run, or None without a run.
-        self._label = label
-        # Whether there may be policies. If not, batches skip the lookup of policies; `_add_batch`
-        # reports when there are some.
-        self._policies = True
-        self._run: Run | None = None
-        # The verdicts of a batch whose commit is in doubt.
-        self._unsure: list[Verdict] | None = None
-
-    def run_of_batch(self, connection: psycopg.Connection[Any]) -> Run | None:
-        if self._run is None and self._label is not None:
-            self._run = draw_run(connection, self._label)
-        return self._run
-
-    def verdicts(self, batch: Sequence[Item], rules: Rules, remember: bool) -> list[Verdict]:
-        """Return a verdict for each item; retries are safe, because the batch is stored once."""
-        self._unsure = None
-        return self._session.attempt(
-            "ingest" if remember else "decide",
-            len(batch),
-            lambda: self._stored() or self._current_verdicts(batch, rules, remember),
-            lambda: self._run_id(remember),
-        )
-
-    def _run_id(self, remember: bool) -> int | None:
-        return self._run.run_id if remember and self._run is not None else None
-
-    def _current_verdicts(
-        self, batch: Sequence[Item], rules: Rules, remember: bool
-    ) -> list[Verdict]:
+    @contextmanager
+    def _idle_run(self) -> Iterator[Run]:
+        """Lend a run that the caller started, or none; no other thread or task has it meanwhile."""
+        idle = self._idle
         try:
-            verdicts = self._write(batch, rules, remember)
-        except StalePoliciesError:
-            # Policies were added meanwhile.
-            self._policies = True
-            verdicts = self._write(batch, rules, remember)
+            run = idle.pop()
+        except IndexError:
+            run = Run(self._label)
+        try:
+            yield run
+        finally:
+            idle.append(run)
+
+    def _verdicts(
+        self, items: Sequence[Item], options: MatchOptions, run: Run, remember: bool
+    ) -> list[Verdict]:
+        """Return a verdict for each item; retries are safe, because the batch is stored once."""
+
+        def decide() -> list[Verdict]:
+            try:
+                return self._decide(items, options, run, remember, self._policies)
+            except StalePoliciesError:
+                return self._decide(items, options, run, remember, by_policies=True)
+
+        run.unsure = None
+        verdicts = self._session.attempt(
+            "ingest" if remember else "decide",
+            len(items),
+            lambda: self._stored(run) or decide(),
+            lambda: run.run_id if remember else None,
+        )
         records = sum(each.verdict not in ("too_short", "failed") for each in verdicts)
         name = self._session.collection.name
         logger.debug(
             "%d pages %s %r, %d without a simhash", records,
-            "stored in" if remember else "compared with", name, len(batch) - records,
-            extra={"collection": name, "run_id": self._run_id(remember)},
+            "stored in" if remember else "compared with", name, len(items) - records,
+            extra={"collection": name, "run_id": run.run_id if remember else None},
         )  # fmt: skip
         return verdicts
 
-    def _write(self, items: Sequence[Item], rules: Rules, remember: bool) -> list[Verdict]:
+    def _decide(
+        self,
+        items: Sequence[Item],
+        options: MatchOptions,
+        run: Run,
+        remember: bool,
+        by_policies: bool,
+    ) -> list[Verdict]:
         """Decide about one batch in one transaction; ``remember`` stores it."""
         if not any(isinstance(item, PageRecord) for item in items):
             return Batch(items, ()).verdicts(())
@@ -212,34 +210,32 @@ class _Writer:
         with session.writing() if remember else session.reading() as (connection, collection):
             if collection.normalize_urls:
                 items = list(map(with_normalized_url, items))
-            rules = rules.with_default(collection.default_distance)
             urls = [item.url for item in items if isinstance(item, PageRecord)]
-            by_policies = self._policies
             policies = policies_for(connection, collection, urls) if by_policies else []
             self._policies = bool(policies)
-            batch = Batch(items, settings_by(rules, policies, len(urls)))
+            batch = Batch(items, settings_of(collection, options, policies, len(urls)))
             verdicts = batch.verdicts(
                 add_batch(
                     connection,
                     collection,
                     batch.records,
                     batch.settings,
-                    self.run_of_batch(connection) if remember and batch.records else None,
+                    run if remember else None,
                     by_policies=by_policies,
                     remember=remember,
                 )
             )
             if remember:
-                self._unsure = verdicts
+                run.unsure = verdicts
         return verdicts
 
-    def _stored(self) -> list[Verdict] | None:
-        """Return the verdicts of the batch if it was committed although the connection was lost.
+    def _stored(self, run: Run) -> list[Verdict] | None:
+        """Return the verdicts of a batch if it was committed although the connection was lost.
 
         Its run has these pages, or its pages exist. Without a run, a batch that added no page
         counts as not committed: repeating it is harmless.
         """
-        unsure, run = self._unsure, self._run
+        unsure = run.unsure
         if unsure is None:
             return None
         with self._session.writing() as (connection, collection):
@@ -247,20 +243,14 @@ class _Writer:
             lock_collections(connection, [collection])
             parameters = {
                 "collection_id": collection.collection_id,
-                "run_id": None if run is None else run.run_id,
-                "run_pages": None if run is None else run.pages,
+                "run_id": run.run_id,
+                "run_pages": run.pages,
                 "page_ids": [each.page_id for each in unsure if each.verdict != "unchanged"],
                 "urls": [each.url for each in unsure],
             }
             ((stored,),) = fetch(connection, "batch_stored", parameters)
-        self._unsure = None
+        run.unsure = None
         return unsure if stored else None
-
-
-def draw_run(connection: psycopg.Connection[Any], label: str) -> Run:
-    """Return a new run; its row is inserted with the first batch."""
-    ((run_id,),) = fetch(connection, "draw_run")
-    return Run(run_id, label)
 
 
 def policies_for(
@@ -271,32 +261,24 @@ def policies_for(
     return fetch_records(connection, "settings_for", parameters, PolicySettings)
 
 
-def settings_by(
-    rules: Rules, policies: Sequence[PolicySettings], count: int
+def settings_of(
+    collection: Collection,
+    options: MatchOptions,
+    policies: Sequence[PolicySettings] = (),
+    count: int = 1,
 ) -> list[MatchSettings]:
-    """Return the settings of each of the ``count`` URLs."""
-    by_policy = {policy: rules.settings(policy) for policy in set(policies)}
-    return [by_policy[policy] for policy in policies] or [rules.plain] * count
-
-
-def rules_of(collection: Collection, options: MatchOptions) -> Rules:
-    """Return the rules made of ``options`` and the collection's settings."""
-    rules = Rules(options, collection.default_distance)
+    """Return the settings of each of ``count`` pages; ``policies`` are theirs, if there are any."""
     checked_distance(collection, options.get("distance"))
-    return rules
+    of_pages: Sequence[PolicySettings | None] = policies or [None] * count
+    distance = collection.default_distance
+    settings = {policy: match_settings(options, distance, policy) for policy in set(of_pages)}
+    return [settings[policy] for policy in of_pages]
 
 
 class Batch:
-    """Items in order, and the records among them that have enough words.
+    """Items in order; records with fewer words than ``min_tokens`` become failures.
 
-    Args:
-        items: records and failures. Those with fewer words than ``min_tokens`` become failures.
-        settings: the match settings of each record.
-
-    Attributes:
-        items: records and failures.
-        records: the records among the items.
-        settings: the match settings of each record.
+    ``records`` are the others, ``settings`` the match settings of each.
     """
 
     def __init__(self, items: Iterable[Item], settings: Iterable[MatchSettings]) -> None:
@@ -365,6 +347,8 @@ def add_batch(
     """
     if not records:
         return []
+    if run is not None and run.label is not None:
+        run.draw_id(connection)
     now = datetime.now(UTC)
     pages = [
         _page(collection, record, setting, now)

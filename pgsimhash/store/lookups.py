@@ -12,8 +12,8 @@ from psycopg.rows import class_row, dict_row, scalar_row
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import from_bigint, to_bigint
-from pgsimhash.hashing.signature import from_halves
-from pgsimhash.pages.records import CollectionStatus, Match, Matches, PageRecord
+from pgsimhash.hashing.signature import from_halves, to_halves
+from pgsimhash.pages.records import CollectionStatus, Match, Matches, NearPage, PageRecord
 from pgsimhash.store.collection import Collection
 
 if TYPE_CHECKING:
@@ -37,15 +37,41 @@ def find(
     collection: Collection,
     simhashes: Sequence[int],
     distance: int | None,
+    signature: int | None = None,
     **conditions: Any,
 ) -> list[list[Match]]:
     """Return the matches of each simhash, nearest first."""
     signed = list(map(to_bigint, simhashes))
-    rows = _find(connection, collection, signed, distance, with_pages=True, **conditions)
+    high, low = to_halves(signature)
+    conditions |= {"with_pages": True, "signature_high": high, "signature_low": low}
+    rows = _find(connection, collection, signed, distance, **conditions)
     matches: list[list[Match]] = [[] for _ in simhashes]
     for number, value, bits, url, title in rows:
         matches[number - 1].append(Match(from_bigint(value), bits, url, title))
     return matches
+
+
+def near_pages(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    page: str | int,
+    distance: int | None,
+    signature: int | None,
+    **conditions: Any,
+) -> list[NearPage]:
+    """Return the pages near a URL or a simhash, nearest first."""
+    high, low = to_halves(signature)
+    parameters = {
+        **scope_of(collection),
+        "url": collection.page_url(page) if isinstance(page, str) else None,
+        "simhash": None if isinstance(page, str) else to_bigint(page),
+        "signature_high": high,
+        "signature_low": low,
+        "distance": distance,
+        **conditions,
+    }
+    rows = fetch(connection, "find_pages", parameters, dict_row)
+    return [NearPage(**record_values(row)) for row in rows]
 
 
 def find_many(

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial, wraps
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar, Unpack
 from weakref import WeakSet
 
 import psycopg
 from psycopg import errors
 
-from pgsimhash.db.connection import check_settings
+from pgsimhash.db.connection import check_schema, check_settings
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.sources import ConnectionSource
@@ -29,10 +29,12 @@ from pgsimhash.errors import (
 from pgsimhash.log import log_waits, logger
 from pgsimhash.store.collection import (
     Collection,
+    CollectionSettings,
     check_there,
     checked_distance,
     find_collection,
     follow,
+    open_collection,
 )
 from pgsimhash.store.events import Event, OnEvent, count_of, reason_of, report, results_of
 
@@ -73,17 +75,20 @@ class Session:
     :meth:`writing` read the row that has the name at that moment.
     """
 
-    collection: Collection
-
     def __init__(
         self,
         source: ConnectionSource,
+        collection: str = "default",
+        *,
+        create: bool = True,
         schema: str | None = None,
         lock_timeout: float | None = None,
         statement_timeout: float | None = None,
         retry_seconds: float | None = None,
         on_event: OnEvent | None = None,
+        **settings: Unpack[CollectionSettings],
     ) -> None:
+        """Open ``collection``; see :func:`pgsimhash.connect`."""
         if retry_seconds is not None and not 0 <= retry_seconds <= 86_400:
             raise invalid_argument(
                 f"retry_seconds must be between 0 (no retries) and a day, not {retry_seconds!r}"
@@ -107,6 +112,11 @@ class Session:
                 f"{locks + _LOCK_SECONDS:.0f}s" if source.owned and locks else "0"
             ),
         }
+        with self.transaction() as connection:
+            check_schema(connection)
+            self.collection = open_collection(
+                connection, collection, self.bounds, create=create, **settings
+            )
 
     def attempt(
         self,
@@ -196,32 +206,39 @@ class Session:
     def read(self) -> Iterator[psycopg.Connection[Any]]:
         """Check out a connection for statements that read, outside a transaction of the store."""
         # The timeout applies to one transaction only, because of poolers.
-        limited = self.bounds["statement_timeout"] is not None
-        with (
-            self._connection() as connection,
-            nullcontext() if _is_alone(connection) and not limited else _block(connection),
-        ):
-            if limited:
-                limit = {"statement_timeout": self.bounds["statement_timeout"]}
-                find_collection(connection, self.collection.name, limit)
-            yield connection
+        limit = self.bounds["statement_timeout"]
+        with self._connection() as connection:
+            if _is_alone(connection) and limit is None:
+                yield connection
+                return
+            with _block(connection):
+                if limit is not None:
+                    bounds = {"statement_timeout": limit}
+                    find_collection(connection, self.collection.name, bounds)
+                yield connection
 
     @contextmanager
-    def begun(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Run a block in a transaction, inside the caller's if there is one."""
-        with (
-            self._connection(loop=loop) as connection,
-            _not_within_another(connection),
-            _block(connection),
-        ):
-            yield connection
+    def transaction(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        """Run a block in a transaction, inside the caller's if there is one.
 
-    @contextmanager
-    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """Run a block in a transaction with the timeouts of writers."""
-        with self.begun() as connection:
-            self.bound_waits(connection)
-            yield connection
+        It refuses to be inside an unfinished call on the caller's connection: rows that the body
+        of a loop over ``clusters()`` wrote would be lost if it left the loop early.
+        """
+        with self._connection(loop=loop) as connection:
+            if connection in _in_transaction:
+                raise StoreError(
+                    "wrong_transaction",
+                    "another call is not finished, and its rollback would undo this write: "
+                    "a loop over clusters() is running, or a function that was passed "
+                    "to a call; loop over list(store.clusters()), or open a store over a DSN or a "
+                    "pool",
+                )
+            _in_transaction.add(connection)
+            try:
+                with _block(connection):
+                    yield connection
+            finally:
+                _in_transaction.discard(connection)
 
     def bound_waits(self, connection: psycopg.Connection[Any]) -> None:
         """Limit how long the transaction waits for locks, and how long it may idle."""
@@ -233,7 +250,7 @@ class Session:
         self, *, together: bool = False
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
         """Read from the collection that has the name now, in one transaction if ``together``."""
-        with self.begun(loop=True) if together else self.read() as connection:
+        with self.transaction(loop=True) if together else self.read() as connection:
             self.collection = opened = follow(connection, self.collection)
             yield connection, opened
             check_there(connection, opened)
@@ -255,49 +272,22 @@ class Session:
     @contextmanager
     def writing(self) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
         """Write to the collection that has the name now, in a transaction."""
-        with self.begun() as connection:
+        with self.transaction() as connection:
             self.collection = follow(connection, self.collection, self.bounds)
             yield connection, self.collection
 
 
-class _HasSession(Protocol):
-    @property
-    def session(self) -> Session: ...
-
-
-_S = TypeVar("_S", bound=_HasSession)
-
-
-def retried(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
-    """Decorate a lookup: each call is an attempt, see :meth:`Session.attempt`."""
+def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Decorate a function that takes a store: each call is an attempt of its session."""
 
     @wraps(method)
-    def call(store: _S, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
-        count = count_of(next(iter((*arguments, *options.values())), None))
-        once = partial(method, store, *arguments, **options)
-        return store.session.attempt(method.__name__, count, once)
+    def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
+        store: Any = arguments[0]
+        session: Session = store.session
+        count = count_of(next(iter((*arguments[1:], *options.values())), None))
+        return session.attempt(method.__name__, count, partial(method, *arguments, **options))
 
     return call
-
-
-@contextmanager
-def _not_within_another(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Refuse a transaction inside an unfinished call on the caller's connection.
-
-    Rows that the body of a loop over ``clusters()`` wrote would be lost if it left the loop early.
-    """
-    if connection in _in_transaction:
-        raise StoreError(
-            "wrong_transaction",
-            "another call is not finished, and its rollback would undo this write: "
-            "a loop over clusters() is running, or a function that was passed "
-            "to a call; loop over list(store.clusters()), or open a store over a DSN or a pool",
-        )
-    _in_transaction.add(connection)
-    try:
-        yield
-    finally:
-        _in_transaction.discard(connection)
 
 
 @contextmanager

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property
 from operator import index
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, SupportsIndex, Unpack
 
-from psycopg.rows import dict_row
-
-from pgsimhash import schemes
-from pgsimhash.db.connection import check_schema
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import PageError, invalid_argument
-from pgsimhash.hashing.bits import (
-    as_simhashes,
-    check_simhash,
-    to_bigint,
-)
-from pgsimhash.hashing.signature import to_halves
+from pgsimhash.hashing.bits import as_simhashes, check_simhash
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import (
     CollectionStatus,
@@ -37,45 +26,27 @@ from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time, 
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
-from pgsimhash.store import deleting, lookups
-from pgsimhash.store.batches import (
-    BATCH_PAGES,
-    BATCH_SIMHASHES,
-    Item,
-    Page,
-    Source,
-    as_record,
-    as_source,
-    bounded,
-    page_of,
-)
-from pgsimhash.store.collection import (
-    Collection,
-    CollectionSettings,
-    checked_distance,
-    open_collection,
-)
+from pgsimhash.store import batches, deleting, lookups
+from pgsimhash.store.batches import Item, Page, Source, as_source, page_of
+from pgsimhash.store.collection import Collection, checked_distance
 from pgsimhash.store.deleting import Deleted
+from pgsimhash.store.ingest import Ingest
 from pgsimhash.store.session import Session, retried
 
 # Methods import what only they need: a lookup reads no page and needs no numpy.
 if TYPE_CHECKING:
-    from pgsimhash.schemes import Scheme
     from pgsimhash.search.pairs import Compared, Pairs
-    from pgsimhash.store.ingest import Ingest
 
 
 class Store:
     """A collection of pages in PostgreSQL; create it with :func:`pgsimhash.connect`.
 
-    The ``options`` of methods are those of :class:`~pgsimhash.pages.policies.MatchSettings`:
-    ``distance``, ``verify``, ``scope``, ``window_size``, ``max_age``, ``canonical_link``,
-    ``max_copies`` and ``min_tokens``. Missing options are taken from the policies, else from the
-    collection.
+    The ``options`` of methods are those of :class:`~pgsimhash.pages.policies.MatchSettings`. The
+    policies decide missing options, else the collection.
 
-    Deletions commit every thousand pages, unless the caller is in a transaction, and return the
-    deleted URLs (about 150 bytes each), so that you can delete your own rows. The earliest copy of
-    a deleted page becomes an original in the same transaction, and pages near it point to it. Your
+    Deletions commit every thousand pages, unless you are in a transaction, and return the deleted
+    URLs (about 150 bytes each), so that you can delete your own rows. The earliest copy of a
+    deleted page becomes an original in the same transaction, and pages near it point to it. Your
     transaction must use READ COMMITTED.
 
     A store is bound to the collection's name. If a rebuild gives the name to another collection of
@@ -88,33 +59,18 @@ class Store:
     answers reads and refuses writes.
 
     :mod:`pgsimhash.maintenance` and :mod:`pgsimhash.analysis` have functions that take a store.
-    They use ``session``, its transactions, and ``opened``, the row of the collection as last read.
 
     Raises:
-        ArgumentError: an argument or option is invalid, or the layout does not support the
-            distance.
+        ArgumentError: an argument is invalid, or the layout does not support the distance.
         CollectionError: no collection of this scheme has the name any more. Methods that write
             raise it too while the collection is being built from another one.
         StoreError: the database does not answer or refuses a statement. Committed batches stay.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        collection: str,
-        *,
-        create: bool,
-        scheme: str | Scheme | None = None,
-        **settings: Unpack[CollectionSettings],
-    ) -> None:
-        """Open ``collection`` over a session; see :func:`pgsimhash.connect`."""
+    def __init__(self, session: Session) -> None:
+        """Use the collection of a session; see :func:`pgsimhash.connect`."""
         self.session = session
-        recipe = None if scheme is None else schemes.get_scheme(scheme)
-        with session.begun() as connection:
-            check_schema(connection)
-            session.collection = open_collection(
-                connection, collection, session.bounds, create=create, scheme=recipe, **settings
-            )
+        self._ingest = Ingest(session)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: the collection {self.collection!r} by {self.scheme}>"
@@ -122,23 +78,12 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Close the connections that the store opened; those in use close after their call."""
         self.session.source.close()
-
-    @cached_property
-    def _ingest(self) -> Ingest:
-        from pgsimhash.store.ingest import Ingest
-
-        return Ingest(self.session)
 
     @property
     def opened(self) -> Collection:
@@ -185,16 +130,15 @@ class Store:
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
-        high, low = to_halves(signature)
         conditions = {
             "most": None if limit is None else index(limit),
             "host": None if host is None else lowered(host),
             "since": None if since is None else check_zone(since),
-            "signature_high": high,
-            "signature_low": low,
         }
         with self.session.looking_up(distance) as (connection, collection):
-            return lookups.find(connection, collection, [simhash], distance, **conditions)[0]
+            return lookups.find(
+                connection, collection, [simhash], distance, signature, **conditions
+            )[0]
 
     @retried
     def near_pages(
@@ -214,10 +158,8 @@ class Store:
         Args:
             page: the URL of a stored page, which is not part of the result; or a simhash.
             distance: the largest number of differing bits; by default the collection's.
-            limit: the maximum number of pages; the nearest are returned, of equally near ones the
-                earliest.
-            verify: whether to omit matches with a different signature (see
-                :mod:`pgsimhash.hashing.signature`).
+            limit: the maximum number of pages: the nearest, of equally near ones the earliest.
+            verify: whether to omit matches with a different signature.
             signature: the signature that belongs to a simhash; without it, matches of a simhash are
                 not verified.
 
@@ -226,30 +168,18 @@ class Store:
         """
         if limit is not None and limit < 1:
             raise invalid_argument(f"limit must be at least 1, not {limit!r}")
-        high, low = to_halves(signature)
+        conditions = {"verify": verify, "most": None if limit is None else index(limit)}
         with self.session.looking_up(distance) as (connection, collection):
-            parameters = lookups.scope_of(collection) | {
-                "url": collection.page_url(page) if isinstance(page, str) else None,
-                "simhash": None if isinstance(page, str) else to_bigint(page),
-                "signature_high": high,
-                "signature_low": low,
-                "distance": distance,
-                "verify": verify,
-                "most": None if limit is None else index(limit),
-            }
-            rows = fetch(connection, "find_pages", parameters, dict_row)
-        return [NearPage(**lookups.record_values(row)) for row in rows]
+            return lookups.near_pages(
+                connection, collection, page, distance, signature, **conditions
+            )
 
     @retried
     def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
-        """Look up an array of simhashes in one statement; several times as fast as one by one.
+        """Return the matches of many simhashes, by query, nearest first.
 
-        Args:
-            simhashes: an array, a column of a data frame, or integers.
-            distance: the largest number of differing bits; by default the collection's.
-
-        Returns:
-            All matches, by query, nearest first.
+        ``simhashes`` is an array, a column of a data frame, or integers. It is several times as
+        fast as one by one.
         """
         with self.session.looking_up(distance) as (connection, collection):
             return lookups.find_many(connection, collection, as_simhashes(simhashes), distance)
@@ -273,13 +203,8 @@ class Store:
     def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:
         """Return whether to fetch a page: it is unknown, or was last seen too long ago.
 
-        Args:
-            url: the page.
-            older_than: how long ago; by default the ``refetch_after`` of its policy. With neither,
-                a known page is not fetched again.
-
-        Raises:
-            ArgumentError: ``older_than`` is not positive.
+        ``older_than`` says how long ago, by default the ``refetch_after`` of the page's policy.
+        With neither, a known page is not fetched again.
         """
         parameters = {
             "collection": self.collection,
@@ -308,11 +233,10 @@ class Store:
             max_bytes: larger pages fail.
             markdown: whether the verdict has the main content as Markdown, even if the collection
                 does not store it.
-            options: settings that override those of the policies and the collection; see
-                :class:`~pgsimhash.pages.policies.MatchSettings`.
+            options: settings that override those of the policies and the collection.
         """
-        record = self._read_page(page_of(url, html, fetched_at), max_bytes, markdown)
-        return self._decide(record, options, remember=True)
+        (item,) = self._read([page_of(url, html, fetched_at)], markdown, max_bytes=max_bytes)
+        return self._decide(item, options, remember=True)
 
     def ingest_many(
         self,
@@ -337,7 +261,7 @@ class Store:
         stored whose verdicts you have not seen. In your own transaction, each page is stored when
         you consume its verdict, so your rows commit with it. In that case ingest before you write
         other rows: two writers with different orders can deadlock. With ``batch_size``, end the
-        transaction only between two batches.
+        transaction only between two batches, otherwise it is a ``StoreError``.
 
         Args:
             pages: ``(url, html)`` pairs, or the items of :func:`pgsimhash.sources.read_pages`.
@@ -347,22 +271,17 @@ class Store:
                 script needs the usual ``if __name__ == "__main__":`` guard.
             max_bytes: larger pages fail.
             page_seconds: a page that takes longer to read fails. By default, other processes have
-                30 seconds per page, and this process has no limit. A finite limit makes another
-                process read the pages even if ``jobs`` is 1.
-            page_memory: a page that needs more bytes of memory fails (on Linux); other processes
-                read the pages.
+                30 seconds per page, and this process has no limit.
+            page_memory: a page that needs more bytes of memory fails (on Linux). With a limit of
+                either kind, another process reads the pages even if ``jobs`` is 1.
             batch_size: the number of pages per batch.
-            markdown: whether the verdicts have the main content as Markdown, even if the collection
-                does not store it.
-            options: settings that override those of the policies and the collection; see
-                :class:`~pgsimhash.pages.policies.MatchSettings`.
-
-        Raises:
-            StoreError: the caller's transaction ended within a batch.
+            markdown: whether the verdicts have the main content, see :meth:`ingest`.
+            options: settings that override those of the policies and the collection.
         """
-        items = self._read(pages, jobs, max_bytes, page_seconds, page_memory, markdown)
+        sources = map(as_source, pages)
+        items = self._read(sources, markdown, jobs, max_bytes, page_seconds, page_memory)
         return self._ingest.decide_each(
-            items, BATCH_PAGES, options, remember=True, batch_size=batch_size
+            items, batches.BATCH_PAGES, options, remember=True, batch_size=batch_size
         )
 
     def should_store(
@@ -374,7 +293,7 @@ class Store:
         max_bytes: int = MAX_BYTES,
         **options: Unpack[MatchOptions],
     ) -> bool:
-        """Do the same as :meth:`ingest`, and return whether the page is worth keeping.
+        """Ingest one page, and return whether it is worth keeping.
 
         It is if its verdict is ``new``, or if fewer than ``max_copies`` near-duplicates are stored,
         under any URL. A page with too little text is not.
@@ -398,8 +317,8 @@ class Store:
         **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and store nothing."""
-        record = self._read_page(page_of(url, html, fetched_at), max_bytes, markdown)
-        return self._decide(record, options, remember=False)
+        (item,) = self._read([page_of(url, html, fetched_at)], markdown, max_bytes=max_bytes)
+        return self._decide(item, options, remember=False)
 
     def decide_many(
         self,
@@ -416,8 +335,9 @@ class Store:
 
         Pages are compared with the store, and with those before them in the same batch.
         """
-        items = self._read(pages, jobs, max_bytes, page_seconds, page_memory, markdown)
-        return self._ingest.decide_each(items, BATCH_PAGES, options, remember=False)
+        sources = map(as_source, pages)
+        items = self._read(sources, markdown, jobs, max_bytes, page_seconds, page_memory)
+        return self._ingest.decide_each(items, batches.BATCH_PAGES, options, remember=False)
 
     def add(
         self,
@@ -447,14 +367,10 @@ class Store:
 
         If the store commits, a batch has 1,000 pairs. An invalid pair gets a verdict ``failed``,
         and the rest continues.
-
-        Raises:
-            StoreError: the caller's transaction ended within a batch.
         """
-        items = map(as_record, pages)
         return self._ingest.decide_each(
-            items,
-            BATCH_SIMHASHES,
+            map(batches.as_record, pages),
+            batches.BATCH_SIMHASHES,
             options,
             remember=True,
             batch_size=batch_size,
@@ -462,27 +378,20 @@ class Store:
         )
 
     def start_run(self, label: str) -> int:
-        """Start a run for everything that is added from now on, and return its id.
+        """Start a run of this name for everything that is added from now on, and return its id.
 
         Without it, each call of :meth:`ingest_many` or :meth:`add_many` is a run, and single pages
-        belong to no run. ``label`` is the name of the run.
+        belong to no run.
         """
         return self._ingest.start_run(label)
 
     def expire(
-        self,
-        older_than: timedelta | None = None,
-        *,
-        progress: Deleted = no_progress,
+        self, older_than: timedelta | None = None, *, progress: Deleted = no_progress
     ) -> Deletion:
-        """Delete every version that was not seen for this long.
+        """Delete every version that was last seen longer ago, by default by ``expire_after``.
 
-        A version is seen when it is stored, and whenever its URL is ingested unchanged.
-
-        Args:
-            older_than: delete versions last seen longer ago; None uses ``expire_after`` of the
-                policies.
-            progress: receives the number of pages deleted so far.
+        A version is seen when it is stored, and whenever its URL is ingested unchanged. Policies
+        have ``expire_after``. ``progress`` receives the number of pages deleted so far.
         """
         if older_than is not None:
             check_age(older_than)
@@ -497,24 +406,21 @@ class Store:
         return deleting.delete(self.session, progress, host=lowered(host))
 
     def pairs(
-        self,
-        distance: int | None = None,
-        *,
-        progress: Compared = no_progress,
+        self, distance: int | None = None, *, progress: Compared = no_progress
     ) -> Generator[Pairs]:
         """Yield every pair of stored simhashes within ``distance`` bits, each once, in arrays.
 
-        The simhashes are read once, into memory (about 32 bytes each while they are compared), and
-        searched outside the database; see :func:`pgsimhash.find_pairs`. Concurrent writes may be
-        missed.
-
-        Args:
-            distance: the largest number of differing bits, up to 12; by default the collection's.
-            progress: receives the number of compared simhashes and the total. Each pass counts
-                every simhash once. The first call comes when all are read.
+        ``distance`` is at most 12, by default the collection's. The call reads the simhashes into
+        memory (about 32 bytes each while they are compared), and searches outside the database; see
+        :func:`pgsimhash.find_pairs`. Concurrent writes may be missed. ``progress`` receives the
+        number of compared simhashes and the total; each pass counts every simhash once.
         """
-        checked_distance(self.opened, distance, DISTANCE_MAX)
-        return self._pairs(distance, progress)
+        from pgsimhash.search.pairs import stream_pairs
+
+        with self.session.reading() as (connection, collection):
+            bits = checked_distance(collection, distance, DISTANCE_MAX)
+            simhashes = lookups.all_simhashes(connection, collection)
+        return stream_pairs(simhashes, bits, progress=progress)
 
     def clusters(
         self,
@@ -527,19 +433,19 @@ class Store:
         """Yield the clusters of more than one page, from the present versions of all pages.
 
         Args:
-            distance: the largest number of differing bits of a pair, up to 12; by default the
-                collection's.
+            distance: the largest number of differing bits of a pair; see :meth:`pairs`.
             linkage: ``single`` joins pages by chains of pairs; in a ``complete`` cluster all pairs
                 are within ``distance``.
-            canonical: how to choose the page that represents a cluster: the name of a rule in
-                :data:`pgsimhash.search.clusters.RULES`, several names to break ties, or a function
-                from :class:`~pgsimhash.search.clusters.ClusterPage` to a score, of which the
-                largest wins.
+            canonical: how to choose the page that represents a cluster: a rule in
+                :data:`pgsimhash.search.clusters.RULES`, several to break ties, or a function from
+                :class:`~pgsimhash.search.clusters.ClusterPage` to a score; the largest wins.
             progress: see :meth:`pairs`. The first cluster follows when all pairs are found.
         """
         check_linkage(linkage)
         checked_distance(self.opened, distance, DISTANCE_MAX)
-        return self._clusters(distance, linkage, scorer(canonical), progress)
+        from pgsimhash.store.clusters import stream_clusters
+
+        return stream_clusters(self.session, distance, linkage, scorer(canonical), progress)
 
     def save_clusters(
         self,
@@ -554,14 +460,10 @@ class Store:
         It is one transaction: until it ends, readers see the old clusters. Other writers wait while
         the rows are written. The arguments are those of :meth:`clusters`.
         """
-        check_linkage(linkage)
-        score = scorer(canonical)
-        from pgsimhash.store import clusters
+        from pgsimhash.store.clusters import save_clusters
 
-        with self.session.reading(together=True) as (connection, collection):
-            bits = checked_distance(collection, distance, DISTANCE_MAX)
-            found = clusters.clusters(connection, collection, bits, linkage, score, progress)
-            return clusters.save_clusters(connection, collection, found, self.session.bound_waits)
+        check_linkage(linkage)
+        return save_clusters(self.session, distance, linkage, scorer(canonical), progress)
 
     @retried
     def status(self) -> list[CollectionStatus]:
@@ -570,33 +472,23 @@ class Store:
             return lookups.read_status(connection)
 
     def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
-        item, _ = bounded(item)
+        item, _ = batches.bounded(item)
         (verdict,) = self._ingest.decide_batch([item], options, remember=remember)
         return verdict
 
-    def _read_page(self, page: Source, max_bytes: int, markdown: bool) -> Item:
-        from pgsimhash.reading.workers import extract
-
-        return extract(
-            page,
-            schemes.get_scheme(self.scheme),
-            markdown=markdown or self.opened.keep_markdown,
-            max_bytes=index(max_bytes),
-        )
-
     def _read(
         self,
-        pages: Iterable[Page],
-        jobs: int,
-        max_bytes: int,
-        page_seconds: float | None,
-        page_memory: int | None,
+        sources: Iterable[Source],
         markdown: bool,
+        jobs: int = 1,
+        max_bytes: int = MAX_BYTES,
+        page_seconds: float | None = None,
+        page_memory: int | None = None,
     ) -> Iterator[Item]:
         from pgsimhash.reading.workers import extract_many
 
         return extract_many(
-            map(as_source, pages),
+            sources,
             jobs,
             self.scheme,
             markdown=markdown or self.opened.keep_markdown,
@@ -604,20 +496,3 @@ class Store:
             page_seconds=page_seconds,
             page_memory=page_memory,
         )
-
-    def _pairs(self, distance: int | None, progress: Compared) -> Generator[Pairs]:
-        from pgsimhash.search.pairs import stream_pairs
-
-        with self.session.reading() as (connection, collection):
-            bits = checked_distance(collection, distance, DISTANCE_MAX)
-            simhashes = lookups.all_simhashes(connection, collection)
-        yield from stream_pairs(simhashes, bits, progress=progress)
-
-    def _clusters(
-        self, distance: int | None, linkage: Linkage, score: Score, progress: Compared
-    ) -> Generator[Cluster]:
-        from pgsimhash.store import clusters
-
-        with self.session.reading(together=True) as (connection, collection):
-            bits = checked_distance(collection, distance, DISTANCE_MAX)
-            yield from clusters.clusters(connection, collection, bits, linkage, score, progress)

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from pgsimhash import PageError
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages import urls
-from pgsimhash.pages.policies import MatchSettings, Policy, PolicySettings, Rules
+from pgsimhash.pages.policies import (
+    MatchOptions,
+    MatchSettings,
+    Policy,
+    PolicySettings,
+    match_settings,
+)
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import EARLIEST, back, check_age, check_time, parse_age
 from tests.refusals import because
@@ -67,13 +73,13 @@ def test_an_invalid_age_is_refused(check: Any, age: Any) -> None:
 
 
 def test_options_override_policies_and_policies_the_collection() -> None:
-    rules = Rules({"max_copies": 7, "window_size": None}, 8)
-    said = PolicySettings(distance=5, max_copies=2, expire_after=timedelta(days=1))
-    assert rules.settings(said) == MatchSettings(5, max_copies=7)
-    assert rules.plain == MatchSettings(8, max_copies=7)
+    options: MatchOptions = {"max_copies": 7, "window_size": None}
+    policy = PolicySettings(distance=5, max_copies=2, expire_after=timedelta(days=1))
+    assert match_settings(options, 8, policy) == MatchSettings(5, max_copies=7)
+    assert match_settings(options, 8) == MatchSettings(8, max_copies=7)
     # JSON omits missing settings.
-    policy = Policy(host="a.example", path="/x/*", distance=3, expire_after=timedelta(days=1))
-    assert policy.as_json() == {"pattern": "a.example/x/*", "distance": 3, "expire_after": 86400.0}
+    stored = Policy(host="a.example", path="/x/*", distance=3, expire_after=timedelta(days=1))
+    assert stored.as_json() == {"pattern": "a.example/x/*", "distance": 3, "expire_after": 86400.0}
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -85,7 +91,7 @@ def test_options_override_policies_and_policies_the_collection() -> None:
 ])  # fmt: skip
 def test_invalid_options_are_refused_at_once(options: Any, message: str) -> None:
     with pytest.raises((ArgumentError, TypeError), match=message):
-        Rules(options, 8)
+        match_settings(options, 8)
 
 
 @given(url=st.from_regex(urls._PLAIN, fullmatch=True))

@@ -181,7 +181,7 @@ def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(dsn: s
 
 def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
     with connect(dsn, lock_timeout=7) as store:
-        with store.session.transaction() as connection:
+        with store.session.writing() as (connection, _):
             assert (timeout(connection), timeout(connection, IDLE)) == ("7s", "5min")
         store.add(A, 7)
         with store.session.read() as connection:
@@ -190,9 +190,8 @@ def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         lent = connect(connection)
         lent.add(f"{A}2", 7)
-        for block in (lent.session.writing, lent.session.transaction):
-            with block():
-                assert {timeout(connection, of) for of in ("lock", "statement", IDLE)} == {"0"}
+        with lent.session.writing():
+            assert {timeout(connection, of) for of in ("lock", "statement", IDLE)} == {"0"}
         connect(connection, lock_timeout=7).add(f"{A}3", 7)
         assert timeout(connection) == "7s"
         connection.commit()

@@ -14,7 +14,7 @@ from pgsimhash.maintenance import rebuilding
 from pgsimhash.pages.policies import MatchSettings, PolicySettings
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.store.collection import find_collection
-from pgsimhash.store.ingest import add_batch, draw_run
+from pgsimhash.store.ingest import Run, add_batch
 from tests.database import run_sql
 from tests.store.content import content, original_of, rebuild_apart
 from tests.store.test_store import FAR
@@ -66,7 +66,7 @@ def ingest(
     with psycopg.connect(dsn, autocommit=True) as connection:
         found = find_collection(connection, collection)
         assert found is not None
-        run = draw_run(connection, "test")
+        run = Run("test")
         while some := list(itertools.islice(rest, batch)):
             with connection.transaction():
                 made = add_batch(

@@ -104,7 +104,7 @@ def test_a_stopped_job_continues_within_an_archive(
             for n in range(30)
         )
     )
-    monkeypatch.setattr("pgsimhash.store.store.BATCH_PAGES", 10)
+    monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
     verdicts = maintenance.ingest_files(store, [archive])
     assert [next(verdicts).verdict for _ in range(12)] == ["new"] * 12
     verdicts.close()
@@ -138,7 +138,7 @@ def two_files(folder: Path) -> list[Path]:
 def test_an_undo_beside_a_running_ingest_leaves_no_archive_marked_as_stored(
     store: Store, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decided: int
 ) -> None:
-    monkeypatch.setattr("pgsimhash.store.store.BATCH_PAGES", 10)
+    monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
     monkeypatch.setattr(source_files, "_UNWRITTEN_MAX", 10)
     files = two_files(tmp_path)
     verdicts = maintenance.ingest_files(store, files)
@@ -155,7 +155,7 @@ def test_an_undo_beside_a_running_ingest_leaves_no_archive_marked_as_stored(
 def test_a_file_that_begins_during_an_undo_is_not_marked_as_stored(
     store: Store, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsimhash.store.store.BATCH_PAGES", 10)
+    monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
     monkeypatch.setattr("pgsimhash.store.deleting.BATCH", 5)
     monkeypatch.setattr(source_files, "_AT_ONCE", 1)
     files = two_files(tmp_path)

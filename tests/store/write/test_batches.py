@@ -12,7 +12,7 @@ from pgsimhash import Store, connect
 from pgsimhash.pages.policies import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.collection import Collection, find_collection
-from pgsimhash.store.ingest import add_batch, draw_run
+from pgsimhash.store.ingest import Run, add_batch
 from tests.database import database_examples
 from tests.store.decide.test_rule import MARKS, NOW, OPTIONS, RECORDS, URLS, Mark, some_of
 
@@ -38,9 +38,7 @@ def write(
     pages: Sequence[tuple[PageRecord, MatchSettings]],
 ) -> list[Verdict]:
     records, settings = [record for record, _ in pages], [wanted for _, wanted in pages]
-    run = draw_run(connection, "test")
-    made = add_batch(connection, collection, records, settings, run, by_policies=False)
-    return made
+    return add_batch(connection, collection, records, settings, Run("test"), by_policies=False)
 
 
 def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, MatchSettings]]:
