@@ -33,8 +33,8 @@ import numpy as np
 from pgsimhash.analysis import Evaluation, LabelledPair, Print, evaluate
 from pgsimhash.html import weights
 from pgsimhash.html.weights import COEFFICIENTS
-from pgsimhash.schemes import article_features as blocks
-from pgsimhash.schemes.article_features import OCCURRENCES
+from pgsimhash.schemes import features as blocks
+from pgsimhash.schemes.features import OCCURRENCES
 
 sys.path.append(str(Path(__file__).parents[1]))
 

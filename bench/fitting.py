@@ -29,7 +29,7 @@ from pgsimhash.html.charset import decode
 from pgsimhash.html.page_words import VOLATILE, read_words
 from pgsimhash.html.parse import parse
 from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, features, weights_of
-from pgsimhash.schemes.article_features import EVENED, OCCURRENCES, BlockWeights, pair_hashes
+from pgsimhash.schemes.features import EVENED, OCCURRENCES, BlockWeights, pair_hashes
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -61,7 +61,7 @@ class PolicySettings:
     """The objective of a fit.
 
     Attributes:
-        damping: of :class:`pgsimhash.schemes.article_features.BlockWeights`.
+        damping: of :class:`pgsimhash.schemes.features.BlockWeights`.
         aims: for each distance, the value of a copy found and the cost of a false match.
         near: the total value of the copies of a kind, in pairs.
         far: the cost of a pair of different pages of a kind, in pairs; 1 by default.

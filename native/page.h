@@ -293,7 +293,7 @@ Status structure_simhash(Page *page, const Tables *tables);
 
 /* votes.c */
 typedef struct {
-    double occurrences[8]; /* OCCURRENCES of article_features.py */
+    double occurrences[8]; /* OCCURRENCES of features.py */
     double damping, evened;
 } Factors;
 typedef struct {

@@ -1,4 +1,4 @@
-/* 5. Features, simhash, signature and digest: pgsimhash/schemes/article_features.py, recipe.py, and
+/* 5. Features, simhash, signature and digest: pgsimhash/schemes/features.py, registry.py, and
  * pgsimhash/hashing/votes.py and signature.py.
  */
 #include <math.h>

@@ -7,37 +7,35 @@ from typing import TYPE_CHECKING, Final
 from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.schemes.article_features import BlockWeights
-    from pgsimhash.schemes.interop import CategoryWords
-    from pgsimhash.schemes.recipe import Scheme
-    from pgsimhash.schemes.registry import (
-        BLOG_SHINGLES_SCHEME,
-        BLOG_WORDS_SCHEME,
-        DEFAULT_SCHEME,
-        INTEROP_SCHEME,
-        SHORT_SCHEME,
-        TEXT_SCHEME,
-        Fingerprint,
-        fingerprint,
-        get_scheme,
-        register_scheme,
-        scheme_names,
-    )
-    from pgsimhash.schemes.text_parts import ShingleWeights, read_text
-    from pgsimhash.schemes.texts import scheme_for_texts, simhash_texts
+    from pgsimhash.schemes.features import BlockWeights as BlockWeights
+    from pgsimhash.schemes.features import ShingleWeights as ShingleWeights
+    from pgsimhash.schemes.features import read_text as read_text
+    from pgsimhash.schemes.interop import CategoryWords as CategoryWords
+    from pgsimhash.schemes.registry import BLOG_SHINGLES_SCHEME as BLOG_SHINGLES_SCHEME
+    from pgsimhash.schemes.registry import BLOG_WORDS_SCHEME as BLOG_WORDS_SCHEME
+    from pgsimhash.schemes.registry import DEFAULT_SCHEME as DEFAULT_SCHEME
+    from pgsimhash.schemes.registry import INTEROP_SCHEME as INTEROP_SCHEME
+    from pgsimhash.schemes.registry import SHORT_SCHEME as SHORT_SCHEME
+    from pgsimhash.schemes.registry import TEXT_SCHEME as TEXT_SCHEME
+    from pgsimhash.schemes.registry import Fingerprint as Fingerprint
+    from pgsimhash.schemes.registry import Scheme as Scheme
+    from pgsimhash.schemes.registry import fingerprint as fingerprint
+    from pgsimhash.schemes.registry import get_scheme as get_scheme
+    from pgsimhash.schemes.registry import register_scheme as register_scheme
+    from pgsimhash.schemes.registry import scheme_names as scheme_names
+    from pgsimhash.schemes.texts import scheme_for_texts as scheme_for_texts
+    from pgsimhash.schemes.texts import simhash_texts as simhash_texts
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
-            "pgsimhash.schemes.article_features": "BlockWeights",
+            "pgsimhash.schemes.features": "BlockWeights ShingleWeights read_text",
             "pgsimhash.schemes.interop": "CategoryWords",
-            "pgsimhash.schemes.recipe": "Scheme",
             "pgsimhash.schemes.registry": (
                 "BLOG_SHINGLES_SCHEME BLOG_WORDS_SCHEME DEFAULT_SCHEME INTEROP_SCHEME "
-                "SHORT_SCHEME TEXT_SCHEME Fingerprint fingerprint get_scheme register_scheme "
-                "scheme_names"
+                "SHORT_SCHEME TEXT_SCHEME Fingerprint Scheme fingerprint get_scheme "
+                "register_scheme scheme_names"
             ),
-            "pgsimhash.schemes.text_parts": "ShingleWeights read_text",
             "pgsimhash.schemes.texts": "scheme_for_texts simhash_texts",
         },
     )
@@ -53,26 +51,3 @@ BUILT_IN: Final = (
 """The names of the built-in schemes, which load nothing."""
 
 DEFAULT_NAME: Final = BUILT_IN[0]
-
-__all__ = [
-    "BLOG_SHINGLES_SCHEME",
-    "BLOG_WORDS_SCHEME",
-    "BUILT_IN",
-    "DEFAULT_NAME",
-    "DEFAULT_SCHEME",
-    "INTEROP_SCHEME",
-    "SHORT_SCHEME",
-    "TEXT_SCHEME",
-    "BlockWeights",
-    "CategoryWords",
-    "Fingerprint",
-    "Scheme",
-    "ShingleWeights",
-    "fingerprint",
-    "get_scheme",
-    "read_text",
-    "register_scheme",
-    "scheme_for_texts",
-    "scheme_names",
-    "simhash_texts",
-]

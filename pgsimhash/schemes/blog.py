@@ -74,7 +74,7 @@ LOOKED_AT_MAX: Final = 30_000_000
 
 _LOOK: Final = 50
 
-_SPACE: Final = " \t\n\r\f"
+_SPACE: Final = " \t\n\r"
 
 _LONG: Final = re.compile(r"(?<!\s)\s{255,}")
 _BREAKS: Final = re.compile(r"(?<!\s)\s*\n\s*")
@@ -108,7 +108,8 @@ def read_blog(html: bytes | str, url: str | None = None, charset: str | None = N
         PageError: the bytes have another format (``not_html``), or the page has more than 30,000
             elements (``too_large``).
     """
-    text = clean_utf8(html, charset)
+    # XML, in which the tree is written below, has no form feeds.
+    text = clean_utf8(html, charset).replace(b"\f", b" ")
     root = parse(text, ELEMENTS_MAX)
     if root is None:
         return Article("", "")

@@ -11,14 +11,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.hashes import murmur3_64
 from pgsimhash.hashing.tokens import TOKENS_MAX
 from pgsimhash.hashing.votes import WEIGHT_UNIT
-from pgsimhash.schemes.article_features import murmur3_64_of_words, pair_hashes
-from pgsimhash.schemes.recipe import Scheme
-from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, get_scheme
-from pgsimhash.schemes.text_parts import DAMPINGS, ShingleWeights
+from pgsimhash.schemes.features import (
+    DAMPINGS,
+    ShingleWeights,
+    murmur3_64_of_words,
+    pair_hashes,
+)
+from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
 
 BATCH_TEXTS: Final = 64
 """How many texts are read before the first simhash is yielded."""
@@ -67,7 +70,7 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
         TypeError: an item is not a string.
     """
     if isinstance(texts, str | Mapping):
-        raise ArgumentError("invalid_argument", f"texts are a list, not a {type(texts).__name__}")
+        raise invalid_argument(f"texts are a list, not a {type(texts).__name__}")
     recipe = get_scheme(scheme)
 
     def simhashes() -> Iterator[int | None]:

@@ -16,8 +16,8 @@ from pgsimhash.hashing.votes import vote
 from pgsimhash.html import Article, read_article
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights
-from pgsimhash.schemes.article_features import murmur3_64_of_words
 from pgsimhash.schemes.blog import long_words
+from pgsimhash.schemes.features import murmur3_64_of_words
 from pgsimhash.sources import SourcePage
 from tests.programs import python
 from tests.refusals import because

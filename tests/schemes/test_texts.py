@@ -23,7 +23,7 @@ from pgsimhash.schemes import (
     scheme_for_texts,
     simhash_texts,
 )
-from pgsimhash.schemes.text_parts import WORDS_MAX, short_words
+from pgsimhash.schemes.features import WORDS_MAX, short_words
 
 BRIEF = dataclasses.replace(TEXT_SCHEME, name="brief", min_tokens=1)
 TEXTS = [
