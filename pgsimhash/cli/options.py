@@ -143,6 +143,20 @@ dsn: Final = _all_of(
     ),
 )
 
+
+def with_connection(command: Command) -> Command:
+    """Add :data:`dsn`; the command gets a connection to the server as its first argument."""
+
+    @wraps(command)
+    def with_open_connection(*arguments: Any, dsn: str | None, **options: Any) -> None:
+        from pgsimhash.db.dsn import checked_connection
+
+        with checked_connection(dsn) as connection:
+            command(connection, *arguments, **options)
+
+    return dsn(with_open_connection)
+
+
 collection_and_dsn: Final = _all_of(
     click.option(
         "--collection",

@@ -20,7 +20,11 @@ from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.layout import get_layout
 
 if TYPE_CHECKING:
+    import psycopg
+
     from pgsimhash.store.collection import Collection
+
+    Connection = psycopg.Connection[Any]
 
 
 @click.command()
@@ -117,8 +121,8 @@ def migrate(
 
 @click.command()
 @click.option("--collection", help="Show this collection instead of all.")
-@options.dsn
-def status(collection: str | None, dsn: str | None) -> None:
+@options.with_connection
+def status(connection: Connection, collection: str | None) -> None:
     """Show what every collection holds.
 
     Prints a JSON line each, and a table on a terminal. It counts versions ("pages"), URLs,
@@ -129,15 +133,13 @@ def status(collection: str | None, dsn: str | None) -> None:
     The counts of more than 100,000 pages or simhashes are "estimated", within some per cent.
     """
     from pgsimhash.cli.console import stderr_console
-    from pgsimhash.db.dsn import checked_connection
     from pgsimhash.store.collection import open_collection
     from pgsimhash.store.lookups import read_status
 
-    with checked_connection(dsn) as connection:
-        if collection is not None:
-            # Raises the error if it does not exist.
-            open_collection(connection, collection, create=False)
-        collections = read_status(connection, collection)
+    if collection is not None:
+        # Raises the error if it does not exist.
+        open_collection(connection, collection, create=False)
+    collections = read_status(connection, collection)
     for counters in collections:
         print_json(counters.as_json())
     if stderr_console().is_terminal:
@@ -147,8 +149,8 @@ def status(collection: str | None, dsn: str | None) -> None:
 @click.command()
 @click.option("--collection", help="Check this collection instead of all.")
 @options.flag("--repair", "Repair the violations.")
-@options.dsn
-def check(collection: str | None, repair: bool, dsn: str | None) -> None:
+@options.with_connection
+def check(connection: Connection, collection: str | None, repair: bool) -> None:
     """Check the rows of collections and the owners of code.
 
     Prints a JSON line for each row that contradicts others: "reason" is a code, "repair" says how
@@ -157,7 +159,6 @@ def check(collection: str | None, repair: bool, dsn: str | None) -> None:
 
     Exit code 1: violations were found and not repaired.
     """
-    from pgsimhash.db.dsn import checked_connection
     from pgsimhash.maintenance.checking import foreign_objects
     from pgsimhash.store.collection import collection_names
 
@@ -170,13 +171,12 @@ def check(collection: str | None, repair: bool, dsn: str | None) -> None:
             count += 1
             repaired += violation.repaired
 
-    with checked_connection(dsn) as connection:
-        # Once, also without a collection.
-        report(foreign_objects(connection))
-        for name in [collection] if collection else collection_names(connection):
-            with pgsimhash.connect(connection, collection=name, create=False) as store:
-                violations = maintenance.check(store, repair=repair)
-                report(violation for violation in violations if violation.object is None)
+    # Once, also without a collection.
+    report(foreign_objects(connection))
+    for name in [collection] if collection else collection_names(connection):
+        with pgsimhash.connect(connection, collection=name, create=False) as store:
+            violations = maintenance.check(store, repair=repair)
+            report(violation for violation in violations if violation.object is None)
     print_message(
         f"{count} found, {repaired} of them repaired." if count else "No violations were found."
     )
@@ -231,17 +231,15 @@ def collection() -> None:
 
 
 @collection.command("list")
-@options.dsn
-def list_collections(dsn: str | None) -> None:
+@options.with_connection
+def list_collections(connection: Connection) -> None:
     """List the collections, a JSON line each; `status` counts their pages."""
-    from pgsimhash.db.dsn import checked_connection
     from pgsimhash.store.collection import collection_names, find_collection
 
-    with checked_connection(dsn) as connection:
-        for name in collection_names(connection):
-            known = find_collection(connection, name)
-            if known is not None:
-                _print_collection(known)
+    for name in collection_names(connection):
+        known = find_collection(connection, name)
+        if known is not None:
+            _print_collection(known)
 
 
 @collection.command()
@@ -255,24 +253,17 @@ def list_collections(dsn: str | None) -> None:
     help="Whether to normalize URLs (case, default ports, fragments, tracking parameters); by "
     "default not.",
 )
-@options.dsn
-def create(name: str, scheme: str | None, dsn: str | None, **settings: Any) -> None:
+@options.with_connection
+def create(connection: Connection, name: str, scheme: str | None, **settings: Any) -> None:
     """Create a collection if it does not exist.
 
     Prints it as a JSON line. If it exists with other settings, it is an error that names the
     command to change them. `ingest --create` creates collections too.
     """
-    from pgsimhash.db.dsn import checked_connection
     from pgsimhash.store.collection import create_collection
 
-    with checked_connection(dsn) as connection:
-        created = create_collection(
-            connection,
-            name,
-            scheme=None if scheme is None else schemes.get_scheme(scheme),
-            **settings,
-        )
-    _print_collection(created)
+    recipe = None if scheme is None else schemes.get_scheme(scheme)
+    _print_collection(create_collection(connection, name, scheme=recipe, **settings))
 
 
 @collection.command("set")
@@ -379,22 +370,20 @@ def rebuild(
 @collection.command()
 @click.argument("name")
 @options.yes
-@options.dsn
-def delete(name: str, yes: bool, dsn: str | None) -> None:
+@options.with_connection
+def delete(connection: Connection, name: str, yes: bool) -> None:
     """Delete a collection and everything in it.
 
     That is all pages, simhashes, policies, marks and runs. Asks first, or needs --yes without a
     terminal. It is one transaction, so Ctrl-C leaves everything unchanged. Prints a JSON line with
     the number of deleted versions.
     """
-    from pgsimhash.db.dsn import checked_connection
     from pgsimhash.store.collection import open_collection
 
-    with checked_connection(dsn) as connection:
-        if not yes:
-            open_collection(connection, name, create=False)
-            options.confirm(f"Delete collection {printable(name)!r} and everything in it?")
-        pages = maintenance.delete_collection(connection, name)
+    if not yes:
+        open_collection(connection, name, create=False)
+        options.confirm(f"Delete collection {printable(name)!r} and everything in it?")
+    pages = maintenance.delete_collection(connection, name)
     print_json({"collection": name, "pages": pages})
 
 
