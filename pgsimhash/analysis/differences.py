@@ -61,13 +61,8 @@ def side_by_side(left: str, right: str, *, context: int = 1, rows: int = 1_000) 
 
     Equal paragraphs are matched first (Ratcliff and Metzener, "Pattern Matching: The Gestalt
     Approach", 1988, as in Python's difflib). Of the others, those that share most words are paired,
-    and their words are compared. Text beyond ``CHARS_MAX`` is ignored, which bounds the time.
-
-    Args:
-        left: a text.
-        right: another text.
-        context: how many equal paragraphs to keep around those that differ.
-        rows: the maximum number of rows to keep.
+    and their words are compared. ``context`` is the number of equal paragraphs that are kept around
+    those that differ. Text beyond ``CHARS_MAX`` is ignored, which bounds the time.
     """
     a, cut_a = _lines(left)
     b, cut_b = _lines(right)

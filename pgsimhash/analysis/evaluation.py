@@ -351,9 +351,6 @@ def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
     - in JSON lines or a WARC archive: the first page with that URL.
 
     A missing page is yielded as a failure.
-
-    Raises:
-        ArgumentError: a CSV file among ``places`` cannot be read.
     """
     folders: list[Path] = []
     archives: list[Path] = []

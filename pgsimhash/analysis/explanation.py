@@ -414,9 +414,6 @@ def weighted_features(side: Side, scheme: Scheme) -> tuple[Weights, int | None]:
 
     There are no features without a text. The bits are 0 for the features of the page itself, None
     if the Markdown has too few for a simhash.
-
-    Raises:
-        ArgumentError: a weight is negative or not finite.
     """
     if side.article is None:
         return {}, None
