@@ -82,11 +82,10 @@ def test_history_prints_a_line_for_each_version(run: Run, folder: Path) -> None:
         page = {"url": url, "html": (folder / f"{name}.html").read_text()}
         assert run("ingest", "-", stdin=json.dumps(page)).code == 0
     done = run("analyse", "history", url)
-    assert done.code == 0
+    assert (done.code, done.stderr) == (0, "")
     assert [line["change"] for line in done.lines] == [None, "rewritten", "rewritten"]
     assert done.lines[2]["distance_to_first"] == 0
-    assert done.stderr == ""
-    assert "rewritten" in run("analyse", "history", url, "--summary").stderr
+    run("analyse", "history", url, "--summary").ends(0, "rewritten")
     run("analyse", "history", "https://a.example/none").ends(1, "ingest the page first")
 
 
@@ -101,10 +100,9 @@ def test_the_report_is_a_json_line_and_a_file(run: Run, folder: Path) -> None:
     page = target.read_text()
     assert page.startswith("<!doctype html>")
     assert "Near-duplicates in default" in page
-    options = ("--distance", "3", "--canonical", "newest", "--summary")
-    narrow = run("analyse", "report", *options)
+    narrow = run("analyse", "report", "--distance", "3", "--canonical", "newest", "--summary")
+    narrow.ends(0, "bytes saved")
     assert narrow.lines[0]["report"]["distance"] == 3
-    assert "bytes saved" in narrow.stderr
 
 
 def ordered(rows: Iterable[dict[str, str]]) -> list[list[tuple[str, str]]]:
@@ -143,7 +141,7 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
     clusters = run("analyse", "clusters", "--distance", "8").lines
     file = tmp_path / "groups.parquet"
     made = run("analyse", "clusters", "--parquet", file, "--distance", "8")
-    assert f"{len(clusters)} clusters in {file}" in made.stderr
+    made.ends(0, f"{len(clusters)} clusters in {file}")
     assert made.stdout == ""
     assert pq.read_table(file)["url"].to_pylist() == [
         page["url"] for cluster in clusters for page in cluster["pages"]
@@ -159,8 +157,6 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
         for cluster in clusters
         for page in cluster["pages"]
     )
-    both = run("analyse", "clusters", "--csv", "--save")
-    assert (both.code, both.stdout) == (2, "")
     clusters.sort(key=lambda cluster: cluster["cluster"])
     for distance, expected in (("0", 0), ("8", len(clusters))):
         done = run("analyse", "clusters", "--save", "--distance", distance)
@@ -202,7 +198,6 @@ def test_clusters_have_a_canonical_page(run: Run, folder: Path) -> None:
     options = ("--canonical", "shortest-url", "--linkage", "complete")
     (other,) = run("analyse", "clusters", *options).lines
     assert other["canonical"].endswith("wells.html")
-    assert run("analyse", "clusters", "--canonical", "best").code == 2
 
 
 @pytest.mark.parametrize("command", ["pairs", "clusters"])
@@ -211,11 +206,9 @@ def test_on_a_terminal_a_bar_shows_the_progress(run: Run, dsn: str, command: str
     silent = run("analyse", command)
     assert silent.stderr == ""
     done = on_a_terminal("analyse", command, "--dsn", dsn)
-    assert done.code == 0
+    done.ends(0, "100%")
     assert sorted(done.stdout.splitlines()) == sorted(silent.stdout.splitlines())
-    assert "100%" in done.stderr
     if command == "clusters":
         done = on_a_terminal("analyse", command, "--dsn", dsn, "--save")
-        assert (done.code, done.stdout) == (0, "")
-        assert "100%" in done.stderr
-        assert f"{len(silent.lines)} clusters saved" in done.stderr
+        done.ends(0, "100%", f"{len(silent.lines)} clusters saved")
+        assert done.stdout == ""

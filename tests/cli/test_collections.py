@@ -56,6 +56,7 @@ def test_a_rebuild_with_another_scheme_prints_verdicts_and_counts_omitted_pages(
     with connect(collection="kept") as store:
         store.add("https://a.example/", 1)
     done = run(*REBUILD, "kept", *SHINGLES, "--verdicts")
+    done.ends(1, "1 versions were omitted")
     *verdicts, created = done.lines
     assert sorted(line["verdict"] for line in verdicts) == [
         *("duplicate", "failed", "new", "new", "too_short")
@@ -63,8 +64,6 @@ def test_a_rebuild_with_another_scheme_prints_verdicts_and_counts_omitted_pages(
     assert (created["collection"], created["scheme"]) == ("kept", "pgsimhash-blog-shingles-1")
     schemes = {line["collection"]: line["scheme"] for line in run("status").lines}
     assert schemes == {"kept": "pgsimhash-blog-shingles-1", "kept-2": "pgsimhash-blog-words-1"}
-    assert done.code == 1
-    assert "1 versions were omitted" in done.stderr
 
 
 def test_ctrl_c_leaves_everything_unchanged(
@@ -83,12 +82,10 @@ def test_ctrl_c_leaves_everything_unchanged(
 
 
 def test_impossible_rebuilds_name_the_fix(run: Run, kept: None) -> None:
-    assert run(*REBUILD).code == 2
     refused = run(*REBUILD, "kept", "--scheme", "pgsimhash-interop-1")
-    assert "ingest the pages into another" in refused.stderr
+    refused.ends(2, "ingest the pages into another")
     run("collection", "create", "taken")
     run(*REBUILD, "kept", "--into", "taken").ends(2, "--into")
-    assert run(*REBUILD, "nowhere").code == 2
 
 
 def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder: Path) -> None:

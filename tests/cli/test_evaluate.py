@@ -73,18 +73,12 @@ def test_each_distance_gets_a_line_and_on_request_a_table(run: Run) -> None:
 def test_failed_pages_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
     (folder / "picture.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
     pairs = pairs_file(
-        folder,
-        "wells,wells-copy,duplicate",
-        "wells,looms,different",
-        "wells,nowhere,duplicate",
-        "wells,picture,different",
-        "wells,short,different",
-    )
+        folder, "wells,wells-copy,duplicate", "wells,looms,different", "wells,nowhere,duplicate",
+        "wells,picture,different", "wells,short,different",
+    )  # fmt: skip
     done = run("analyse", "evaluate", pairs)
-    assert done.code == 1
-    assert "failed: nowhere: no page with this name" in done.stderr
-    assert "failed: picture: " in done.stderr
-    assert "1 pages have too little text" in done.stderr
+    said = "failed: nowhere: no page with this name", "failed: picture: "
+    done.ends(1, *said, "1 pages have too little text")
     last = done.lines[-1]
     assert (last["copies"], last["distinct"], last["left_out"]) == (1, 3, 1)
 
@@ -99,16 +93,11 @@ def test_without_a_precise_distance_the_exit_code_is_1(run: Run, folder: Path) -
 def test_labelled_urls_are_found_in_archives(run: Run, folder: Path) -> None:
     crawl = folder / "crawl.jsonl"
     urls = {name: f"https://a.example/{name}" for name in ("wells.html", "wells-copy.html")}
-    crawl.write_text(
-        "\n".join(
-            json.dumps({"url": url, "html": (folder / name).read_text()})
-            for name, url in urls.items()
-        )
-    )
+    pages = [{"url": url, "html": (folder / name).read_text()} for name, url in urls.items()]
+    crawl.write_text("\n".join(map(json.dumps, pages)))
     pairs = pairs_file(folder, ",".join([*urls.values(), "near-dup"]))
     done = run("analyse", "evaluate", pairs, "--pages", crawl)
-    assert done.code == 0
-    assert done.lines[3]["recall"] == 1
+    assert (done.code, done.lines[3]["recall"]) == (0, 1)
 
 
 def test_a_sample_is_labelled_and_measured_without_pages(
@@ -133,7 +122,7 @@ def test_a_sample_is_labelled_and_measured_without_pages(
     for line in again.lines:
         within = sum(int(row["distance"]) <= line["distance"] for row in rows)
         assert (line["found"], line["copies"], line["left_out"]) == (within, len(rows), 0)
-    assert again.lines[0]["scheme"] == "pgsimhash-article-1"
+    assert again.lines[0]["scheme"] == DEFAULT_SCHEME.name
     assert "Distance 10: recall 1.0000" in again.stderr
     smaller, same = (run("analyse", "evaluate", "--sample", "20", *there) for _ in range(2))
     assert {line["pages"] for line in smaller.lines} == {20}
@@ -149,13 +138,8 @@ def test_pairs_with_a_missing_page_are_reported_and_left_out(
             store.add(f"{a}{number}", number, distance=0)
     with connect(dsn) as other:
         other.add(b, 1)
-    pairs = pairs_file(
-        tmp_path,
-        f"{a}0,{a}1,duplicate",
-        f"{a}0,{a}2,duplicate",
-        f"{a}0,{b},different",
-        f"page,{a}1,different",
-    )
+    rows = f"{a}0,{a}1,duplicate", f"{a}0,{a}2,duplicate", f"{a}0,{b},different"
+    pairs = pairs_file(tmp_path, *rows, f"page,{a}1,different")
     done = run("analyse", "evaluate", pairs, "--collection", "news")
     done.ends(1, f"failed: {b}: collection 'news' has no page with this URL", "failed: page: ")
     assert (done.lines[-1]["found"], done.lines[-1]["left_out"]) == (2, 2)

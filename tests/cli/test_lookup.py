@@ -15,13 +15,11 @@ def test_find_a_page_by_file_stdin_or_simhash(run: Run, folder: Path) -> None:
     run("ingest", folder)
     wells = folder / "wells.html"
     by_file = run("find", wells)
-    assert by_file.code == 0
-    assert by_file.lines[0]["url"].endswith("wells.html")
-    assert by_file.lines[0]["title"] == "Wells"
-    simhash = by_file.lines[0]["simhash"]
+    (match, *_) = by_file.lines
+    assert (by_file.code, match["url"], match["title"]) == (0, wells.as_uri(), "Wells")
     assert run("find", "-", stdin=wells.read_bytes()).stdout == by_file.stdout
-    assert run("find", simhash).stdout == by_file.stdout
-    assert run("find", str(int(simhash, 16))).stdout == by_file.stdout
+    for simhash in (match["simhash"], str(int(match["simhash"], 16))):
+        assert run("find", simhash).stdout == by_file.stdout
 
 
 def test_find_pages_near_a_url(run: Run, folder: Path) -> None:
@@ -35,8 +33,8 @@ def test_find_pages_near_a_url(run: Run, folder: Path) -> None:
     alone = run("find", looms)
     assert (alone.code, alone.stdout, alone.stderr) == (1, "", "")
     unknown = run("find", f"{wells}?print=1")
-    assert (unknown.code, unknown.stdout) == (1, "")
-    assert f"has no page at {wells}?print=1; ingest the page first" in unknown.stderr
+    unknown.ends(1, f"has no page at {wells}?print=1; ingest the page first")
+    assert unknown.stdout == ""
     wide = run("find", wells, "--distance", "12", "--no-verify").lines
     assert [line["url"] for line in wide] == [copy]
 
@@ -49,12 +47,9 @@ def test_find_all_pages_of_each_match(run: Run, dsn: str, folder: Path) -> None:
         store.add("https://a.example/1", int(known["simhash"], 16))
         store.add("https://a.example/2", int(known["simhash"], 16) ^ 0b1111)
     with_file = run("find", wells, "--pages")
-    assert {line["url"] for line in with_file.lines} == {
-        wells.as_uri(),
-        (folder / "wells-copy.html").as_uri(),
-        "https://a.example/1",
-        "https://a.example/2",
-    }
+    files = {(folder / name).as_uri() for name in ("wells.html", "wells-copy.html")}
+    added = {"https://a.example/1", "https://a.example/2"}
+    assert {line["url"] for line in with_file.lines} == files | added
     distances = [line["distance"] for line in with_file.lines]
     assert distances == sorted(distances)
     assert run("find", known["simhash"], "--pages").stdout == with_file.stdout
@@ -79,20 +74,16 @@ def test_an_argument_with_a_scheme_is_a_url_unless_a_file_exists(
 
 
 def test_fingerprint_prints_the_simhash_in_every_form(run: Run, folder: Path) -> None:
+    html = (folder / "wells.html").read_bytes()
     done = run("fingerprint", folder / "wells.html")
     (line,) = done.lines
-    assert done.code == 0
-    assert line["title"] == "Wells"
-    assert int(line["simhash"], 16) == int(line["bigint"]) % 2**64
-    assert not any(isinstance(value, int) and abs(value) > 2**53 for value in line.values())
-    page = pgsimhash.fingerprint((folder / "wells.html").read_bytes())
+    page = pgsimhash.fingerprint(html)
+    assert (done.code, line["title"], line["scheme"]) == (0, "Wells", "pgsimhash-article-1")
     assert line["text_digest"] == f"{page.text_digest:016x}"
-    assert int(line["simhash"], 16) == from_base32(line["base32"])
-    assert line["scheme"] == "pgsimhash-article-1"
-    assert (
-        run("fingerprint", "-", stdin=(folder / "wells.html").read_bytes()).lines[0]["simhash"]
-        == line["simhash"]
-    )
+    assert int(line["simhash"], 16) == int(line["bigint"]) % 2**64 == page.simhash
+    assert from_base32(line["base32"]) == page.simhash
+    assert not any(isinstance(value, int) and abs(value) > 2**53 for value in line.values())
+    assert run("fingerprint", "-", stdin=html).lines[0]["simhash"] == line["simhash"]
 
 
 def test_fingerprint_reports_a_bad_file_and_continues(run: Run, folder: Path) -> None:
@@ -118,16 +109,14 @@ def test_simhashes_in_base32_and_distances_by_name_are_accepted(run: Run) -> Non
 def test_find_many_answers_a_file_without_adding_it(run: Run, folder: Path) -> None:
     run("ingest", folder)
     known = run("fingerprint", folder / "wells.html").lines[0]["simhash"]
-    near = f"{int(known, 16) ^ 0b101:016x}"
-    far = f"{int(known, 16) ^ 0xFFFF:016x}"
+    near, far = (f"{int(known, 16) ^ bits:016x}" for bits in (0b101, 0xFFFF))
     queries = [near, "", json.dumps({"url": "https://b.example/", "simhash": known}), far, far]
     (folder / "queries.txt").write_text("\n".join(queries))
     done = run("find-many", folder / "queries.txt", "--distance", "2")
-    assert done.code == 0
-    assert done.lines == [
+    assert (done.code, done.lines) == (0, [
         {"simhash": near, "match": known, "distance": 2},
         {"url": "https://b.example/", "simhash": known, "match": known, "distance": 0},
-    ]
+    ])  # fmt: skip
     assert run("status").lines[0]["simhashes"] == 2
 
 

@@ -14,8 +14,7 @@ def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
     assert (last["pages"], last["new"], last["duplicates"], last["unchanged"]) == (3, 1, 1, 1)
     assert last["label"] == f"pgsimhash ingest {folder}"
     undone = run("run", "undo")
-    assert undone.code == 0
-    assert undone.lines == [{**last, "deleted": 2}]
+    assert (undone.code, undone.lines) == (0, [{**last, "deleted": 2}])
     assert run("run", "list").lines == [first]
     run("run", "undo")
     run("run", "undo").ends(1, "no run to undo")
@@ -35,9 +34,6 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
     number = run("run", "list").lines[0]["run"]
     assert run("run", "undo", number).lines == [{"run": number, "deleted": 1}]
     run("run", "undo", number).ends(1, "pgsimhash run list")
-    url = run("delete", "--host", "https://b.example/")
-    url.ends(2, "give a name such as example.com")
-    assert run("delete").code == run("delete", "--url", "x", "--host", "a.example").code == 2
 
 
 def test_an_old_archive_expires_at_once_unless_its_times_are_left_out(
@@ -59,24 +55,20 @@ def test_a_mark_is_set_listed_and_removed(run: Run, folder: Path) -> None:
     run("ingest", folder)
     a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
     done = run("mark", a, b, "--different")
-    assert (done.code, done.stdout) == (0, "")
-    assert "different" in done.stderr
-    (said,) = run("mark").lines
-    assert {said["a"], said["b"]} == {a, b}
-    assert said["mark"] == "different"
+    done.ends(0, "different")
+    assert done.stdout == ""
+    (listed,) = run("mark").lines
+    assert ({listed["a"], listed["b"]}, listed["mark"]) == ({a, b}, "different")
     assert run("analyse", "clusters", "--distance", "3").lines == []
     assert run("mark", b, a, "--remove").code == 0
     assert run("mark", b, a, "--remove").code == 1
     assert len(run("analyse", "clusters", "--distance", "3").lines) == 1
 
 
-def test_an_unknown_url_and_a_contradiction_name_the_fix(run: Run, folder: Path) -> None:
+def test_a_mark_of_an_unknown_url_names_the_fix(run: Run, folder: Path) -> None:
     run("ingest", folder)
-    a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
+    a = (folder / "wells.html").as_uri()
     run("mark", a, "https://nowhere.example/", "--same").ends(1, "ingest the page first")
-    assert run("mark", a, b).code == 2
-    assert run("mark", a, "--same").code == 2
-    assert run("mark", "--remove").code == 2
     assert run("mark").lines == []
 
 
@@ -89,11 +81,9 @@ def test_the_pairs_of_a_file_are_marked_and_those_that_fail_are_printed(
     labels = folder / "marks.csv"
     labels.write_text(f"a,b,label\n{a},{b},different\n{a},{unknown},same\n")
     done = run("mark", "--from", labels)
-    assert done.code == 1
+    done.ends(1, "Pairs marked: 1, failed: 1.")
     assert [(line["b"], line["reason"]) for line in done.lines] == [(unknown, "unknown_page")]
-    assert "Pairs marked: 1, failed: 1." in done.stderr
     assert [line["mark"] for line in run("mark").lines] == ["different"]
-    assert run("mark", "--from", labels, a, b, "--same").code == 2
 
 
 def test_a_policy_is_set_shown_listed_applied_and_removed(run: Run, folder: Path) -> None:
@@ -106,9 +96,8 @@ def test_a_policy_is_set_shown_listed_applied_and_removed(run: Run, folder: Path
     shown = run("policy", "list", url)
     assert shown.lines == [{"url": url, "distance": 3, "max_copies": 2, "expire_after": 7_776_000}]
 
-    verdicts = {Path(line["url"]).name: line for line in run("ingest", folder).lines}
-    assert verdicts["wells-copy.html"]["verdict"] == "duplicate"
-    assert verdicts["wells-copy.html"]["keep"]
+    (copy,) = (line for line in run("ingest", folder).lines if "copy" in line["url"])
+    assert (copy["verdict"], copy["keep"]) == ("duplicate", True)
     again = run("decide", folder / "wells.html", "--url", "https://b.example/")
     assert (again.code, again.lines[0]["keep"]) == (1, False)
     more = run("decide", folder / "wells.html", "--url", "https://b.example/", "--max-copies", "9")
