@@ -1,4 +1,4 @@
-"""Alembic's environment for `alembic upgrade head` in this repository or over this package.
+"""Alembic's environment for `alembic upgrade head`.
 
 The database is that of `-x dsn=...`, else the sqlalchemy.url of the ini, else PGSIMHASH_DSN,
 DATABASE_URL or libpq's variables; the DSN `embedded` is the embedded server. The version table is

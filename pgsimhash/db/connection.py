@@ -41,10 +41,6 @@ def open_connection(
     """Connect to PostgreSQL 14 or later; the connection prepares no statements.
 
     An asynchronous connection is opened in a greenlet, which uses it like a blocking one.
-
-    Raises:
-        NoServerError: the DSN is invalid, no server answers, or it refuses the login.
-        StoreError: the server is older than PostgreSQL 14, or the database does not use UTF-8.
     """
     driver: Any = psycopg.AsyncConnection if asynchronous else psycopg.Connection
     try:
@@ -93,10 +89,6 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
     """Check the settings that could change stored texts.
 
     Times and ages need no check: they are read in binary form, which does not depend on settings.
-
-    Raises:
-        StoreError: the database or the connection does not use UTF-8, or
-            standard_conforming_strings is off.
     """
     status = connection.info.parameter_status
     if (encoding := status("server_encoding")) not in (None, "UTF8"):
@@ -119,13 +111,7 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
 
 
 def check_schema(connection: psycopg.Connection[Any]) -> None:
-    """Check that the schema has the revision of this package version.
-
-    Raises:
-        SchemaError: it is missing, older or newer, or a copy without rows; the message names the
-            command to run.
-        StoreError: a setting prevents its use, or the connection is to a worker of Citus.
-    """
+    """Check that the schema can be used and has the revision of this package version."""
     schema = schema_of(connection)
     option, argument = (
         ("", "") if schema == SCHEMA else (f" --schema {schema}", f', schema="{schema}"')

@@ -62,11 +62,7 @@ def plain_dsn(url: str) -> str:
 
 
 def resolve_dsn(dsn: str | None = None) -> str:
-    """Return :func:`configured_dsn`; start the embedded server if it is that.
-
-    Raises:
-        NoServerError: the embedded server does not start.
-    """
+    """Return :func:`configured_dsn`; start the embedded server if it is that."""
     given = configured_dsn(dsn)
     if not dsn and not os.environ.get(DSN_VARIABLE) and given != "":
         url = f"the server of {URL_VARIABLE}, {_place(given)}" if given else None
@@ -104,16 +100,7 @@ def open_deployed(
 ) -> psycopg.Connection[Any]:
     """Connect in autocommit mode; the embedded server's schema is deployed and upgraded.
 
-    Args:
-        dsn: the server.
-        schema: the schema's name.
-        prepare: whether frequent statements are prepared; None means unless there is a pooler.
-        asynchronous: see :func:`open_connection`.
-
-    Raises:
-        NoServerError: no server answers, it refuses the login, or the embedded server does not
-            start.
-        ArgumentError: the name of the schema is invalid.
+    Frequent statements are prepared if ``prepare`` is true, or None and there is no pooler.
     """
     schema = configured_schema(schema)
     server = in_thread(partial(resolve_dsn, dsn), asynchronous)
@@ -138,15 +125,7 @@ def open_deployed(
 def checked_connection(
     dsn: str | None, schema: str | None = None
 ) -> Iterator[psycopg.Connection[Any]]:
-    """Connect in autocommit mode to a database with the schema; translate errors in the block.
-
-    Raises:
-        NoServerError: no server answers, it refuses the login, or the embedded server does not
-            start.
-        ArgumentError: the name of the schema is invalid.
-        SchemaError: the schema is missing, or older or newer than this package.
-        StoreError: the server refuses a statement in the block.
-    """
+    """Connect in autocommit mode to a database with the schema; translate errors in the block."""
     with open_deployed(dsn, schema) as connection, translated_errors(connection):
         check_schema(connection)
         yield connection

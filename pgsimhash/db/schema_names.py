@@ -25,6 +25,7 @@ SCHEMA_VARIABLE: Final = "PGSIMHASH_SCHEMA"
 
 # No name that needs escaping or is too long.
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
+# In public, other users may create functions that hide those of the package.
 _OTHERS: Final = frozenset({"public", "information_schema"})
 
 # Before a name, also in texts that become statements; not in hints such as "run: pgsimhash
@@ -34,13 +35,7 @@ _QUOTED: Final = re.compile(r"(?<=nspname)( = '| OPERATOR\(pg_catalog\.=\) ')pgs
 
 
 def check_schema_name(name: str) -> str:
-    """Return ``name`` if it is a valid name for the schema.
-
-    ``public`` is not: other users may create functions there that hide those of the package.
-
-    Raises:
-        ArgumentError: it is invalid.
-    """
+    """Return a valid name for the schema; an ``ArgumentError`` says what is valid."""
     if not _PLAIN.fullmatch(name) or name.startswith("pg_") or name in _OTHERS:
         raise invalid_argument(
             f"{name!r} cannot be the schema's name; give one of 1 to 63 lower-case letters a to z, "
@@ -51,11 +46,7 @@ def check_schema_name(name: str) -> str:
 
 
 def configured_schema(schema: str | None = None) -> str:
-    """Return ``schema``, else PGSIMHASH_SCHEMA, else ``pgsimhash``.
-
-    Raises:
-        ArgumentError: the name is invalid.
-    """
+    """Return ``schema``, else PGSIMHASH_SCHEMA, else ``pgsimhash``, if the name is valid."""
     if schema is None:
         schema = os.environ.get(SCHEMA_VARIABLE) or SCHEMA
     return check_schema_name(schema)
@@ -81,14 +72,8 @@ def bound_to_schema(
 ) -> Iterator[None]:
     """Bind a connection to a schema, unless the block fails.
 
-    Args:
-        connection: a connection.
-        schema: the schema; None means the one that the connection already uses, else
-            :func:`configured_schema`.
-
-    Raises:
-        ArgumentError: the name is invalid.
-        StoreError: the connection already uses another schema.
+    None means the schema that the connection already uses, else :func:`configured_schema`. Another
+    one than it uses is a ``StoreError``.
     """
     present = _schemas.get(connection)
     expected = present if schema is None and present is not None else configured_schema(schema)
@@ -110,11 +95,7 @@ def bound_to_schema(
 
 @contextmanager
 def in_other_schema(connection: psycopg.BaseConnection[Any], schema: str) -> Iterator[None]:
-    """Use another schema of the database for the statements of the block.
-
-    Raises:
-        ArgumentError: the name is invalid.
-    """
+    """Use another schema of the database for the statements of the block."""
     present = _schemas.get(connection)
     _schemas[connection] = check_schema_name(schema)
     try:

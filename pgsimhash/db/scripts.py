@@ -38,7 +38,7 @@ _PARTS: Final = re.compile(
 )
 _RADII: Final = re.compile(r"(?<=-- Distances:\n).*?(?= *-- All distances)", re.DOTALL)
 
-_TABLE: Final = re.compile(r"CREATE TABLE (\w+)\.(\w+) \(\n    -- (.+)$", re.MULTILINE)
+_TABLE: Final = re.compile(r"CREATE TABLE (\w+\.\w+) \(\n    -- (.+)$", re.MULTILINE)
 _COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
 _CREATED: Final = re.compile(
     r"^CREATE (?:FUNCTION|PROCEDURE|TABLE|TYPE) pgsimhash\.(\w+)", re.MULTILINE
@@ -133,25 +133,18 @@ def split_statements(script: str) -> list[str]:
     return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
 
 
-def _comments(statement: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield schema, table, column and comment for the comments in a CREATE TABLE."""
-    if begun := _TABLE.search(statement):
-        schema, table, comment = begun.groups()
-        yield schema, table, "", comment
-        for column, comment in _COLUMN.findall(statement, begun.end()):
-            yield schema, table, column, comment
-
-
 def _with_comments(statement: str) -> Iterator[str]:
     """Yield a statement, then a COMMENT ON for each comment that describes what it creates.
 
     Of a public function or type, that is the first paragraph of the comment above it.
     """
     yield statement
-    for schema, table, column, comment in _comments(statement):
-        kind, name = ("COLUMN", f".{column}") if column else ("TABLE", "")
-        yield _comment_on(f"{kind} {schema}.{table}{name}", comment)
-    if described := _DESCRIBED.search(statement):
+    if begun := _TABLE.search(statement):
+        table, comment = begun.groups()
+        yield _comment_on(f"TABLE {table}", comment)
+        for column, comment in _COLUMN.findall(statement, begun.end()):
+            yield _comment_on(f"COLUMN {table}.{column}", comment)
+    elif described := _DESCRIBED.search(statement):
         comment, kind, name, parameters = described.groups()
         types = [kind + array for _, _, kind, array in parameters_of(parameters or "")]
         arguments = "" if kind == "TYPE" else f"({', '.join(types)})"

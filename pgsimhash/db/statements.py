@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from functools import cache
 from itertools import count
@@ -119,19 +119,14 @@ def stream(
 @contextmanager
 def transaction(connection: psycopg.BaseConnection[Any]) -> Iterator[None]:
     """Run a block in a transaction, or in a savepoint of the present one."""
-    if isinstance(connection, psycopg.Connection):
-        with connection.transaction():
-            yield
-        return
     block: Any = connection.transaction()  # type: ignore[attr-defined]
-    waited(block.__aenter__())
-    try:
+    with ExitStack() as stack:
+        if isinstance(connection, psycopg.AsyncConnection):
+            waited(block.__aenter__())
+            stack.push(lambda *error: waited(block.__aexit__(*error)))
+        else:
+            stack.enter_context(block)
         yield
-    except BaseException as error:
-        if not waited(block.__aexit__(type(error), error, error.__traceback__)):
-            raise
-    else:
-        waited(block.__aexit__(None, None, None))
 
 
 @contextmanager
@@ -204,15 +199,11 @@ def call_of(name: str, schema: str, columns: tuple[str, ...] = ()) -> LiteralStr
 
 
 @cache
-def _functions() -> dict[str, list[tuple[str, str, str]]]:
+def _functions() -> dict[str, list[list[str]]]:
     """Return the parameters of each function: name, type, and brackets of an array."""
-    functions: dict[str, list[tuple[str, str, str]]] = {}
+    functions: dict[str, list[list[str]]] = {}
     for file in SCHEMA_FILES:
         for name, parameters in _FUNCTION.findall(read_sql(file)):
-            kinds = [
-                (name_, kind, array)
-                for out, name_, kind, array in parameters_of(parameters)
-                if not out
-            ]
-            functions.setdefault(name, kinds)
+            inputs = [rest for out, *rest in parameters_of(parameters) if not out]
+            functions.setdefault(name, inputs)
     return functions
