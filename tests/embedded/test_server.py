@@ -20,6 +20,7 @@ import pytest
 from psycopg import conninfo
 
 from pgsimhash import embedded
+from pgsimhash.embedded import server
 from pgsimhash.errors import NoServerError
 from tests.database import run_sql
 from tests.programs import PGSIMHASH, python, run_program, wait_until
@@ -237,7 +238,7 @@ def kill_supervisor(home: Path) -> psutil.Process:
     running = postmaster(home)
     supervisor = running.parent()
     assert supervisor is not None
-    assert "pgsimhash/embedded.py" in " ".join(supervisor.cmdline())
+    assert "pgsimhash/embedded/server.py" in " ".join(supervisor.cmdline())
     supervisor.kill()
     return running
 
@@ -475,8 +476,8 @@ def test_garbage_in_lock_files_and_settings_of_clients_do_no_harm(
     with clients(used) as (client,):
         size = "SELECT setting::int8 / 128 FROM pg_settings WHERE name = 'shared_buffers'"
         ((megabytes,),) = run_sql(client.dsn(), size)
-        assert f"shared_buffers={megabytes}MB" in embedded._settings()
+        assert f"shared_buffers={megabytes}MB" in server._settings()
         assert client.end() == ""
     # They depend on the memory.
-    monkeypatch.setattr(embedded, "memory_bytes", lambda: 2 << 30)
-    assert {"shared_buffers=256MB", "effective_cache_size=1024MB"} <= set(embedded._settings())
+    monkeypatch.setattr(server, "memory_bytes", lambda: 2 << 30)
+    assert {"shared_buffers=256MB", "effective_cache_size=1024MB"} <= set(server._settings())
