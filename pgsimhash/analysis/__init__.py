@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pgsimhash.runtime.lazy_names import loaded_later
+from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.evaluation import AtDistance as AtDistance

@@ -19,7 +19,7 @@ from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress
-from pgsimhash.runtime.notebooks import html_table
+from pgsimhash.runtime.output import html_table
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared

@@ -26,7 +26,7 @@ from pgsimhash.hashing.bits import (
     simhash_arrays,
 )
 from pgsimhash.pages.records import Matches, Verdict
-from pgsimhash.runtime.files import replacing
+from pgsimhash.runtime.output import replacing
 from pgsimhash.search.clusters import Cluster
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.memory_index import BlockIndex

@@ -21,7 +21,7 @@ from typing import Any, Final
 import click
 
 from pgsimhash.log import logger
-from pgsimhash.runtime.files import replacing
+from pgsimhash.runtime.output import replacing
 
 # C0, delete and C1; lone surrogates; line separators and marks that change the direction.
 _UNPRINTABLE: Final = re.compile(

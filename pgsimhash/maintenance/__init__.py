@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pgsimhash.runtime.lazy_names import loaded_later
+from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
     from pgsimhash.maintenance.checking import Violation as Violation

@@ -1,4 +1,33 @@
-"""Inspect and use this machine and process: memory, cores, progress, output files."""
+"""Inspect and use this machine and process: memory, cores, progress, output, lazy imports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def loaded_later(
+    module: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__``, which load names when they are used (PEP 562).
+
+    So importing a package only costs what is used. ``homes`` maps modules to the names that they
+    define. They are those that the module imports ``if TYPE_CHECKING``. They become its
+    ``__all__``, unless it defines one.
+    """
+    there = vars(sys.modules[module])
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
+    there["__all__"] = sorted(name for name in home_of if not name.startswith("_"))
+
+    def load(name: str) -> object:
+        if name not in home_of:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        # Later accesses find the attribute without this function.
+        there[name] = value = getattr(import_module(home_of[name]), name)
+        return value
+
+    return load, lambda: sorted({*there, *home_of})
 
 
 def no_progress(*counts: object) -> None:

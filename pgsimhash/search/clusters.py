@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import NEAR_MAX, format_simhash, hamming_distances
-from pgsimhash.runtime.notebooks import html_table
+from pgsimhash.runtime.output import html_table
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, hamming_distances
 from pgsimhash.runtime import no_progress
-from pgsimhash.runtime.notebooks import ROWS, html_table
+from pgsimhash.runtime.output import ROWS, html_table
 from pgsimhash.search.layout import (
     COLLECTION_SHIFT,
     DISTANCE_MAX,

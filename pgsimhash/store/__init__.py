@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pgsimhash.runtime.lazy_names import loaded_later
+from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
     import psycopg
