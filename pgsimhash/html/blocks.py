@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from sys import maxsize
 from typing import Final, NamedTuple
@@ -49,65 +49,8 @@ LIST_TAGS: Final = words("ul ol dl")
 BESIDE_TAGS: Final = words("nav aside dialog menu form")
 """The tags of content beside the main text."""
 
-_BESIDE: Final = words(
-    # navigation
-    "nav navbar navigation menu menus topnav breadcrumb breadcrumbs pager pagination tabs"
-    " role=navigation role=menu role=menubar"
-    # columns
-    " sidebar sidenav aside widget widgets rail toc right left role=complementary"
-    # other pages
-    " related recommended recommendations recommendation teaser teasers trending popular more"
-    " latest also mostread most promo promotion promos similar"
-    # other people
-    " comment comments disqus reply respond replies share sharing social follow shares sharebar"
-    # overlays
-    " cookie cookies consent popup modal overlay newsletter subscribe signup login dialog gdpr"
-    " toolbar role=dialog role=alertdialog role=search search"
-    # advertisements
-    " ad ads advert advertisement advertising sponsored sponsor anzeige werbung adsense"
-)
-_OVERLAY: Final = words(
-    "cookie cookies consent gdpr onetrust cmp cookiebot popup modal overlay role=dialog"
-    " role=alertdialog"
-)
 # Whole class names; "overflow-hidden" and "hidden md:block" mean something else.
 _HIDING: Final = words("hidden hide invisible is-hidden sr-only visually-hidden screen-reader-text")
-_FOOTER: Final = words(
-    "footer copyright copyrights legal bottom foot role=contentinfo colophon disclaimer imprint"
-    " impressum trademark trademarks siteinfo license"
-)
-_HEADER: Final = words("header masthead topbar head banner role=banner")
-_CONTENT: Final = words(
-    "article main content post body entry text story page blog markdown prose document role=main"
-    " role=article"
-)
-# Parts between or below the paragraphs of an article that are no content.
-_APART: Final = words(
-    "advert adverts advertisement advertisements advertising adsense adsbygoogle adslot sponsored"
-    " werbung anzeige anzeigen publicidad publicite"
-    " popup popups popover popovers modal modals newsletter newsletters subscribe"
-    " role=dialog role=alertdialog"
-    " mostread trending outbrain taboola"
-)
-# The same below an article, in an element beside it.
-_BELOW: Final = words(
-    "comment comments commentlist disqus kommentare commentaires comentarios"
-    " related recommended recommendation recommendations"
-    " cookie cookies cookiebanner cookiebar cookiebot consent gdpr onetrust"
-)
-# Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
-_SHORT: Final = words("ad ads share shares sharing sidebar social follow")
-_SHORT_WITH: Final = words(
-    "area banner bar block bottom box button buttons container div dfp desktop frame google gpt"
-    " icon icons inline item label leaderboard left link links list media middle mobile native"
-    " placement placeholder right section slot space sticky this toolbar tools top unit widget"
-    " wrap wrapper zone"
-)
-# "content-sidebar", "no-ads" and "with-comments" name the element around.
-_LAYOUT: Final = words(
-    "body closed column columns content disabled enabled grid has have is layout main no not off on"
-    " open page site template theme with without"
-)
 _NAMES_MAX: Final = 500
 _HIDDEN: Final = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE
@@ -116,24 +59,75 @@ _HIDDEN: Final = re.compile(
 _STREAMED: Final = re.compile(r"S:[0-9a-f]+")
 _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
-NAMED_BESIDE, NAMED_FOOTER, NAMED_HEADER, NAMED_CONTENT, NAMED_OVERLAY, NAMED_HIDDEN = (
-    1 << bit for bit in range(6)
-)
-NAMED_APART, NAMED_BELOW, _IS_SHORT, _IS_WITH_SHORT, _IS_LAYOUT = (1 << bit for bit in range(6, 11))
-_FLAGS: Final = flags_of(
-    {
-        NAMED_BESIDE: _BESIDE,
-        NAMED_FOOTER: _FOOTER,
-        NAMED_HEADER: _HEADER,
-        NAMED_CONTENT: _CONTENT,
-        NAMED_OVERLAY: _OVERLAY,
-        NAMED_APART: _APART,
-        NAMED_APART | NAMED_BELOW: _BELOW,
-        _IS_SHORT | _IS_WITH_SHORT: _SHORT,
-        _IS_WITH_SHORT: _SHORT_WITH,
-        _IS_LAYOUT: _LAYOUT,
-    }
-)
+
+class Named:
+    """The flags of names."""
+
+    BESIDE, FOOTER, HEADER, CONTENT, OVERLAY, HIDDEN, APART, BELOW, SHORT, WITH_SHORT, LAYOUT = (
+        1 << bit for bit in range(11)
+    )
+
+
+_NAMES: Final = {
+    Named.BESIDE: (
+        # navigation
+        "nav navbar navigation menu menus topnav breadcrumb breadcrumbs pager pagination tabs"
+        " role=navigation role=menu role=menubar"
+        # columns
+        " sidebar sidenav aside widget widgets rail toc right left role=complementary"
+        # other pages
+        " related recommended recommendations recommendation teaser teasers trending popular more"
+        " latest also mostread most promo promotion promos similar"
+        # other people
+        " comment comments disqus reply respond replies share sharing social follow shares"
+        " sharebar"
+        # overlays
+        " cookie cookies consent popup modal overlay newsletter subscribe signup login dialog gdpr"
+        " toolbar role=dialog role=alertdialog role=search search"
+        # advertisements
+        " ad ads advert advertisement advertising sponsored sponsor anzeige werbung adsense"
+    ),
+    Named.FOOTER: (
+        "footer copyright copyrights legal bottom foot role=contentinfo colophon disclaimer"
+        " imprint impressum trademark trademarks siteinfo license"
+    ),
+    Named.HEADER: "header masthead topbar head banner role=banner",
+    Named.CONTENT: (
+        "article main content post body entry text story page blog markdown prose document"
+        " role=main role=article"
+    ),
+    Named.OVERLAY: (
+        "cookie cookies consent gdpr onetrust cmp cookiebot popup modal overlay role=dialog"
+        " role=alertdialog"
+    ),
+    # Parts between or below the paragraphs of an article that are no content.
+    Named.APART: (
+        "advert adverts advertisement advertisements advertising adsense adsbygoogle adslot"
+        " sponsored werbung anzeige anzeigen publicidad publicite popup popups popover popovers"
+        " modal modals newsletter newsletters subscribe role=dialog role=alertdialog mostread"
+        " trending outbrain taboola"
+    ),
+    # The same below an article, in an element beside it.
+    Named.APART | Named.BELOW: (
+        "comment comments commentlist disqus kommentare commentaires comentarios related"
+        " recommended recommendation recommendations cookie cookies cookiebanner cookiebar"
+        " cookiebot consent gdpr onetrust"
+    ),
+    # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
+    Named.SHORT | Named.WITH_SHORT: "ad ads share shares sharing sidebar social follow",
+    Named.WITH_SHORT: (
+        "area banner bar block bottom box button buttons container div dfp desktop frame google"
+        " gpt icon icons inline item label leaderboard left link links list media middle mobile"
+        " native placement placeholder right section slot space sticky this toolbar tools top unit"
+        " widget wrap wrapper zone"
+    ),
+    # "content-sidebar", "no-ads" and "with-comments" name the element around.
+    Named.LAYOUT: (
+        "body closed column columns content disabled enabled grid has have is layout main no not"
+        " off on open page site template theme with without"
+    ),
+}
+_FLAGS: Final = flags_of({flag: words(names) for flag, names in _NAMES.items()})
 
 BLOCK: Final = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
@@ -192,48 +186,38 @@ class LeftOut(NamedTuple):
     tails: set[HtmlElement]
 
 
+@dataclass(slots=True, eq=False)
 class Element:
     """A block element of a page. The page itself is the first one, and its own parent.
 
     :mod:`pgsimhash.html.tree` sets the values that depend on words.
-
-    Attributes:
-        place: its index in document order; parents precede their children.
-        end: the index behind its last descendant.
-        own: the words directly in it.
-        words: the words in it and below; so are ``linked`` ones, ``notices`` of copyright and the
-            ``mass`` of words by weight.
-        prose: the unlinked words of the paragraphs among its children.
-        dominant: the place of the child with the most text outside links, ``best``.
-        rest: the logarithm of the share that this child leaves to its siblings; ``dominated`` sums
-            it up from the page to here, without the levels where this is that child.
-        siblings: those with its tag and first name, with itself.
-        run: the place of the innermost run of similar siblings at or above it, 0 for none;
-            ``run_words`` are the most unlinked words of such a run, times its likelihood.
-        table: the place of the innermost table at or above it, 0 for none.
-        inside: for a table, the numbers of elements with each tag that belong to it.
-        levels: the features of names and tags: the largest values of it and the elements around.
-        in_frame: whether it is in boilerplate by names or tags.
-        start: its first text block; ``stop`` is the one behind its last.
     """
 
-    __slots__ = (
-        "best", "depth", "dominant", "dominated", "end", "in_frame", "inside", "levels", "linked",
-        "mass", "names", "notices", "own", "parent", "place", "prose", "rest", "run", "run_words",
-        "siblings", "start", "stop", "table", "tag", "words",
-    )  # fmt: skip
-    siblings: Siblings
-    inside: Counter[str]
-    levels: dict[str, float]
-
-    def __init__(self, place: int, tag: str, names: Names, parent: Element | None = None) -> None:
-        self.place, self.end = place, place + 1
-        self.tag, self.names = tag, names
-        self.parent = parent or self
-        self.own = self.words = self.linked = self.notices = self.prose = 0
-        self.depth = self.dominant = self.run = self.table = self.stop = 0
-        self.best = self.rest = self.dominated = self.run_words = self.mass = 0.0
-        self.in_frame, self.start = False, maxsize
+    place: int  # the index in document order; parents precede their children
+    tag: str
+    names: Names
+    parent: Element = field(init=False)
+    end: int = 0  # the index behind its last descendant
+    depth: int = 0
+    start: int = maxsize  # its first text block
+    stop: int = 0  # the one behind its last
+    own: int = 0  # the words directly in it
+    words: int = 0  # the words in it and below; so are the next three
+    linked: int = 0  # in links
+    notices: int = 0  # of copyright
+    mass: float = 0.0  # by weight
+    prose: int = 0  # the unlinked words of the paragraphs among its children
+    dominant: int = 0  # the place of the child with the most text outside links
+    best: float = 0.0  # how much text that is
+    rest: float = 0.0  # the logarithm of the share that this child leaves to its siblings
+    dominated: float = 0.0  # the sum of these from the page to here, outside such children
+    siblings: Siblings = field(init=False)  # those with its tag and first name, with itself
+    run: int = 0  # the place of the innermost run of similar siblings at or above it, 0 for none
+    run_words: float = 0.0  # the most unlinked words of such a run, times its likelihood
+    table: int = 0  # the place of the innermost table at or above it, 0 for none
+    inside: Counter[str] = field(init=False)  # of a table: the tags of the elements in it
+    levels: dict[str, float] = field(init=False)  # the largest, of names and tags at or above it
+    in_frame: bool = False  # whether it is in boilerplate by names or tags
 
     def holds(self, other: Element) -> bool:
         """Return whether an element is this one or below it."""
@@ -281,7 +265,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
     Hidden elements, scripts, controls and images are left out with all their content. Elements
     within ``pre`` do not begin text blocks.
     """
-    element = Element(0, "", UNNAMED)
+    element = _page()
     elements, owners = [element], list[Element]()
     texts: list[str] = []
     # The state around the next children; ``goes_on``: they continue the last text block.
@@ -325,7 +309,8 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             else:
                 around.append((children, child, element, in_link, in_pre, is_block))
                 if is_block:
-                    element = Element(len(elements), tag, named, element)
+                    outer, element = element, Element(len(elements), tag, named)
+                    element.parent = outer
                     elements.append(element)
                     goes_on = False
                 if tag == "a" and not in_link:
@@ -353,9 +338,15 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
 
 def outline_of_text(text: str) -> Outline:
     """Return the outline of plain text; each line is a block."""
-    page = Element(0, "", UNNAMED)
+    page = _page()
     lines = text.replace("\0", " ").replace("\xa9", _SIGN).split("\n")
     return Outline([page], [page] * len(lines), _BEGIN + _BEGIN.join(lines))
+
+
+def _page() -> Element:
+    page = Element(0, "", UNNAMED)
+    page.parent = page
+    return page
 
 
 def _link_begin(link: HtmlElement) -> str:
@@ -366,7 +357,7 @@ def _link_begin(link: HtmlElement) -> str:
 class Names(NamedTuple):
     """The meaning of the class, id and role of an element, by whole words, also of camelCase.
 
-    ``flags`` is the sum of ``NAMED_BESIDE`` and the others that apply. ``first`` is the first word,
+    ``flags`` is the sum of the flags of :class:`Named`. ``first`` is the first word,
     used to find similar siblings.
     """
 
@@ -404,7 +395,7 @@ def _names(classes: str, identity: str, role: str) -> Names:
     for parts in names:
         flags |= _flags_of_name([_FLAGS.get(part.lower(), 0) for part in parts])
     if ":" not in classes and not _HIDING.isdisjoint(classes.split()):
-        flags |= NAMED_HIDDEN
+        flags |= Named.HIDDEN
     first = next((parts[0].lower() for parts in names if parts), "")
     return Names(flags, first)
 
@@ -414,11 +405,11 @@ def _flags_of_name(flags_of_words: list[int]) -> int:
     some, each = 0, ~0
     for flags in flags_of_words:
         some, each = some | flags, each & flags
-    if some & _IS_SHORT and each & _IS_WITH_SHORT:
-        some |= NAMED_APART
-    if some & _IS_LAYOUT:
-        some &= ~(NAMED_APART | NAMED_BELOW)
-    return some & (2 * NAMED_BELOW - 1)
+    if some & Named.SHORT and each & Named.WITH_SHORT:
+        some |= Named.APART
+    if some & Named.LAYOUT:
+        some &= ~(Named.APART | Named.BELOW)
+    return some & (2 * Named.BELOW - 1)
 
 
 def structure_of(root: HtmlElement) -> int:

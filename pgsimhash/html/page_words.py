@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import compress, groupby
 from typing import Final, NamedTuple
 
@@ -68,35 +69,24 @@ BEHIND: Final = MONTHS | _HOURS | _COUNTED
 """What makes the numbers behind or before it volatile."""
 
 
+@dataclass(slots=True, eq=False)
 class TextBlock:
-    """A text block: a line of plain text, or a run of text between two block tags of a page.
+    """A text block: a line of plain text, or a run of text between two block tags of a page."""
 
-    Attributes:
-        element: the element that directly contains it.
-        words: its words and numbers in order.
-        kinds: the kind of each, ``WORD`` to ``PASSING``.
-        linked: how many of the words are in links.
-        has_notice: whether it has a copyright sign, or the word.
-        unit: the unlinked words of its table or list, times the likelihood of these, ``in_table``
-            of a data table and ``in_run`` of a list of short items, 0 to 1.
-        weight: 0 to 1.
-        is_apart: whether it is in an element whose name says that it is no content.
-        shown: whether it is part of the visible main content.
-        counted: the same; no block of a page with nothing but boilerplate is counted.
-    """
-
-    __slots__ = (
-        "counted", "element", "has_notice", "in_run", "in_table", "is_apart", "kinds", "linked",
-        "shown", "unit", "weight", "words",
-    )  # fmt: skip
-
-    def __init__(self, element: Element) -> None:
-        self.element = element
-        self.words: list[str] = []
-        self.kinds = b""
-        self.linked, self.has_notice, self.is_apart = 0, False, False
-        self.unit = self.in_table = self.in_run = 0.0
-        self.weight, self.shown, self.counted = 1.0, True, True
+    element: Element  # the one that directly contains it
+    words: list[str] = field(default_factory=list)  # and numbers, in order
+    kinds: bytes = b""  # the kind of each, WORD to PASSING
+    linked: int = 0  # how many of the words are in links
+    has_notice: bool = False  # whether it has a copyright sign, or the word
+    # The unlinked words of its table or list, times the likelihood (0 to 1) of a data table, or
+    # of a list of short items.
+    unit: float = 0.0
+    in_table: float = 0.0
+    in_run: float = 0.0
+    weight: float = 1.0  # 0 to 1
+    is_apart: bool = False  # whether an element around has a name that says that it is no content
+    shown: bool = True  # whether it is part of the visible main content
+    counted: bool = True  # the same; no block of a page with nothing but boilerplate is counted
 
 
 class WeightedWords(NamedTuple):

@@ -15,15 +15,8 @@ from pgsimhash.html.blocks import (
     BESIDE_TAGS,
     HEADING_TAGS,
     LIST_TAGS,
-    NAMED_APART,
-    NAMED_BELOW,
-    NAMED_BESIDE,
-    NAMED_CONTENT,
-    NAMED_FOOTER,
-    NAMED_HEADER,
-    NAMED_HIDDEN,
-    NAMED_OVERLAY,
     Element,
+    Named,
     Siblings,
     words,
 )
@@ -34,15 +27,12 @@ CELL_TAGS: Final = words("td th")
 COMMON_TAGS: Final = words("body h2 h3 p pre td tr")
 """Siblings with these tags are similar in any text."""
 
-_NAMED_FRAME: Final = NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER | NAMED_APART
+_NAMED_FRAME: Final = Named.BESIDE | Named.FOOTER | Named.HEADER | Named.APART
 _FRAME_TAGS: Final = BESIDE_TAGS | words("footer header")
 _TELLING_TAGS: Final = _FRAME_TAGS | CONTENT_TAGS
-NO_LEVELS: Final = dict.fromkeys(
-    words(
-        "beside_names beside_tags overlay_names hidden_names header content_names footer_names"
-        " footer_tag apart in_list like_siblings copyright_element"
-    ),
-    0.0,
+_LEVELS: Final = words(
+    "beside_names beside_tags overlay_names hidden_names header content_names footer_names"
+    " footer_tag apart in_list like_siblings copyright_element"
 )
 _TITLE_SHARE: Final = 0.75
 """With this share of the prose before it, an h1 counts half as the title."""
@@ -100,14 +90,9 @@ def _find_siblings(elements: Sequence[Element]) -> None:
         element.siblings = group
 
 
-def _unlinked(element: Element) -> float:
-    """Return the words of a table or list, without most of those in links."""
-    return max(element.words - 0.8 * element.linked, 0.0)
-
-
 def _inherit(elements: Sequence[Element]) -> None:
     page = elements[0]
-    page.levels = {}
+    page.levels = dict.fromkeys(_LEVELS, 0.0)
     for element in elements[1:]:
         parent, place, tag = element.parent, element.place, element.tag
         element.table = parent.table
@@ -122,7 +107,7 @@ def _inherit(elements: Sequence[Element]) -> None:
         if parent.dominant != place:
             element.dominated += parent.rest
         element.run, element.run_words = parent.run, parent.run_words
-        likelihood = run_likelihood(element)
+        likelihood = _run_likelihood(element)
         if likelihood:
             element.run = place
             # The cells of a row may be a run within the run of the rows.
@@ -133,15 +118,15 @@ def _inherit(elements: Sequence[Element]) -> None:
             (element.names.flags & _NAMED_FRAME > 0 or tag in _FRAME_TAGS)
             and element.words < 0.95 * page.words
         )
-        own = {name: level for name, level in _levels(element, page).items() if level}
-        above = element.levels = parent.levels
-        if own:
-            largest = {name: max(level, above.get(name, 0.0)) for name, level in own.items()}
+        element.levels = above = parent.levels
+        own = _levels(element, page)
+        if any(own.values()):
+            largest = {name: max(level, above[name]) for name, level in own.items()}
             element.levels = above | largest
 
 
 def _levels(element: Element, page: Element) -> dict[str, float]:
-    """Return the features by the names and the tag of one element, some of those that are 0."""
+    """Return features by the names and the tag of an element; others are 0."""
     tag, flags, alike = element.tag, element.names.flags, element.siblings.size
     levels: dict[str, float] = {}
     if flags or tag in _TELLING_TAGS:
@@ -149,20 +134,20 @@ def _levels(element: Element, page: Element) -> dict[str, float]:
         share = (element.words / page.words / 0.3) ** 4
         named, tagged = 1.0 / (1.0 + share), 1.0 / (1.0 + share / 16.0)
         over = 1.0 / (1.0 + share * (0.3 / 0.9) ** 4)
-        header = named if flags & NAMED_HEADER else 0.0
+        header = named if flags & Named.HEADER else 0.0
         levels = {
-            "beside_names": named if flags & NAMED_BESIDE else 0.0,
+            "beside_names": named if flags & Named.BESIDE else 0.0,
             "beside_tags": tagged if tag in BESIDE_TAGS else 0.0,
-            "overlay_names": over if flags & NAMED_OVERLAY else 0.0,
-            "hidden_names": over if flags & NAMED_HIDDEN else 0.0,
+            "overlay_names": over if flags & Named.OVERLAY else 0.0,
+            "hidden_names": over if flags & Named.HIDDEN else 0.0,
             "header": max(header, tagged) if tag == "header" else header,
-            "content_names": float(flags & NAMED_CONTENT > 0 or tag in CONTENT_TAGS),
-            "footer_names": named if flags & NAMED_FOOTER else 0.0,
+            "content_names": float(flags & Named.CONTENT > 0 or tag in CONTENT_TAGS),
+            "footer_names": named if flags & Named.FOOTER else 0.0,
             "footer_tag": tagged if tag == "footer" else 0.0,
         }
-    if flags & NAMED_APART:
+    if flags & Named.APART:
         beside = 1.0 / (1.0 + (20.0 / max(element.parent.prose, 1)) ** 4)
-        below = 0.55 if flags & NAMED_BELOW else 0.0
+        below = 0.55 if flags & Named.BELOW else 0.0
         whole = 1.0 + (element.words / page.words / 0.9) ** 16
         levels["apart"] = max(beside, below) / whole
     if tag in LIST_TAGS:
@@ -174,7 +159,12 @@ def _levels(element: Element, page: Element) -> dict[str, float]:
     return levels
 
 
-def run_likelihood(element: Element) -> float:
+def _unlinked(element: Element) -> float:
+    """Return the words of a table or list, without most of those in links."""
+    return max(element.words - 0.8 * element.linked, 0.0)
+
+
+def _run_likelihood(element: Element) -> float:
     """Return the likelihood, 0 to 1, that an element and its siblings are a list of short items."""
     many = element.siblings.filled
     if many < 3 or element.tag in COMMON_TAGS or element.tag in CELL_TAGS:
@@ -192,19 +182,18 @@ def _table_likelihood(table: Element) -> float:
 
 
 def _find_unit(block: TextBlock, elements: Sequence[Element]) -> None:
-    """Find the table or list that a block is in.
+    """Find the table, list or run of similar siblings that a block is in.
 
-    A cell of a data table means little alone, so the whole table counts. The same applies to an
-    item of a list, and to a run of similar siblings.
+    A cell or an item means little alone. Of a list in a cell, or a table in an item, the inner one
+    counts.
     """
     element = block.element
     if element.table > element.run:
-        # If a list is in a cell, or a table in an item, the inner one counts.
         table = elements[element.table]
         block.in_table = _table_likelihood(table)
         block.unit = block.in_table * _unlinked(table)
     elif element.run:
-        block.in_run, block.unit = run_likelihood(elements[element.run]), element.run_words
+        block.in_run, block.unit = _run_likelihood(elements[element.run]), element.run_words
 
 
 def places_of_headings(blocks: Sequence[TextBlock]) -> list[tuple[float, float, float]]:

@@ -22,7 +22,7 @@ from pgsimhash.html.blocks import (
     words,
 )
 from pgsimhash.html.page_words import NUMBER, TextBlock
-from pgsimhash.html.tree import NO_LEVELS, look_around, places_of_headings
+from pgsimhash.html.tree import look_around, places_of_headings
 
 COEFFICIENTS: Final = {
     # Names and tags of the elements around.
@@ -174,8 +174,7 @@ def features(
         element, count = block.element, counts[at]
         parent = element.parent
         above = parent.parent
-        levels = NO_LEVELS | element.levels
-        levels["apart"] *= apart
+        levels = element.levels | {"apart": apart * element.levels["apart"]}
         unlinked = {
             "unlinked": log(1.1 - linked[at] / count),
             "unlinked_near": log(1.1 - near_linked[at] / near[at]),
@@ -236,11 +235,11 @@ def _corrections(
     """
     amounts = []
     for block, notice in zip(blocks, notices, strict=True):
-        level = block.element.levels.get
-        names = max(level(name, 0.0) for name in _BOILERPLATE)
-        notice = max(notice, level("copyright_element", 0.0))
+        levels = block.element.levels
+        names = max(levels[name] for name in _BOILERPLATE)
+        notice = max(notice, levels["copyright_element"])
         amounts.append((len(block.words) - block.linked) * (1 - names) * (1 - notice))
-    aparts = [block.element.levels.get("apart", 0.0) for block in blocks]
+    aparts = [block.element.levels["apart"] for block in blocks]
     other = sum(amount * (1 - apart) for amount, apart in zip(amounts, aparts, strict=True))
     apart = 1.0 / (1.0 + (_OTHER_PROSE / max(other, 1.0)) ** 4)
     prose = sum(

@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from pgsimhash import fingerprint, hamming_distance
-from pgsimhash.html.blocks import NAMED_APART, NAMED_BELOW, names_of
+from pgsimhash.html.blocks import Named, names_of
 from pgsimhash.html.charset import decode
 from tests.conftest import ROOT
 from tests.html.made_streams import DATA, ROTATING, SIZES, Stream, kept
@@ -42,11 +42,11 @@ def test_a_page_with_nothing_but_such_parts_keeps_them(name: str) -> None:
 
 
 @pytest.mark.parametrize(("attributes", "flags"), [
-    ({"class": "advertisement"}, NAMED_APART), ({"class": "inArticleAdvert"}, NAMED_APART),
-    ({"id": "div-gpt-ad-12"}, NAMED_APART), ({"class": "ad"}, NAMED_APART),
-    ({"class": "social-share"}, NAMED_APART), ({"class": "share"}, NAMED_APART),
-    ({"class": "sidebar"}, NAMED_APART), ({"role": "dialog"}, NAMED_APART),
-    ({"class": "post", "id": "comments"}, NAMED_APART | NAMED_BELOW),
+    ({"class": "advertisement"}, Named.APART), ({"class": "inArticleAdvert"}, Named.APART),
+    ({"id": "div-gpt-ad-12"}, Named.APART), ({"class": "ad"}, Named.APART),
+    ({"class": "social-share"}, Named.APART), ({"class": "share"}, Named.APART),
+    ({"class": "sidebar"}, Named.APART), ({"role": "dialog"}, Named.APART),
+    ({"class": "post", "id": "comments"}, Named.APART | Named.BELOW),
     ({"class": "ad-title"}, 0), ({"class": "sidebarExtras"}, 0), ({"class": "share-price"}, 0),
     ({"class": "with-comments"}, 0), ({"class": "content-sidebar"}, 0), ({"class": "header"}, 0),
     ({"class": "no-ads"}, 0), ({"class": "shareholders"}, 0), ({"class": "commentary"}, 0),
@@ -54,7 +54,7 @@ def test_a_page_with_nothing_but_such_parts_keeps_them(name: str) -> None:
 def test_names_of_parts(attributes: dict[str, str], flags: int) -> None:
     names = names_of(attributes)
     assert names is not None
-    assert names.flags & (NAMED_APART | NAMED_BELOW) == flags
+    assert names.flags & (Named.APART | Named.BELOW) == flags
 
 
 @pytest.mark.parametrize("kind", DATA)
