@@ -161,7 +161,7 @@ DEPTH_MAX: Final = 32
 
 
 class Piece(NamedTuple):
-    """The position of a piece of a text block: the text or the tail of an element."""
+    """The place of a piece of a text block: the text or the tail of an element."""
 
     block: int
     element: HtmlElement
@@ -173,17 +173,11 @@ class Piece(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Parts of a tree to leave out, besides hidden elements and those that are never text.
+    """Parts of a tree to leave out, besides hidden elements and those that are never text."""
 
-    Attributes:
-        elements: elements to leave out with all their content.
-        texts: elements whose text before the first child is left out.
-        tails: elements whose tail is left out.
-    """
-
-    elements: set[HtmlElement]
-    texts: set[HtmlElement]
-    tails: set[HtmlElement]
+    elements: set[HtmlElement]  # with all their content
+    texts: set[HtmlElement]  # their text before the first child
+    tails: set[HtmlElement]  # their tail
 
 
 @dataclass(slots=True, eq=False)
@@ -226,10 +220,10 @@ class Element:
 
 @dataclass(slots=True, eq=False)
 class Siblings:
-    """Siblings with the same tag and first name: their number, how many have words, and these."""
+    """Siblings with the same tag and first name."""
 
     size: int = 0
-    filled: int = 0
+    filled: int = 0  # how many have words
     words: int = 0
     unlinked: float = 0.0
 
@@ -238,17 +232,13 @@ class Siblings:
 class Outline:
     """The block elements in document order, and the text blocks in them.
 
-    Attributes:
-        elements: the page, and the elements in it.
-        owners: for each text block, the element that directly contains it.
-        text: the texts of all blocks, with the signs of :mod:`pgsimhash.hashing.tokens`. The first
-            begins a block, the second and third enclose links, and the fourth is a copyright sign.
-            The fifth precedes the text of telephone links; see
-            :func:`pgsimhash.html.page_words.mark_dates`.
+    ``text`` has the signs of :mod:`pgsimhash.hashing.tokens`. The first begins a block, the second
+    and third enclose links, and the fourth is a copyright sign. The fifth precedes the text of
+    telephone links; see :func:`pgsimhash.html.page_words.mark_dates`.
     """
 
-    elements: list[Element]
-    owners: list[Element]
+    elements: list[Element]  # the page, and the elements in it
+    owners: list[Element]  # for each text block, the element that directly contains it
     text: str
 
 
@@ -355,14 +345,10 @@ def _link_begin(link: HtmlElement) -> str:
 
 
 class Names(NamedTuple):
-    """The meaning of the class, id and role of an element, by whole words, also of camelCase.
+    """The meaning of the class, id and role of an element, by whole words, also of camelCase."""
 
-    ``flags`` is the sum of the flags of :class:`Named`. ``first`` is the first word,
-    used to find similar siblings.
-    """
-
-    flags: int
-    first: str
+    flags: int  # those of Named
+    first: str  # the first word, by which siblings are similar
 
 
 UNNAMED: Final = Names(0, "")
@@ -387,8 +373,7 @@ def names_of(attributes: Mapping[str, str]) -> Names | None:
 
 @lru_cache(maxsize=8192)
 def _names(classes: str, identity: str, role: str) -> Names:
-    text = f"{classes} {identity}" if identity else classes
-    names = [_CAMEL.findall(name) for name in text[:_NAMES_MAX].split()]
+    names = [_CAMEL.findall(name) for name in f"{classes} {identity}"[:_NAMES_MAX].split()]
     if role:
         names.append([f"role={role}"])
     flags = 0

@@ -84,19 +84,12 @@ _MOUNTS: Final = frozenset(
 
 
 class Head(NamedTuple):
-    """What a page says about itself.
+    """What a page says about itself."""
 
-    Attributes:
-        title: the first title with text, among the first 100.
-        base: the base of relative URLs: the page's ``<base>``, else the page's URL.
-        canonical_url: the first absolute URL of a ``rel=canonical``, resolved against ``base``.
-        language: the root's ``lang``, at most 35 characters of it.
-    """
-
-    title: str | None
-    base: str | None
-    canonical_url: str | None
-    language: str | None
+    title: str | None  # the first title with text, among the first 100
+    base: str | None  # of relative URLs: the page's <base>, else the page's URL
+    canonical_url: str | None  # the first absolute URL of a rel=canonical, resolved against base
+    language: str | None  # the root's lang, at most 35 characters of it
 
 
 def read_head(root: HtmlElement, url: str | None) -> Head:
@@ -106,7 +99,8 @@ def read_head(root: HtmlElement, url: str | None) -> Head:
     canonical = (href for rel, href in links if "canonical" in rel.lower().split())
     urls = (absolute(reference, base) for reference in islice(canonical, _CANONICAL_MAX))
     absolute_urls = (link for link in urls if link is not None and link.startswith(_WEB))
-    return Head(_one_line(title or ""), base, next(absolute_urls, None), _language(root))
+    language = (root.get("lang") or root.get("xml:lang") or "").strip()[:35]
+    return Head(_one_line(title or ""), base, next(absolute_urls, None), language or None)
 
 
 def _title_base_links(root: HtmlElement) -> native.Head:
@@ -130,11 +124,6 @@ def _title_base_links(root: HtmlElement) -> native.Head:
 
 def _one_line(title: str) -> str | None:
     return " ".join(clean_text(title).split()) or None
-
-
-def _language(root: HtmlElement) -> str | None:
-    language = root.get("lang") or root.get("xml:lang") or ""
-    return language.strip()[:35] or None
 
 
 def absolute(reference: str | None, base: str | None) -> str | None:

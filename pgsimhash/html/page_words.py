@@ -1,10 +1,9 @@
 """Read the words and numbers of a page by text block, and tell data from volatile numbers.
 
-A number is a run of digits. It is volatile if it is part of a date, a time of day or a counter:
-``12:30``, ``7/5/2016``, "12 March", "3 days ago", "1,204 views". Volatile numbers have little
-weight in a simhash, and so have telephone numbers. Passing numbers count visitors or stand in a
-note such as "Updated 12 March". They change between visits, so the digest of a text leaves them
-out.
+A number is a run of digits. It is volatile if it is part of a date, a time of day, a counter or a
+telephone number: ``12:30``, ``7/5/2016``, "12 March", "3 days ago", "1,204 views". Volatile numbers
+have little weight in a simhash. Passing numbers count visitors or stand in a note such as "Updated
+12 March". They change between visits, so the digest of a text leaves them out.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ class WeightedWords(NamedTuple):
 def read_words(outline: Outline) -> list[TextBlock]:
     """Return all text blocks of a page with their words, numbers included."""
     begin, link, link_end, notice, _ = SIGNS
-    blocks = [TextBlock(element) for element in outline.owners]
+    blocks = list(map(TextBlock, outline.owners))
     following = iter(blocks)
     tokens = tokenize_signed(mark_dates(outline.text))
     block, in_link = TextBlock(outline.elements[0]), False

@@ -6,7 +6,7 @@ import re
 import threading
 from contextlib import suppress
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from lxml import etree, html
 from lxml.html import HtmlElement
@@ -77,11 +77,15 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
     Raises:
         PageError: the page has more than ``max_elements`` elements, or so many nested elements and
             end tags that matching them takes too long.
-        MemoryError: there is too little memory for the tree.
     """
     source = page.encode("utf-8", "replace") if isinstance(page, str) else page
-    survey = _survey(source, max_elements) if _may_be_too_much(source, max_elements) else None
-    if survey is not None and survey.most > ATTRIBUTES_CROWD:
+    # A tag opens at most two elements: itself and an implied one.
+    half = max_elements // 2
+    brackets = source.count(b"<") if len(source) > half else 0
+    ends = source.count(b"</") if brackets > max_elements else 0
+    has_many = max(ends, brackets - ends) > max_elements
+    is_suspect = has_many or may_crowd_attributes(source)
+    if is_suspect and _survey(source, max_elements) > ATTRIBUTES_CROWD:
         root = _parse_events(source)
     else:
         parser = _parser()
@@ -92,15 +96,12 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
                 raise MemoryError("for the tree of a page") from error
             return None
         if any(entry.type == _TOO_DEEP for entry in parser.error_log):
-            if survey is None:
+            if not is_suspect:
                 _survey(source, max_elements)
             root = _parse_events(source)
-    # A tag opens at most two elements: itself and an implied one.
-    half = max_elements // 2
-    may_exceed = len(source) > half and source.count(b"<") > half
-    if may_exceed and root is not None and root.xpath("count(//*) > $most", most=max_elements):
-        raise PageError("too_large", f"the page has more than {max_elements:,} elements")
     if root is not None:
+        if brackets > half and root.xpath("count(//*) > $most", most=max_elements):
+            raise PageError("too_large", f"the page has more than {max_elements:,} elements")
         _empty_head(root)
     return root
 
@@ -135,30 +136,20 @@ def _empty_head(root: HtmlElement) -> None:
     body[:0] = misplaced
 
 
-def _may_be_too_much(source: bytes, max_elements: int) -> bool:
-    """Return whether a page may have too many elements, or attributes, for a tree."""
-    if len(source) > max_elements:
-        ends = source.count(b"</")
-        starts = source.count(b"<") - ends
-        if max(starts, ends) > max_elements:
-            return True
-    return may_crowd_attributes(source)
+def _event_parser(target: Any) -> etree.HTMLParser:
+    return etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
 
 
-def _survey(source: bytes, max_elements: int) -> _Survey:
-    """Count the elements and attributes of a page without building a tree."""
+def _survey(source: bytes, max_elements: int) -> int:
+    """Return the most attributes of an element of a page, and refuse too many elements."""
     survey = _Survey(source, max_elements)
-    parser = etree.HTMLParser(
-        target=survey,  # type: ignore[arg-type]  # not all methods are required
-        encoding="utf-8",
-        huge_tree=True,
-    )
+    parser = _event_parser(survey)
     # Within one call the parser ignores exceptions until the end of the page.
     for start in range(0, len(source), _PIECE):
         parser.feed(source[start : start + _PIECE])
     with suppress(etree.XMLSyntaxError):
         parser.close()
-    return survey
+    return survey.most
 
 
 def may_crowd_attributes(source: bytes) -> bool:
@@ -189,10 +180,7 @@ def may_crowd_attributes(source: bytes) -> bool:
 
 
 class _Survey:
-    """A parser target that counts elements and open elements, up to limits.
-
-    ``most`` is the largest number of attributes of an element.
-    """
+    """A parser target that counts elements, open elements and, in ``most``, attributes."""
 
     most = 0
 
@@ -222,8 +210,7 @@ class _Survey:
 
 
 def _parse_events(source: bytes) -> HtmlElement | None:
-    parser = etree.HTMLParser(target=_FlatBuilder(), encoding="utf-8", huge_tree=True)
-    root: HtmlElement | None = etree.fromstring(source, parser)
+    root: HtmlElement | None = etree.fromstring(source, _event_parser(_FlatBuilder()))
     return root
 
 
@@ -257,9 +244,6 @@ class _FlatBuilder:
 
     def data(self, data: _Text) -> None:
         self._builder.data(_storable(data))
-
-    def comment(self, text: _Text) -> None:
-        pass
 
     def close(self) -> HtmlElement | None:
         try:

@@ -105,11 +105,7 @@ _WHOLE_TAGS: Final = LIST_TAGS | words("table figure pre")
 
 
 def weigh(outline: Outline, all_blocks: Sequence[TextBlock]) -> bool:
-    """Set the weights of the text blocks of a page, and which of them are shown.
-
-    Returns:
-        Whether the page has no content, only boilerplate.
-    """
+    """Set the weights of text blocks and which are shown; return whether all is boilerplate."""
     for block in all_blocks:
         block.shown = False
     blocks = [block for block in all_blocks if block.words]
@@ -129,7 +125,7 @@ def weigh(outline: Outline, all_blocks: Sequence[TextBlock]) -> bool:
     if squares >= _FRAME_LEVEL * whole:
         return False
     # Its blocks look like boilerplate, and nearly all are in elements with such names or tags.
-    outside = [one for one in blocks if not one.element.in_frame and not one.has_notice]
+    outside = (block for block in blocks if not (block.element.in_frame or block.has_notice))
     return sum(len(block.words) for block in outside) < _OWN_WORDS
 
 
@@ -154,10 +150,7 @@ def _masses(levels: Sequence[float], counts: Sequence[float]) -> tuple[float, fl
 def features(
     elements: Sequence[Element], blocks: Sequence[TextBlock]
 ) -> Iterator[dict[str, float]]:
-    """Yield the features of each block of a page; the blocks have words.
-
-    First it sets their context; see :func:`pgsimhash.html.tree.look_around`.
-    """
+    """Set the context of the blocks of a page, which have words, and yield their features."""
     look_around(elements, blocks)
     page = elements[0]
     counts = [len(block.words) for block in blocks]
@@ -228,10 +221,10 @@ def _notices_near(blocks: Sequence[TextBlock], middle: Sequence[float]) -> list[
 def _corrections(
     blocks: Sequence[TextBlock], lateness: Sequence[float], notices: Sequence[float]
 ) -> tuple[float, float]:
-    """Return how much counts what is apart, and how little prose is outside the boilerplate.
+    """Return factors for what is apart and for an index.
 
-    A page with hardly any other prose has its content in parts named as no content. The second is 1
-    for an index, near 0 for an article.
+    A page with hardly any other prose has its content in parts named as no content: the first is
+    near 0. The second is 1 for an index, which has little prose, and near 0 for an article.
     """
     amounts = []
     for block, notice in zip(blocks, notices, strict=True):
@@ -250,10 +243,7 @@ def _corrections(
 
 
 def nearby(middle: Sequence[float], amounts: Sequence[float], window: float) -> list[float]:
-    """Return, for each place, the sum of ``amounts`` around it.
-
-    At the distance ``window`` an amount counts 1/e; the places ascend.
-    """
+    """Return the sum of amounts around each place, which count 1/e at the distance ``window``."""
     sums = [float(amount) for amount in amounts]
     fades = [exp((before - behind) / window) for before, behind in pairwise(middle)]
     carried = 0.0
@@ -291,9 +281,9 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
 def _show_whole(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) -> None:
     """Show more blocks, including those without words.
 
-    Data tables, lists and code are shown whole if a part of them is shown, or a block next to them.
-    Figures and lists of links are shown if they are between shown blocks. Boilerplate by its names
-    or tags is not shown. Next to an element is the rest of the two elements around it.
+    Data tables, lists and code are shown whole if a part of them is shown, or a block next to them:
+    in the two elements around. Figures and lists of links are shown if they are between shown
+    blocks. Boilerplate by its names or tags is not shown.
     """
     for place, block in enumerate(all_blocks):
         block.element.start = min(block.element.start, place)
