@@ -39,7 +39,7 @@ from time import perf_counter
 
 from pgsimhash import PageError, fingerprint
 from pgsimhash.analysis import LabelledPair, Print, evaluate
-from pgsimhash.analysis.labels import Label
+from pgsimhash.analysis.pairs import Label
 from pgsimhash.hashing.tokens import shingles, tokenize
 from pgsimhash.html import Article
 from pgsimhash.html.charset import decode

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
+    from pgsimhash.analysis.changes import Version as Version
+    from pgsimhash.analysis.changes import versions as versions
     from pgsimhash.analysis.evaluation import AtDistance as AtDistance
     from pgsimhash.analysis.evaluation import Counts as Counts
     from pgsimhash.analysis.evaluation import Evaluation as Evaluation
@@ -22,10 +24,7 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.explanation import explain_sides as explain_sides
     from pgsimhash.analysis.explanation import known_side as known_side
     from pgsimhash.analysis.explanation import read_side as read_side
-    from pgsimhash.analysis.history import Version as Version
-    from pgsimhash.analysis.history import versions as versions
-    from pgsimhash.analysis.labels import LabelledPair as LabelledPair
-    from pgsimhash.analysis.labels import read_labels as read_labels
+    from pgsimhash.analysis.pairs import LabelledPair as LabelledPair
     from pgsimhash.analysis.pairs import NearSample as NearSample
     from pgsimhash.analysis.pairs import PagePair as PagePair
     from pgsimhash.analysis.pairs import PairedPage as PairedPage
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.pairs import Unlabelled as Unlabelled
     from pgsimhash.analysis.pairs import near_sample as near_sample
     from pgsimhash.analysis.pairs import page_pairs as page_pairs
+    from pgsimhash.analysis.pairs import read_labels as read_labels
     from pgsimhash.analysis.pairs import sample as sample
     from pgsimhash.analysis.pairs import simhashes as simhashes
     from pgsimhash.analysis.pairs import unlabelled_csv as unlabelled_csv
@@ -42,15 +42,14 @@ else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
+            "pgsimhash.analysis.changes": "Version versions",
             "pgsimhash.analysis.evaluation": "AtDistance Counts Evaluation Print evaluate",
             "pgsimhash.analysis.explanation": (
                 "Explanation Side explain explain_sides known_side read_side"
             ),
-            "pgsimhash.analysis.history": "Version versions",
-            "pgsimhash.analysis.labels": "LabelledPair read_labels",
             "pgsimhash.analysis.pairs": (
-                "NearSample PagePair PairedPage Sample Unlabelled near_sample page_pairs sample "
-                "simhashes unlabelled_csv"
+                "LabelledPair NearSample PagePair PairedPage Sample Unlabelled near_sample "
+                "page_pairs read_labels sample simhashes unlabelled_csv"
             ),
             "pgsimhash.analysis.reports": "Report report",
         },

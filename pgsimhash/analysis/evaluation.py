@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from pgsimhash.analysis.labels import LabelledPair, file_rows, read_labels
+from pgsimhash.analysis.pairs import LARGEST, LabelledPair, file_rows, read_labels
 from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.hashing.signature import verified
@@ -26,9 +26,6 @@ from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import HTML_SUFFIXES, SourcePage, read_html, read_pages
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import scope_of, stored_pages
-
-LARGEST: Final = 16
-"""The largest distance that is evaluated; beyond it matches are random."""
 
 _SUFFIXES: Final = ("", *HTML_SUFFIXES)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
-from pgsimhash.analysis.differences import Difference, side_by_side
+from pgsimhash.analysis.changes import Difference, side_by_side
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import (
     BITS,

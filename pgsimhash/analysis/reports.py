@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from pgsimhash.analysis.differences import Difference, side_by_side
+from pgsimhash.analysis.changes import Difference, side_by_side
 from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.pages.records import CollectionStatus

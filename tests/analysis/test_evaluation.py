@@ -9,7 +9,7 @@ import pytest
 from pgsimhash import Store, connect
 from pgsimhash.analysis import Evaluation, LabelledPair, Print, evaluate, evaluation
 from pgsimhash.analysis.evaluation import find_pages, fingerprint_pages, stored_fingerprints
-from pgsimhash.analysis.labels import Label
+from pgsimhash.analysis.pairs import Label
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import DEFAULT_SCHEME, INTEROP_SCHEME
@@ -32,7 +32,10 @@ def bits(count: int) -> int:
     return (1 << count) - 1
 
 
-def evaluated(pairs: list[tuple[Label, int]], precision: float = 0.999) -> Evaluation:
+Labels = list[tuple[Label, int]]
+
+
+def evaluated(pairs: Labels, precision: float = 0.999) -> Evaluation:
     """Evaluate pairs at these distances, without signatures."""
     labelled = [LabelledPair("0", f"{i}", label) for i, (label, _) in enumerate(pairs, start=1)]
     prints: dict[str, Print | None] = {"0": Print(0)}
@@ -41,9 +44,8 @@ def evaluated(pairs: list[tuple[Label, int]], precision: float = 0.999) -> Evalu
 
 
 def test_recall_and_precision_are_of_the_pairs_within_the_distance() -> None:
-    curve = evaluated(
-        [("copy", 0), ("copy", 4), ("copy", 20), ("distinct", 4), ("distinct", 30)]
-    ).curve
+    pairs: Labels = [("copy", 0), ("copy", 4), ("copy", 20), ("distinct", 4), ("distinct", 30)]
+    curve = evaluated(pairs).curve
     assert [at.distance for at in curve] == list(range(17))
     assert curve[3].counts.recall == pytest.approx(1 / 3)
     assert curve[3].counts.precision == 1
@@ -53,44 +55,42 @@ def test_recall_and_precision_are_of_the_pairs_within_the_distance() -> None:
 
 def test_the_recommended_distance_is_the_one_that_ingest_can_use() -> None:
     """Different pages of one template are 6 bits apart; only their signatures tell them apart."""
-    prints = {
-        "original": Print(0, 0),
-        "copy": Print(bits(8), bits(22)),
-        "sibling": Print(bits(6) << 20, bits(60)),
-    }
+    copy, sibling = Print(bits(8), bits(22)), Print(bits(6) << 20, bits(60))
+    prints = {"original": Print(0, 0), "copy": copy, "sibling": sibling}
     pairs = [
         LabelledPair("original", "copy", "copy"),
         LabelledPair("original", "sibling", "distinct", "template"),
     ]
-    evaluation = evaluate(pairs, prints)
-    assert evaluation.best is not None
-    assert evaluation.best.distance == 8
-    assert evaluation.best.counts == (1, 1, 0, 1)
-    assert evaluation.best.unverified == (1, 1, 1, 1)
-    assert evaluation.best.kinds["template"] == (0, 0, 0, 1)
+    best = evaluate(pairs, prints).best
+    assert best is not None
+    assert (best.distance, best.counts, best.unverified) == (8, (1, 1, 0, 1), (1, 1, 1, 1))
+    assert best.kinds["template"] == (0, 0, 0, 1)
     # Without signatures, no distance is precise: the sibling is nearer than the copy.
     bare = {name: page._replace(signature=None) for name, page in prints.items()}
     assert evaluate(pairs, bare).best is None
 
 
-def test_the_smallest_distance_of_the_largest_precise_recall_is_recommended() -> None:
-    rising: list[tuple[Label, int]] = [("copy", 2), ("copy", 5), ("distinct", 9), ("copy", 12)]
-    copies: list[tuple[Label, int]] = [("copy", 3)]
-    cases: list[tuple[list[tuple[Label, int]], float, int | None]] = [
-        (rising, 0.999, 5),
-        (rising, 0.7, 12),
-        ([("distinct", 0), *copies * 9], 0.9, 3),  # precision may recover
-        ([("distinct", 0), ("copy", 0)], 0.999, None),
-        ([("distinct", 40)], 0.999, None),
-        ([*copies, ("copy", 13)], 0.999, 3),  # a search has at most 12 bits
-    ]
+RISING: Labels = [("copy", 2), ("copy", 5), ("distinct", 9), ("copy", 12)]
+
+
+@pytest.mark.parametrize(("pairs", "precision", "distance"), [
+    (RISING, 0.999, 5), (RISING, 0.7, 12),
+    ([("distinct", 0), *[("copy", 3)] * 9], 0.9, 3),  # precision may recover
+    ([("distinct", 0), ("copy", 0)], 0.999, None), ([("distinct", 40)], 0.999, None),
+    ([("copy", 3), ("copy", 13)], 0.999, 3),  # a search has at most 12 bits
+])  # fmt: skip
+def test_the_smallest_distance_of_the_largest_precise_recall_is_recommended(
+    pairs: Labels, precision: float, distance: int | None
+) -> None:
+    best = evaluated(pairs, precision).best
+    assert (best and best.distance) == distance
+
+
+def test_an_impossible_precision_is_refused() -> None:
     with pytest.raises(
         ArgumentError, match="precision must be from 0 to 1", check=because("invalid_argument")
     ):
-        evaluated(copies, 99)
-    for pairs, precision, distance in cases:
-        best = evaluated(pairs, precision).best
-        assert (best and best.distance) == distance
+        evaluated(RISING, 99)
 
 
 def test_pages_without_a_fingerprint_count_and_unread_ones_do_not() -> None:
@@ -104,12 +104,11 @@ def test_pages_without_a_fingerprint_count_and_unread_ones_do_not() -> None:
 
 
 def test_too_few_matches_for_the_precision_are_reported() -> None:
-    pairs: list[tuple[Label, int]] = [("copy", 1), ("copy", 6), ("distinct", 40)]
+    pairs: Labels = [("copy", 1), ("copy", 6), ("distinct", 40)]
     assert "too few matches to tell a precision of 0.999" in evaluated(pairs).sentence
     assert "too few" not in evaluated(pairs, precision=0.5).sentence
-    assert evaluated([("distinct", 0)]).sentence == (
-        "At no distance is the precision 0.999 or better."
-    )
+    never = "At no distance is the precision 0.999 or better."
+    assert evaluated([("distinct", 0)]).sentence == never
 
 
 @pytest.mark.parametrize("frame", ["dict", "pandas", "nullable", "polars", "pyarrow"])
@@ -166,14 +165,11 @@ TEXT = " ".join(f"w{number}x" for number in range(50))
 
 def found(names: list[str], *places: Path) -> dict[str, str]:
     """The HTML of each page, or the reason of its failure."""
-    return {
-        name: page.detail
-        if isinstance(page, PageFailure)
-        else page.html
-        if isinstance(page.html, str)
-        else page.html.decode()
-        for name, page in find_pages(names, places)
-    }
+    texts = {}
+    for name, page in find_pages(names, places):
+        text = page.detail if isinstance(page, PageFailure) else page.html
+        texts[name] = text if isinstance(text, str) else text.decode()
+    return texts
 
 
 @pytest.fixture
@@ -186,9 +182,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_folders_paths_and_archives_know_pages(folder: Path) -> None:
     names = ["one", "one.html", "two", "pages/two.htm"]
-    assert [*found(names, folder).items()] == list(
-        zip(names, ["<p>one", "<p>one", "<p>two", "<p>two"], strict=True)
-    )
+    texts = ["<p>one", "<p>one", "<p>two", "<p>two"]
+    assert [*found(names, folder).items()] == list(zip(names, texts, strict=True))
     assert len(list(find_pages(["one", "one"], [folder]))) == 1
     path = folder / "one.html"
     assert found([path.as_uri(), str(path)]) == {path.as_uri(): "<p>one", str(path): "<p>one"}

@@ -1,4 +1,4 @@
-"""Why two pages match: values of their own, pages in a store, and two texts side by side."""
+"""Why two pages match: values of their own, and pages in a store."""
 
 import contextlib
 import dataclasses
@@ -7,11 +7,8 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.analysis.differences import CHARS_MAX, Difference, Row, side_by_side
 from pgsimhash.analysis.explanation import (
     Side,
     block_bits,
@@ -71,28 +68,25 @@ def test_a_permutation_sees_what_its_radius_covers() -> None:
     assert [view.sees_from for view in nowhere] == [None, None]
 
 
-def test_the_reason_and_the_distance_of_a_match() -> None:
-    def reason(
-        bits: int, k: int, signatures: tuple[int, int] | None = None
-    ) -> tuple[str, int | None]:
-        one, other = signatures or (None, None)
-        found = explain_sides(
-            Side(0, signature=one), Side(2**bits - 1, signature=other), distance=k
-        )
-        assert found.matches == (found.matches_from is not None and found.matches_from <= k)
-        assert str(bits) in found.sentence or bits == 0
-        return found.reason, found.matches_from
-
-    assert reason(0, 3) == ("same_simhash", 0)
-    assert reason(3, 3) == ("within_distance", 3)
-    assert reason(4, 3) == ("beyond_distance", 4)
-    assert reason(13, 12) == ("beyond_distance", None)
-    assert reason(10, 12, (0, 2**23 - 1)) == ("signatures_differ", None)
-    assert reason(10, 12, (0, 2**20 - 1)) == ("within_distance", 10)
-    assert reason(10, 9, (0, 2**23 - 1)) == ("beyond_distance", None)
-    assert reason(5, 8, (0, 2**28 - 1)) == ("within_distance", 5)
-    assert reason(5, 8, (0, 2**29 - 1)) == ("signatures_differ", None)
-    assert reason(0, 8, (0, 2**29 - 1)) == ("signatures_differ", None)
+@pytest.mark.parametrize(("bits", "distance", "signature_bits", "reason", "matches_from"), [
+    (0, 3, None, "same_simhash", 0), (3, 3, None, "within_distance", 3),
+    (4, 3, None, "beyond_distance", 4), (13, 12, None, "beyond_distance", None),
+    (10, 12, 23, "signatures_differ", None), (10, 12, 20, "within_distance", 10),
+    (10, 9, 23, "beyond_distance", None), (5, 8, 28, "within_distance", 5),
+    (5, 8, 29, "signatures_differ", None), (0, 8, 29, "signatures_differ", None),
+])  # fmt: skip
+def test_the_reason_and_the_distance_of_a_match(
+    bits: int, distance: int, signature_bits: int | None, reason: str, matches_from: int | None
+) -> None:
+    signatures = (None, None) if signature_bits is None else (0, 2**signature_bits - 1)
+    sides = [
+        Side(simhash, signature=own)
+        for simhash, own in zip((0, 2**bits - 1), signatures, strict=True)
+    ]
+    found = explain_sides(*sides, distance=distance)
+    assert (found.reason, found.matches_from) == (reason, matches_from)
+    assert found.matches == (matches_from is not None and matches_from <= distance)
+    assert str(bits) in found.sentence or bits == 0
 
 
 def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
@@ -229,80 +223,3 @@ def test_a_distance_that_the_layout_does_not_support_is_refused(dsn: str) -> Non
         assert analysis.explain(store, Side(0), Side(1)).max_distance == 7
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             analysis.explain(store, Side(0), Side(1), distance=8)
-
-
-PARAGRAPHS = [f"Paragraph {n} speaks of {n * 7} other things at length." for n in range(12)]
-
-
-def kinds(difference: Difference) -> list[str]:
-    return [row.kind for row in difference.rows]
-
-
-def text(row: Row, side: str) -> str:
-    return "".join(piece.text for piece in getattr(row, side))
-
-
-def test_equal_texts_have_no_difference() -> None:
-    found = side_by_side("\n\n".join(PARAGRAPHS), "\n".join(PARAGRAPHS))
-    assert kinds(found) == ["skipped"]
-    assert found.rows[0].skipped == 12
-    assert not found.cut
-
-
-def test_a_changed_word_is_marked_in_its_paragraph() -> None:
-    other = PARAGRAPHS.copy()
-    other[5] = other[5].replace("other things", "better things")
-    found = side_by_side("\n".join(PARAGRAPHS), "\n".join(other))
-    assert kinds(found) == ["skipped", "same", "changed", "same", "skipped"]
-    assert [piece.text for piece in found.rows[2].left if piece.changed] == ["other "]
-    assert [piece.text for piece in found.rows[2].right if piece.changed] == ["better "]
-    assert found.as_json()["rows"][2]["only_b"] == ["better"]
-    assert found.as_json()["rows"][0] == {"kind": "skipped", "paragraphs": 4}
-
-
-def test_a_changed_paragraph_beside_a_new_one_is_still_found() -> None:
-    other = [*PARAGRAPHS[:5], "Quite another sentence.", "Paragraph 5 speaks of 35 odd things."]
-    found = side_by_side("\n".join(PARAGRAPHS[:6]), "\n".join(other), context=0)
-    assert kinds(found) == ["skipped", "added", "changed"]
-
-
-def test_text_on_one_side_only_is_removed_or_added() -> None:
-    found = side_by_side("one\ntwo", "two\nthree")
-    assert [(row.kind, text(row, "left"), text(row, "right")) for row in found.rows] == [
-        ("removed", "one", ""),
-        ("same", "two", "two"),
-        ("added", "", "three"),
-    ]
-    assert kinds(side_by_side("", "a")) == ["added"]
-    assert kinds(side_by_side("", "")) == []
-
-
-def test_scripts_without_spaces_are_compared_by_characters() -> None:
-    (row,) = side_by_side("朝市は六時に始まる", "朝市は七時に始まる").rows
-    assert [piece.text for piece in row.left if piece.changed] == ["六"]
-
-
-def test_a_text_that_is_too_long_is_cut_and_marked() -> None:
-    assert side_by_side("a " * CHARS_MAX, "b").cut
-    assert side_by_side("a\n" * 3000, "b").cut
-    assert side_by_side("\n".join(PARAGRAPHS), "x\n" * 9, rows=3).cut
-
-
-def test_hostile_texts_end() -> None:
-    rng = random.Random(1)
-    one, other = (
-        "\n".join(" ".join(rng.choices("ab", k=60)) for _ in range(1500)) for _ in range(2)
-    )
-    assert side_by_side(one, other).rows
-    assert side_by_side("a " * 49_999, "b a " * 24_999).rows
-
-
-lines = st.lists(st.text(alphabet="ab c", max_size=6), max_size=8).map("\n".join)
-
-
-@given(lines, lines)
-def test_the_rows_contain_both_texts(a: str, b: str) -> None:
-    rows = side_by_side(f"{a}\nA", f"{b}\nB", context=20).rows
-    for side, whole in (("left", f"{a}\nA"), ("right", f"{b}\nB")):
-        kept = [text(row, side) for row in rows if getattr(row, side)]
-        assert kept == [line.strip() for line in whole.splitlines() if line.strip()]

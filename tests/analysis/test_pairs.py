@@ -1,11 +1,10 @@
-"""Pairs of pages with their URLs, samples, and pairs to label."""
+"""Pairs of pages with their URLs, samples, pairs to label, and files of labelled pairs."""
 
 import csv
 import io
-import itertools
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -14,8 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.analysis.labels import read_labels
-from pgsimhash.analysis.pairs import NearSample, Sample, near_sample, unlabelled_csv
+from pgsimhash.analysis.pairs import (
+    LabelledPair,
+    NearSample,
+    Sample,
+    near_sample,
+    read_labels,
+    unlabelled_csv,
+)
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import hamming_distance
 from tests.database import copy_simhashes
@@ -34,16 +39,11 @@ def clustered(count: int) -> NDArray[np.uint64]:
 
 
 def compare(
-    simhashes: NDArray[np.uint64],
-    distance: int = 8,
-    borderline: int = 100,
-    seed: int = 0,
-    titles: Sequence[str | None] | None = None,
+    simhashes: NDArray[np.uint64], *options: int, titles: Sequence[str | None] | None = None
 ) -> NearSample:
     """Compare pages with these simhashes."""
     count = len(simhashes)
-    sample = Sample(names(count), simhashes, list(titles or [None] * count))
-    return near_sample(sample, distance, borderline, seed)
+    return near_sample(Sample(names(count), simhashes, list(titles or [None] * count)), *options)
 
 
 def names(count: int) -> list[str]:
@@ -52,7 +52,7 @@ def names(count: int) -> list[str]:
 
 def test_every_pair_up_to_16_bits_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     simhashes = clustered(90)
-    true = Counter(hamming_distance(a, b) for a, b in itertools.combinations(simhashes.tolist(), 2))
+    true = Counter(hamming_distance(a, b) for a, b in combinations(simhashes.tolist(), 2))
     for rows in (128, 7):
         monkeypatch.setattr("pgsimhash.analysis.pairs._ROWS", rows)
         near = compare(simhashes, 8)
@@ -63,7 +63,7 @@ def test_every_pair_up_to_16_bits_is_counted(monkeypatch: pytest.MonkeyPatch) ->
 def test_borderline_pairs_are_real_and_around_the_distance() -> None:
     simhashes = clustered(300)
     by_name = dict(zip(names(300), simhashes.tolist(), strict=True))
-    near = compare(simhashes, 8, borderline=50)
+    near = compare(simhashes, 8, 50)
     assert len(near.borderline) == len({(pair.a, pair.b) for pair in near.borderline}) == 50
     for pair in near.borderline:
         assert hamming_distance(by_name[pair.a], by_name[pair.b]) == pair.distance
@@ -72,7 +72,7 @@ def test_borderline_pairs_are_real_and_around_the_distance() -> None:
 
 def test_missing_pairs_of_one_distance_come_from_others() -> None:
     simhashes = np.array([0, 0b1, *[(2**7 - 1) << shift for shift in (1, 20, 40)]], dtype=np.uint64)
-    near = compare(simhashes, 7, borderline=5)
+    near = compare(simhashes, 7, 5)
     assert [pair.distance for pair in near.borderline] == [7, 7, 7, 8, 8]
 
 
@@ -157,9 +157,6 @@ def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: S
         assert titles == [None] * size
 
 
-Known = dict[str, int]
-
-
 def found(store: Store, distance: int) -> list[tuple[str, str, int]]:
     pairs = list(analysis.page_pairs(store, distance))
     for pair in pairs:
@@ -170,7 +167,7 @@ def found(store: Store, distance: int) -> list[tuple[str, str, int]]:
     ]
 
 
-def some_pages(seed: int) -> Known:
+def some_pages(seed: int) -> dict[str, int]:
     rng = random.Random(seed)
     centres = [rng.getrandbits(64) for _ in range(20)]
     return {
@@ -241,3 +238,78 @@ def test_a_page_deleted_meanwhile_is_left_out_and_a_loop_may_stop(store: Store, 
     pairs.close()
     assert store.add("https://a.example/", FAR).verdict == "unchanged"
     assert len(list(analysis.page_pairs(store, 2))) == 2
+
+
+Reader = Callable[..., list[LabelledPair]]
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Reader:
+    """Read text like a file."""
+
+    def read(text: str, encoding: str = "utf-8") -> list[LabelledPair]:
+        path = tmp_path / "pairs.csv"
+        path.write_text(text, encoding=encoding)
+        return read_labels(path)
+
+    return read
+
+
+def complaint(reader: Reader, text: str, encoding: str = "utf-8") -> str:
+    with pytest.raises(ArgumentError, check=because("invalid_file")) as caught:
+        reader(text, encoding)
+    return str(caught.value)
+
+
+def test_pairs_come_in_the_order_of_the_file(reader: Reader) -> None:
+    labels = reader("a,b,label,kind,note\n1,2,near-dup,print,x\n1,3,distinct,,\n2,3,graded,,\n")
+    assert labels == [
+        LabelledPair("1", "2", "copy", "print"), LabelledPair("1", "3", "distinct"),
+        LabelledPair("2", "3", "graded"),
+    ]  # fmt: skip
+    assert len(reader("a,b,label\n1,2,duplicate\n2,1,near-dup\n")) == 1
+    words = [" Duplicate ", "near-dup", "distinct", "DIFFERENT", "graded"]
+    rows = "\n".join(f"1,{number},{word}" for number, word in enumerate(words, 2))
+    found = [pair.label for pair in reader(f"a,b,label\n{rows}\n")]
+    assert found == ["copy", "copy", "distinct", "distinct", "graded"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_spreadsheet_may_have_saved_it(reader: Reader, delimiter: str) -> None:
+    text = "A,B,Label\r\n1,2,duplicate\r\n,,\r\n".replace(",", delimiter)
+    assert reader(text, "utf-8-sig") == [LabelledPair("1", "2", "copy")]
+
+
+def test_a_row_without_a_label_waits_for_one(reader: Reader) -> None:
+    assert reader("a,b,label\n1,2,\n1,3,different\n") == [LabelledPair("1", "3", "distinct")]
+    message = complaint(reader, "a,b,label\n1,2,\n1,3,graded\n")
+    assert "no pair is labelled duplicate or different (1 rows have no label yet)" in message
+
+
+def test_an_invalid_row_is_reported_with_its_line_and_the_fix(reader: Reader) -> None:
+    for row, message in {
+        "1,2,1": "'1' is not a label; write one of near-dup, duplicate, same, distinct,",
+        ",2,1": "a is empty; write the URL, the path or the id of a page, or a text",
+        "2,2,1": "a and b are the same; name two pages, or two texts",
+        "8,9,different": "the pair is distinct here and copy in line 2; keep one of them",
+        "1,2,3,4": "4 values for 3 columns; put a value that contains the delimiter in",
+        '1,"2,1': "unexpected end of data; close each double quote",
+    }.items():
+        assert f"line 3: {message}" in complaint(reader, f"a,b,label\n8,9,duplicate\n{row}\n")
+
+
+def test_all_invalid_rows_are_reported_together_up_to_a_limit(reader: Reader) -> None:
+    said = complaint(reader, "a,b,label\n" + "1,2,what\n" * 1000)
+    assert "line 2:" in said
+    assert "line 11:" in said
+    assert "and 990 more" in said
+    assert len(said.splitlines()) == 11
+
+
+def test_an_invalid_file_is_reported(reader: Reader, tmp_path: Path) -> None:
+    assert "the column b is missing" in complaint(reader, "a,label\n1,2\n")
+    assert "the column a is missing" in complaint(reader, "")
+    text = "a,b,label\n1,2,duplicate\nä,2,different\n"
+    assert "line 3: not UTF-8; save the file" in complaint(reader, text, "cp1252")
+    with pytest.raises(ArgumentError, match="No such file"):
+        read_labels(tmp_path / "nowhere.csv")
