@@ -1,13 +1,13 @@
 """Read a page by a recipe on which many crawlers are based, to the letter.
 
-Its first steps are those of BeautifulSoup: they remove elements by 13 selectors, elements with one
-of 13 strings anywhere in their class or id, and lists and blocks that are mostly links. Readability
-chooses the article. If that has less than 400 characters, the first container with as many is used,
-else the body. Its Markdown is the text. docs/schemes.md describes the effects.
+BeautifulSoup removes elements by 13 selectors, elements with one of 13 strings anywhere in their
+class or id, and lists and blocks that are mostly links. Readability chooses the article. If that
+has less than 400 characters, the first container with as many is used, else the body. Its Markdown
+is the text. docs/schemes.md describes the effects.
 
 Some of readability's steps read the same text many times: for each ancestor, for each list below a
 heading, for each empty element nearby. The characters read are counted, and a page that needs too
-many is read without it. The first page loads the package.
+many is read without it. The first page loads both packages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -30,31 +31,31 @@ from pgsimhash.html.head import read_head, restore_images
 from pgsimhash.html.markdown import render
 from pgsimhash.html.parse import parse
 
-TAGS: Final = words("script style nav header footer form input button template")
-"""The elements that are not content; a template's content is not part of the page."""
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
 
-ROLES: Final = words("navigation complementary")
-"""The roles of elements that are not content."""
+SELECTORS: Final = (
+    'script, style, nav, header, footer, [role="navigation"], [role="complementary"], .sidebar, '
+    ".advertisement, .cookie-banner, form, input, button"
+)
+"""The selectors of elements that are not content."""
 
 NAME_PARTS: Final = words(
     "nav menu sidebar footer header advertisement ad- social share comment-form cookie popup modal"
 )
-"""The strings in the class or id, in any case, of elements that are not content.
-
-The recipe's selectors ``.sidebar``, ``.advertisement`` and ``.cookie-banner`` have some of them.
-"""
+"""The strings in the class or id, in any case, of elements that are not content."""
 
 LINK_SHARE: Final = 0.8
 """A list or ``div`` with a larger share of its text in links is not content."""
 
-CONTAINERS: Final = ("//article", "//main", "//*[@role='main']", "//*[@id='content']")
-"""The paths of the content without readability."""
+CONTAINERS: Final = ("article", "main", '[role="main"]', "#content")
+"""The selectors of the content without readability."""
 
 CHARS_MIN: Final = 400
 """The fewest characters of content, including white space."""
 
 ELEMENTS_MAX: Final = 30_000
-"""The most elements of a page."""
+"""The most elements of a page: BeautifulSoup needs more than a kilobyte for each."""
 
 ATTRIBUTES_MAX: Final = 60_000
 """How many attributes of a page count."""
@@ -73,8 +74,6 @@ LOOKED_AT_MAX: Final = 30_000_000
 """The most characters to read, with repetitions; each reading counts :data:`_LOOK` more."""
 
 _LOOK: Final = 50
-
-_SPACE: Final = " \t\n\r"
 
 _LONG: Final = re.compile(r"(?<!\s)\s{255,}")
 _BREAKS: Final = re.compile(r"(?<!\s)\s*\n\s*")
@@ -108,110 +107,143 @@ def read_blog(html: bytes | str, url: str | None = None, charset: str | None = N
         PageError: the bytes have another format (``not_html``), or the page has more than 30,000
             elements (``too_large``).
     """
-    # XML, in which the tree is written below, has no form feeds.
-    text = clean_utf8(html, charset).replace(b"\f", b" ")
+    text = clean_utf8(html, charset)
     root = parse(text, ELEMENTS_MAX)
     if root is None:
         return Article("", "")
     title, base, canonical, language = read_head(root, url)
     structure = structure_of(root)
     restore_images(root)
-    _limit_attributes(root)
-    content = _content(root)
+    soup = _soup(root)
+    _clean(soup)
+    content = _content(soup)
     markdown = "" if content is None else clean_text(render(content, base))
     return Article(markdown, markdown, title, canonical, language, structure)
 
 
-def _limit_attributes(root: HtmlElement) -> None:
-    left = ATTRIBUTES_MAX
-    for node in root.iter():
-        for name, value in node.items():
-            if left and not (value and _PRESENTATION.fullmatch(name)):
-                left -= 1
-            else:
-                del node.attrib[name]
+def _soup(root: HtmlElement) -> BeautifulSoup:
+    """Return the tree that BeautifulSoup builds with the same parser, for any depth."""
+    from bs4 import BeautifulSoup
 
-
-def _content(root: HtmlElement) -> HtmlElement | None:
-    left_out = _left_out(root)
-    for node in left_out:
-        node.tag = "template"
-    etree.strip_elements(root, "template", with_tail=False)
-    body = next(root.iter("body"), None)
-    if body is None or root in left_out:
-        return None
-    html = _written(root)
-    article = None if _is_too_much(root, len(html)) else article_of(html)
-    if article is not None and _length(article) >= CHARS_MIN:
-        return article
-    for path in CONTAINERS:
-        container = next(iter(root.xpath(path)), None)
-        if container is not None and _length(container) >= CHARS_MIN:
-            return parse(_written(container))
-    # The recipe then searches for a block with more text than the body, and finds nothing.
-    return parse(_written(body))
-
-
-def _left_out(root: HtmlElement) -> set[HtmlElement]:
-    """Return the elements that are not content, and shorten the white space between tags.
-
-    Of it, BeautifulSoup keeps one character, which counts as text.
-    """
-    left_out = set(filter(_is_boilerplate, root.iter()))
-    link_lists = set()
-    # The characters in each open element, and in its links.
-    chars, linked = [0], [0]
-    preformatted = 0
+    soup = BeautifulSoup("", "html.parser")
+    attributes = ATTRIBUTES_MAX
     walker = etree.iterwalk(root, events=("start", "end"))
     for event, node in walker:
-        if event == "start":
-            chars.append(0)
-            linked.append(0)
-            preformatted += node.tag in ("pre", "textarea")
-            if node in left_out:
+        if node.tag == "template":
+            # Its content is not part of the page.
+            if event == "start":
                 walker.skip_subtree()
-            elif node.text:
-                if not preformatted and not node.text.strip(_SPACE):
-                    node.text = "\n" if "\n" in node.text else " "
-                chars[-1] += len(node.text)
+            elif node.tail:
+                soup.handle_data(node.tail)
             continue
-        preformatted -= node.tag in ("pre", "textarea")
-        inside, in_links = chars.pop(), linked.pop()
-        if node not in left_out:
-            if node.tag in ("ul", "ol", "div") and inside and in_links / inside > LINK_SHARE:
-                link_lists.add(node)
-            chars[-1] += inside
-            # A link in a link counts twice.
-            linked[-1] += in_links + (inside if node.tag == "a" else 0)
-        if node.tail:
-            if not preformatted and not node.tail.strip(_SPACE):
-                node.tail = "\n" if "\n" in node.tail else " "
-            chars[-1] += len(node.tail)
-    return left_out | link_lists
+        if event == "start":
+            kept = {
+                name: value
+                for name, value in islice(node.items() if attributes else (), attributes)
+                if not value or _PRESENTATION.fullmatch(name) is None
+            }
+            attributes -= len(kept)
+            soup.handle_starttag(node.tag, None, None, kept)
+            if node.text:
+                soup.handle_data(node.text)
+        else:
+            soup.handle_endtag(node.tag)
+            if node.tail and node is not root:
+                soup.handle_data(node.tail)
+    soup.endData()
+    return soup
 
 
-def _is_boilerplate(node: HtmlElement) -> bool:
-    names = f"{node.get('class', '')} {node.get('id', '')}".lower()
-    return (
-        node.tag in TAGS or node.get("role") in ROLES or any(part in names for part in NAME_PARTS)
-    )
+def _clean(soup: BeautifulSoup) -> None:
+    """Remove elements that are not content."""
+    removed = set(map(id, soup.select(SELECTORS)))
+    removed.update(map(id, filter(_is_named_so, soup.find_all(True))))
+    removed.update(_link_lists(soup, removed))
+    # Backwards and by place: otherwise BeautifulSoup searches all siblings before each.
+    for parent in [soup, *soup.find_all(True)]:
+        for place in reversed(range(len(parent.contents))):
+            child = parent.contents[place]
+            if id(child) in removed:
+                child.extract(_self_index=place)
+
+
+def _is_named_so(tag: Tag) -> bool:
+    names = [*tag.get_attribute_list("class"), *tag.get_attribute_list("id")]
+    # No part has white space, so a match is within one name.
+    joined = " ".join(filter(None, names)).lower()
+    return any(part in joined for part in NAME_PARTS)
+
+
+def _link_lists(soup: BeautifulSoup, removed: set[int]) -> list[int]:
+    """Return the ids of lists and blocks that are mostly links, not counting removed elements."""
+    from bs4 import Tag
+    from bs4.element import TemplateString
+
+    chars: dict[int, int] = {}
+    linked: dict[int, int] = {}
+    link_lists = []
+    # Backwards, so descendants come before their element.
+    for node in reversed(list(soup.descendants)):
+        parent = id(node.parent)
+        if not isinstance(node, Tag):
+            if not isinstance(node, TemplateString):
+                chars[parent] = chars.get(parent, 0) + len(str(node))
+            continue
+        here = id(node)
+        held, links = chars.pop(here, 0), linked.pop(here, 0)
+        if here in removed:
+            continue
+        if node.name in ("ul", "ol", "div") and held and links / held > LINK_SHARE:
+            link_lists.append(here)
+        # A link in a link counts twice.
+        links += held if node.name == "a" else 0
+        chars[parent] = chars.get(parent, 0) + held
+        linked[parent] = linked.get(parent, 0) + links
+    return link_lists
+
+
+def _content(soup: BeautifulSoup) -> HtmlElement | None:
+    body = soup.body
+    if body is None:
+        return None
+    html = _written(soup)
+    article = None if _is_too_much(soup, len(html)) else article_of(html)
+    if article is not None and _length(article) >= CHARS_MIN:
+        return article
+    for selector in CONTAINERS:
+        tag = soup.select_one(selector)
+        if tag is not None:
+            container = parse(_written(tag))
+            if container is not None and _length(container) >= CHARS_MIN:
+                return container
+    # The recipe then searches for a block with more text than the body, and finds nothing.
+    return parse(_written(body))
 
 
 def _length(root: HtmlElement) -> int:
     return sum(map(len, root.itertext()))
 
 
-def _written(element: HtmlElement) -> str:
-    # As XML, because libxml2 changes URLs when it writes HTML.
-    return etree.tostring(element, encoding="unicode", with_tail=False)
+def _written(tag: Tag) -> str:
+    """Return ``str(tag)``, without its call of Python for each escaped character."""
+    from bs4.formatter import HTMLFormatter
+
+    return tag.decode(formatter=HTMLFormatter(entity_substitution=_escaped))
 
 
-def _is_too_much(root: HtmlElement, chars: int) -> bool:
-    return bool(
-        chars > CHARS_MAX
-        or root.xpath("count(//*)") * chars > WORK_MAX
-        or root.xpath(f"boolean({'/*' * (DEPTH_MAX + 1)})")
-    )
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _is_too_much(soup: BeautifulSoup, chars: int) -> bool:
+    if chars > CHARS_MAX:
+        return True
+    depths = {id(soup): 0}
+    for count, tag in enumerate(soup.find_all(True), start=1):
+        depths[id(tag)] = depth = depths[id(tag.parent)] + 1
+        if depth > DEPTH_MAX or count * chars > WORK_MAX:
+            return True
+    return False
 
 
 class _TooMuchError(BaseException):
