@@ -13,24 +13,28 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.errors import (
-        ArgumentError,
-        CollectionError,
-        NoServerError,
-        NotFoundError,
-        PageError,
-        PgsimhashError,
-        SchemaError,
-        StoreError,
-    )
-    from pgsimhash.hashing.bits import format_simhash, hamming_distance, parse_simhash
-    from pgsimhash.hashing.votes import simhash
-    from pgsimhash.pages.records import Match, Verdict
+    from pgsimhash.errors import ArgumentError as ArgumentError
+    from pgsimhash.errors import CollectionError as CollectionError
+    from pgsimhash.errors import NoServerError as NoServerError
+    from pgsimhash.errors import NotFoundError as NotFoundError
+    from pgsimhash.errors import PageError as PageError
+    from pgsimhash.errors import PgsimhashError as PgsimhashError
+    from pgsimhash.errors import SchemaError as SchemaError
+    from pgsimhash.errors import StoreError as StoreError
+    from pgsimhash.hashing.bits import format_simhash as format_simhash
+    from pgsimhash.hashing.bits import hamming_distance as hamming_distance
+    from pgsimhash.hashing.bits import parse_simhash as parse_simhash
+    from pgsimhash.hashing.votes import simhash as simhash
+    from pgsimhash.pages.records import Match as Match
+    from pgsimhash.pages.records import Verdict as Verdict
     from pgsimhash.runtime.version import __version__ as __version__
-    from pgsimhash.schemes import Fingerprint, fingerprint
-    from pgsimhash.search.pairs import find_pairs
-    from pgsimhash.store import Store, connect
-    from pgsimhash.store.async_store import AsyncStore, connect_async
+    from pgsimhash.schemes import Fingerprint as Fingerprint
+    from pgsimhash.schemes import fingerprint as fingerprint
+    from pgsimhash.search.pairs import find_pairs as find_pairs
+    from pgsimhash.store import Store as Store
+    from pgsimhash.store import connect as connect
+    from pgsimhash.store.async_store import AsyncStore as AsyncStore
+    from pgsimhash.store.async_store import connect_async as connect_async
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
@@ -49,27 +53,3 @@ else:
             "pgsimhash.store.async_store": "AsyncStore connect_async",
         },
     )
-
-__all__ = [
-    "ArgumentError",
-    "AsyncStore",
-    "CollectionError",
-    "Fingerprint",
-    "Match",
-    "NoServerError",
-    "NotFoundError",
-    "PageError",
-    "PgsimhashError",
-    "SchemaError",
-    "Store",
-    "StoreError",
-    "Verdict",
-    "connect",
-    "connect_async",
-    "find_pairs",
-    "fingerprint",
-    "format_simhash",
-    "hamming_distance",
-    "parse_simhash",
-    "simhash",
-]

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import psycopg
 
+WAITING: Final = "PS032"
+"""The SQLSTATE of the schema's errors and warnings about a wait for a lock."""
+
 
 def _with_fields(record: logging.LogRecord) -> bool:
     # A format with these fields then works for every record.
@@ -34,6 +37,5 @@ def log_waits(connection: psycopg.BaseConnection[Any]) -> None:
 
 
 def _log_wait(notice: psycopg.errors.Diagnostic) -> None:
-    # As in pgsimhash/db/server_errors.py: no other warning has it.
-    if notice.sqlstate == "PS032":
+    if notice.sqlstate == WAITING:
         logger.warning("%s", notice.message_primary)

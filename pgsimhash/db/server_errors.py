@@ -22,6 +22,7 @@ from pgsimhash.errors import (
     SchemaError,
     StoreError,
 )
+from pgsimhash.log import WAITING
 
 
 class MovedCollectionError(StoreError):
@@ -50,9 +51,6 @@ RAISED: Final[dict[str, tuple[type[PgsimhashError], str]]] = {
     "PS041": (SchemaError, "unversioned"),
 }
 """The errors that functions of the schema raise; docs/sql.md lists them too."""
-
-WAITING: Final = "PS032"
-"""The SQLSTATE of the errors and warnings about a wait for a lock."""
 
 
 class Translation(NamedTuple):
