@@ -7,11 +7,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final, NamedTuple
 
-TEXT: Final = (
-    "The harbour master keeps a ledger of every boat, its cargo and its temper. On calm days she "
-    "reads it aloud to the gulls, who correct her spelling. On stormy days nobody dares to ask "
-    "which boats are missing, because the ledger answers before she does. "
-)
+from tests.html import texts
+
+TEXT: Final = f"{texts.TEXT} "
 STORY: Final = f"<!DOCTYPE html><title>A ledger</title><h1>A ledger</h1><p>{TEXT}</p>"
 
 Maker = Callable[[int, random.Random], bytes]
@@ -24,14 +22,22 @@ class Hostile(NamedTuple):
     charset: str | None = None
 
 
-def many(unit: str, before: str = STORY, after: str = "") -> Hostile:
-    """A unit, repeated."""
+def many(
+    unit: str | bytes,
+    before: str | bytes = STORY,
+    after: str = "",
+    charset: str | None = None,
+    codec: str = "utf-8",
+) -> Hostile:
+    """A unit, repeated; text in an encoding, with or without a label."""
+    start, body, end = (
+        part if isinstance(part, bytes) else part.encode(codec) for part in (before, unit, after)
+    )
 
     def make(size: int, rng: random.Random) -> bytes:
-        times = (size - len(before.encode()) - len(after.encode())) // len(unit.encode())
-        return f"{before}{unit * times}{after}".encode()
+        return start + body * ((size - len(start) - len(end)) // len(body)) + end
 
-    return Hostile(make)
+    return Hostile(make, charset)
 
 
 def numbered(unit: str, before: str = STORY, after: str = "") -> Hostile:
@@ -73,26 +79,6 @@ def characters(first: int, last: int, before: str = STORY, space: int = 0) -> Ho
     return Hostile(make)
 
 
-def raw(unit: bytes, before: bytes = STORY.encode(), charset: str | None = None) -> Hostile:
-    """Bytes, repeated."""
-
-    def make(size: int, rng: random.Random) -> bytes:
-        return before + unit * ((size - len(before)) // len(unit))
-
-    return Hostile(make, charset)
-
-
-def encoded(unit: str, codec: str, charset: str | None = None, mark: bytes = b"") -> Hostile:
-    """A unit, repeated in another encoding, with or without a label."""
-
-    def make(size: int, rng: random.Random) -> bytes:
-        start = mark + STORY.encode(codec)
-        body = unit.encode(codec)
-        return start + body * ((size - len(start)) // len(body))
-
-    return Hostile(make, charset)
-
-
 def _random_bytes(size: int, rng: random.Random) -> bytes:
     return STORY.encode() + rng.randbytes(size - len(STORY))
 
@@ -116,14 +102,6 @@ def _words(size: int, rng: random.Random) -> bytes:
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = ("".join(rng.choices(letters, k=7)) for _ in range((size - len(STORY)) // 8))
     return f"{STORY}<p>{' '.join(words)}".encode()
-
-
-def _word_a_block(size: int, rng: random.Random) -> bytes:
-    return f"{STORY}{''.join(f'<p>{rng.randrange(10**6):x}z' for _ in range(size // 10))}".encode()
-
-
-def _one_attribute_each(size: int, rng: random.Random) -> bytes:
-    return (STORY + "".join(f"<i a{n}=b>x</i>" for n in range(size // 18))).encode()
 
 
 SURROGATES: Final = b"\xed\xa0\x80\xed\xb0\x80"
@@ -191,7 +169,7 @@ KINDS: Final[dict[str, Hostile]] = {
     "a million attributes": numbered(" a#=1", f"{STORY}<p", ">boat"),
     "the same attribute": many(" class=x", f"{STORY}<p", ">boat"),
     "attributes, many tags": many(f"<p {' '.join(f'a{n}=1' for n in range(400))}>x"),
-    "an attribute each": Hostile(_one_attribute_each),
+    "an attribute each": numbered("<i a#=b>x</i>"),
     "a long attribute": many("boat ", f'{STORY}<p title="', '">net'),
     "a long class": many("aB-c_ ", f'{STORY}<p class="', '">net'),
     "a long class without end": many("adNav", f'{STORY}<p class="', '">net'),
@@ -237,7 +215,7 @@ KINDS: Final[dict[str, Hostile]] = {
     "entities of nothing": many("&bogus;&#1;&#x110000;&#xD800;"), "entities without end": many("&"),
     "an endless entity": many("a", f"{STORY}&"), "a long number": many("9", f"{STORY}&#"),
     "one long word": many("a"), "one long word with accents": many("aé"), "words": Hostile(_words),
-    "words of a letter": many("a b c d "), "a word a block": Hostile(_word_a_block),
+    "words of a letter": many("a b c d "), "a word a block": numbered("<p>#z"),
     "numbers": numbered("# "), "one long number": many("7"), "white space": many(" \n\t"),
     "white space between words": many("boat" + " " * 1000),
     "spaces of other kinds": many("\u00a0\u2003\u3000\u2028"), "form feeds": many("boat\f"),
@@ -284,24 +262,25 @@ KINDS: Final[dict[str, Hostile]] = {
     # Bytes.
     "NUL": many("bo\0at "), "only NUL": many("\0"), "high bytes": Hostile(_high_bytes),
     "any bytes": Hostile(_random_bytes), "gzip": Hostile(_gzip_bytes),
-    "broken UTF-8": raw(b"\xc3(\xe2\x82(\xf0\x9f\x98"), "UTF-8 without begin": raw(b"\x80\xbf"),
-    "long UTF-8": raw(b"\xc0\xaf\xe0\x80\xaf"), "surrogates": raw(SURROGATES),
-    "accents of windows-1252": raw(b"\xe9 "), "mixed encodings": raw(b"\xc3\xa9" * 9 + b"\xe9 "),
-    "UTF-7": raw(b"+AGIAbwBhAHQ- ", charset="utf-7"),
-    "UTF-16": encoded("boat\u0301 ", "utf-16-le", mark=codecs.BOM_UTF16_LE),
-    "UTF-16, not marked": encoded("boat ", "utf-16-le"),
-    "UTF-16, a lie": encoded("boat \u00e9", "utf-8", "utf-16"),
-    "UTF-32": encoded("boat ", "utf-32-le", mark=codecs.BOM_UTF32_LE),
-    "UTF-32, broken": raw(b"\xff\xff\xff\xff", codecs.BOM_UTF32_LE),
-    "a mark, then a lie": raw(b"boat ", codecs.BOM_UTF16_BE + STORY.encode()),
-    "Shift JIS": encoded("\u671d\u5e02\u306e\uff76\uff9e", "shift_jis", "shift_jis"),
-    "Shift JIS, a lie": raw(b"\x81\xff\xfd\xe9 ", charset="shift_jis"),
-    "GB 18030": encoded("\u671d\u5e02\U00020000", "gb18030", "gb2312"),
-    "GB 18030, a lie": raw(b"\x81\x30\x81\xff ", charset="gb18030"),
-    "ISO 2022": raw(b"\x1b$B%+%+\x1b(B", charset="iso-2022-jp"),
-    "ISO 2022, a lie": raw(b"\x1b$B\xff", charset="iso-2022-jp"),
-    "HZ": raw(b"~{<:Ky~}", charset="hz-gb-2312"), "Big5": encoded("\u671d\u5e02", "big5", "big5"),
-    "Windows-1258": encoded("e\u0301 ", "utf-8", "windows-1258"),
+    "broken UTF-8": many(b"\xc3(\xe2\x82(\xf0\x9f\x98"), "UTF-8 without begin": many(b"\x80\xbf"),
+    "long UTF-8": many(b"\xc0\xaf\xe0\x80\xaf"), "surrogates": many(SURROGATES),
+    "accents of windows-1252": many(b"\xe9 "), "mixed encodings": many(b"\xc3\xa9" * 9 + b"\xe9 "),
+    "UTF-7": many(b"+AGIAbwBhAHQ- ", charset="utf-7"),
+    "UTF-16": many("boat\u0301 ", f"\ufeff{STORY}", codec="utf-16-le"),
+    "UTF-16, not marked": many("boat ", codec="utf-16-le"),
+    "UTF-16, a lie": many("boat \u00e9", charset="utf-16"),
+    "UTF-32": many("boat ", f"\ufeff{STORY}", codec="utf-32-le"),
+    "UTF-32, broken": many(b"\xff\xff\xff\xff", codecs.BOM_UTF32_LE),
+    "a mark, then a lie": many(b"boat ", codecs.BOM_UTF16_BE + STORY.encode()),
+    "Shift JIS": many("\u671d\u5e02\u306e\uff76\uff9e", charset="shift_jis", codec="shift_jis"),
+    "Shift JIS, a lie": many(b"\x81\xff\xfd\xe9 ", charset="shift_jis"),
+    "GB 18030": many("\u671d\u5e02\U00020000", charset="gb2312", codec="gb18030"),
+    "GB 18030, a lie": many(b"\x81\x30\x81\xff ", charset="gb18030"),
+    "ISO 2022": many(b"\x1b$B%+%+\x1b(B", charset="iso-2022-jp"),
+    "ISO 2022, a lie": many(b"\x1b$B\xff", charset="iso-2022-jp"),
+    "HZ": many(b"~{<:Ky~}", charset="hz-gb-2312"),
+    "Big5": many("\u671d\u5e02", charset="big5", codec="big5"),
+    "Windows-1258": many("e\u0301 ", charset="windows-1258"),
 }  # fmt: skip
 """Kinds of pages by what makes them slow."""
 

@@ -124,13 +124,13 @@ def kept(pages: Iterable[str]) -> int:
     """Return how many of these pages a store keeps that compares each with those kept before."""
     known: list[Fingerprint] = []
     for html in pages:
-        one = fingerprint(html, markdown=False)
-        for other in known:
-            bits = hamming_distance(one.simhash, other.simhash)
-            if one.text_digest == other.text_digest or (
-                bits <= DEFAULT_SCHEME.distance and verified(bits, one.signature, other.signature)
-            ):
-                break
-        else:
-            known.append(one)
+        page = fingerprint(html, markdown=False)
+        if not any(_is_copy(page, other) for other in known):
+            known.append(page)
     return len(known)
+
+
+def _is_copy(page: Fingerprint, other: Fingerprint) -> bool:
+    bits = hamming_distance(page.simhash, other.simhash)
+    is_near = bits <= DEFAULT_SCHEME.distance and verified(bits, page.signature, other.signature)
+    return is_near or page.text_digest == other.text_digest

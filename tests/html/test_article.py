@@ -1,7 +1,8 @@
-"""Which part of a page is its article."""
+"""Which part of a page is its article, and what its parts weigh."""
 
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,43 +10,62 @@ from lxml import etree
 
 from pgsimhash import PageError, fingerprint
 from pgsimhash.html import read_article
+from pgsimhash.html.blocks import block_texts, outline
+from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
+from pgsimhash.html.weights import nearby, weigh
 from pgsimhash.reading.kept_markdown import plain_text
 from pgsimhash.schemes import DEFAULT_SCHEME
+from tests.html.texts import LINKS, SENTENCES, STORY, TEXT
 
 URL = "https://bay.example/news/7"
-STORY = "".join(
-    f"<p>{sentence}</p>"
-    for sentence in (
-        "The ferryman, who learned the currents from his aunt, rows across the bay every morning.",
-        "He carries letters, bread and two goats, and in March a piano for the school on the hill.",
-        "Visitors ask about the goats first; the answer, he says, is longer than the crossing.",
-        "When fog comes in, the baker rings a bell on the pier, three strokes and then a pause.",
-    )
+LONG_STORY = f"<h1>The ferryman</h1>{''.join(f'<p>{sentence}</p>' for sentence in SENTENCES)}"
+FOOTER = (
+    "<p>© 2024 The Bay Society. All rights reserved, use of this site is subject to settings.</p>"
 )
-LINKS = "".join(f'<li><a href="/{name}">More about {name}</a></li>' for name in ("a", "b", "c"))
+NAVIGATION = f"<nav><ul>{LINKS}</ul></nav>"
+LISTS = [f"<div><ul>{LINKS}</ul></div>", f'<div class="site-menu">{LINKS}</div>']
+BESIDE = [
+    NAVIGATION,
+    "<aside><p>Weather: fog, then sun.</p></aside>", f'<div class="footer">{FOOTER}</div>',
+    "<footer><p>Printed on the island, since 1874.</p></footer>", f"<div>{FOOTER}</div>",
+    '<div class="relatedStories"><p>The baker and the bell: a quarrel.</p></div>',
+]  # fmt: skip
+HIDDEN = [
+    '<div style="display: none"><p>You should not be reading this at all.</p></div>',
+    "<div hidden><p>You should not be reading this at all.</p></div>",
+    "<script>document.write('goats, goats, goats')</script><style>p { color: red }</style>",
+    "<form><select><option>Ferry</option></select><button>Go</button></form>",
+]
 
 
 def text_of(body: str) -> str:
     return " ".join(read_article(f"<html><body>{body}</body></html>", URL).text.split())
 
 
+def weights_in(body: str) -> dict[str, float]:
+    """Return the weight of each text block with words."""
+    root = parse(f"<body>{body}")
+    assert root is not None
+    page = outline(root.find("body"))
+    blocks = read_words(page)
+    weigh(page, blocks)
+    texts = zip(block_texts(page.text), blocks, strict=True)
+    return {text: block.weight for text, block in texts if block.words}
+
+
 ALONE = text_of(STORY)
 
 
-@pytest.mark.parametrize("beside", [
-    f"<nav><ul>{LINKS}</ul></nav>", "<aside><p>Weather: fog, then sun.</p></aside>",
-    '<div style="display: none"><p>You should not be reading this at all.</p></div>',
-    "<div hidden><p>You should not be reading this at all.</p></div>",
-    "<script>document.write('goats, goats, goats')</script><style>p { color: red }</style>",
-    "<form><select><option>Ferry</option></select><button>Go</button></form>",
-    "<footer><p>Printed on the island, since 1874.</p></footer>",
-])  # fmt: skip
-@pytest.mark.parametrize("order", ["before", "after"])
-def test_content_beside_the_story_is_left_out(beside: str, order: str) -> None:
-    story = f"<div>{STORY}</div>"
-    body = beside + story if order == "before" else story + beside
-    assert text_of(body) == ALONE
+@pytest.mark.parametrize("beside", BESIDE + HIDDEN + LISTS)
+@pytest.mark.parametrize("order", ["{1}<div>{0}</div>", "<div>{0}</div>{1}"])
+def test_content_beside_a_story_is_left_out_and_has_little_weight(beside: str, order: str) -> None:
+    assert beside in LISTS or text_of(order.format(STORY, beside)) == ALONE
+    found = weights_in(order.format(LONG_STORY, beside))
+    least = np.median([found[sentence] for sentence in SENTENCES])
+    beside_it = [weight for text, weight in found.items() if text not in LONG_STORY]
+    assert bool(beside_it) == (beside not in HIDDEN)
+    assert max(beside_it, default=0) < least / 4
 
 
 def test_names_remove_neither_most_of_a_page_nor_parts_that_they_name_by_a_substring() -> None:
@@ -64,7 +84,7 @@ def test_the_story_is_found_without_help_from_names(tag: str) -> None:
     if tag == "td":
         opening, closing = "<table><tr><td>", "</td></tr></table>"
     frame = "<div><ul>{}</ul></div>{}<div><ol>{}</ol></div>"
-    body = frame.format(LINKS * 5, f"{opening}{STORY * 6}{closing}", LINKS * 5)
+    body = frame.format(LINKS * 2, f"{opening}{STORY * 6}{closing}", LINKS * 2)
     assert text_of(body) == text_of(STORY * 6)
 
 
@@ -167,3 +187,97 @@ def test_the_markdown_of_a_page_of_very_many_elements_is_paragraphs(
     article = read_article(page)
     assert article.markdown.startswith("The ferry\n\n\\* No \\*gulls\\* may sit")
     assert article.markdown.replace("\n\n", "\n").replace("\\", "") == article.text
+
+
+def test_the_list_of_an_index_weighs_more_than_the_footer() -> None:
+    entries = "".join(f"<li><a href=/>{' '.join(text.split()[:6])}</a></li>" for text in SENTENCES)
+    notice = "The society is registered in the county and depends on the support of its members."
+    footer = f"<div class='footer'><p>{notice}</p>{FOOTER}</div>"
+    found = weights_in(f"<h1>News</h1><ul>{entries}</ul>{footer}")
+    listed = [weight for text, weight in found.items() if text in " ".join(SENTENCES)]
+    assert min(listed) > found[notice]
+    assert len(listed) * 6 * min(listed) > 2 * len(notice.split()) * found[notice]
+
+
+@given(st.integers(0, len(SENTENCES) - 1), st.sampled_from(["goats", "bell " * 5, ""]))
+def test_a_small_edit_moves_no_weight_by_much(place: int, words: str) -> None:
+    frame = f"{NAVIGATION}<main>{{}}</main><footer>{FOOTER}</footer>"
+    edited = LONG_STORY.replace(SENTENCES[place], f"{SENTENCES[place]} {words}")
+    before = list(weights_in(frame.format(LONG_STORY)).values())
+    after = list(weights_in(frame.format(edited)).values())
+    assert np.abs(np.array(before) - np.array(after)).max() < 0.15
+
+
+def test_a_page_with_only_boilerplate_is_too_short() -> None:
+    frame = f"{NAVIGATION}{{}}<footer><p>Bay Society</p>{FOOTER}</footer>"
+    with pytest.raises(PageError, match="0 words"):
+        fingerprint(frame.format("<main></main>"))
+    for own in (STORY, f"<p>{SENTENCES[0]}", f"<ul>{LINKS}</ul>", f"<p>Open:</p><ul>{LINKS}</ul>"):
+        assert fingerprint(frame.format(own)).tokens > 0
+    # An element with all of a page is its content.
+    for tag in ("ul", "nav", "footer", "form", 'div class="menu"'):
+        assert fingerprint(f"<{tag}>{LINKS}").tokens == 24, tag
+
+
+def test_weights_are_between_0_and_1_whatever_the_page() -> None:
+    for body in (
+        "x",
+        "<p>" * 3000 + "x",
+        LONG_STORY * 40,
+        "<a href=/>y</a>" * 500,
+        "© " * 2000,
+    ):
+        found = np.array([*weights_in(body).values()])
+        assert np.isfinite(found).all()
+        assert ((found >= 0) & (found <= 1)).all()
+
+
+@given(st.lists(st.integers(1, 4000), min_size=1, max_size=60), st.sampled_from([15.0, 40, 150]))
+def test_nearby_amounts_are_summed_over_any_length(counts: list[int], window: float) -> None:
+    amounts = np.array(counts, dtype=np.float64)
+    middle = np.cumsum(amounts) - amounts / 2
+    shares = np.exp(-np.abs(middle - middle[:, np.newaxis]) / window)
+    assert np.allclose(nearby(middle.tolist(), counts, window), shares @ amounts)
+
+
+MENU = "".join(f"<li><a href=/{name}>{name}</a>" for name in ("Start", "Boats", "Contact"))
+
+
+def page(inside: str, behind: str = f"<p>{TEXT.replace('boat', 'ship')}</p>") -> str:
+    return (
+        f"<title>Ledger</title><nav><ul>{MENU}</ul></nav><main><h1>The ledger</h1>"
+        f"<p>{TEXT}</p>{inside}{behind}</main><footer><ul>{MENU}</ul></footer>"
+    )
+
+
+@pytest.mark.parametrize(("html", "markdown"), [
+    ("<table><tr><th>Boat<th>Crew<th>Is in<tr><td>Ebb<td>12<td>yes</table>",
+     "| Boat | Crew | Is in |\n| --- | --- | --- |\n| Ebb | 12 | yes |"),
+    ("<table><tr><td>17<td>4<tr><td>18<td>$ 5</table>",
+     "|  |  |\n| --- | --- |\n| 17 | 4 |\n| 18 | $ 5 |"),
+    ("<ul><li>oars<li>7<li>rope</ul>", "- oars\n\n- 7\n\n- rope"),
+    ("<ol><li>Moor.<li>Row.</ol>", "1. Moor.\n\n2. Row."),
+    ("<dl><dt>Ebb<dd>out<dt>Flood<dd>in</dl>", "Ebb\n\n: out\n\nFlood\n\n: in"),
+    ("<pre>row(2)</pre>", "```\nrow(2)\n```"),
+    ("<figure><img src=/e.png><figcaption>Ebb, 1990</figcaption></figure>",
+     "![](/e.png)\n\nEbb, 1990"),
+    ("<ul><li><a href=/e>Ebb</a><li><a href=/f>Flood</a></ul>", "- [Ebb](/e)\n\n- [Flood](/f)"),
+])  # fmt: skip
+def test_short_blocks_between_shown_blocks_are_shown(html: str, markdown: str) -> None:
+    article = read_article(page(html))
+    assert markdown in article.markdown
+    assert "Contact" not in article.markdown
+    shown = {line for line in article.text.split("\n") if line}
+    assert {"17", "18"} <= shown or "17" not in html
+
+
+@pytest.mark.parametrize(("html", "seen"), [
+    ("<table><tr><th>Boat<tr><td>Ebb</table>", True), ("<div><pre>row(2, 'Ebb')</pre></div>", True),
+    ("<ul><li>Ebb<li>rope</ul>", True), ("<ul><li><a href=/e>Ebb</a></ul>", False),
+    ("<figure><figcaption>Ebb</figcaption></figure>", False),
+    ("<table role=presentation><tr><td><p>Ebb</table>", False),
+    ("<div class=related><ul><li>Ebb<li>rope</ul></div>", False),
+    ("<div class=popover><ul><li>Ebb<li>rope</ul></div>", False),
+])  # fmt: skip
+def test_links_figures_and_boilerplate_after_the_text_are_not_shown(html: str, seen: bool) -> None:
+    assert ("Ebb" in read_article(page(html, behind="")).text) is seen

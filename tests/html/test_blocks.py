@@ -1,12 +1,23 @@
-"""The text blocks of a page, and the meaning of the elements around them."""
+"""The text blocks of a page, the meaning of the elements around them, and their structure."""
+
+import random
 
 import pytest
 from lxml import etree
 
+from pgsimhash import fingerprint, hamming_distance
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
-from pgsimhash.html.blocks import Outline, block_texts, outline, structure_simhash
+from pgsimhash.html.blocks import (
+    SAME_TEMPLATE_MAX,
+    Outline,
+    block_texts,
+    outline,
+    structure_of,
+    structure_simhash,
+)
 from pgsimhash.html.parse import may_crowd_attributes, parse
-from tests.html.test_hostile_html import TEXT
+from tests.conftest import ROOT
+from tests.html.texts import TEXT
 
 
 def outline_of(body: str) -> Outline:
@@ -85,3 +96,61 @@ ORDINARY = [
 def test_only_tags_with_thousands_of_attributes_are_known_before() -> None:
     assert all(may_crowd_attributes(page.encode()) for page in CROWDED)
     assert not any(may_crowd_attributes(page.encode()) for page in ORDINARY)
+
+
+GOLDEN = 0x6190588D046A5179
+
+
+def shape(html: str) -> int:
+    root = parse(html)
+    assert root is not None
+    return structure_of(root)
+
+
+def example(name: str) -> int:
+    structure = fingerprint((ROOT / "examples" / "pages" / f"{name}.html").read_bytes()).structure
+    assert structure is not None
+    return structure
+
+
+def page(article: str, classes: str = "main") -> str:
+    return (
+        f"<html><head><title>x</title><meta name=a></head><body class={classes}><header><nav><ul>"
+        f"<li><a href=/>Home</a></ul></nav></header><main class={classes}><div id={classes}>"
+        f"<article>{article}</article></div><aside><section><form><input></form></section></aside>"
+        "</main><footer><div><p>Imprint</div></footer></body></html>"
+    )
+
+
+LONG = "<h2>more</h2><p>some <b>bold</b> text</p><ul><li>x</ul><pre><code>y</code></pre>" * 500
+RICH = "<figure><img><figcaption>x</figcaption></figure><table><tr><td>x</table><svg><g/></svg>"
+
+
+@pytest.mark.parametrize("other", [page("<p>text", "css-1x2y3z"), page(LONG), page(RICH)])
+def test_classes_length_and_pictures_change_no_structure_a_promotion_little(other: str) -> None:
+    assert shape(page("<p>text")) == shape(other)
+    promotion = "<div><section><button>Subscribe</button></section></div><p>text"
+    assert 0 < hamming_distance(shape(other), shape(page(promotion))) <= SAME_TEMPLATE_MAX
+
+
+@pytest.mark.parametrize(("one", "other", "near"), [
+    ("tide-pools", "town-swifts", True), ("lighthouse", "night-train", True),
+    ("night-train", "night-train-other-menu", True), ("tide-pools", "tide-pools-one-comment", True),
+    ("tide-pools-redesign", "lighthouse-redesign", True),
+    ("tide-pools", "tide-pools-redesign", False), ("lighthouse", "lighthouse-redesign", False),
+    ("repair-cafe", "repair-cafe-syndicated", False), ("tide-pools", "seilfaehre", False),
+])  # fmt: skip
+def test_pages_of_one_template_are_near_and_others_far(one: str, other: str, near: bool) -> None:
+    assert (hamming_distance(example(one), example(other)) <= SAME_TEMPLATE_MAX) == near
+
+
+def test_the_order_of_siblings_does_not_matter_and_the_value_never_changes() -> None:
+    parts = ["<div><form></form></div>", "<nav></nav>", "<section></section>"]
+    shapes = set()
+    for seed in range(5):
+        random.Random(seed).shuffle(parts)
+        shapes.add(shape("<body>" + "".join(parts)))
+    assert shapes == {GOLDEN}
+    # A page without an element has no shape.
+    assert shape("<p>") == shape("text alone")
+    assert parse("") is None

@@ -16,14 +16,10 @@ from pgsimhash.html import implementation
 from pgsimhash.html.parse import ATTRIBUTES_MAX, DEPTH_MAX, parse
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.html.fuzzed_pages import PIECES
+from tests.html.texts import TEXT
 from tests.programs import python
 from tests.refusals import because
 
-TEXT = (
-    "The harbour master keeps a ledger of every boat, its cargo and its temper. On calm days she "
-    "reads it aloud to the gulls, who correct her spelling. On stormy days nobody dares to ask "
-    "which boats are missing, because the ledger answers before she does."
-)
 WORDS = fingerprint(f"<p>{TEXT}</p>").tokens
 MEGABYTE = 1_000_000
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
