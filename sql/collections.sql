@@ -297,7 +297,7 @@ BEGIN
                     l.pid, a.application_name, a.usename)
                     -- Only the same role and monitors see this.
                     || coalesce(', ' || a.state, '')
-                    || coalesce(format(' since %s', a.state_change::timestamptz(0)), '') || ')'
+                    || coalesce(' since ' || a.state_change::timestamptz(0)::text, '') || ')'
             END AS who
             FROM pg_locks AS l
             LEFT JOIN pg_stat_activity AS a USING (pid)
@@ -343,11 +343,17 @@ END
 $$;
 
 -- Refuses writers until the transaction ends. The advisory lock tells those that wait for the row why.
-CREATE FUNCTION pgsimhash._begin_rebuild(collection text, old_name text) RETURNS void
+-- An error if the old collection will be replaced, and the role may not delete it.
+CREATE FUNCTION pgsimhash._begin_rebuild(collection text, old_name text, replaced boolean)
+RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := pgsimhash.lock_collection(collection, 3);
 BEGIN
+    IF replaced AND NOT has_table_privilege('pgsimhash.collections'::regclass, 'DELETE') THEN
+        RAISE EXCEPTION 'permission denied to delete collection "%"', collection
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
     PERFORM
         pg_advisory_xact_lock_shared('pgsimhash.collections'::regclass::oid::integer, 4 * own_id),
         set_config('simhashes.rebuilt', own_id::text, true);

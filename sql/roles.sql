@@ -1,8 +1,9 @@
 -- Roles with minimal rights.
 
--- Creates the roles <prefix>_owner, _writer and _reader, by default with the names of the database
--- and the schema as the prefix. The owner role gets the schema, and the others their rights on
--- present and later tables.
+-- Creates the roles <prefix>_owner, _writer and _reader, by default with the prefix of the schema's
+-- present roles, or else with the names of the database and the schema. The owner role gets the
+-- schema, and the others their rights on present and later objects. The caller and the former owner
+-- of the schema become members of the owner role.
 CREATE FUNCTION pgsimhash.create_roles(prefix text DEFAULT NULL) RETURNS text[]
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -10,11 +11,23 @@ DECLARE
         SELECT relnamespace FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass
     );
     place constant text := here::regnamespace::text;
+    former constant text := (
+        SELECT r.rolname FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
+        WHERE n.oid = here
+    );
+    present constant text := (
+        SELECT former
+        FROM pg_class AS p
+        CROSS JOIN LATERAL aclexplode(p.relacl) AS a
+        JOIN pg_roles AS r ON r.oid = a.grantee
+        WHERE p.oid = 'pgsimhash.pages'::regclass AND a.privilege_type = 'INSERT'
+            AND former LIKE '%\_owner' AND r.rolname = left(former, -length('owner')) || 'writer'
+    );
     -- Roles belong to the server, so each database needs different names.
     owner constant text := coalesce(
-        prefix,
-        (SELECT format('%s_%s', current_database(), nspname) FROM pg_namespace WHERE oid = here)
-    ) || '_owner';
+        prefix || '_owner', present,
+        (SELECT format('%s_%s_owner', current_database(), nspname) FROM pg_namespace WHERE oid = here)
+    );
     writer constant text := left(owner, -length('owner')) || 'writer';
     reader constant text := left(owner, -length('owner')) || 'reader';
     step text;
@@ -23,12 +36,17 @@ BEGIN
         RAISE EXCEPTION 'a role cannot be called "%"', writer
             USING ERRCODE = 'PS010',
             HINT = 'Give a prefix of up to 56 bytes.';
+    ELSIF owner <> present THEN
+        RAISE EXCEPTION 'the schema % has the roles of the prefix "%" already',
+            place, left(present, -length('_owner'))
+            USING ERRCODE = 'PS010',
+            HINT = 'Give that prefix, or none. For other names, rename these roles (ALTER ROLE).';
     END IF;
     -- Members of an existing role would get its rights, so only roles of an earlier call are accepted.
     SELECT r.rolname INTO step
     FROM pg_roles AS r
     JOIN pg_class AS p ON p.oid = 'pgsimhash.pages'::regclass
-    WHERE r.rolname = owner AND r.oid <> (SELECT n.nspowner FROM pg_namespace AS n WHERE n.oid = here)
+    WHERE r.rolname = owner AND owner <> former
         OR r.rolname IN (writer, reader) AND NOT EXISTS (
             SELECT FROM aclexplode(p.relacl) AS a
             WHERE a.grantee = r.oid
@@ -36,7 +54,7 @@ BEGIN
         )
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'there is a role "%" that was not created for the schema %', step, place
+        RAISE EXCEPTION 'there is a role "%" already, without the rights on the schema %', step, place
             USING ERRCODE = 'PS010',
             HINT = 'Give another prefix, or drop the role: its members would get its rights.';
     END IF;
@@ -50,8 +68,9 @@ BEGIN
     FOR step IN
         -- To transfer ownership, a role must be a member of the new owner. Later revisions are deployed
         -- by this role too, and only trust owners that are granted to it.
-        SELECT format('GRANT %I TO %I', owner, current_user)
-        WHERE current_user <> owner
+        SELECT DISTINCT format('GRANT %I TO %I', owner, m.role)
+        FROM unnest(ARRAY[current_user, former]) AS m (role)
+        WHERE m.role <> owner
         UNION ALL
         SELECT format('GRANT %I TO %I', reader, writer)
         UNION ALL
@@ -71,7 +90,10 @@ BEGIN
             'GRANT SELECT ON ALL TABLES IN SCHEMA %1$s TO %3$I',
             'GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I',
             'GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA %1$s TO %2$I',
-            -- For the tables of later revisions.
+            -- PUBLIC may execute them too, unless somebody revoked that.
+            'GRANT EXECUTE ON ALL ROUTINES IN SCHEMA %1$s TO %3$I',
+            -- For the objects of later revisions.
+            'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s GRANT EXECUTE ON ROUTINES TO %3$I',
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s GRANT SELECT ON TABLES TO %3$I',
             'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
                 'GRANT INSERT, UPDATE, DELETE ON TABLES TO %2$I',

@@ -93,8 +93,8 @@ def rebuild(
         with in_other_schema(connection, to_schema):
             check_schema(connection)
             _check_free(connection, old_name if into_schema is None else new_name)
-        names = {"collection": name, "old_name": old_name}
-        fetch(connection, "begin_rebuild", names)
+        values = {"collection": name, "old_name": old_name, "replaced": replace}
+        fetch(connection, "begin_rebuild", values)
         if to_schema != from_schema:
             # In the other schema, its id is that of another collection.
             fetch(connection, "end_rebuild")

@@ -140,9 +140,12 @@ class TestWhatTheyMay:
     ) -> None:
         with connect(roles["writer"]) as store:
             store.add(A, 7)
-            maintenance.rebuild(store)
             with pytest.raises(StoreError, match="or owner, which alone can delete"):
                 maintenance.rebuild(store, into="old", replace=True)
+            assert run_sql(roles["reader"], "SELECT name FROM pgsimhash.collections") == [
+                ("default",)
+            ]
+            maintenance.rebuild(store, into="old")
         with connect(roles["reader"]) as store:
             assert store.exists(7)
         with psycopg.connect(roles["owner"]) as connection:
@@ -170,9 +173,12 @@ class TestWhatTheyMay:
     ) -> None:
         prefix = name_of(roles["owner"]).removesuffix("_owner")
         migrate.upgrade(roles["owner"])
-        assert migrate.create_roles(dsn, prefix) == [
-            f"{prefix}_{what}" for what in ("owner", "writer", "reader")
-        ]
+        for again in (prefix, None):
+            assert migrate.create_roles(dsn, again) == [
+                f"{prefix}_{what}" for what in ("owner", "writer", "reader")
+            ]
+        with pytest.raises(ArgumentError, match=f'has the roles of the prefix "{prefix}" already'):
+            migrate.create_roles(dsn, "other")
         with connect(roles["writer"]) as store:
             assert store.ingest(A, page(*ARTICLE)).keep
 
@@ -228,6 +234,20 @@ class TestTenants:
                 roles = "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)"
                 assert run_sql(dsn, roles, [prefix]) == [(leftover,)]
 
+    def test_roles_need_no_rights_of_public(self, dsn: str) -> None:
+        """A hardened database revokes them, before the schema is deployed or after."""
+        run_sql(dsn, "REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pgsimhash FROM PUBLIC")
+        made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
+        with dropped_afterwards(dsn, made):
+            with connect(as_role(dsn, made[1])) as store:
+                store.add(A, 5)
+            with connect(as_role(dsn, made[2])) as store:
+                assert store.exists(5)
+            later = "CREATE FUNCTION pgsimhash.later() RETURNS int LANGUAGE sql RETURN 1"
+            run_sql(as_role(dsn, made[0]), later)
+            run_sql(dsn, "REVOKE EXECUTE ON FUNCTION pgsimhash.later() FROM PUBLIC")
+            assert run_sql(as_role(dsn, made[2]), "SELECT pgsimhash.later()") == [(1,)]
+
     def test_a_name_that_is_too_long(self, dsn: str) -> None:
         with pytest.raises(
             ArgumentError, match="up to 56 bytes", check=because("invalid_argument")
@@ -266,6 +286,15 @@ def test_such_an_owner_can_remove_roles_as_the_manual_describes(empty_dsn: str, 
     assert run_sql(empty_dsn, "SELECT FROM pg_roles WHERE rolname LIKE %s", [f"{admin}_%"]) == []
     with connect(as_role(empty_dsn, admin)) as store:
         store.add(A, 5)
+
+
+@pytest.mark.one_server("rights to a database are granted on each node")
+def test_who_deployed_the_schema_stays_a_member_of_its_owner(empty_dsn: str, admin: str) -> None:
+    made = migrate.create_roles(empty_dsn, admin)
+    with dropped_afterwards(empty_dsn, made):
+        migrate.upgrade(as_role(empty_dsn, admin))
+        with connect(as_role(empty_dsn, admin)) as store:
+            store.add(A, 5)
 
 
 def test_a_user_who_may_not_create_roles_reads_what_is_missing(empty_dsn: str, admin: str) -> None:
