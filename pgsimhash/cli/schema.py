@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import pgsimhash
-from pgsimhash import maintenance, schemes
+from pgsimhash import maintenance
 from pgsimhash.cli import options
 from pgsimhash.cli.printing import print_json, print_message, print_text, printable
 from pgsimhash.db.schema_names import bound_to_schema, check_schema_name, schema_of
@@ -159,7 +159,7 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
 
     Exit code 1: violations were found and not repaired.
     """
-    from pgsimhash.maintenance.checking import foreign_objects
+    from pgsimhash.maintenance.collections import foreign_objects
     from pgsimhash.store.collection import collection_names
 
     count = repaired = 0
@@ -254,7 +254,7 @@ def list_collections(connection: Connection) -> None:
     "default not.",
 )
 @options.with_connection
-def create(connection: Connection, name: str, scheme: str | None, **settings: Any) -> None:
+def create(connection: Connection, name: str, **settings: Any) -> None:
     """Create a collection if it does not exist.
 
     Prints it as a JSON line. If it exists with other settings, it is an error that names the
@@ -262,8 +262,7 @@ def create(connection: Connection, name: str, scheme: str | None, **settings: An
     """
     from pgsimhash.store.collection import create_collection
 
-    recipe = None if scheme is None else schemes.get_scheme(scheme)
-    _print_collection(create_collection(connection, name, scheme=recipe, **settings))
+    _print_collection(create_collection(connection, name, **settings))
 
 
 @collection.command("set")

@@ -13,33 +13,18 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.maintenance.checking import Violation as Violation
-    from pgsimhash.maintenance.checking import check as check
-    from pgsimhash.maintenance.collections import change_settings as change_settings
-    from pgsimhash.maintenance.collections import delete_collection as delete_collection
-    from pgsimhash.maintenance.collections import delete_run as delete_run
-    from pgsimhash.maintenance.collections import mark as mark
-    from pgsimhash.maintenance.collections import marks as marks
-    from pgsimhash.maintenance.collections import policies as policies
-    from pgsimhash.maintenance.collections import policy_for as policy_for
-    from pgsimhash.maintenance.collections import remove_policy as remove_policy
-    from pgsimhash.maintenance.collections import rename as rename
-    from pgsimhash.maintenance.collections import runs as runs
-    from pgsimhash.maintenance.collections import set_policy as set_policy
-    from pgsimhash.maintenance.collections import undo as undo
-    from pgsimhash.maintenance.collections import unmark as unmark
+    from pgsimhash.maintenance.collections import *  # noqa: F403
     from pgsimhash.maintenance.rebuilding import rebuild as rebuild
     from pgsimhash.maintenance.source_files import ingest_files as ingest_files
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
-            "pgsimhash.maintenance.checking": "Violation check",
-            "pgsimhash.maintenance.rebuilding": "rebuild",
             "pgsimhash.maintenance.collections": (
-                "change_settings delete_collection delete_run mark marks policies policy_for "
-                "remove_policy rename runs set_policy undo unmark"
+                "Violation change_settings check delete_collection delete_run mark marks policies "
+                "policy_for remove_policy rename runs set_policy undo unmark"
             ),
+            "pgsimhash.maintenance.rebuilding": "rebuild",
             "pgsimhash.maintenance.source_files": "ingest_files",
         },
     )

@@ -1,15 +1,19 @@
-"""Change and delete collections: name, settings, policies, marks and runs."""
+"""Change, check and delete collections: name, settings, policies, marks and runs."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
 
 import psycopg
+from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.db.statements import fetch, fetch_records, is_idle, transaction
 from pgsimhash.errors import CollectionError, NotFoundError, invalid_argument
+from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.pages.policies import SETTINGS, MatchSettings, Policy, PolicySettings
 from pgsimhash.pages.records import Deletion, Mark, RunRecord
 from pgsimhash.pages.values import check_age
@@ -27,7 +31,11 @@ from pgsimhash.store.collection import (
 )
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import policies_for
+from pgsimhash.store.lookups import count_pages, record_values
 from pgsimhash.store.session import LOCK_TIMEOUT, retried
+
+_SLICE: Final = 20_000
+"""Approximate rows per statement."""
 
 
 @retried
@@ -43,9 +51,6 @@ def change_settings(
         store: the store of the collection.
         distance: the default distance.
         keep_markdown: whether to store the main content of new pages.
-
-    Raises:
-        ArgumentError: the layout does not support ``distance``.
     """
     with store.session.writing() as (connection, collection):
         lock_to_write(connection, collection)
@@ -220,10 +225,8 @@ def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, D
 def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     """Delete a collection and all its rows; return the number of versions of pages.
 
-    It is one transaction: until it ends, readers see everything. Writers wait, and then fail
-    because the collection is gone.
-
-    The schema is that of a store over the connection, else PGSIMHASH_SCHEMA, else ``pgsimhash``.
+    It is one transaction: until it ends, readers see everything, and writers wait. The schema is
+    that of a store over the connection, else PGSIMHASH_SCHEMA, else ``pgsimhash``.
 
     Raises:
         CollectionError: the collection does not exist.
@@ -240,3 +243,76 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
             )
         scope = {"collection_id": doomed.collection_id}
         return int(fetch(connection, "delete_collection", scope)[0][0])
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A row that contradicts the others, or an object that runs code of another role.
+
+    Attributes:
+        collection: the name of the collection, None for an object of the schema.
+        reason: a code; ``docs/maintain.md`` lists them.
+        page_id: the id of the page.
+        url: its URL.
+        simhash: its simhash.
+        repair: how a repair changes the row, None if it does not.
+        repaired: whether it was repaired.
+        object: the object of the schema and the other role, None for a row.
+    """
+
+    collection: str | None
+    reason: str
+    page_id: int | None = None
+    url: str | None = None
+    simhash: int | None = None
+    repair: str | None = None
+    repaired: bool = False
+    object: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the violation as JSON values."""
+        simhash = None if self.simhash is None else format_simhash(self.simhash)
+        return {**dataclasses.asdict(self), "simhash": simhash}
+
+
+def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
+    """Yield every row of the collection that contradicts the others, and objects of other roles.
+
+    The objects come first. They are of the whole schema, and no repair changes them: triggers,
+    rules and objects that run code of a role other than the schema's owner, and grants with which
+    such a role can create them.
+
+    The collection is checked in slices, each in one snapshot. So memory is bounded, and concurrent
+    writers cause no false alarm. Only slices with a violation are locked, and only for a repair.
+
+    Raises:
+        StoreError: row security may hide rows from the role.
+    """
+    session = store.session
+    with session.reading() as (connection, collection):
+        slices = 1 + count_pages(connection, collection) // _SLICE
+        objects = foreign_objects(connection)
+    yield from objects
+    for number in range(slices):
+        with session.reading() as (connection, collection):
+            violations = _slice(connection, collection.name, number, slices, repair=False)
+        if violations and repair:
+            with session.writing() as (connection, collection):
+                violations = _slice(connection, collection.name, number, slices, repair=True)
+        yield from violations
+
+
+def foreign_objects(connection: psycopg.Connection[Any]) -> list[Violation]:
+    """Return the objects of the schema that run code of another role."""
+    return [
+        Violation(None, reason, object=f"{described}, of the role {role}")
+        for reason, described, role in fetch(connection, "foreign_objects")
+    ]
+
+
+def _slice(
+    connection: psycopg.Connection[Any], collection: str, number: int, slices: int, *, repair: bool
+) -> list[Violation]:
+    values = {"collection": collection, "repair": repair, "slice": number, "slices": slices}
+    rows = fetch(connection, "check_collection", values, dict_row)
+    return [Violation(collection, **record_values(row), repaired=repair) for row in rows]

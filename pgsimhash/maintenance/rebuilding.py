@@ -1,9 +1,4 @@
-"""Rebuild a collection with another scheme or settings, or copy it into another schema.
-
-It is one transaction: a new collection gets the name, and the pages of the old one arrive in it
-again, in their order and with their ids. Others see the old collection until the commit, and an
-interrupted rebuild leaves nothing. The lock of the old collection keeps writers out meanwhile.
-"""
+"""Rebuild a collection with another scheme or settings, or copy it into another schema."""
 
 from __future__ import annotations
 
@@ -27,7 +22,7 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
-from pgsimhash.store.ingest import Batch, add_batch, policies_for, settings_of
+from pgsimhash.store.ingest import add_batch, policies_for, settings_of
 from pgsimhash.store.lookups import columns_of, count_pages, names_of, record_values
 
 Progress = Callable[[str, int, int], None]
@@ -49,9 +44,9 @@ def rebuild(
     """Rebuild the collection: all versions arrive again in a new one, which gets its name.
 
     They keep their order, ids, times and runs, and get new verdicts from the present settings and
-    policies. Marks, policies and runs are copied. It is one transaction:
-    lookups use the old collection until the commit. Writers raise ``CollectionError``
-    (``being_rebuilt``) after a few seconds. After an interruption nothing has changed.
+    policies. Marks, policies and runs are copied. It is one transaction: lookups use the old
+    collection until the commit, and an interruption changes nothing. Writers raise
+    ``CollectionError`` (``being_rebuilt``) after a few seconds. Returns the new collection.
 
     Args:
         store: the store of the collection. Afterwards it uses the new one, like all open stores of
@@ -70,9 +65,6 @@ def rebuild(
         progress: receives the step ``pages``.
         options: settings for the verdicts; ``distance`` becomes the new default. If the scheme
             stays, ``min_tokens`` is ignored, because it only concerns new pages.
-
-    Returns:
-        The new collection.
 
     Raises:
         ArgumentError: the scheme or an option is invalid; the scheme needs the pages, or the
@@ -113,11 +105,8 @@ def rebuild(
                 keep_markdown=source.keep_markdown if keep_markdown is None else keep_markdown,
                 normalize_urls=source.normalize_urls,
             )
-            scope: dict[str, Any] = {
-                "from_schema": from_schema,
-                "source_id": source.collection_id,
-                "collection_id": target.collection_id,
-            }
+            ids = {"source_id": source.collection_id, "collection_id": target.collection_id}
+            scope: dict[str, Any] = {"from_schema": from_schema, **ids}
             # What verdicts depend on, and the runs.
             tables = ["policies", "marks", "runs", *([] if new_scheme else ["sources"])]
             fetch(connection, "copy_rows", {**scope, "tables": tables})
@@ -182,8 +171,9 @@ def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> S
 
 
 class _Version(NamedTuple):
-    page_id: int
-    run_id: int | None
+    """The ``page_id`` and ``run_id`` of a version, and its record."""
+
+    ids: dict[str, Any]
     item: PageRecord | PageFailure
 
 
@@ -198,11 +188,7 @@ def _versions(
     total = count_pages(connection, source)
     done, last_page = 0, 0
     progress("pages", done, total)
-    limits = {
-        "source_id": source.collection_id,
-        "batch": BATCH_PAGES,
-        "bytes": BATCH_BYTES,
-    }
+    limits = {"source_id": source.collection_id, "batch": BATCH_PAGES, "bytes": BATCH_BYTES}
     names = [name for name in names_of(PageRecord) if markdown or name != "markdown"]
     columns = ("page_id", "run_id", *columns_of(names))
     while rows := fetch(
@@ -214,9 +200,9 @@ def _versions(
 
 
 def _version(row: dict[str, Any], new_scheme: Scheme | None) -> _Version:
-    page_id, run_id = row.pop("page_id"), row.pop("run_id")
+    ids = {name: row.pop(name) for name in ("page_id", "run_id")}
     record = PageRecord(**record_values(row))
-    return _Version(page_id, run_id, reread(record, new_scheme) if new_scheme else record)
+    return _Version(ids, reread(record, new_scheme) if new_scheme else record)
 
 
 def _decided(
@@ -226,29 +212,17 @@ def _decided(
     versions: list[_Version],
 ) -> Iterator[Verdict]:
     """Decide about versions as if they arrived now, and store them under their ids."""
-    urls = [version.item.url for version in versions]
-    policies = policies_for(connection, target, urls)
-    settings = settings_of(target, options, policies, len(urls))
+    policies = policies_for(connection, target, [version.item.url for version in versions])
+    settings = settings_of(target, options, policies, len(versions))
     # With other collections, page by page: their pages arrived in between.
     step = 1 if any(setting.scope == "global" for setting in settings) else len(versions)
     for start in range(0, len(versions), step):
-        part = versions[start : start + step]
-        settings_of_records = (
-            setting
-            for version, setting in zip(part, settings[start:], strict=False)
-            if isinstance(version.item, PageRecord)
-        )
-        batch = Batch((version.item for version in part), settings_of_records)
-        ids = [
-            (version.page_id, version.run_id)
-            for version, item in zip(part, batch.items, strict=True)
-            if isinstance(item, PageRecord)
-        ]
-        verdicts = add_batch(connection, target, batch.records, batch.settings, ids=ids)
-        yield from batch.verdicts(
-            # Equal to the version before it: versions between them were deleted.
-            dataclasses.replace(verdict, verdict="updated", reason="same_text", page_id=page_id)
-            if verdict.verdict == "unchanged"
-            else verdict
-            for (page_id, _), verdict in zip(ids, verdicts, strict=True)
-        )
+        part = slice(start, start + step)
+        ids, items = zip(*versions[part], strict=True)
+        verdicts = add_batch(connection, target, items, settings[part], ids=ids)
+        for own_ids, verdict in zip(ids, verdicts, strict=True):
+            if verdict.verdict == "unchanged":
+                # Equal to the version before it: versions between them were deleted.
+                repeated: dict[str, Any] = {"verdict": "updated", "reason": "same_text"}
+                verdict = dataclasses.replace(verdict, **repeated, page_id=own_ids["page_id"])
+            yield verdict

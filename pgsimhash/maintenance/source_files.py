@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Unpack
@@ -47,13 +47,10 @@ _PATH_BYTES_MAX: Final = 2048
 
 @dataclass(slots=True)
 class _Progress:
-    """How much of a file is stored.
+    """How much of a file is stored, under its absolute path.
 
-    Attributes:
-        path: the absolute path, as text.
-        last_record: the last decided record; None if all are decided.
-        failed: the failed records up to it.
-        page_id: the stored version, if the file is a single page.
+    ``last_record`` is the last decided record, None if all are decided; ``failed`` are the failed
+    ones up to it. ``page_id`` is the stored version of a file that is a single page.
     """
 
     path: str
@@ -63,7 +60,7 @@ class _Progress:
     last_record: int | None = 0
     failed: set[int] = field(default_factory=set)
     page_id: int | None = None
-    _complete: bool = True
+    is_complete: bool = True
 
     def has(self, page: SourcePage | PageFailure) -> bool:
         """Return whether a page is stored already."""
@@ -81,25 +78,18 @@ class _Progress:
         failed = verdict.verdict == "failed" or verdict.reason == "policy"
         last = self.last_record or 0
         if record is None or (record > last and len(self.failed) >= _FAILED_MAX):
-            self._complete = False
+            self.is_complete = False
             return
         self.last_record = max(last, record)
         (self.failed.add if failed else self.failed.discard)(record)
 
     def ended(self) -> None:
         """Record that the file has no more records."""
-        if self._complete and not self.failed:
+        if self.is_complete and not self.failed:
             self.last_record = None
 
     def as_row(self) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "size": self.size,
-            "modified_ns": self.modified_ns,
-            "last_record": self.last_record,
-            "failed": sorted(self.failed),
-            "page_id": self.page_id,
-        }
+        return {**asdict(self), "failed": sorted(self.failed)}
 
 
 def ingest_files(
@@ -204,10 +194,10 @@ class _Files:
                 if count % _UNWRITTEN_MAX == 0:
                     self._write()
                 yield verdict
+            self._take_ends()
         except (KeyboardInterrupt, GeneratorExit):
             self._write()
             raise
-        self._take_ends()
         self._write()
 
     def _take(self, verdict: Verdict) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from itertools import repeat
 from typing import Any, Final
 
 import psycopg
@@ -23,7 +24,7 @@ from pgsimhash.pages.policies import (
     PolicySettings,
     match_settings,
 )
-from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
+from pgsimhash.pages.records import PageFailure, PageRecord, Verdict, VerdictName
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import back, text_size
 from pgsimhash.store.batches import Item, next_batch, with_normalized_url
@@ -204,26 +205,24 @@ class Ingest:
         by_policies: bool,
     ) -> list[Verdict]:
         """Decide about one batch in one transaction; ``remember`` stores it."""
-        if not any(isinstance(item, PageRecord) for item in items):
-            return Batch(items, ()).verdicts(())
+        failures = [item for item in items if isinstance(item, PageFailure)]
+        if len(failures) == len(items):
+            return list(map(_verdict_of_failure, failures))
         session = self._session
         with session.writing() if remember else session.reading() as (connection, collection):
             if collection.normalize_urls:
                 items = list(map(with_normalized_url, items))
-            urls = [item.url for item in items if isinstance(item, PageRecord)]
+            urls = [item.url if isinstance(item, PageRecord) else "" for item in items]
             policies = policies_for(connection, collection, urls) if by_policies else []
             self._policies = bool(policies)
-            batch = Batch(items, settings_of(collection, options, policies, len(urls)))
-            verdicts = batch.verdicts(
-                add_batch(
-                    connection,
-                    collection,
-                    batch.records,
-                    batch.settings,
-                    run if remember else None,
-                    by_policies=by_policies,
-                    remember=remember,
-                )
+            verdicts = add_batch(
+                connection,
+                collection,
+                items,
+                settings_of(collection, options, policies, len(urls)),
+                run if remember else None,
+                by_policies=by_policies,
+                remember=remember,
             )
             if remember:
                 run.unsure = verdicts
@@ -275,56 +274,18 @@ def settings_of(
     return [settings[policy] for policy in of_pages]
 
 
-class Batch:
-    """Items in order; records with fewer words than ``min_tokens`` become failures.
-
-    ``records`` are the others, ``settings`` the match settings of each.
-    """
-
-    def __init__(self, items: Iterable[Item], settings: Iterable[MatchSettings]) -> None:
-        self.items: list[Item] = []
-        self.records: list[PageRecord] = []
-        self.settings: list[MatchSettings] = []
-        of_records = iter(settings)
-        for item in items:
-            if isinstance(item, PageRecord):
-                setting = next(of_records)
-                if item.tokens is not None and item.tokens < setting.min_tokens:
-                    detail = f"it has {item.tokens} words, fewer than {setting.min_tokens}"
-                    item = PageFailure(item.url, "policy", detail)
-                else:
-                    self.records.append(item)
-                    self.settings.append(setting)
-            self.items.append(item)
-
-    def verdicts(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
-        """Return a verdict for each item, given those of the records."""
-        of_records = iter(verdicts)
-        return [
-            next(of_records)
-            if isinstance(item, PageRecord)
-            else Verdict(
-                item.url,
-                "too_short" if item.reason in _TOO_SHORT else "failed",
-                item.reason,
-                detail=item.detail,
-            )
-            for item in self.items
-        ]
-
-
 def add_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
-    records: Sequence[PageRecord],
+    items: Sequence[Item],
     settings: Sequence[MatchSettings],
     run: Run | None = None,
     *,
-    ids: Sequence[tuple[int, int | None]] | None = None,
+    ids: Sequence[dict[str, Any]] = (),
     by_policies: bool = True,
     remember: bool = True,
 ) -> list[Verdict]:
-    """Decide about ``records``, and store them in the connection's present transaction.
+    """Decide about items, and store them in the connection's present transaction.
 
     See ``_add_batch`` in sql/decide.sql. It first looks up near simhashes. Then it locks the
     compared collections until the transaction ends, and compares only the pages that other writers
@@ -333,48 +294,67 @@ def add_batch(
 
     Args:
         connection: the connection.
-        collection: the collection of the records.
-        records: the batch, in order.
-        settings: the match settings of each record.
-        run: the run of the records, if any.
-        ids: the page id and run id of each record; they are decided as if they had arrived with
-            these ids.
+        collection: the collection of the items.
+        items: the batch, in order.
+        settings: the match settings of each item.
+        run: the run of the items, if any.
+        ids: the ``page_id`` and ``run_id`` of each item; the items are decided as if they had
+            arrived with these ids.
         by_policies: whether the settings include policies.
-        remember: whether to store the records; if not, nothing is locked.
+        remember: whether to store the items; if not, nothing is locked.
 
     Raises:
         StalePoliciesError: the settings do not include policies, and the collection has some.
     """
-    if not records:
-        return []
-    if run is not None and run.label is not None:
-        run.draw_id(connection)
     now = datetime.now(UTC)
+    items = list(map(_with_enough_words, items, settings))
     pages = [
-        _page(collection, record, setting, now)
-        for record, setting in zip(records, settings, strict=True)
+        _page(collection, item, setting, now) | own_ids
+        for item, setting, own_ids in zip(items, settings, ids or repeat({}), strict=False)
+        if isinstance(item, PageRecord)
     ]
-    for page, (page_id, run_id) in zip(pages, ids or (), strict=bool(ids)):
-        page |= {"page_id": page_id, "run_id": run_id}
-    parameters = {
-        "collection": collection.name,
-        "own_id": collection.collection_id,
-        "pages": json.dumps(pages, ensure_ascii=False),
-        "remember": remember,
-        "by_policies": by_policies,
-        "run_id": None if run is None else run.run_id,
-        "label": None if run is None else run.label,
-    }
-    rows = fetch(connection, "add_batch", parameters, dict_row)
-    if not rows:
-        raise StalePoliciesError
-    run_pages = [row.pop("run_pages") for row in rows]
-    if run is not None:
-        run.pages = run_pages[0] or 0
-    return [
-        Verdict(**{name: getattr(record, name) for name in _SHOWN}, **row)
-        for record, row in zip(records, rows, strict=True)
-    ]
+    rows: list[dict[str, Any]] = []
+    if pages:
+        if run is not None and run.label is not None:
+            run.draw_id(connection)
+        parameters = {
+            "collection": collection.name,
+            "own_id": collection.collection_id,
+            "pages": json.dumps(pages, ensure_ascii=False),
+            "remember": remember,
+            "by_policies": by_policies,
+            "run_id": None if run is None else run.run_id,
+            "label": None if run is None else run.label,
+        }
+        rows = fetch(connection, "add_batch", parameters, dict_row)
+        if not rows:
+            raise StalePoliciesError
+    decisions = iter(rows)
+    verdicts = []
+    for item in items:
+        if isinstance(item, PageFailure):
+            verdicts.append(_verdict_of_failure(item))
+            continue
+        decision = next(decisions)
+        run_pages = decision.pop("run_pages")
+        if run is not None:
+            run.pages = run_pages or 0
+        verdicts.append(Verdict(**{name: getattr(item, name) for name in _SHOWN}, **decision))
+    return verdicts
+
+
+def _with_enough_words(item: Item, setting: MatchSettings) -> Item:
+    """Return an item; a record with fewer words than its setting asks for is a failure."""
+    tokens = item.tokens if isinstance(item, PageRecord) else None
+    if tokens is None or tokens >= setting.min_tokens:
+        return item
+    detail = f"it has {tokens} words, fewer than {setting.min_tokens}"
+    return PageFailure(item.url, "policy", detail)
+
+
+def _verdict_of_failure(item: PageFailure) -> Verdict:
+    verdict: VerdictName = "too_short" if item.reason in _TOO_SHORT else "failed"
+    return Verdict(item.url, verdict, item.reason, detail=item.detail)
 
 
 def _page(

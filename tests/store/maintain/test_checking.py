@@ -10,7 +10,7 @@ import pytest
 
 from pgsimhash import SchemaError, Store, connect, maintenance
 from pgsimhash.db import migrate
-from pgsimhash.maintenance import checking
+from pgsimhash.maintenance import collections
 from tests.conftest import ROOT
 from tests.database import dropped_afterwards, new_role, run_sql
 from tests.manual import text_of
@@ -76,7 +76,7 @@ def ingest_all(store: Store, site: str = SITE) -> None:
 
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "_SLICE", 5)
+    monkeypatch.setattr(collections, "_SLICE", 5)
 
 
 def test_each_reason_is_planted_and_in_the_manual() -> None:
@@ -111,7 +111,7 @@ def test_a_planted_violation_is_found_and_repaired(
 
 def test_concurrent_writers_cause_no_false_alarm(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Concurrent repairs change nothing either."""
-    monkeypatch.setattr(checking, "_SLICE", 50)
+    monkeypatch.setattr(collections, "_SLICE", 50)
     done = threading.Event()
 
     def write(name: str) -> None:
