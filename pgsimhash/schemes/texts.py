@@ -9,7 +9,6 @@ from itertools import chain, count
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.hashes import murmur3_64
@@ -31,8 +30,6 @@ BATCH_CHARS: Final = 1_000_000
 
 START_CHARS: Final = 1_000
 """How many characters of a text :func:`scheme_for_texts` reads, enough to compare lengths."""
-
-_Integers = NDArray[np.int64]
 
 
 def scheme_for_texts(texts: Iterable[str]) -> Scheme:
@@ -153,9 +150,10 @@ def _vote_batch(texts: Sequence[str], scheme: Scheme) -> list[int | None]:
     )
     hashes, size = murmur3_64(numbers), max(len(numbers), 1)
     text = np.repeat(np.arange(len(texts)), lengths)
-    singles, single_counts = _counted(text * size + words)
+    singles, single_counts = np.unique(text * size + words, return_counts=True)
     inside = text[1:] == text[:-1]
-    pairs, pair_counts = _counted(((text[1:] * size + words[:-1]) * size + words[1:])[inside])
+    all_pairs = ((text[1:] * size + words[:-1]) * size + words[1:])[inside]
+    pairs, pair_counts = np.unique(all_pairs, return_counts=True)
     first, second = np.divmod(pairs % (size * size), size)
     voters = np.concatenate((hashes[singles % size], pair_hashes(hashes[first], hashes[second])))
     owners = np.concatenate((singles // size, pairs // (size * size)))
@@ -178,10 +176,3 @@ def _vote_batch(texts: Sequence[str], scheme: Scheme) -> list[int | None]:
         simhash if total > 0 and length >= scheme.min_tokens else None
         for simhash, total, length in zip(simhashes, totals.tolist(), lengths, strict=True)
     ]
-
-
-def _counted(keys: _Integers) -> tuple[_Integers, _Integers]:
-    """Return the distinct keys and their counts."""
-    keys = np.sort(keys)
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    return keys[starts], np.diff(starts, append=len(keys))

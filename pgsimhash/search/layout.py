@@ -13,15 +13,15 @@ All SQL that depends on the layout is rendered from here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import combinations, pairwise
+from itertools import accumulate, combinations, pairwise
 from math import comb
 from typing import TYPE_CHECKING, Final
 
 from pgsimhash.errors import ArgumentError, invalid_argument
-from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, to_bigint
+from pgsimhash.hashing.bits import BITS, check_simhash
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ class Block:
         return (1 << self.width) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Permutation:
     """One order of the bit blocks.
 
@@ -75,16 +75,7 @@ class Permutation:
     @property
     def places(self) -> list[tuple[Block, int]]:
         """Each leading block, with the number of prefix bits behind it."""
-        position, places = self.width, []
-        for block in self.leading:
-            position -= block.width
-            places.append((block, position))
-        return places
-
-    @property
-    def bits(self) -> int:
-        """The mask of the leading blocks' bits in a simhash, as a PostgreSQL bigint."""
-        return to_bigint(sum(block.mask << block.shift for block in self.leading))
+        return _places(self.leading, self.width)
 
     @property
     def column(self) -> str:
@@ -100,18 +91,16 @@ class Permutation:
 
     def permute(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the permuted simhashes, with the prefix in the highest bits."""
-        return _moved(simhashes, [(block, block.shift, to) for block, to in self._order()])
+        return _moved(simhashes, [(block, block.shift, to) for block, to in self._order])
 
     def restore(self, permuted: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the simhashes that :meth:`permute` turns into ``permuted``."""
-        return _moved(permuted, [(block, at, block.shift) for block, at in self._order()])
+        return _moved(permuted, [(block, at, block.shift) for block, at in self._order])
 
-    def _order(self) -> Iterator[tuple[Block, int]]:
-        """Yield the blocks in order, and the permuted position of each."""
-        position = BITS
-        for block in _joined((*self.leading, *self.trailing)):
-            position -= block.width
-            yield block, position
+    @cached_property
+    def _order(self) -> list[tuple[Block, int]]:
+        """The blocks in order, and the permuted position of each."""
+        return _places(runs_of(_bits_of(self.leading + self.trailing)), BITS)
 
     def flips(self, radius: int) -> list[int]:
         """Return every mask of ``width`` bits with at most ``radius`` bits set, ascending."""
@@ -120,10 +109,6 @@ class Permutation:
             for count in range(radius + 1)
             for bits in combinations(range(self.width), count)
         )
-
-    def probes(self, radius: int) -> int:
-        """Return how many prefixes are within ``radius`` bits of a prefix."""
-        return sum(comb(self.width, count) for count in range(radius + 1))
 
 
 @dataclass(frozen=True)
@@ -135,9 +120,6 @@ class Layout:
     bits behind the one leading block into this many blocks again; each follows the leading block
     in its own permutation (the paper's 16 tables of section 3.1.3). ``bits`` differs from 64 only
     in exhaustive tests and within hot prefixes of :mod:`pgsimhash.search.pairs`.
-
-    Raises:
-        ValueError: the widths do not add up to ``bits``, or all blocks lead.
     """
 
     name: str
@@ -146,24 +128,11 @@ class Layout:
     inner: int = 0
     bits: int = BITS
 
-    def __post_init__(self) -> None:
-        if sum(self.widths) != self.bits or min(self.widths) < 1:
-            raise ValueError(
-                f"the blocks of a layout add up to {self.bits} bits, not {self.widths}"
-            )
-        if not 0 < self.leading < len(self.widths):
-            raise ValueError(f"some of {len(self.widths)} blocks lead, not {self.leading}")
-        if self.inner and (self.leading > 1 or not 1 < self.inner <= self.bits - max(self.widths)):
-            raise ValueError("inner blocks follow one leading block, and have a bit or more each")
-
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks, from the highest bits to the lowest."""
-        shift, blocks = self.bits, []
-        for width in self.widths:
-            shift -= width
-            blocks.append(Block(width, shift))
-        return tuple(blocks)
+        ends = accumulate(self.widths)
+        return tuple(map(Block, self.widths, (self.bits - end for end in ends)))
 
     @cached_property
     def permutations(self) -> tuple[Permutation, ...]:
@@ -195,8 +164,9 @@ class Layout:
     def probes(self, distance: int) -> int:
         """Return how many probes a lookup of ``distance`` takes in all permutations."""
         return sum(
-            permutation.probes(radius)
-            for permutation, radius in zip(self.permutations, self._radii(distance), strict=True)
+            comb(permutation.width, count)
+            for permutation, radius in zip(self.permutations, self.radii(distance), strict=True)
+            for count in range(radius + 1)
         )
 
     def radii(self, distance: int) -> tuple[int, ...]:
@@ -207,9 +177,6 @@ class Layout:
         needed. With more, all radii are equal: the fewest differing bits that some prefix must
         have in any case.
         """
-        return self._radii(check_distance(distance, self.distances[-1]))
-
-    def _radii(self, distance: int) -> tuple[int, ...]:
         blocks = len(self.widths)
         if self.inner:
             # `first`: differing bits in the best block; the best inner block has its share of the
@@ -226,11 +193,23 @@ class Layout:
         return tuple(share - 1 + (number <= extra) for number in range(1, blocks + 1))
 
 
+def _places(blocks: Sequence[Block], bits: int) -> list[tuple[Block, int]]:
+    """Return each block of a row of ``bits``, with the number of bits behind it."""
+    ends = accumulate(block.width for block in blocks)
+    return [(block, bits - end) for block, end in zip(blocks, ends, strict=True)]
+
+
 def _cut(blocks: tuple[Block, ...], count: int) -> list[tuple[Block, ...]]:
     """Cut a row of blocks, joined end to end, into ``count`` pieces of about the same width."""
-    bits = [block.shift + bit for block in blocks for bit in range(block.width - 1, -1, -1)]
+    bits = _bits_of(blocks)
     borders = [len(bits) * number // count for number in range(count + 1)]
     return [runs_of(bits[start:end]) for start, end in pairwise(borders)]
+
+
+def _bits_of(blocks: tuple[Block, ...]) -> list[int]:
+    return [
+        bit for block in blocks for bit in reversed(range(block.shift, block.shift + block.width))
+    ]
 
 
 def runs_of(bits: list[int]) -> tuple[Block, ...]:
@@ -244,23 +223,11 @@ def runs_of(bits: list[int]) -> tuple[Block, ...]:
     return tuple(runs)
 
 
-_DEFAULT_NAME: Final = "22+21+21"
+def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:
+    """Return the widths of this many blocks, nearly equal, the wider ones first."""
+    width, wider = divmod(bits, blocks)
+    return tuple(width + (number < wider) for number in range(blocks))
 
-DEFAULT_LAYOUT: Final = Layout(_DEFAULT_NAME, (22, 21, 21))
-
-LAYOUTS: Final = {
-    layout.name: layout
-    for layout in (
-        DEFAULT_LAYOUT,
-        Layout("32+32", (32, 32)),
-        Layout("16+16+16+16", (16,) * 4),
-        Layout("5 choose 2", (13, 13, 13, 13, 12), leading=2),
-        Layout("4x4", (16,) * 4, inner=4),
-        Layout("6 choose 3", (11, 11, 11, 11, 10, 10), leading=3),
-        Layout("8 choose 2", (8,) * 8, leading=2),
-    )
-}
-"""The named layouts; "4x4" and "8 choose 2" are the paper's."""
 
 PERMUTATIONS_MAX: Final = 100
 """The maximum number of columns, each with an index, of a deployed layout."""
@@ -336,14 +303,18 @@ def _form(name: str) -> tuple[tuple[int, ...], int, int]:
     )
 
 
+_NAMES: Final = (
+    "22+21+21", "32+32", "16+16+16+16", "5 choose 2", "4x4", "6 choose 3", "8 choose 2",
+)  # fmt: skip
+
+LAYOUTS: Final = {name: Layout(name, *_form(name)) for name in _NAMES}
+"""The named layouts; "4x4" and "8 choose 2" are the paper's."""
+
+DEFAULT_LAYOUT: Final = LAYOUTS["22+21+21"]
+
+
 def _invalid(name: str, problem: str) -> ArgumentError:
     return invalid_argument(f"{name!r} is not a layout: {problem}")
-
-
-def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:
-    """Return the widths of this many blocks, nearly equal, the wider ones first."""
-    width, wider = divmod(bits, blocks)
-    return tuple(width + (number < wider) for number in range(blocks))
 
 
 def _moved(numbers: NDArray[np.uint64], moves: list[tuple[Block, int, int]]) -> NDArray[np.uint64]:
@@ -356,14 +327,3 @@ def _moved(numbers: NDArray[np.uint64], moves: list[tuple[Block, int, int]]) -> 
         bits <<= np.uint64(end)
         result |= bits
     return result
-
-
-def _joined(blocks: tuple[Block, ...]) -> list[Block]:
-    """Join blocks that are also neighbours in the simhash."""
-    joined: list[Block] = []
-    for block in blocks:
-        if joined and joined[-1].shift == block.shift + block.width:
-            joined[-1] = Block(joined[-1].width + block.width, block.shift)
-        else:
-            joined.append(block)
-    return joined

@@ -117,13 +117,7 @@ def find_pairs(
     values = distinct(as_simhashes(simhashes))
     check_distance(distance, DISTANCE_MAX)
     layout = layout_for(distance, len(values)) if blocks is None else _cut(blocks, distance)
-    pairs = _as_pairs(
-        [
-            sides
-            for permutation in layout.permutations
-            for sides in pairs_by(permutation, layout, values, distance)
-        ]
-    )
+    pairs = _as_pairs([*_found(layout, values, distance)])
     order = np.lexsort((pairs.high, pairs.low))
     return Pairs(pairs.low[order], pairs.high[order], pairs.distances[order])
 
@@ -132,12 +126,16 @@ def stream_pairs(
     simhashes: NDArray[np.uint64], distance: int = NEAR_MAX, *, progress: Compared = no_progress
 ) -> Generator[Pairs]:
     """Yield the pairs of distinct simhashes, each once, in chunks, in no particular order."""
-    limit = check_distance(distance, DISTANCE_MAX)
-    yield from in_blocks(_found(simhashes, limit, progress))
+    layout = layout_for(check_distance(distance, DISTANCE_MAX), len(simhashes))
+    yield from in_blocks(_found(layout, simhashes, distance, progress))
 
 
-def _found(simhashes: NDArray[np.uint64], distance: int, progress: Compared) -> Iterator[Found]:
-    layout = layout_for(distance, len(simhashes))
+def _found(
+    layout: Layout,
+    simhashes: NDArray[np.uint64],
+    distance: int,
+    progress: Compared = no_progress,
+) -> Iterator[Found]:
     done, total = 0, len(simhashes) * len(layout.permutations)
     for permutation in layout.permutations:
         report = partial(lambda before, here: progress(before + here, total), done)
