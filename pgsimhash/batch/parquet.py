@@ -7,9 +7,8 @@ may have more columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, SupportsIndex
 
@@ -143,24 +142,22 @@ def find_many(
         ArgumentError: ``distance`` is not in 0..12, or the array or the file is invalid.
     """
     batch = as_simhashes(simhashes)
-    asked, numbers = np.unique(batch, return_inverse=True)
     limit = check_distance(distance, DISTANCE_MAX)
-    index = BlockIndex(asked)
+    index = BlockIndex(batch)
 
     def wanted(least: int, most: int) -> bool:
-        return len(asked) > _SOME or bool((range_distances(asked, least, most) <= limit).any())
+        return len(batch) > _SOME or bool((range_distances(batch, least, most) <= limit).any())
 
     found = [np.empty((2, 0), dtype=np.uint64)]
-    for known in _read(path, wanted):
+    for known in read_simhashes(path, wanted):
         near = index.near(known, limit)
         found.append(np.stack([near.simhashes, known[near.queries]]))
     queries, matches = np.concatenate(found, axis=1)
-    order = np.argsort(numbers, kind="stable")
-    firsts = np.searchsorted(numbers[order], np.arange(len(asked) + 1))
-    ranks = np.searchsorted(asked, queries)
-    sizes = np.diff(firsts)[ranks]
     # Each match belongs to every query with this simhash.
-    places = np.repeat(firsts[ranks] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    order = np.argsort(batch, kind="stable")
+    starts, ends = (np.searchsorted(batch, queries, side, order) for side in ("left", "right"))
+    sizes = ends - starts
+    places = np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
     by = order[places].astype(np.int64)
     values = np.repeat(matches, sizes)
     distances = hamming_distances(batch[by], values)
@@ -168,13 +165,48 @@ def find_many(
     return Matches(by[sort], values[sort], distances[sort])
 
 
-def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
+def read_simhashes(
+    path: str | Path, wanted: Callable[[int, int], bool] | None = None
+) -> Iterator[NDArray[np.uint64]]:
     """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``.
+
+    Args:
+        path: the file.
+        wanted: whether to read a row group, given its smallest and largest simhash; by default all
+            are read.
 
     Raises:
         ArgumentError: the file does not exist, or is not a file of simhashes.
     """
-    return _read(path)
+    with ExitStack() as stack:
+        with _translated_errors(path, "read as a Parquet file"):
+            file = stack.enter_context(pq.ParquetFile(path, page_checksum_verification=True))
+            column = _column_number(path, file.schema_arrow)
+            missing = file.metadata.num_rows
+            chosen = []
+            for number in range(file.metadata.num_row_groups):
+                group = file.metadata.row_group(number)
+                if wanted is None or _is_wanted(group.column(column).statistics, wanted):
+                    chosen.append(number)
+                else:
+                    missing -= group.num_rows
+            batches = file.iter_batches(SIMHASH_ROWS, columns=["simhash"], row_groups=chosen)
+        while True:
+            with _translated_errors(path, "read as a Parquet file"):
+                batch = next(batches, None)
+            if batch is None:
+                break
+            if batch.column(0).null_count:
+                raise _invalid(f"column 'simhash' of {path} has a null; leave such rows out first")
+            missing -= len(batch)
+            yield batch.column(0).to_numpy(zero_copy_only=False)
+        if missing:
+            # No checksum protects the page headers.
+            raise _invalid(f"{path} is damaged: the number of rows differs from its footer")
+
+
+def _is_wanted(known: Any, wanted: Callable[[int, int], bool]) -> bool:
+    return known is None or not known.has_min_max or wanted(known.min, known.max)
 
 
 def save_simhashes(store: Store, path: str | Path) -> int:
@@ -198,18 +230,11 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[V
     Raises:
         ArgumentError: the file cannot be written; this is raised before the first verdict.
     """
-    with _writing(path, VERDICTS, keep=True) as write:
-        rows: list[tuple[Any, ...]] = []
-        try:
-            for verdict in verdicts:
-                # Without the Markdown, which would take much memory.
-                rows.append(tuple(getattr(verdict, name) for name in VERDICTS.names))
-                if len(rows) == ROWS:
-                    write(_columns(rows, VERDICTS))
-                    rows = []
-                yield verdict
-        finally:
-            write(_columns(rows, VERDICTS))
+    with _writing_rows(path, VERDICTS, keep=True) as write:
+        for verdict in verdicts:
+            # Without the Markdown, which would take much memory.
+            write([getattr(verdict, name) for name in VERDICTS.names])
+            yield verdict
 
 
 def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
@@ -220,31 +245,44 @@ def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
     Raises:
         ArgumentError: the file cannot be written.
     """
-    written = 0
-
-    def rows() -> Iterator[tuple[int, int, str, int, bool]]:
-        nonlocal written
+    count = 0
+    with _writing_rows(path, CLUSTERS) as write:
         for cluster in clusters:
-            written += 1
+            count += 1
             for page in cluster.pages:
-                canonical = page is cluster.canonical
-                yield cluster.cluster_id, page.page_id, page.url, page.simhash, canonical
-
-    with _writing(path, CLUSTERS) as write:
-        every = rows()
-        while chunk := list(islice(every, ROWS)):
-            write(_columns(chunk, CLUSTERS))
-    return written
+                is_canonical = page is cluster.canonical
+                write([cluster.cluster_id, page.page_id, page.url, page.simhash, is_canonical])
+    return count
 
 
-def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]:
-    def writable(value: Any) -> Any:
-        # The name of a file may not be valid Unicode.
-        is_text = isinstance(value, str)
-        return value.encode("utf-8", "backslashreplace").decode() if is_text else value
+@contextmanager
+def _writing_rows(
+    path: str | Path, schema: pa.Schema, *, keep: bool = False
+) -> Iterator[Callable[[list[Any]], None]]:
+    """Lend a function that writes a row; see :func:`_writing`."""
+    rows: list[list[Any]] = []
 
-    columns = ([writable(row[place]) for row in rows] for place in range(len(schema)))
-    return [pa.array(values, type_) for values, type_ in zip(columns, schema.types, strict=True)]
+    def flush() -> None:
+        columns = zip(schema.types, *rows, strict=True)
+        write([pa.array(map(_writable, values), kind) for kind, *values in columns])
+        rows.clear()
+
+    def add(row: list[Any]) -> None:
+        rows.append(row)
+        if len(rows) == ROWS:
+            flush()
+
+    with _writing(path, schema, keep=keep) as write:
+        try:
+            yield add
+        finally:
+            flush()
+
+
+def _writable(value: Any) -> Any:
+    # The name of a file may not be valid Unicode.
+    is_text = isinstance(value, str)
+    return value.encode("utf-8", "backslashreplace").decode() if is_text else value
 
 
 @contextmanager
@@ -291,43 +329,6 @@ def _translated_errors(path: str | Path, what: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         message = " ".join(str(error).split())
         raise _invalid(f"{path} cannot be {what}: {message}") from error
-
-
-def _read(
-    path: str | Path, wanted: Callable[[int, int], bool] | None = None
-) -> Iterator[NDArray[np.uint64]]:
-    """Yield the simhashes of a file in arrays of at most :data:`SIMHASH_ROWS`.
-
-    ``wanted`` skips row groups by their smallest and largest simhash.
-    """
-    with ExitStack() as stack:
-        with _translated_errors(path, "read as a Parquet file"):
-            file = stack.enter_context(pq.ParquetFile(path, page_checksum_verification=True))
-            column = _column_number(path, file.schema_arrow)
-            groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
-            chosen: Sequence[int] = range(len(groups))
-            missing = file.metadata.num_rows
-            if wanted is not None:
-                chosen = [at for at in chosen if _is_wanted(groups[at].column(column), wanted)]
-                missing = sum(groups[at].num_rows for at in chosen)
-            batches = file.iter_batches(SIMHASH_ROWS, columns=["simhash"], row_groups=chosen)
-        while True:
-            with _translated_errors(path, "read as a Parquet file"):
-                batch = next(batches, None)
-            if batch is None:
-                break
-            if batch.column(0).null_count:
-                raise _invalid(f"column 'simhash' of {path} has a null; leave such rows out first")
-            missing -= len(batch)
-            yield batch.column(0).to_numpy(zero_copy_only=False)
-        if missing:
-            # No checksum protects the page headers.
-            raise _invalid(f"{path} is damaged: the number of rows differs from its footer")
-
-
-def _is_wanted(column: Any, wanted: Callable[[int, int], bool]) -> bool:
-    known = column.statistics
-    return known is None or not known.has_min_max or wanted(known.min, known.max)
 
 
 def _column_number(path: str | Path, schema: pa.Schema) -> int:

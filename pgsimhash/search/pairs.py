@@ -117,7 +117,7 @@ def find_pairs(
     values = distinct(as_simhashes(simhashes))
     check_distance(distance, DISTANCE_MAX)
     layout = layout_for(distance, len(values)) if blocks is None else _cut(blocks, distance)
-    pairs = _as_pairs([*_found(layout, values, distance)])
+    pairs = _as_pairs([(values[:0], values[:0]), *_found(layout, values, distance)])
     order = np.lexsort((pairs.high, pairs.low))
     return Pairs(pairs.low[order], pairs.high[order], pairs.distances[order])
 
@@ -159,9 +159,6 @@ def in_blocks(parts: Iterable[Found]) -> Iterator[Pairs]:
 
 
 def _as_pairs(sides: Sequence[Found]) -> Pairs:
-    if not sides:
-        empty = np.empty(0, dtype=np.uint64)
-        return Pairs(empty, empty, np.empty(0, dtype=np.uint8))
     left, right = (np.concatenate(side) for side in zip(*sides, strict=True))
     low, high = np.minimum(left, right), np.maximum(left, right)
     return Pairs(low, high, hamming_distances(low, high))
@@ -171,10 +168,7 @@ def distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return each simhash once, ascending."""
     # np.unique takes several times as long.
     values = np.sort(simhashes)
-    if len(values) < 2:
-        return values
-    first = np.empty(len(values), dtype=np.bool_)
-    first[0] = True
+    first = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     return values if first.all() else values[first]
 
@@ -230,7 +224,7 @@ def pairs_by(
     layout: Layout,
     values: NDArray[np.uint64],
     distance: int,
-    compared: Callable[[int], None] = lambda done: None,
+    compared: Callable[[int], None] = no_progress,
 ) -> Iterator[Found]:
     """Yield the near pairs that agree in this prefix and in no earlier permutation's.
 
