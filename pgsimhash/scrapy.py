@@ -18,16 +18,11 @@ from functools import partial
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from pgsimhash.errors import (
-    MissingPackageError,
-    PageError,
-    StoreError,
-    install_command,
-    invalid_argument,
-)
+from pgsimhash.errors import PageError, StoreError, invalid_argument
 from pgsimhash.pages.policies import MatchOptions, check_options
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.workers import PageReader
+from pgsimhash.runtime import requires
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.sources.page import content_type
@@ -35,7 +30,7 @@ from pgsimhash.store import Store, connect
 from pgsimhash.store.batches import BATCH_PAGES, as_source
 from pgsimhash.store.session import RETRY_SECONDS
 
-try:
+with requires("pgsimhash.scrapy", "Scrapy 2.14 or later", extra="scrapy"):
     from itemadapter import ItemAdapter
     from scrapy import Request, signals
     from scrapy.crawler import Crawler
@@ -44,11 +39,6 @@ try:
     from scrapy.settings import BaseSettings
     from scrapy.utils.asyncio import is_asyncio_available
     from scrapy.utils.misc import load_object
-except ImportError as error:
-    raise MissingPackageError(
-        "not_installed",
-        f"pgsimhash.scrapy needs Scrapy 2.14 or later; install it {install_command('scrapy')}",
-    ) from error
 
 REOPEN_SECONDS: Final = 5.0
 """Seconds after a failure of the store before it is reopened; pages pass without a verdict."""

@@ -9,26 +9,21 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from pgsimhash.errors import MissingPackageError, install_command, invalid_argument
+from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.reading.workers import extract_many
-from pgsimhash.runtime import no_progress
+from pgsimhash.runtime import no_progress, requires
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
 from pgsimhash.schemes.texts import too_short, vote_texts
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, find_pairs
 from pgsimhash.sources import SourcePage
 
-try:
+with requires("pgsimhash.batch.frames", "narwhals", extra="frames"):
     import narwhals.stable.v2 as nw
-except ImportError as error:
-    raise MissingPackageError(
-        "not_installed",
-        f"pgsimhash.batch.frames needs narwhals; install it {install_command('frames')}",
-    ) from error
 
 Kind = Literal["text", "html"]
 

@@ -15,7 +15,7 @@ from typing import Any, Final, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
+from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import (
     NEAR_MAX,
     as_simhashes,
@@ -25,6 +25,7 @@ from pgsimhash.hashing.bits import (
     simhash_arrays,
 )
 from pgsimhash.pages.records import Matches, Verdict
+from pgsimhash.runtime import requires
 from pgsimhash.runtime.output import replacing
 from pgsimhash.search.clusters import Cluster
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -33,14 +34,9 @@ from pgsimhash.search.pairs import distinct
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import simhash_slices
 
-try:
+with requires("pgsimhash.batch.parquet", "pyarrow", extra="parquet"):
     import pyarrow as pa
     import pyarrow.parquet as pq
-except ImportError as error:
-    raise MissingPackageError(
-        "not_installed",
-        f"pgsimhash.batch.parquet needs pyarrow; install it {install_command('parquet')}",
-    ) from error
 
 ROWS: Final = 1 << 16
 """Rows per row group of text; this bounds the memory."""

@@ -15,15 +15,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import MissingPackageError, install_command, invalid_argument
+from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, check_distance, hamming_distances, to_bigint
+from pgsimhash.runtime import requires
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
 from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.search.pairs import Pairs, in_blocks, layout_for, pairs_by
 
-try:
+with requires("pgsimhash.batch.spark", "PySpark 4", extra="spark"):
     import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -31,11 +32,6 @@ try:
     from pyspark.sql.pandas.functions import pandas_udf
 
     from pgsimhash.batch.frames import Kind, read_cells
-except ImportError as error:
-    raise MissingPackageError(
-        "not_installed",
-        f"pgsimhash.batch.spark needs PySpark 4; install it {install_command('spark')}",
-    ) from error
 
 _PAIRS: Final = "low bigint, high bigint, distance int"
 _MATCHES: Final = "query bigint, simhash bigint, distance int"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+
+from pgsimhash.errors import MissingPackageError, install_command
 
 
 def loaded_later(
@@ -32,3 +35,13 @@ def loaded_later(
 
 def no_progress(*counts: object) -> None:
     """Ignore the progress."""
+
+
+@contextmanager
+def requires(what: str, package: str, extra: str) -> Iterator[None]:
+    """Name the missing extra if an import in the block fails."""
+    try:
+        yield
+    except ImportError as error:
+        message = f"{what} needs {package}; install it {install_command(extra)}"
+        raise MissingPackageError("not_installed", message) from error

@@ -35,12 +35,12 @@ import psycopg
 
 from pgsimhash.db.sources import source_of
 from pgsimhash.db.statements import await_
-from pgsimhash.errors import MissingPackageError, install_command
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Match, Verdict
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
+from pgsimhash.runtime import requires
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.search.clusters import Cluster
 from pgsimhash.sources import PAUSE
@@ -61,15 +61,10 @@ if TYPE_CHECKING:
         async_scoped_session,
     )
 
-try:
+with requires("the asynchronous store", "greenlet", extra="async"):
     # Without it, SQLAlchemy's greenlet_spawn fails only when it is called.
     import_module("greenlet")
     from sqlalchemy.util import greenlet_spawn
-except ImportError as error:  # pragma: no cover - the tests have it
-    raise MissingPackageError(
-        "not_installed",
-        f"the asynchronous store needs greenlet; install it {install_command('async')}",
-    ) from error
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -3,7 +3,8 @@
 import random
 import re
 from collections.abc import Iterator
-from itertools import product
+from itertools import accumulate, product
+from math import comb
 
 import psycopg
 import pytest
@@ -77,11 +78,10 @@ def test_the_server_fills_the_same_columns_and_probes_as_python(
             values = [to_bigint(simhash), permutation.number, radius]
             asked = connection.execute("SELECT probes(%s::bigint, %s, %s, 5)", values)
             ((probes,),) = asked.fetchall()
-            assert len(probes) == permutation.probes(radius)
             prefix = permutation.prefix(simhash)
-            assert set(probes) == {
+            assert sorted(probes) == sorted(
                 (5 << 40) + (prefix ^ flip) for flip in permutation.flips(radius)
-            }
+            )
     for distance in layout.distances:
         radii = connection.execute("SELECT radii(%s)", [distance]).fetchone()
         assert radii == (list(layout.radii(distance)),)
@@ -173,9 +173,8 @@ def test_the_masks_are_those_of_python(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         for width in range(1, COLLECTION_SHIFT + 1):
             permutation = Permutation(1, (Block(width, 0),), ())
-            radii = [
-                radius for radius in range(width + 1) if permutation.probes(radius) <= PROBES_MAX
-            ]
+            counts = accumulate(comb(width, count) for count in range(width + 1))
+            radii = [radius for radius, count in enumerate(counts) if count <= PROBES_MAX]
             for radius in (-1, *radii):
                 ((flips,),) = connection.execute(
                     "SELECT pgsimhash._flips(%s, %s)", [width, radius]
