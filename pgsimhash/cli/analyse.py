@@ -16,7 +16,6 @@ from pgsimhash.cli import options
 from pgsimhash.cli.printing import print_json, print_message, table_printer, write_text
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
-from pgsimhash.search.clusters import Linkage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,14 +123,7 @@ def history(store: pgsimhash.Store, url: str, summary: bool) -> None:
 @_page_option
 @options.summary
 @options.with_store
-def report(
-    store: pgsimhash.Store,
-    distance: int | None,
-    linkage: Linkage,
-    canonical: tuple[str, ...],
-    output: Path | None,
-    summary: bool,
-) -> None:
+def report(store: pgsimhash.Store, output: Path | None, summary: bool, **grouping: Any) -> None:
     """Show a collection at a glance.
 
     Shows what it saved, the biggest clusters, distances, hosts and changes. Prints one JSON line
@@ -141,12 +133,11 @@ def report(
     """
     from pgsimhash.cli.console import stderr_console
 
-    # The JSON line shows neither members nor texts.
-    limits = {"members": 0, "texts": 0} if output is None else {}
+    if output is None:
+        # The JSON line shows neither members nor texts.
+        grouping |= {"members": 0, "texts": 0}
     with stderr_console().status("reading the collection"):
-        summarized = analysis.report(
-            store, distance, linkage=linkage, canonical=canonical, **limits
-        )
+        summarized = analysis.report(store, **grouping)
     print_json(summarized.as_json())
     if summary:
         _print_report(summarized)
@@ -188,14 +179,12 @@ def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool
 @options.as_csv
 @options.collection_and_dsn
 def clusters(
-    distance: int | None,
-    linkage: Linkage,
-    canonical: tuple[str, ...],
     save: bool,
     parquet: str | None,
     as_csv: bool,
     collection: str,
     dsn: str | None,
+    **grouping: Any,
 ) -> None:
     """Group the near-duplicates of a collection.
 
@@ -210,12 +199,10 @@ def clusters(
         progress_bar("clusters", pages=False, prints=not save and parquet is None) as progress,
     ):
         if save:
-            count = store.save_clusters(
-                distance, linkage=linkage, canonical=canonical, progress=progress
-            )
+            count = store.save_clusters(**grouping, progress=progress)
             print_message(f"{count:,} clusters saved")
             return
-        found = store.clusters(distance, linkage=linkage, canonical=canonical, progress=progress)
+        found = store.clusters(**grouping, progress=progress)
         if parquet is not None:
             from pgsimhash.batch.parquet import write_clusters
 

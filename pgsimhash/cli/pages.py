@@ -312,14 +312,7 @@ def _check_query(_: click.Context, option: click.Parameter, word: str) -> str:
 @options.flag("--pages", "Print a line per page instead of per simhash, for a FILE or SIMHASH.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the nearest N.")
 @options.with_store
-def find(
-    store: pgsimhash.Store,
-    what: str,
-    distance: int | None,
-    verify: bool,
-    pages: bool,
-    limit: int | None,
-) -> None:
+def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits: Any) -> None:
     """Find known pages near a page or a simhash.
 
     FILE is an HTML file; - reads one from stdin. A URL has :// and names a known page. SIMHASH is
@@ -331,14 +324,14 @@ def find(
     """
     matches: Sequence[Match | NearPage]
     if options.is_url(what):
-        matches = store.near_pages(what, distance, limit=limit, verify=verify)
+        matches = store.near_pages(what, verify=verify, **limits)
     else:
         simhash, signature = options.as_simhash(what), None
         if simhash is None:
             page = _fingerprint(what, store.scheme)
             simhash, signature = page.simhash, page.signature if verify else None
         look_up = store.near_pages if pages else store.find
-        matches = look_up(simhash, distance, limit=limit, signature=signature)
+        matches = look_up(simhash, signature=signature, **limits)
     for match in matches:
         print_json(match.as_json())
     sys.exit(0 if matches else 1)
