@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -251,7 +251,7 @@ def _sum(counts: Iterable[Counts]) -> Counts:
     return Counts(*map(sum, zip(Counts(), *counts, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fingerprints:
     """The fingerprints and failures of pages, by name.
 
@@ -331,10 +331,10 @@ def fingerprint_pages(
             else:
                 done.failures.append(PageFailure(name, record.reason, record.detail))
         progress(number, total)
-    if not shares:
-        return done
-    worst = max(shares, key=shares.__getitem__)
-    return replace(done, unseen=Unseen(sum(shares.values()) / len(shares), shares[worst], worst))
+    if shares:
+        worst = max(shares, key=shares.__getitem__)
+        done.unseen = Unseen(sum(shares.values()) / len(shares), shares[worst], worst)
+    return done
 
 
 def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:

@@ -56,14 +56,6 @@ def test_migrate_creates_roles_on_request(run: Run, dsn: str) -> None:
         done.ends(0, f"Its roles are {', '.join(roles)}.")
 
 
-@pytest.mark.parametrize("options", [
-    "--sql --roles", "--downgrade base --roles", "--yes", "--sql --downgrade base",
-    "--no-transaction", "--from 0001", "--layout '7 choose 8'", "--downgrade base --layout 32+32",
-])  # fmt: skip
-def test_options_of_migrate_that_exclude_each_other(run: Run, options: str) -> None:
-    assert run("migrate", *options.split()).code == 2
-
-
 def test_migrate_can_print_the_script_without_a_server(run: Run) -> None:
     done = run("migrate", "--sql", "--dsn", "host=nowhere.invalid")
     assert done.code == 0
@@ -125,9 +117,9 @@ def test_status_of_a_collection_with_an_unregistered_scheme(run: Run, dsn: str) 
         list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
     for command in (["status"], ["analyse", "report", "--collection", "[foreign]"]):
         done = run(*command)
-        assert done.code == 0
         (line,) = done.lines
-        assert (line["scheme"], line["pages"], line["duplicates"]) == ("elsewhere-1", 2, 1)
+        assert (done.code, line["scheme"]) == (0, "elsewhere-1")
+        assert (line["pages"], line["duplicates"]) == (2, 1)
     assert line["report"]["all_clusters"] == 1
 
 
