@@ -143,21 +143,17 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
     made = run("analyse", "clusters", "--parquet", file, "--distance", "8")
     made.ends(0, f"{len(clusters)} clusters in {file}")
     assert made.stdout == ""
-    assert pq.read_table(file)["url"].to_pylist() == [
-        page["url"] for cluster in clusters for page in cluster["pages"]
-    ]
     table = list(csv.DictReader(run("analyse", "clusters", "--csv").stdout.splitlines()))
     assert {row.pop("canonical_problems") for row in table} >= {"conflicting outside"}
-    assert ordered(table) == ordered(
-        {
-            **{key: value or "" for key, value in page.items()},
-            "cluster": str(cluster["cluster"]),
-            "canonical": cluster["canonical"],
-        }
+    rows = [
+        {**page, "cluster": cluster["cluster"], "canonical": cluster["canonical"]}
         for cluster in clusters
         for page in cluster["pages"]
+    ]
+    assert ordered(table) == ordered(
+        {key: "" if value is None else str(value) for key, value in row.items()} for row in rows
     )
-    clusters.sort(key=lambda cluster: cluster["cluster"])
+    assert pq.read_table(file)["url"].to_pylist() == [row["url"] for row in rows]
     for distance, expected in (("0", 0), ("8", len(clusters))):
         done = run("analyse", "clusters", "--save", "--distance", distance)
         assert (done.code, done.stdout) == (0, "")
@@ -167,11 +163,8 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
         "SELECT url, is_canonical FROM pgsimhash.clusters JOIN pgsimhash.pages "
         "USING (collection_id, page_id) ORDER BY cluster, page_id",
     )
-    assert pages == [
-        (page["url"], page["url"] == cluster["canonical"])
-        for cluster in clusters
-        for page in cluster["pages"]
-    ]
+    rows.sort(key=lambda row: row["cluster"])
+    assert pages == [(row["url"], row["url"] == row["canonical"]) for row in rows]
 
 
 def test_the_table_of_clusters_has_titles_and_canonical_links(run: Run, tmp_path: Path) -> None:
