@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,7 @@ import click
 import pgsimhash
 from pgsimhash import analysis, html_reports, schemes
 from pgsimhash.cli import options
-from pgsimhash.cli.printing import print_json, print_message, table_printer, write_text
+from pgsimhash.cli.printing import print_json, print_message, print_rows, write_text
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
     from pgsimhash.analysis.explanation import FeatureList
 
-_CLUSTER_COLUMNS: Final = "cluster url simhash canonical title canonical_url canonical_problems"
+_CLUSTER_COLUMNS: Final = (
+    *("cluster", "url", "simhash", "canonical", "title", "canonical_url", "canonical_problems"),
+)
 
 _VERSIONS_SHOWN: Final = 50
 _FAILURES_SHOWN: Final = 20
@@ -111,8 +114,7 @@ def history(store: pgsimhash.Store, url: str, summary: bool) -> None:
     "seen_at" is when a version was last seen.
     """
     versions = analysis.versions(store, url, markdown=False)
-    for version in versions:
-        print_json(version.as_json())
+    print_rows(version.as_json() for version in versions)
     if summary:
         _print_versions(versions)
 
@@ -159,16 +161,20 @@ def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool
     """
     from pgsimhash.cli.console import progress_bar
 
-    more = ("a_title", "b_title", "a_simhash", "b_simhash") if urls else ()
-    emit = table_printer("a", "b", "distance", *more) if as_csv else print_json
+    columns = ["a", "b", "distance"]
+    if urls:
+        columns += ["a_title", "b_title", "a_simhash", "b_simhash"]
     with progress_bar("pairs", pages=False) as progress:
         if urls:
-            for pair in analysis.page_pairs(store, distance, progress=progress):
-                emit(pair.as_json())
-            return
-        for block in store.pairs(distance, progress=progress):
-            for low, high, bits in zip(*(column.tolist() for column in block), strict=True):
-                emit({"a": format_simhash(low), "b": format_simhash(high), "distance": bits})
+            found = analysis.page_pairs(store, distance, progress=progress)
+            rows = (pair.as_json() for pair in found)
+        else:
+            rows = (
+                {"a": format_simhash(low), "b": format_simhash(high), "distance": bits}
+                for block in store.pairs(distance, progress=progress)
+                for low, high, bits in zip(*(column.tolist() for column in block), strict=True)
+            )
+        print_rows(rows, columns if as_csv else ())
 
 
 @analyse.command()
@@ -210,15 +216,11 @@ def clusters(
             print_message(f"{count:,} clusters in {parquet}")
             return
         if not as_csv:
-            for cluster in found:
-                print_json(cluster.as_json())
+            print_rows(cluster.as_json() for cluster in found)
             return
         from pgsimhash.analysis.reports import cluster_rows
 
-        print_row = table_printer(*_CLUSTER_COLUMNS.split())
-        for cluster in found:
-            for row in cluster_rows(cluster):
-                print_row(row)
+        print_rows(chain.from_iterable(map(cluster_rows, found)), _CLUSTER_COLUMNS)
 
 
 @analyse.command()

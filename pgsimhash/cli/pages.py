@@ -20,7 +20,7 @@ import click
 import pgsimhash
 from pgsimhash import maintenance, schemes
 from pgsimhash.cli import INTERRUPTED, options
-from pgsimhash.cli.printing import print_json, print_message, print_text
+from pgsimhash.cli.printing import print_json, print_message, print_rows, print_text
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
 from pgsimhash.pages.policies import MatchOptions
@@ -332,8 +332,7 @@ def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits:
             simhash, signature = page.simhash, page.signature if verify else None
         look_up = store.near_pages if pages else store.find
         matches = look_up(simhash, signature=signature, **limits)
-    for match in matches:
-        print_json(match.as_json())
+    print_rows(match.as_json() for match in matches)
     sys.exit(0 if matches else 1)
 
 

@@ -13,7 +13,8 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -51,22 +52,23 @@ def print_json(value: dict[str, Any]) -> None:
     click.echo(_UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", line).encode())
 
 
-def table_printer(*columns: str) -> Callable[[dict[str, Any]], None]:
-    """Print the header of a CSV table to stdout, and return a function that prints a row."""
+def print_rows(rows: Iterable[dict[str, Any]], columns: Sequence[str] = ()) -> None:
+    """Print JSON lines to stdout, or with ``columns`` a CSV table with a header."""
+    if not columns:
+        for row in rows:
+            print_json(row)
+        return
     from pgsimhash.analysis.pairs import as_cell
 
-    def print_row(row: dict[str, Any]) -> None:
-        line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(
-            printable(as_cell(row[name]) if name.endswith("title") else str(row[name]))
-            if row[name] is not None
-            else ""
-            for name in columns
-        )
-        click.echo(line.getvalue().encode())
+    def cell(name: str, value: object) -> str:
+        if value is None:
+            return ""
+        return printable(as_cell(str(value)) if name.endswith("title") else str(value))
 
-    print_row(dict(zip(columns, columns, strict=True)))
-    return print_row
+    for row in chain([dict(zip(columns, columns, strict=True))], rows):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(cell(name, row[name]) for name in columns)
+        click.echo(line.getvalue().encode())
 
 
 def print_text(text: str) -> None:

@@ -13,7 +13,7 @@ import click
 import pgsimhash
 from pgsimhash import maintenance
 from pgsimhash.cli import options
-from pgsimhash.cli.printing import print_json, print_message, print_text, printable
+from pgsimhash.cli.printing import print_json, print_message, print_rows, print_text, printable
 from pgsimhash.db.schema_names import bound_to_schema, check_schema_name, schema_of
 from pgsimhash.pages.records import CollectionStatus, Verdict
 from pgsimhash.schemes import DEFAULT_NAME
@@ -140,8 +140,7 @@ def status(connection: Connection, collection: str | None) -> None:
         # Raises the error if it does not exist.
         open_collection(connection, collection, create=False)
     collections = read_status(connection, collection)
-    for counters in collections:
-        print_json(counters.as_json())
+    print_rows(counters.as_json() for counters in collections)
     if stderr_console().is_terminal:
         _print_status(collections)
 

@@ -13,7 +13,7 @@ import click
 import pgsimhash
 from pgsimhash import analysis, maintenance
 from pgsimhash.cli import options
-from pgsimhash.cli.printing import print_json, print_message
+from pgsimhash.cli.printing import print_json, print_message, print_rows
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.urls import check_url, host_of, lowered
@@ -91,8 +91,7 @@ def run() -> None:
 @options.with_store
 def list_runs(store: pgsimhash.Store) -> None:
     """List the runs, the last one first, a JSON line each."""
-    for one in maintenance.runs(store):
-        print_json(one.as_json())
+    print_rows(record.as_json() for record in maintenance.runs(store))
 
 
 @run.command()
@@ -150,8 +149,7 @@ def mark(
         if source is not None:
             _mark_pairs(store, analysis.read_labels(source))
         elif action is None:
-            for known in maintenance.marks(store):
-                print_json(known.as_json())
+            print_rows(known.as_json() for known in maintenance.marks(store))
         elif action != "remove":
             maintenance.mark(store, *urls, same=action == "same")
             print_message(f"Marked as {action}.")
@@ -197,9 +195,8 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     """
     if url is not None:
         print_json({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
-        return
-    for known in maintenance.policies(store):
-        print_json(known.as_json())
+    else:
+        print_rows(known.as_json() for known in maintenance.policies(store))
 
 
 @policy.command("set")
