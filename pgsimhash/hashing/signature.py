@@ -52,12 +52,8 @@ def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | 
     A bin selects the feature with the least ``-ln(1 - u) / weight``, where u in 0..1 is the
     position of its hash in the bin. So a feature is selected in proportion to its weight (Moulton,
     Jiang, "Maximally Consistent Sampling and the Jaccard Index of Probability Distributions",
-    ICDM 2018), and light features at the edge of a page rarely show in the signature. With equal
-    weights the feature with the least hash is selected.
-
-    Args:
-        hashes: shape (n,), dtype uint64.
-        weights: above 0 (shape (n,), dtype float64); None for equal weights.
+    ICDM 2018), and light features at the edge of a page rarely show in the signature. Weights are
+    above 0, by default equal: then the feature with the least hash is selected.
     """
     import numpy as np
 

@@ -23,14 +23,9 @@ from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import as_simhashes
 from pgsimhash.hashing.hashes import HashFunction, murmur3_64
 
-WEIGHT_UNIT: Final = 2.0**-16
-"""Weights are rounded to multiples of this (ties to even)."""
-
-WEIGHT_SUM_MAX: Final = 2.0**36
-"""The largest sum of weights; up to here doubles add units exactly."""
-
-_CHUNK: Final = 4096
-"""How many features are added at a time: 2 MB of bits as doubles."""
+WEIGHT_UNIT: Final = 2.0**-16  # weights are rounded to multiples of this (ties to even)
+WEIGHT_SUM_MAX: Final = 2.0**36  # the largest sum of weights; up to here doubles add units exactly
+_CHUNK: Final = 4096  # how many features are added at a time: 2 MB of bits as doubles
 
 
 def simhash(
@@ -91,12 +86,7 @@ def check_hash(value: SupportsIndex) -> int:
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
-    """Return the simhash that the weighted ``hashes`` vote for.
-
-    Args:
-        hashes: shape (n,), dtype uint64.
-        weights: shape (n,), dtype float64, none negative.
-    """
+    """Return the simhash that hashes (shape (n,)) with these weights (shape (n,)) vote for."""
     if hashes.shape != weights.shape or hashes.ndim != 1:
         raise ValueError(f"one weight for each hash: {hashes.shape} and {weights.shape} differ")
     if not np.isfinite(weights).all() or (weights < 0).any():

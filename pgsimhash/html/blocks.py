@@ -46,8 +46,7 @@ NEVER_TEXT: Final = words(
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
 LIST_TAGS: Final = words("ul ol dl")
 
-BESIDE_TAGS: Final = words("nav aside dialog menu form")
-"""The tags of content beside the main text."""
+BESIDE_TAGS: Final = words("nav aside dialog menu form")  # the tags of content beside the main text
 
 # Whole class names; "overflow-hidden" and "hidden md:block" mean something else.
 _HIDING: Final = words("hidden hide invisible is-hidden sr-only visually-hidden screen-reader-text")
@@ -129,21 +128,17 @@ _NAMES: Final = {
 }
 _FLAGS: Final = flags_of({flag: words(names) for flag, names in _NAMES.items()})
 
+# The tags whose start and end separate text blocks.
 BLOCK: Final = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
     " figure footer form h1 h2 h3 h4 h5 h6 header hr html li main menu nav ol option p pre section"
     " summary table tbody td tfoot th thead tr ul"
 )
-"""The tags whose start and end separate text blocks."""
-
+# The tags in cells of layout tables; data tables without header cells never have them.
 CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
-"""The tags in cells of layout tables; data tables without header cells never have them."""
-
 _PLAIN: Final = words("b code em font i label small strong sub sup time tt u")
 _EMPTY: Final = words("br img input link meta")
-
-NAMED_MAX: Final = 50_000
-"""How many block elements are classified by their attributes."""
+NAMED_MAX: Final = 50_000  # how many block elements are classified by their attributes
 
 _BEGIN, _LINK_BEGIN, _LINK_END, _SIGN, _DATE = (f" {sign} " for sign in SIGNS)
 _CALLS: Final = ("tel:", "fax:")
@@ -152,12 +147,10 @@ _CONTAINERS: Final = words(
     "body address article aside details dialog div fieldset footer form header main"
     " menu nav section summary"
 )
-
+# The usual largest distance of pages of one template; pages of two templates differ more.
 SAME_TEMPLATE_MAX: Final = 12
-"""The usual largest distance of pages of one template; pages of two templates differ more."""
-
+# The most containers of a path; deeper containers have the path of their ancestor.
 DEPTH_MAX: Final = 32
-"""The most containers of a path; deeper containers have the path of their ancestor."""
 
 
 class Piece(NamedTuple):

@@ -42,40 +42,28 @@ _MAGIC: Final = {
     b"\x1a\x45\xdf\xa3": "video",
 }
 
+# The codecs that browsers use instead of the codec of the same name.
 _CODECS: Final = {"gbk": "gb18030", "x-user-defined": "cp1252", "replacement": None}
-"""The codecs that browsers use instead of the codec of the same name."""
-
-_PYTHON_NAMES: Final = frozenset({
-    "cp874", "cp932", "cp949", "big5hkscs", "euc_jp", "iso2022_jp", "iso8859-16", "mac-roman",
-    "mac-cyrillic", "utf-16-le", "utf-16-be",
-})  # fmt: skip
-"""Python's names that are no labels in browsers, but occur on pages."""
-
 _UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})
+# Python's names that are no labels in browsers, but occur on pages.
+_PYTHON_NAMES: Final = _UTF16 | {
+    "cp874", "cp932", "cp949", "big5hkscs", "euc_jp", "iso2022_jp", "iso8859-16", "mac-roman",
+    "mac-cyrillic",
+}  # fmt: skip
 _LABEL_MAX: Final = 40
-
-_HEAD: Final = 8192
-"""How many bytes of a page are searched for its label and for binary data."""
-
-_DETECTED: Final = 1 << 20
-"""How many bytes of a page the detector reads."""
-
+# A label in a meta of which http-equiv is misspelt or translated.
 _META: Final = re.compile(rb"<meta\s[^<>]{0,200}\bcharset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
-"""A label in a ``meta`` of which ``http-equiv`` is misspelt or translated."""
-
-_PART: Final = 1 << 16
-"""How many bytes of a broken page are decoded at once."""
-
+_HEAD: Final = 8192  # how many bytes of a page are searched for its label and for binary data
+_DETECTED: Final = 1 << 20  # how many bytes of a page the detector reads
+_PART: Final = 1 << 16  # how many bytes of a broken page are decoded at once
 _PRINTABLE_SHARE: Final = 0.97
 _NOISE_MIN: Final = 1 << 20
+# Random bytes from 0x80 compress to 0.88 or more; even characters drawn by frequency to less.
 _NOISE_SHARE: Final = 0.87
-"""Random bytes from 0x80 compress to 0.88 or more; even characters drawn by frequency to less."""
 _ASCII: Final = bytes(range(0x80))
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_SHORT: Final = 4096
-"""Below this length, one pattern is faster than numpy."""
-
+_SHORT: Final = 4096  # below this length, one pattern is faster than numpy
 _ESCAPE: Final = b"\x1b"
 _DROPPED_UTF8: Final = [
     re.compile(pattern)
@@ -122,9 +110,11 @@ def refuse_binary(body: bytes, wanted: str = "HTML") -> None:
             raise PageError("not_html", f"this is not {wanted} but {what}")
     head = body[:_HEAD]
     printable = len(head.translate(None, _CONTROLS))
-    if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
-        raise PageError("not_html", f"this is not {wanted} but binary data")
-    if len(body) > _NOISE_MIN and _is_noise(body):
+    if (
+        printable < _PRINTABLE_SHARE * len(head)
+        or head.count(0) > len(head) // 2
+        or (len(body) > _NOISE_MIN and _is_noise(body))
+    ):
         raise PageError("not_html", f"this is not {wanted} but binary data")
 
 

@@ -22,7 +22,6 @@ from pgsimhash.html.charset import clean_text
 _CANONICAL_MAX: Final = 10
 _TITLES_MAX: Final = 100
 _WEB: Final = ("http://", "https://")
-
 _URL_MAX: Final = 8192
 _LAZY_SOURCES: Final = ("data-src", "data-original", "data-lazy-src", "data-url")
 _SOURCE_SETS: Final = ("srcset", "data-srcset", "data-lazy-srcset")
@@ -32,17 +31,11 @@ _LINE_BREAKS: Final = re.compile(r"[\t\r\n]+")
 _PLAIN_URL: Final = re.compile(r"https?://[\w.-]+(?:/[\w/-]*)?", re.ASCII)
 _UNSAFE: Final = re.compile(r"[\s()<>\"\\]")
 
-TEXT_CHARS_MAX: Final = 800
-"""The most characters of main text of a page that is checked."""
-
-PAGE_WORDS_MAX: Final = 400
-"""The most words of a page that is checked, including navigation."""
-
+TEXT_CHARS_MAX: Final = 800  # the most characters of main text of a page that is checked
+PAGE_WORDS_MAX: Final = 400  # the most words of a page that is checked, including navigation
+# The fewest words, separated by white space, of main text that is checked. The ``min_tokens`` of a
+# scheme is different: the fewest tokens for which simhashes separate pages.
 TEXT_WORDS_MIN: Final = 20
-"""The fewest words, separated by white space, of main text that is checked.
-
-The ``min_tokens`` of a scheme is different: the fewest tokens for which simhashes separate pages.
-"""
 
 _ERROR: Final = re.compile(
     r"""

@@ -23,13 +23,9 @@ from pgsimhash.html.blocks import (
 )
 from pgsimhash.html.head import absolute, image_source
 
-URLS_MAX: Final = 50_000
-"""How many links and images keep their URLs."""
-
+URLS_MAX: Final = 50_000  # how many links and images keep their URLs
 _CONTAINERS_MAX: Final = 32
-_INDENTS_MAX: Final = 20_000_000
-"""The most characters of prefixes of all lines in lists and quotes."""
-
+_INDENTS_MAX: Final = 20_000_000  # the most characters of prefixes of all lines in lists and quotes
 _COLUMNS_MAX: Final = 100
 _CLASS_MAX: Final = 500
 

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
 from pgsimhash.html.blocks import Element, Outline, outline_of_text, words
 
+# The kinds of tokens. LISTED are parts of dates and times in data tables and lists, so they are
+# data. PASSING are volatile, and the digest of the text leaves them out.
 WORD, NUMBER, LISTED, VOLATILE, PASSING = range(5)
-"""The kinds of tokens. LISTED are parts of dates and times in data tables and lists, so they are
-data. PASSING are volatile, and the digest of the text leaves them out."""
 
 # The digits come first, because re skips to them quickly; the lookbehind then sees them.
 _DATES: Final = re.compile(
@@ -54,18 +54,16 @@ CONTACTS: Final = words(
     "tel telephone telefon téléphone telefono teléfono tél тел телефон 電話 هاتف tlf phone phones"
     " fax faks telefax факс فاكس 傳真 传真 电话 mobil gsm"
 )
-_CONTACT_WORDS: Final = 30
-_CONTACT_DIGITS: Final = 5
-"""Runs of so many digits are telephone numbers in a block of at most this many words with one such
-as "fax"."""
+# Runs of this many digits are telephone numbers in a block of at most this many words with one such
+# as "fax".
+_CONTACT_DIGITS, _CONTACT_WORDS = 5, 30
 
 _NOTE_WORDS: Final = 12
 """A block of at most this many words with one such as "updated" is a note of a date."""
 
 YEARS: Final = frozenset(map(str, range(1900, 2100)))
 BEFORE: Final = MONTHS | _POSTED | UPDATED | set(SIGNS[3:])
-BEHIND: Final = MONTHS | _HOURS | _COUNTED
-"""What makes the numbers behind or before it volatile."""
+BEHIND: Final = MONTHS | _HOURS | _COUNTED  # what makes the numbers behind or before it volatile
 
 
 @dataclass(slots=True, eq=False)

@@ -15,23 +15,17 @@ from pgsimhash.errors import PageError
 from pgsimhash.html import native
 from pgsimhash.html.charset import clean_text
 
-ELEMENTS_MAX: Final = 500_000
-"""The most elements of a page; browsers give up long before."""
-
+ELEMENTS_MAX: Final = 500_000  # the most elements of a page; browsers give up long before
+# The depth of the tree of a page that is too deep for libxml2; deeper elements keep their text.
 DEPTH_MAX: Final = 256
-"""The depth of the tree of a page that is too deep for libxml2; deeper elements keep their text."""
+ATTRIBUTES_MAX: Final = 100  # the attributes that an element keeps on a page above ATTRIBUTES_CROWD
+ATTRIBUTES_CROWD: Final = 200  # the most attributes of an element that libxml2 parses alone
 
-ATTRIBUTES_MAX: Final = 100
-"""The attributes that an element keeps on a page above :data:`ATTRIBUTES_CROWD`."""
-
-ATTRIBUTES_CROWD: Final = 200
-"""The most attributes of an element that libxml2 parses alone."""
-
+# The elements of a head (WHATWG HTML, section 13.2.6.4.4); any other begins the body.
 HEAD: Final = frozenset({
     "base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style",
     "template", "title",
 })  # fmt: skip
-"""The elements of a head (WHATWG HTML, section 13.2.6.4.4); any other begins the body."""
 
 _Text = str | bytes
 
@@ -40,14 +34,10 @@ _NO_MEMORY: Final = etree.ErrorTypes.ERR_NO_MEMORY
 # lxml accepts fewer names from Python than its parser creates.
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
-_SMALL: Final = 1 << 16
-"""In a smaller page no tag can have enough attributes to matter."""
-
+# How many open elements a parser may search for those that end: about a second of work.
 _SEARCHED_MAX: Final = 400_000_000
-"""How many open elements a parser may search for those that end: about a second of work."""
-
 _PIECE: Final = 1 << 16
-
+_SMALL: Final = 1 << 16  # in a smaller page no tag can have enough attributes to matter
 _LONG_TAG: Final = 2048
 _PAIRS_ROOT_MAX: Final = 10_000
 # A tag that all parsers end at the same place.

@@ -24,8 +24,7 @@ from pgsimhash.html.page_words import LISTED, VOLATILE, TextBlock
 
 CONTENT_TAGS: Final = words("article main")
 CELL_TAGS: Final = words("td th")
-COMMON_TAGS: Final = words("body h2 h3 p pre td tr")
-"""Siblings with these tags are similar in any text."""
+COMMON_TAGS: Final = words("body h2 h3 p pre td tr")  # such siblings are similar in any text
 
 _NAMED_FRAME: Final = Named.BESIDE | Named.FOOTER | Named.HEADER | Named.APART
 _FRAME_TAGS: Final = BESIDE_TAGS | words("footer header")
@@ -34,11 +33,9 @@ _LEVELS: Final = words(
     "beside_names beside_tags overlay_names hidden_names header content_names footer_names"
     " footer_tag apart in_list like_siblings copyright_element"
 )
-_TITLE_SHARE: Final = 0.75
-"""With this share of the prose before it, an h1 counts half as the title."""
-
+_TITLE_SHARE: Final = 0.75  # with this share of the prose before it, an h1 counts half as the title
+# From this likelihood on, a table or list contains data, and its dates are data too.
 _LISTED_FROM: Final = 0.4
-"""From this likelihood on, a table or list contains data, and its dates are data too."""
 
 
 def look_around(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:

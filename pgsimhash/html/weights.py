@@ -73,27 +73,18 @@ COEFFICIENTS: Final = {
 }
 """The coefficient of each feature in the logarithm of a block's level."""
 
+# On a page with this many effective words, blocks are compared with half their mean level.
 LEVEL: Final = 50.0
-"""On a page with this many effective words, blocks are compared with half their mean level."""
-
+# Scores are clipped to this range around 0, so that no exponential overflows.
 SCORE_MAX: Final = 25.0
-"""Scores are clipped to this range around 0, so that no exponential overflows."""
-
+# A page with a lower mean level may be all boilerplate: none of 7,400 labelled pages has one.
 _FRAME_LEVEL: Final = exp(-7.35)
-"""A page with a lower mean level may be all boilerplate: none of 7,400 labelled pages has one."""
-
-_OWN_WORDS: Final = 6
-"""A page with fewer words outside the boilerplate has no content."""
-
-_SHOWN: Final = 0.1
-_SHOWN_LINKS: Final = 0.25
-"""Blocks below this share of the largest weight are not shown; the second if they are links."""
-
+_OWN_WORDS: Final = 6  # a page with fewer words outside the boilerplate has no content
+# Blocks below this share of the largest weight are not shown; the second if they are links.
+_SHOWN, _SHOWN_LINKS = 0.1, 0.25
+# With this many words of other prose, a part named as no content counts half as such.
 _OTHER_PROSE: Final = 25.0
-"""With this many words of other prose, a part named as no content counts half as such."""
-
-_LINKS: Final = 0.5
-"""A block or list with a larger share of its words in links consists of links."""
+_LINKS: Final = 0.5  # a block or list with a larger share of its words in links consists of links
 
 LEGAL_WORDS: Final = words(
     "copyright trademark trademarks rights reserved licensed license warranty disclaimer terms"

@@ -16,9 +16,7 @@ from pgsimhash.schemes.blog import read_blog
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-_VERBATIM: Final = (read_text, read_blog)
-"""The readers whose text is the Markdown itself."""
-
+_VERBATIM: Final = (read_text, read_blog)  # the readers whose text is the Markdown itself
 _NESTING_MAX: Final = 100
 _TEXTS: Final = ("text", "text_special", "code_inline", "softbreak", "hardbreak")
 

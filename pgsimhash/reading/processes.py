@@ -25,8 +25,7 @@ _Answer = TypeVar("_Answer")
 _STEP_MIN, _STEP_MAX, _STEPS = 0.01, 1.0, 10
 """The precision of a deadline: a tenth of it, within these seconds."""
 
-_NO_MEMORY = 77
-"""The exit code of a process with too little memory for a message."""
+_NO_MEMORY = 77  # the exit code of a process with too little memory for a message
 
 
 def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
@@ -54,10 +53,8 @@ class _Running(NamedTuple):
 class Worker(Generic[_Message, _Answer]):
     """A process that answers one message at a time; the first message starts it.
 
-    Args:
-        begin: a function of a module. The process calls it with ``arguments``; it returns the
-            function that answers messages.
-        arguments: pickled once for each process.
+    The process calls ``begin`` with the pickled ``arguments``: it returns the function that answers
+    messages.
     """
 
     def __init__(

@@ -113,24 +113,10 @@ def extract_many(
 ) -> Iterator[PageRecord | PageFailure]:
     """Yield the records of pages in order, computed by ``jobs`` processes.
 
-    For each process, about 64 pages or 4 MB are read ahead. Finished records are yielded when the
-    next page or a pause arrives. A page that kills its process becomes a failure, ``crashed``, and
-    a page that takes too long becomes ``too_slow``; other pages are not affected.
-
-    Args:
-        pages: the pages; records and failures are yielded unchanged.
-        jobs: the number of processes; 1 is this process, unless pages have limits.
-        scheme: the recipe, or its name; other processes receive it pickled.
-        markdown: whether records have Markdown, which takes much of a page's time.
-        max_bytes: the largest size of a page.
-        page_seconds: the most seconds of a process for a page; by default :data:`PAGE_SECONDS`,
-            ``math.inf`` for no limit.
-        page_memory: the most bytes of a process for a page and for the libraries that the first
-            page loads (100 MB); more are a failure, ``no_memory``. Linux only.
-
-    Raises:
-        ArgumentError: no scheme has this name, or it cannot be pickled for other processes; or
-            ``jobs``, ``page_seconds`` or ``page_memory`` is not above 0.
+    One job is this process, unless pages have limits. For each process, about 64 pages or 4 MB are
+    read ahead. Finished records are yielded when the next page or a pause arrives. A page that
+    kills its process becomes a failure, ``crashed``; other pages are not affected. The limits and
+    the errors are those of :class:`PageReader`; by default, a page has :data:`PAGE_SECONDS`.
     """
     max_bytes = index(max_bytes)
     if jobs < 1:
@@ -146,17 +132,18 @@ def extract_many(
 class PageReader:
     """Call :func:`extract` from any thread, in processes if pages have limits.
 
-    Processes start on demand and run until :meth:`close`.
+    Processes start on demand and run until :meth:`close`. They receive the scheme pickled.
 
     Args:
         page_seconds: the most seconds for a page; more are a failure, ``too_slow``. By default no
             limit, or :data:`PAGE_SECONDS` in other processes.
-        page_memory: the most bytes of its process for a page; more are a failure, ``no_memory``.
+        page_memory: the most bytes of a process for a page and for the libraries that the first
+            page loads (100 MB); more are a failure, ``no_memory``. Linux only.
         processes: how many pages are read at a time, always in processes. By default, as many as
             there are cores, and in processes if there is a limit.
 
     Raises:
-        ArgumentError: a limit is not above 0.
+        ArgumentError: a limit is not above 0, or the scheme cannot be pickled.
     """
 
     def __init__(
@@ -178,11 +165,7 @@ class PageReader:
     def extract(
         self, page: _Page, scheme: Scheme, *, markdown: bool = True, max_bytes: int = MAX_BYTES
     ) -> _Result:
-        """Return the record of one page, see :func:`extract`.
-
-        Raises:
-            ArgumentError: pages have limits, and the scheme cannot be sent to other processes.
-        """
+        """Return the record of one page, see :func:`extract`."""
         if not self._in_processes:
             return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
         return self.read([page], self.work(scheme, markdown, max_bytes))[0]
