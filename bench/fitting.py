@@ -22,8 +22,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import bdtr, comb
 
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, murmur3_64
-from pgsimhash.hashing.signature import signature_hashes
-from pgsimhash.hashing.votes import vote
+from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.charset import decode
 from pgsimhash.html.page_words import VOLATILE, read_words

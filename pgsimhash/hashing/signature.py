@@ -14,15 +14,9 @@ error of R is 0.06 for 0.7, and 0.09 for 0.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Final, SupportsIndex
+from typing import Final, SupportsIndex
 
-from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import BITS, checked_integer, from_bigint, to_bigint
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 SIGNATURE_BITS: Final = 128
 
@@ -41,47 +35,6 @@ CLOSE_BITS_MAX: Final = 28
 Pages that share half of their words have a resemblance of 1/3. Their signatures differ in 43 ± 5
 bits.
 """
-
-_BIN_BITS: Final = 7
-_LEAST_WEIGHT: Final = 2.0**-40
-
-
-def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:
-    """Return the signature of the features with these hashes, an ``int`` with 0 <= x < 2**128.
-
-    A bin selects the feature with the least ``-ln(1 - u) / weight``, where u in 0..1 is the
-    position of its hash in the bin. So a feature is selected in proportion to its weight (Moulton,
-    Jiang, "Maximally Consistent Sampling and the Jaccard Index of Probability Distributions",
-    ICDM 2018), and light features at the edge of a page rarely show in the signature. Weights are
-    above 0, by default equal: then the feature with the least hash is selected.
-    """
-    import numpy as np
-
-    from pgsimhash.hashing.hashes import GOLDEN_RATIO, murmur3_mix
-
-    if not len(hashes):
-        raise PageError("too_short", "there is no feature, so there is no signature")
-    # Makes the bins independent of the simhash, which comes from the same hashes.
-    mixed = murmur3_mix(hashes ^ GOLDEN_RATIO)
-    bins = (mixed >> np.uint64(BITS - _BIN_BITS)).astype(np.intp)
-    keys = (mixed << np.uint64(_BIN_BITS) >> np.uint64(BITS - 53)).astype(np.float64) * 2.0**-53
-    if weights is not None:
-        keys = -np.log1p(-keys) / np.maximum(weights, _LEAST_WEIGHT)
-    best = np.full(SIGNATURE_BITS, np.inf)
-    np.minimum.at(best, bins, keys)
-    chosen = np.flatnonzero(keys == best[bins])
-    least = np.zeros(SIGNATURE_BITS, dtype=np.uint64)
-    # Equal keys need a rule: the larger hash.
-    np.maximum.at(least, bins[chosen], mixed[chosen])
-    filled = best < np.inf
-    numbers = np.arange(SIGNATURE_BITS, dtype=np.uint64)
-    source = numbers.astype(np.intp)
-    if not filled.all():
-        sources = bins_to_copy()
-        source = sources[source, filled[sources].argmax(axis=1)]
-    # The bin's own number keeps a copied hash from giving the same bit twice.
-    bits = murmur3_mix(least[source] ^ murmur3_mix(numbers)) & np.uint64(1)
-    return int.from_bytes(np.packbits(bits.astype(np.uint8), bitorder="little").tobytes(), "little")
 
 
 def verified(distance: int, a: int | None, b: int | None) -> bool:
@@ -109,15 +62,3 @@ def to_halves(signature: SupportsIndex | None) -> tuple[int | None, int | None]:
 def from_halves(high: int | None, low: int | None) -> int | None:
     """Return the signature of two numbers from PostgreSQL, None for NULL."""
     return None if high is None or low is None else from_bigint(high) << BITS | from_bigint(low)
-
-
-@cache
-def bins_to_copy() -> NDArray[np.intp]:
-    """Return for each bin the bins to copy from: itself, then all bins in pseudo-random order."""
-    import numpy as np
-
-    from pgsimhash.hashing.hashes import murmur3_mix
-
-    keys = murmur3_mix(np.arange(SIGNATURE_BITS**2, dtype=np.uint64)).reshape(SIGNATURE_BITS, -1)
-    own = np.arange(SIGNATURE_BITS)[:, np.newaxis]
-    return np.hstack((own, np.argsort(keys, 1))).astype(np.intp)

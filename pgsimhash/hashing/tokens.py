@@ -58,14 +58,14 @@ _BREAK: Final = re.compile(r"[\x01-/:-@\[-`{-\x7f]")
 _ASCII: Final = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(1, 128)}
 _SIGNED_WORD: Final = re.compile(rf"\0+|{_WORD.pattern}")
 
+# Code points below this (alphabets and punctuation) are folded by a table.
 _TABLE_SIZE: Final = 0x3000
-"""Code points below this (alphabets and punctuation) are folded by a table."""
 
 COMPLEX: Final = 0xFFFFFFFF
 """The table's entry for a character that needs its neighbours, or becomes several characters."""
 
+# Up to this share of complex characters, only the words around them are normalised.
 _FEW: Final = 0.02
-"""Up to this share of complex characters, only the words around them are normalised."""
 
 SIGNS: Final = ("\0", "\0\0", "\0\0\0", "\0\0\0\0", "\0\0\0\0\0")
 """What :func:`tokenize_signed` keeps; libxml2 ends texts at NUL, so no page's text contains it."""

@@ -1,4 +1,4 @@
-"""Combine weighted features into one 64-bit simhash by a vote.
+"""Combine weighted features into one 64-bit simhash by a vote, and into a signature.
 
 Each feature is hashed to 64 bits. A set bit adds the feature's weight at its position; a clear bit
 subtracts it. The simhash has a 1 where the sum is above zero (Charikar, "Similarity Estimation
@@ -14,17 +14,21 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import Final, SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import PageError, invalid_argument
-from pgsimhash.hashing.bits import as_simhashes
-from pgsimhash.hashing.hashes import HashFunction, murmur3_64
+from pgsimhash.hashing.bits import BITS, as_simhashes
+from pgsimhash.hashing.hashes import GOLDEN_RATIO, HashFunction, murmur3_64, murmur3_mix
+from pgsimhash.hashing.signature import SIGNATURE_BITS
 
 WEIGHT_UNIT: Final = 2.0**-16  # weights are rounded to multiples of this (ties to even)
 WEIGHT_SUM_MAX: Final = 2.0**36  # the largest sum of weights; up to here doubles add units exactly
+_BIN_BITS: Final = 7
+_LEAST_WEIGHT: Final = 2.0**-40
 _CHUNK: Final = 4096  # how many features are added at a time: 2 MB of bits as doubles
 
 
@@ -103,3 +107,45 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
         bits = np.unpackbits(data[8 * start : 8 * (start + _CHUNK)], bitorder="little")
         ones += units[start : start + _CHUNK] @ bits.reshape(-1, 64).astype(np.float64)
     return int.from_bytes(np.packbits(2.0 * ones > total, bitorder="little").tobytes(), "little")
+
+
+def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:
+    """Return the signature of the features with these hashes, an ``int`` with 0 <= x < 2**128.
+
+    A bin selects the feature with the least ``-ln(1 - u) / weight``, where u in 0..1 is the
+    position of its hash in the bin. So a feature is selected in proportion to its weight (Moulton,
+    Jiang, "Maximally Consistent Sampling and the Jaccard Index of Probability Distributions",
+    ICDM 2018), and light features at the edge of a page rarely show in the signature. Weights are
+    above 0, by default equal: then the feature with the least hash is selected.
+    """
+    if not len(hashes):
+        raise PageError("too_short", "there is no feature, so there is no signature")
+    # Makes the bins independent of the simhash, which comes from the same hashes.
+    mixed = murmur3_mix(hashes ^ GOLDEN_RATIO)
+    bins = (mixed >> np.uint64(BITS - _BIN_BITS)).astype(np.intp)
+    keys = (mixed << np.uint64(_BIN_BITS) >> np.uint64(BITS - 53)).astype(np.float64) * 2.0**-53
+    if weights is not None:
+        keys = -np.log1p(-keys) / np.maximum(weights, _LEAST_WEIGHT)
+    best = np.full(SIGNATURE_BITS, np.inf)
+    np.minimum.at(best, bins, keys)
+    chosen = np.flatnonzero(keys == best[bins])
+    least = np.zeros(SIGNATURE_BITS, dtype=np.uint64)
+    # Equal keys need a rule: the larger hash.
+    np.maximum.at(least, bins[chosen], mixed[chosen])
+    filled = best < np.inf
+    numbers = np.arange(SIGNATURE_BITS, dtype=np.uint64)
+    source = numbers.astype(np.intp)
+    if not filled.all():
+        sources = bins_to_copy()
+        source = sources[source, filled[sources].argmax(axis=1)]
+    # The bin's own number keeps a copied hash from giving the same bit twice.
+    bits = murmur3_mix(least[source] ^ murmur3_mix(numbers)) & np.uint64(1)
+    return int.from_bytes(np.packbits(bits.astype(np.uint8), bitorder="little").tobytes(), "little")
+
+
+@cache
+def bins_to_copy() -> NDArray[np.intp]:
+    """Return for each bin the bins to copy from: itself, then all bins in pseudo-random order."""
+    keys = murmur3_mix(np.arange(SIGNATURE_BITS**2, dtype=np.uint64)).reshape(SIGNATURE_BITS, -1)
+    own = np.arange(SIGNATURE_BITS)[:, np.newaxis]
+    return np.hstack((own, np.argsort(keys, 1))).astype(np.intp)

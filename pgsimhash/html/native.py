@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 from lxml import etree, html
 from lxml.html import HtmlElement
 
-from pgsimhash.hashing.signature import bins_to_copy
 from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
+from pgsimhash.hashing.votes import bins_to_copy
 from pgsimhash.html import blocks, page_words, tree, weights
 
 Head = tuple[str | None, str | None, list[tuple[str, str | None]]]

@@ -18,9 +18,8 @@ import numpy as np
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import NEAR_MAX, check_distance
 from pgsimhash.hashing.hashes import HashFunction, jenkins_64, murmur3_32_32, murmur3_64
-from pgsimhash.hashing.signature import signature_hashes
 from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize, tokenize_with_numbers
-from pgsimhash.hashing.votes import vote
+from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html import Article, WeightedWords, read_article
 from pgsimhash.pages.records import PageFields
 from pgsimhash.pages.urls import check_url

@@ -12,9 +12,9 @@ from pgsimhash.hashing.signature import (
     SAME_BITS_MAX,
     SIGNATURE_BITS,
     from_halves,
-    signature_hashes,
     to_halves,
 )
+from pgsimhash.hashing.votes import signature_hashes
 from tests.refusals import because
 
 
