@@ -64,15 +64,14 @@ def age(name: str, help_text: str) -> Option:
 def output(*names: str, help_text: str) -> Option:
     """Return an option with the path of a file to write, whose folder has to exist."""
 
-    def check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-        if path is not None and not path.parent.is_dir():
-            raise click.BadParameter(
-                f"the folder {path.parent} does not exist; create it", param=option
-            )
+    def in_a_folder(name: str) -> Path:
+        path = Path(name)
+        if not path.parent.is_dir():
+            raise invalid_argument(f"the folder {path.parent} does not exist; create it")
         return path
 
-    path = click.Path(dir_okay=False, writable=True, path_type=Path)
-    return click.option(*names, type=path, callback=check_folder, help=help_text)
+    file = click.Path(dir_okay=False, writable=True)
+    return click.option(*names, type=file, callback=checked(in_a_folder), help=help_text)
 
 
 def parquet(content: str) -> Option:
@@ -110,6 +109,8 @@ def distance(default: str) -> Option:
 
 
 def _all_of(*options: Option) -> Option:
+    """Return an option that adds several, in this order."""
+
     def add(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)
