@@ -72,19 +72,6 @@ def test_ingest_is_lazy_and_releases_stored_pages(store: Store) -> None:
     assert taken <= 2000
 
 
-def test_find_many_answers_each_query_by_its_index(store: Store) -> None:
-    list(store.add_many([("https://a.example/1", 1), ("https://a.example/2", 3)]))
-    queries = np.array([FAR, 3, 0], dtype=np.uint64)
-    matches = store.find_many(queries, distance=1)
-    assert matches.queries.tolist() == [1, 1, 2]
-    assert matches.simhashes.tolist() == [3, 1, 1]
-    assert matches.distances.tolist() == [0, 1, 1]
-    assert matches.simhashes.dtype == np.uint64
-    assert matches.distances.dtype == np.uint8
-    for nothing in (store.find_many(queries[:1]), store.find_many(queries[:0])):
-        assert len(nothing.queries) == len(nothing.simhashes) == len(nothing.distances) == 0
-
-
 def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
     url = "https://a.example/x"
     now, day = datetime.now(UTC), timedelta(days=1)

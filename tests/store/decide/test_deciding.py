@@ -13,28 +13,10 @@ from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import same_site
 from tests.database import after_a_wait, run_sql
 from tests.store.content import original_of, page_at
-from tests.store.test_store import ARTICLE, FAR, page, paragraph
+from tests.store.test_store import ARTICLE, FAR, page
 
 HTML = page(*ARTICLE)
 NEAR = page(f"{ARTICLE[0]} One remark, signed.", *ARTICLE[1:])
-
-
-def test_a_dry_run_gives_the_verdict_of_ingest_and_stores_nothing(store: Store) -> None:
-    store.ingest("https://a.example/1", HTML)
-    pages = [
-        ("https://a.example/1", HTML),
-        ("https://a.example/2", HTML),
-        ("https://a.example/3", NEAR),
-        ("https://a.example/4", page(paragraph(3), paragraph(4))),
-        ("https://a.example/5", page(paragraph(3), paragraph(4))),
-        ("https://a.example/6", "<p>Not found"),
-        ("no url", HTML),
-    ]
-    before, runs = store.status(), maintenance.runs(store)
-    dry = list(store.decide_many(pages))
-    assert (store.status(), maintenance.runs(store)) == (before, runs)
-    assert dry == list(store.ingest_many(pages))
-    assert store.decide(*pages[3]).reason == "unchanged"
 
 
 def test_a_page_can_say_when_it_was_fetched(store: Store) -> None:
@@ -51,9 +33,6 @@ def test_should_store_decides_and_stores(store: Store) -> None:
     assert not store.should_store("https://a.example/1", HTML)
     assert not store.should_store("https://b.example/1", HTML)
     assert not store.should_store("https://a.example/2", "<p>Not found")
-
-
-def test_should_store_raises_if_nothing_can_be_decided(store: Store) -> None:
     with pytest.raises(pgsimhash.PageError, match=r"a\.example/1: this is not HTML") as caught:
         store.should_store("https://a.example/1", b"%PDF-1.7 ...")
     assert caught.value.reason == "not_html"
@@ -85,28 +64,30 @@ def test_values_of_wrong_types_are_failed_pages(store: Store) -> None:
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_each_verdict_has_its_reason(store: Store, together: bool) -> None:
+def test_each_verdict_has_its_reason_and_a_dry_run_stores_nothing(
+    store: Store, together: bool
+) -> None:
     copy = HTML.replace("<body>", "<body><nav><a href=/>Home</a></nav>")
     pages: list[tuple[str, str | bytes]] = [
-        ("https://a.example/1", HTML),
-        ("https://a.example/2", HTML),
-        ("https://a.example/3", HTML.encode()),
-        ("https://a.example/4", copy),
-        ("https://a.example/5", NEAR),
-        ("https://a.example/1", HTML),
-        ("https://a.example/6", "<p>Not found"),
-        ("https://a.example/7", b"%PDF-1.7 ..."),
+        ("https://a.example/1", HTML), ("https://a.example/2", HTML),
+        ("https://a.example/3", HTML.encode()), ("https://a.example/4", copy),
+        ("https://a.example/5", NEAR), ("https://a.example/1", HTML),
+        ("https://a.example/6", "<p>Not found"), ("https://a.example/7", b"%PDF-1.7 ..."),
         ("no url", HTML),
-    ]
+    ]  # fmt: skip
+    dry = list(store.decide_many(pages))
+    assert [one.pages for one in store.status()] == [len(maintenance.runs(store))] == [0]
     verdicts = list(
         store.ingest_many(pages) if together else (store.ingest(url, html) for url, html in pages)
     )
+    assert verdicts == dry
     assert [verdict.url for verdict in verdicts] == [url for url, _ in pages]
     assert [verdict.reason for verdict in verdicts] == [
         *("first_seen", "same_bytes", "same_bytes", "same_simhash", "within_distance"),
         *("unchanged", "too_short", "not_html", "invalid_url"),
     ]
     assert all(verdict.detail for verdict in verdicts[-3:])
+    assert store.decide(*pages[0]).reason == "unchanged"
 
 
 class TestScope:
@@ -135,27 +116,6 @@ class TestScope:
             first.add("https://a.example/1", 0)
             made = after_a_wait(holder, lambda: store.add("https://b.example/", 1, scope=scope))
         assert made.duplicate_of == (None if scope == "host" else "https://a.example/1")
-
-
-def test_a_hundred_copies_of_one_story_displace_no_other_from_the_window(store: Store) -> None:
-    last_two = MatchOptions(scope="host", window_size=2)
-    store.add("https://a.example/old", 0xFFFF << 16)
-    store.add("https://a.example/story", 0)
-    store.add("https://a.example/other", FAR)
-    copies = [(f"https://a.example/copy/{n}", n % 2) for n in range(100)]
-    assert {one.verdict for one in store.add_many(copies, **last_two)} == {"duplicate"}
-    found = store.add("https://a.example/1", FAR ^ 1, **last_two)
-    assert found.duplicate_of == "https://a.example/other"
-    assert store.add("https://a.example/2", 2, **last_two).verdict == "duplicate"
-    assert store.add("https://a.example/3", 0xFFFF << 16, **last_two).verdict == "new"
-
-
-def test_a_copy_whose_original_was_deleted_is_an_original_in_the_window(store: Store) -> None:
-    store.add("https://a.example/story", 0)
-    store.add("https://a.example/other", FAR)
-    store.add("https://a.example/copy", FAR)
-    store.delete("https://a.example/other")
-    assert store.add("https://b.example/", 1, window_size=1).verdict == "new"
 
 
 TITLED = f"<title>Wells</title>{HTML}"

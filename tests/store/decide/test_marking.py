@@ -13,7 +13,6 @@ from pgsimhash.pages.records import Mark
 from pgsimhash.search.clusters import ClusterPage, Linkage
 from pgsimhash.store.clusters import join_marked, split_marked
 from tests.database import run_sql
-from tests.store.content import page_at
 from tests.store.test_store import FAR
 
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
@@ -22,17 +21,6 @@ A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
 def clusters(store: Store, distance: int = 1, linkage: Linkage = "single") -> list[list[str]]:
     found = store.clusters(distance, linkage=linkage)
     return sorted([page.url for page in cluster.pages] for cluster in found)
-
-
-def test_pages_marked_different_are_no_duplicates_in_any_version(store: Store) -> None:
-    store.add(A, 0)
-    assert store.add(B, 1).duplicate_of == A
-    maintenance.mark(store, A, B, same=False)
-    assert store.add(B, 2).verdict == "updated"
-    assert store.add(A, 2).verdict == "updated"
-    store.delete(B)
-    assert store.add(B, 4).verdict == "new"
-    assert store.decide(B, "<p>" + "word " * 50).keep
 
 
 def originals(store: Store) -> dict[str, str | None]:
@@ -67,30 +55,6 @@ def test_a_mark_is_part_of_the_caller_s_transaction(dsn: str) -> None:
         connection.rollback()
         assert originals(store) == {A: None, B: A}
         assert maintenance.marks(store) == []
-
-
-def test_pages_marked_same_are_duplicates_at_any_distance(store: Store) -> None:
-    store.add(A, 0)
-    store.add(B, FAR)
-    maintenance.mark(store, A, B, same=True)
-    found = store.add(B, FAR - 1)
-    assert (found.verdict, found.reason) == ("near", "marked_same")
-    assert (found.distance, found.duplicate_of) == (63, A)
-    assert page_at(store, B).duplicate_of == A
-    # Of two pages marked as same, the one stored first is the original.
-    assert store.add(A, 1 << 20).verdict == "updated"
-
-
-def test_a_mark_outlives_its_pages(store: Store) -> None:
-    list(store.add_many([(A, 0), (B, FAR)]))
-    maintenance.mark(store, A, B, same=True)
-    store.delete(A)
-    store.delete(B)
-    verdicts = list(store.add_many([(B, FAR), (A, 0)]))
-    assert [(verdict.reason, verdict.duplicate_of) for verdict in verdicts] == [
-        ("first_seen", None),
-        ("marked_same", B),
-    ]
 
 
 def test_marks_are_listed_and_removed(store: Store, dsn: str) -> None:

@@ -166,17 +166,6 @@ def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
     assert not store.should_store("https://long.example/", HTML)
 
 
-def test_a_policy_can_enable_canonical_links(store: Store) -> None:
-    maintenance.set_policy(store, "a.example", PolicySettings(canonical_link=True))
-    link = '<link rel="canonical" href="https://{0}/page"><title>'
-    far = page(paragraph(3), paragraph(4))
-    for host in ("a.example", "b.example"):
-        store.ingest(f"https://{host}/page", HTML, scope="host")
-        html = far.replace("<title>", link.format(host))
-        verdict = store.decide(f"https://{host}/print", html, scope="host")
-        assert (verdict.reason == "canonical_link") == (host == "a.example")
-
-
 def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str) -> None:
     with connect(dsn) as other:
         store.ingest("https://a.example/", HTML)

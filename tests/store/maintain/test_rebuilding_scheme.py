@@ -72,9 +72,22 @@ def crawl(store: Store, pages: int) -> None:
     list(store.ingest_many([fetched(n, page(*ARTICLE, paragraph(n)), 7) for n in range(0, 6, 2)]))
 
 
+def emphasis(tokens: Sequence[str], article: Article) -> Mapping[str, float]:
+    markup = re.findall(r"^#+ .*|!\[[^][]*\]\([^)]*", article.markdown, re.MULTILINE)
+    words = dict(ShingleWeights()(tokens, article)) | dict.fromkeys(markup, 3.0)
+    return words | ({} if article.title is None else {article.title: 3.0})
+
+
+# The title, headings and images have their weights in the page.
+EMPHASIS = register_scheme(Scheme("emphasis-1", DEFAULT_SCHEME.extract, emphasis)).name
+
+
 @pytest.mark.parametrize(
     ("source", "scheme"),
-    [(DEFAULT_SCHEME.name, WORDS), ("pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1")],
+    [
+        *((DEFAULT_SCHEME.name, scheme) for scheme in (WORDS, EMPHASIS)),
+        ("pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1"),
+    ],
 )
 def test_it_equals_ingesting_the_pages_with_that_scheme(dsn: str, source: str, scheme: str) -> None:
     with connect(dsn, collection="kept", scheme=source, keep_markdown=True) as kept:
@@ -94,26 +107,6 @@ def test_it_equals_ingesting_the_pages_with_that_scheme(dsn: str, source: str, s
         assert [cell for at, cell in enumerate(made) if at not in times] == [
             cell for at, cell in enumerate(expected) if at not in times
         ]
-
-
-def emphasis(tokens: Sequence[str], article: Article) -> Mapping[str, float]:
-    markup = re.findall(r"^#+ .*|!\[[^][]*\]\([^)]*", article.markdown, re.MULTILINE)
-    words = dict(ShingleWeights()(tokens, article)) | dict.fromkeys(markup, 3.0)
-    return words | ({} if article.title is None else {article.title: 3.0})
-
-
-def test_title_headings_and_images_have_their_weights_in_the_page(kept: Store) -> None:
-    scheme = register_scheme(
-        Scheme("emphasis-1", get_scheme("pgsimhash-article-1").extract, emphasis)
-    )
-    list(kept.ingest_many(read_pages([EXAMPLES])))
-    by_url = {verdict.url: verdict.simhash for verdict in refingerprint(kept, "again", scheme)}
-    for found in read_pages([EXAMPLES]):
-        if isinstance(found, SourcePage) and found.url in by_url:
-            made = pgsimhash.fingerprint(
-                found.html, found.url, charset=found.charset, scheme=scheme
-            )
-            assert by_url[found.url] == made.simhash
 
 
 def some_blocks(tokens: Sequence[str], article: Article) -> Mapping[str, float]:
