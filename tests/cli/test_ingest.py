@@ -20,7 +20,7 @@ from pgsimhash.pages.records import Verdict
 from tests.cli.harness import Run, on_a_terminal, without_ids
 from tests.database import run_sql
 from tests.programs import PGSIMHASH, run_program
-from tests.sources.test_warc import record
+from tests.sources.content import record
 
 
 def name(url: str | None) -> str | None:

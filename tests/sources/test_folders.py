@@ -2,6 +2,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,21 +106,22 @@ def test_pages_and_folders_that_may_not_be_read_are_failures(
 ) -> None:
     # Permissions do not bind root, who runs the tests in containers.
     def refusing(call: Callable[..., object]) -> Callable[..., object]:
-        def refuse(path: Path, *rest: str) -> object:
-            if path.name in ("b.html", "c"):
+        def refuse(path: Path, *rest: str, **options: Any) -> object:
+            if path.name in ("b.html", "c", "d.jsonl", "e.warc.gz"):
                 raise PermissionError(13, "Permission denied")
-            return call(path, *rest)
+            return call(path, *rest, **options)
 
         return refuse
 
     monkeypatch.setattr(Path, "open", refusing(Path.open))
     monkeypatch.setattr(os, "scandir", refusing(os.scandir))
-    items = list(read_pages([folder]))
-    assert [failed(item) for item in items[2:]] == [
-        (f"file://{folder}/b.html", "unreadable", "Permission denied"),
-        (str(folder / "c"), "unreadable", "Permission denied"),
-    ]
-    assert len(items) == count_pages([folder]) == 4
+    assert count_pages([folder]) == 4
+    for name in ("d.jsonl", "e.warc.gz"):
+        (folder / name).touch()
+    *_, html, below, lines, archive = read_pages([folder])
+    assert failed(html) == (f"file://{folder}/b.html", "unreadable", "Permission denied")
+    for item, name in ((below, "c"), (lines, "d.jsonl"), (archive, "e.warc.gz")):
+        assert failed(item) == (str(folder / name), "unreadable", "Permission denied")
 
 
 def test_a_page_that_went_meanwhile_is_a_failure(folder: Path) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,23 +22,15 @@ from scrapy.exporters import JsonLinesItemExporter
 from warcio.warcwriter import WARCWriter
 
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.sources import SourcePage, read_pages
+from pgsimhash.sources import SourcePage
 from tests.programs import python
-from tests.sources.test_warc import HTML, failed, record
+from tests.sources.content import HTML, assert_damage_costs_one_record, failed, read, record, urls
 
 URL = "https://example.com/"
 TIME = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 PAGE = SourcePage(URL, "<p>Grüße")
 
 zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-
-
-def read(path: Path, **options: Any) -> list[SourcePage | PageFailure]:
-    return list(read_pages([path], **options))
-
-
-def urls(path: Path) -> list[str]:
-    return [item.url for item in read(path) if isinstance(item, SourcePage)]
 
 
 def records(count: int) -> list[bytes]:
@@ -51,23 +43,32 @@ def records(count: int) -> list[bytes]:
 @pytest.mark.parametrize(("fields", "texts", "expected"), [
     ({"text": "Grüße"}, True, "Grüße"), ({"text": "Grüße", "html": "<p>"}, True, "Grüße"),
     ({"text": "Grüße", "html": "<p>"}, False, "<p>"), ({"html": "<p>"}, True, "<p>"),
-    ({"text": "Grüße"}, False, None), ({"text": 1}, True, None), ({}, True, None),
 ])  # fmt: skip
 def test_the_text_of_a_line_and_of_a_row(
-    tmp_path: Path, fields: dict[str, Any], texts: bool, expected: str | None
+    tmp_path: Path, fields: dict[str, Any], texts: bool, expected: str
 ) -> None:
-    lines, table = tmp_path / "a.jsonl", tmp_path / "a.parquet"
-    lines.write_text(json.dumps({"url": URL, **fields}))
-    pq.write_table(pa.Table.from_pylist([{"url": URL, **fields}]), table)
-    for path in (lines, table):
+    for path in written(tmp_path, {"url": URL, **fields}):
+        assert read(path, texts=texts) == [SourcePage(URL, expected)]
+
+
+@pytest.mark.parametrize(("fields", "texts", "detail"), [
+    ({"text": "Grüße"}, False, '"text" needs a scheme for texts'),
+    ({"text": None}, True, '"text" is not a string'), ({"text": 1}, True, '"text" is not a string'),
+    ({}, True, '"text"'), ({"body": ""}, False, '"html"'),
+])  # fmt: skip
+def test_lines_and_rows_without_a_text(
+    tmp_path: Path, fields: dict[str, Any], texts: bool, detail: str
+) -> None:
+    for path in written(tmp_path, {"url": URL, **fields}):
         (item,) = read(path, texts=texts)
-        if expected is not None:
-            assert item == SourcePage(URL, expected)
-        else:
-            assert failed(item)[1] == "unreadable"
-    if fields == {"text": "Grüße"}:
-        (item,) = read(lines)
-        assert failed(item, '"text" needs a scheme for texts, such as pgsimhash-text-1')
+        assert failed(item, detail)[1] == "unreadable"
+
+
+def written(folder: Path, fields: dict[str, Any]) -> Iterator[Path]:
+    """Files with the same fields in JSON and in Parquet."""
+    lines = folder / "a.jsonl"
+    lines.write_text(json.dumps(fields))
+    yield from (lines, write_rows(folder / "a.parquet", [fields]))
 
 
 def test_the_page_list_of_a_crawler_is_skipped_unless_its_texts_are_read(tmp_path: Path) -> None:
@@ -82,12 +83,6 @@ def test_the_page_list_of_a_crawler_is_skipped_unless_its_texts_are_read(tmp_pat
                 read(path, texts=texts, left_out=left_out) == [SourcePage(URL, "Grüße")][:is_read]
             )
             assert left_out == ({} if is_read else {"page lists of archives": 1})
-
-
-def test_texts_that_are_missing_are_not_explained_by_the_scheme(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "a.parquet", [{"url": URL, "text": None}])
-    (item,) = read(path, texts=True)
-    assert failed(item, '"text" is not a string')
 
 
 def test_a_feed_of_scrapy(tmp_path: Path) -> None:
@@ -175,9 +170,6 @@ def test_a_damaged_row_group_costs_its_rows(tmp_path: Path) -> None:
     assert failed(item, 'the columns url, body, not "url" and "html"') == (str(path), "unreadable")
     (item,) = read(path, texts=True)
     assert failed(item, 'not "url" and "text" or "html"') == (str(path), "unreadable")
-    write_rows(path, [{"url": URL, "text": ""}])
-    (item,) = read(path)
-    assert failed(item, '"text" needs a scheme for texts') == (str(path), "unreadable")
 
 
 # Packed archives
@@ -198,17 +190,17 @@ def test_a_wacz_archive_and_its_damage(tmp_path: Path) -> None:
     at = data.index(records(3)[1])
     path.write_bytes(data[: at + 30] + bytes(20) + data[at + 50 :])
     items = read(path)
-    assert urls(path) == [URL + name for name in ("0", "2", "b", "c")]
+    assert urls(items) == [URL + name for name in ("0", "2", "b", "c")]
     assert [failed(item)[0] for item in items if isinstance(item, PageFailure)] == [f"{path}#2"]
     at = data.index(b"archive/b.warc") + 40
     path.write_bytes(data[:at] + b"\xff\xff\xff" + data[at + 3 :])
     items = read(path)
-    assert urls(path) == [URL + name for name in ("0", "1", "2", "c")]
+    assert urls(items) == [URL + name for name in ("0", "1", "2", "c")]
     assert len(items) == 5
     path.write_bytes(data[: data.index(b"archive/c.warc") - 40])
-    first, *_ = read(path)
-    assert failed(first, "the zip data is damaged") == (str(path), "unreadable")
-    assert urls(path)[:3] == [URL + name for name in ("0", "1", "2")]
+    items = read(path)
+    assert failed(items[0], "the zip data is damaged") == (str(path), "unreadable")
+    assert urls(items)[:3] == [URL + name for name in ("0", "1", "2")]
 
 
 def test_archives_in_an_archive(tmp_path: Path) -> None:
@@ -222,7 +214,7 @@ def test_archives_in_an_archive(tmp_path: Path) -> None:
         file.writestr("cut.wacz", whole.getvalue()[:-30])
         file.writestr("archive/c.warc", record(url=f"{URL}c", zipped=False))
     items = read(path)
-    assert urls(path) == [URL + name for name in ("0", "1", "0", "1", "c")]
+    assert urls(items) == [URL + name for name in ("0", "1", "0", "1", "c")]
     numbers = [item.record for item in items if isinstance(item, SourcePage)]
     assert numbers == sorted({*numbers})
     packed, cut = items[2:4]
@@ -251,19 +243,9 @@ def test_zstd_with_a_dictionary_and_without(tmp_path: Path, is_packed: bool | No
     if is_packed is not None:
         trained, begin = dictionary(is_packed=is_packed)
     parts = frames(trained)
-    path.write_bytes(begin + b"".join(parts))
-    expected = [f"{URL}{number}" for number in range(4)]
-    assert urls(path) == expected
-    assert len(read(path)) == 4
-    for at in range(0, len(parts[1]), 7):
-        damaged = bytearray(parts[1])
-        damaged[at] ^= 0x55
-        for second in (bytes(damaged), parts[1][:at]):
-            path.write_bytes(begin + parts[0] + second + parts[2] + parts[3])
-            assert [*urls(path)] in (expected, [expected[0], *expected[2:]]), at
-            assert len(read(path)) <= 4
-    path.write_bytes(begin + b"".join(parts)[:-5])
-    *_, end = read(path)
+    assert urls(read(path, begin, *parts)) == [f"{URL}{number}" for number in range(4)]
+    assert_damage_costs_one_record(path, parts, begin, step=7, most=4)
+    *_, end = read(path, begin, b"".join(parts)[:-5])
     assert failed(end, "the zstd data ends early") == (f"{path}#4", "unreadable")
 
 

@@ -12,41 +12,14 @@ import pytest
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages, streams
 from pgsimhash.sources.streams import Stream
-
-HTML = b"<!doctype html><title>t</title><p>" + b"many words make a page " * 40
-
-
-def record(
-    body: bytes = HTML,
-    *,
-    url: str = "https://example.com/",
-    kind: str = "response",
-    status: str = "200 OK",
-    mime: str = "text/html; charset=ISO-8859-1",
-    http: dict[str, str] | None = None,
-    warc: dict[str, str] | None = None,
-    zipped: bool = True,
-) -> bytes:
-    """Return one record with the headers that crawlers write."""
-    if kind in ("response", "revisit"):
-        headers = {"Content-Type": mime, **(http or {})}
-        body = f"HTTP/1.1 {status}\r\n{lines(headers)}\r\n".encode() + body
-        mime = f"application/http; msgtype={kind}"
-    headers = {
-        "WARC-Type": kind,
-        "WARC-Record-ID": "<urn:uuid:12345678-1234-5678-1234-567812345678>",
-        "WARC-Target-URI": url,
-        "WARC-Date": "2024-05-06T07:08:09Z",
-        "Content-Type": mime,
-        "Content-Length": str(len(body)),
-        **(warc or {}),
-    }
-    data = f"WARC/1.1\r\n{lines(headers)}\r\n".encode() + body + b"\r\n\r\n"
-    return gzip.compress(data, mtime=0) if zipped else data
-
-
-def lines(headers: dict[str, str]) -> str:
-    return "".join(f"{name}: {value}\r\n" for name, value in headers.items() if value)
+from tests.sources.content import (
+    HTML,
+    assert_damage_costs_one_record,
+    failed,
+    read,
+    record,
+    urls,
+)
 
 
 @pytest.fixture
@@ -54,22 +27,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "crawl.warc.gz"
 
 
-def read(path: Path, *parts: bytes, max_bytes: int = 100_000) -> list[SourcePage | PageFailure]:
-    path.write_bytes(b"".join(parts))
-    return list(read_pages([path], max_bytes=max_bytes))
-
-
-def one(path: Path, data: bytes, max_bytes: int = 100_000) -> SourcePage:
-    (item,) = read(path, data, max_bytes=max_bytes)
+def one(path: Path, data: bytes) -> SourcePage:
+    (item,) = read(path, data)
     assert isinstance(item, SourcePage), item
     return item
-
-
-def failed(item: SourcePage | PageFailure, detail: str = "") -> tuple[str, str]:
-    assert isinstance(item, PageFailure)
-    assert detail in item.detail
-    assert "\n" not in item.detail
-    return item.url, item.reason
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -301,17 +262,7 @@ def test_one_damaged_gzip_member_costs_at_most_its_record(
 ) -> None:
     monkeypatch.setattr(streams, "_INPUT", chunk)
     records = [record(url=f"https://a.example/{n}") for n in range(4)]
-    page = read(path, *records)
-    for at in range(len(records[1])):
-        damaged = bytearray(records[1])
-        damaged[at] ^= 0x55
-        for second in (bytes(damaged), records[1][:at]):
-            items = read(path, records[0], second, *records[2:])
-            found = [item.url for item in items if isinstance(item, SourcePage)]
-            urls = [item.url for item in page]
-            assert found in (urls, urls[:1] + urls[2:]), at
-            failures = [item.url for item in items if isinstance(item, PageFailure)]
-            assert len(items) - len(found) == len(failures) <= 1
+    assert_damage_costs_one_record(path, records)
 
 
 def test_damage_in_a_large_archive_costs_one_record(path: Path) -> None:
@@ -319,9 +270,7 @@ def test_damage_in_a_large_archive_costs_one_record(path: Path) -> None:
     records = [record(rng.randbytes(300_000), url=f"https://a.example/{n}") for n in range(8)]
     records[3] = records[3][:200_000] + bytes(50_000) + records[3][250_000:]
     items = read(path, *records, max_bytes=10**6)
-    assert [item.url for item in items if isinstance(item, SourcePage)] == [
-        f"https://a.example/{n}" for n in (0, 1, 2, 4, 5, 6, 7)
-    ]
+    assert urls(items) == [f"https://a.example/{n}" for n in (0, 1, 2, 4, 5, 6, 7)]
     assert len(items) == 8
 
 
@@ -428,7 +377,7 @@ def test_the_rest_is_not_read_after_a_thousand_places_without_a_record(path: Pat
     assert failed(end, "1,001 places")
     # They are counted one after the other.
     items = read(path, (b"WARC/1.0\n\n" * 600 + record(zipped=False)) * 3)
-    assert sum(isinstance(item, SourcePage) for item in items) == 3
+    assert len(urls(items)) == 3
 
 
 def test_a_body_encoded_many_times_is_refused(path: Path) -> None:

@@ -16,7 +16,7 @@ from pgsimhash import Store, connect, maintenance
 from pgsimhash.maintenance import source_files
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE
 from tests.database import run_sql
-from tests.sources.test_warc import record
+from tests.sources.content import record
 from tests.store.content import page_at
 
 LATER = "<p>later"
