@@ -90,15 +90,16 @@ class _Component:
         self._tag = settings.get("PGSIMHASH_TAG", "pgsimhash")
         self._closes = settings.getbool("PGSIMHASH_CLOSE_ON_ERROR")
         self._closing: asyncio.Task[None] | None = None
-        is_action = self._action in ("drop", "tag")
-        _check(is_action, f"PGSIMHASH_ACTION must be drop or tag, not {self._action!r}")
-        _check(is_asyncio_available(), "pgsimhash.scrapy needs the asyncio reactor of Scrapy")
+        if self._action not in ("drop", "tag"):
+            raise invalid_argument(f"PGSIMHASH_ACTION must be drop or tag, not {self._action!r}")
+        if not is_asyncio_available():
+            raise invalid_argument("pgsimhash.scrapy needs the asyncio reactor of Scrapy")
         thread = _threads.get(crawler)
-        _check(
-            not (thread and thread.stores and self._stores),
-            "PgsimhashPipeline and PgsimhashSpiderMiddleware would each store every page, so the "
-            "second would find all pages unchanged; enable one of them",
-        )
+        if thread is not None and thread.stores and self._stores:
+            raise invalid_argument(
+                "PgsimhashPipeline and PgsimhashSpiderMiddleware would each store every page, so "
+                "the second would find all pages unchanged; enable one of them"
+            )
         if thread is None:
             thread = _StoreThread(settings, f"scrapy {crawler.spidercls.name}")
             _threads[crawler] = thread
@@ -399,8 +400,3 @@ def _options(settings: BaseSettings) -> MatchOptions:
     except TypeError as error:
         raise invalid_argument(f"PGSIMHASH_MATCH: {error}") from None
     return cast(MatchOptions, options)
-
-
-def _check(is_right: bool, message: str) -> None:
-    if not is_right:
-        raise invalid_argument(message)

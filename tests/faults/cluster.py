@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg import conninfo
@@ -36,12 +37,13 @@ def programs() -> Path | None:
     return next((one for one in folders if (one / "initdb").exists()), None)
 
 
-def account() -> str | None:
-    """The user of servers that root starts, because root may not run them."""
+def as_account() -> dict[str, Any]:
+    """Arguments of subprocess: servers that root starts run as another user."""
     if os.getuid() != 0:
-        return None
-    names = {entry.pw_name for entry in pwd.getpwall()}
-    return next(name for name in ("pgsimhash", "postgres", "nobody") if name in names)
+        return {}
+    users = {entry.pw_name: entry for entry in pwd.getpwall()}
+    user = next(users[name] for name in ("pgsimhash", "postgres", "nobody") if name in users)
+    return {"user": user.pw_name, "group": user.pw_gid, "extra_groups": []}
 
 
 class Cluster:
@@ -79,8 +81,8 @@ class Cluster:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [self.programs / "postgres", "-D", self.data, *arguments],
-                stdout=log, stderr=log, user=account(), group=group(), extra_groups=extra_groups(),
-                cwd="/", umask=0o077, start_new_session=True, preexec_fn=end_with_parent,
+                stdout=log, stderr=log, cwd="/", umask=0o077, start_new_session=True,
+                preexec_fn=end_with_parent, **as_account(),
             )  # fmt: skip
         for _ in range(600):
             try:
@@ -96,13 +98,12 @@ class Cluster:
         """Kill the server and all its processes at once, like a power failure."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
-        # Each of its processes leads its own session.
         self.process.wait()
-        for pid in self._processes():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        # Each of its processes leads its own session.
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if (folder / "cwd").resolve() == self.data.resolve():
+                    os.kill(int(folder.name), signal.SIGKILL)
         self.process = None
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
@@ -136,25 +137,13 @@ class Cluster:
         done = subprocess.run(
             [self.programs / program, *arguments],
             capture_output=True, check=False, cwd="/", umask=0o077,
-            user=account(), group=group(), extra_groups=extra_groups(),
-            env={**os.environ, "LC_ALL": "C"},
+            env={**os.environ, "LC_ALL": "C"}, **as_account(),
         )  # fmt: skip
         assert done.returncode == 0, done.stderr.decode()
         return done
 
     def log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-4000:]
-
-    def _processes(self) -> Sequence[int]:
-        """The processes that use the data folder."""
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                if (folder / "cwd").resolve() == self.data.resolve():
-                    found.append(int(folder.name))
-            except OSError:
-                continue
-        return found
 
 
 def end_with_parent() -> None:
@@ -166,15 +155,5 @@ def end_with_parent() -> None:
 
 def own(folder: Path) -> None:
     """Give a folder to the account of servers."""
-    name = account()
-    if name is not None:
-        shutil.chown(folder, name)
-
-
-def group() -> int | None:
-    name = account()
-    return None if name is None else pwd.getpwnam(name).pw_gid
-
-
-def extra_groups() -> list[int] | None:
-    return None if account() is None else []
+    if account := as_account():
+        shutil.chown(folder, account["user"])

@@ -99,14 +99,11 @@ def told(request: pytest.FixtureRequest) -> Iterator[Callable[[Outcome], None]]:
     figures: Counter[str] = Counter()
 
     def add(outcome: Outcome, **more: float) -> None:
-        figures["faults"] += 1
-        figures["acknowledged"] = max(figures["acknowledged"], outcome.acknowledged)
-        figures["lost"] += outcome.lost
-        figures["doubled"] += outcome.doubled
-        figures["wrong"] += outcome.wrong
-        figures["violations"] += len(outcome.violations)
-        for name, value in more.items():
-            figures[name] = max(figures[name], value)  # type: ignore[assignment]
+        counts = outcome._asdict() | {"faults": 1, "violations": len(outcome.violations)}
+        largest = {"acknowledged": counts.pop("acknowledged"), **more}
+        figures.update(counts)
+        for name, value in largest.items():
+            figures[name] = max(figures[name], value)
 
     yield add
     if REPORT is not None:

@@ -17,7 +17,7 @@ from tests.database import run_sql
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import a_cluster, fresh
 from tests.faults.test_kills import moments
-from tests.faults.writing import Writers, assert_sound, violations
+from tests.faults.writing import Writers, assert_sound, finish, violations
 from tests.manual import blocks
 from tests.programs import wait_until
 from tests.refusals import because
@@ -109,9 +109,7 @@ def test_a_dump_made_during_writes_is_consistent(
     there = {row[0] for row in run_sql(copy, "SELECT url FROM pgsimhash.pages")}
     assert before <= there
     again = Writers(copy, tmp_path / "again")
-    again.folder.mkdir()
-    again.rerun()
-    told(assert_sound(again, complete=True))
+    told(finish(again))
 
 
 def test_a_dump_of_data_only_is_complete(cluster: Cluster, where: str) -> None:
@@ -163,7 +161,6 @@ def test_a_logical_replica_becomes_the_writers_database(
             target.execute(statement)
         assert violations(target) == []
     again = Writers(replica, tmp_path / "again")
-    again.folder.mkdir()
     again.rerun()
     assert again.acknowledged() == again.all_urls()
     outcome = again.outcome(verdicts=False)

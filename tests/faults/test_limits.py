@@ -19,7 +19,7 @@ from tests.faults.cluster import Cluster, own
 from tests.faults.conftest import a_cluster
 from tests.faults.test_kills import moments
 from tests.faults.writer import pages
-from tests.faults.writing import Writers, assert_sound
+from tests.faults.writing import Writers, assert_sound, finish
 from tests.programs import wait_until
 
 
@@ -55,8 +55,7 @@ def test_a_full_disk_loses_no_page(
     if small.process is None or small.process.poll() is not None:
         small.start()
     told(assert_sound(writers))
-    writers.rerun()
-    told(assert_sound(writers, complete=True))
+    told(finish(writers))
 
 
 def fill(ballast: Path) -> None:
@@ -80,8 +79,7 @@ def test_a_server_that_turns_read_only_loses_no_page(
     assert set(writers.refusals) <= {"read_only"}
     told(assert_sound(writers))
     cluster.setting("default_transaction_read_only", "off")
-    writers.rerun()
-    told(assert_sound(writers, complete=True))
+    told(finish(writers))
 
 
 def test_a_statement_timeout_loses_no_page(
@@ -94,8 +92,7 @@ def test_a_statement_timeout_loses_no_page(
         assert set(writers.refusals) <= {"gave_up"}
         cluster.setting("statement_timeout", "0")
         told(assert_sound(writers))
-    writers.rerun()
-    told(assert_sound(writers, complete=True))
+    told(finish(writers))
 
 
 def test_a_lock_timeout_names_the_holder_and_loses_no_page(
@@ -111,8 +108,7 @@ def test_a_lock_timeout_names_the_holder_and_loses_no_page(
         hand.rollback()
     assert set(writers.refusals) == {"locked"}
     cluster.setting("lock_timeout", "0")
-    writers.rerun()
-    told(assert_sound(writers, complete=True))
+    told(finish(writers))
 
 
 def test_deadlocks_lose_no_page(
@@ -139,8 +135,7 @@ def test_deadlocks_lose_no_page(
     writers.wait()
     assert set(writers.refusals) <= {"gave_up"}
     told(assert_sound(writers))
-    writers.rerun()
-    told(assert_sound(writers, complete=True))
+    told(finish(writers))
 
 
 def test_cancelled_statements_cause_no_traceback(

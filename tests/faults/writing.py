@@ -82,6 +82,7 @@ class Writers:
         self.dsn = dsn
         self.pages = pages
         self.folder = folder
+        folder.mkdir(exist_ok=True)
         self._numbers = numbers
         self._batch = batch
         self._retry_seconds = retry_seconds
@@ -118,21 +119,23 @@ class Writers:
 
     def wait_until(self, acknowledged: int) -> None:
         """Wait until this many pages are acknowledged, or the writers ended."""
-        latest = time.monotonic() + PATIENCE
-        while len(self.acknowledged()) < acknowledged and time.monotonic() < latest:
-            if not any(work.process.is_alive() for work in self._running):
-                return
-            time.sleep(0.005)
+        self._poll(lambda: len(self.acknowledged()) >= acknowledged)
 
     def wait_for_each(self) -> None:
         """Wait until each has written a page, because new connections may be refused later."""
+
+        def hosts() -> set[str]:
+            return {url.split("/")[2] for url in self.acknowledged()}
+
+        self._poll(lambda: len(hosts()) == len(self._numbers))
+        assert len(hosts()) == len(self._numbers), "a writer writes nothing"
+
+    def _poll(self, happened: Callable[[], bool]) -> None:
         latest = time.monotonic() + PATIENCE
-        while time.monotonic() < latest:
-            hosts = {url.split("/")[2] for url in self.acknowledged()}
-            if len(hosts) == len(self._numbers):
+        while not happened() and time.monotonic() < latest:
+            if not any(work.process.is_alive() for work in self._running):
                 return
             time.sleep(0.005)
-        raise AssertionError("a writer writes nothing")
 
     def wait_for_more(self) -> float:
         """Return after how many seconds another page was acknowledged."""
@@ -190,6 +193,12 @@ def assert_sound(writers: Writers, dsn: str | None = None, *, complete: bool = F
     return outcome
 
 
+def finish(writers: Writers) -> Outcome:
+    """Write all pages again, and check that they are complete."""
+    writers.rerun()
+    return assert_sound(writers, complete=True)
+
+
 Disturb = Callable[[], object]
 
 
@@ -204,5 +213,4 @@ def survive(writers: Writers, disturb: Disturb, moments: Sequence[int]) -> Itera
         disturb()
         writers.wait()
         yield assert_sound(writers)
-    writers.rerun()
-    yield assert_sound(writers, complete=True)
+    yield finish(writers)
