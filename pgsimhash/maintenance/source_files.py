@@ -112,18 +112,10 @@ def ingest_files(
     Failed pages are read again, and so are deleted single pages. A skipped file of one page counts
     as seen again. If you stop before the last verdict, close the iterator before the store.
 
-    Args:
-        store: the store.
-        paths: the arguments of :func:`pgsimhash.sources.read_pages`, which reads texts if the
-            scheme does.
-        reread: whether to skip nothing.
-        stdin: the stream for ``-``, instead of the process's stdin.
-        left_out: counts, by kind, what was skipped or is not a page.
-        jobs: see :meth:`~pgsimhash.Store.ingest_many`, also for the other limits.
-        max_bytes: the largest page.
-        page_seconds: the time limit per page.
-        page_memory: the memory limit per page.
-        options: settings that override those of the policies and the collection.
+    ``paths`` are those of :func:`pgsimhash.sources.read_pages`, which reads texts if the scheme
+    does. ``reread`` skips nothing. ``stdin`` is the stream for ``-``, instead of the process's.
+    ``left_out`` counts, by kind, what was skipped or is not a page. The other arguments are those
+    of :meth:`~pgsimhash.Store.ingest_many`.
     """
     paths = list(paths)
     files = _Files(store, reread, Counter() if left_out is None else left_out)

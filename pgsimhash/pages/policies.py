@@ -158,14 +158,9 @@ def match_settings(
 ) -> MatchSettings:
     """Return the settings of a page: the options, else its policy's, else the collection's.
 
-    Args:
-        options: the caller's options; the policy decides those that are None or missing.
-        distance: the collection's distance.
-        policy: the settings of the policies that apply to the page.
-
     Raises:
         TypeError: an option is unknown.
-        ArgumentError: a value is invalid, see :class:`MatchSettings`.
+        ArgumentError: a value is invalid.
     """
     check_options(options)
     values: dict[str, Any] = {"distance": distance}

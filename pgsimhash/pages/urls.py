@@ -75,12 +75,7 @@ def _public_suffixes() -> PublicSuffixList:
 
 
 def check_url(url: str) -> str:
-    """Return ``url`` unchanged.
-
-    Raises:
-        PageError: ``url`` is not an absolute http, https or file URL of at most 2,048 bytes; the
-            message says why.
-    """
+    """Return ``url``; raise PageError unless it is http, https or file, of at most 2,048 bytes."""
     if not isinstance(url, str):
         raise PageError("invalid_url", f"a URL is a str, not {type(url).__name__}")
     if len(url) <= URL_BYTES_MAX and _PLAIN.fullmatch(url):

@@ -1,6 +1,6 @@
 """Check the values that enter: bytes of pages, texts, times and ages.
 
-Times have a zone and are from 1970 to now. Ages are positive.
+Invalid values raise ArgumentError, unless a function says otherwise.
 """
 
 from __future__ import annotations
@@ -35,11 +35,7 @@ def frozen(page: BytesLike | str) -> bytes | str:
 
 
 def checked_size(page: BytesLike | str, max_bytes: int = MAX_BYTES) -> int:
-    """Return the size of a page in bytes; text counts as UTF-8.
-
-    Raises:
-        PageError: the page is larger than ``max_bytes``.
-    """
+    """Return the size of a page in bytes, text in UTF-8; raise PageError above ``max_bytes``."""
     size = len(page) if isinstance(page, str) else memoryview(page).nbytes
     if size <= max_bytes and isinstance(page, str):
         size = len(page.encode("utf-8", "replace"))
@@ -49,11 +45,7 @@ def checked_size(page: BytesLike | str, max_bytes: int = MAX_BYTES) -> int:
 
 
 def text_size(name: str, text: str) -> int:
-    """Return the size of a text in UTF-8.
-
-    Raises:
-        ArgumentError: PostgreSQL cannot store it.
-    """
+    """Return the size of a text in UTF-8; raise ArgumentError if PostgreSQL cannot store it."""
     if isinstance(text, str) and "\0" not in text:
         with suppress(UnicodeEncodeError):
             return len(text.encode())
@@ -67,11 +59,7 @@ def too_large(what: str, max_bytes: int) -> PageError:
 
 
 def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
-    """Return ``time`` in UTC.
-
-    Raises:
-        ArgumentError: ``time`` has no zone, is before 1970 or more than a day in the future.
-    """
+    """Return ``time`` in UTC; it has a zone, and is from 1970 to a day in the future."""
     moment = check_zone(time)
     problem = "before 1970" if moment < EARLIEST else None
     if moment > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
@@ -84,13 +72,9 @@ def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
 
 
 def check_zone(time: datetime) -> datetime:
-    """Return ``time`` in UTC.
+    """Return ``time`` in UTC; it has a zone.
 
     PostgreSQL accepts other years than Python, and fewer zones (less than 16 hours from UTC).
-
-    Raises:
-        ArgumentError: ``time`` has no zone, is not a ``datetime``, or is outside the years 1 to
-            9999 in UTC.
     """
     if not isinstance(time, datetime):
         raise invalid_argument(
@@ -114,11 +98,7 @@ def back(moment: datetime, age: timedelta) -> datetime | None:
 
 
 def check_age(age: timedelta) -> timedelta:
-    """Return ``age`` unchanged.
-
-    Raises:
-        ArgumentError: ``age`` is not a positive ``timedelta``, or reaches back before the year 1.
-    """
+    """Return ``age`` unchanged; it is positive, and does not reach back before the year 1."""
     if not isinstance(age, timedelta):
         raise invalid_argument(f"an age is a timedelta, such as timedelta(days=90), not {age!r}")
     if age <= timedelta(0):
@@ -132,11 +112,7 @@ def check_age(age: timedelta) -> timedelta:
 
 
 def parse_age(text: str) -> timedelta:
-    """Return the age written as a number and a unit: 90d, 12h, 30m, 45s or 2w.
-
-    Raises:
-        ArgumentError: the text is not an age.
-    """
+    """Return the age written as a number and a unit: 90d, 12h, 30m, 45s or 2w."""
     match = _AGE.fullmatch(text.strip().lower())
     try:
         if match is not None:

@@ -61,11 +61,7 @@ def as_source(page: Page) -> Source:
 
 
 def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> Source:
-    """Return the page of a call, or a failure if a type is wrong.
-
-    Raises:
-        ArgumentError: ``fetched_at`` is invalid.
-    """
+    """Return the page of a call, or a failure; an invalid time raises ArgumentError."""
     try:
         # A SourcePage copies mutable bytes.
         return _checked(SourcePage(url, cast("bytes | str", html), fetched_at=fetched_at))

@@ -158,12 +158,9 @@ def _bigint_array(simhashes: NDArray[np.uint64]) -> str:
 def join_marked(
     simhashes: NDArray[np.uint64], roots: NDArray[np.uint64], joined: Iterable[tuple[int, int]]
 ) -> NDArray[np.uint64]:
-    """Return the smallest simhash of each simhash's cluster, after joining the clusters of pairs.
+    """Return the smallest simhash of each one's cluster, after joining the clusters of pairs.
 
-    Args:
-        simhashes: distinct and ascending; shape (n,), dtype uint64.
-        roots: the smallest simhash of each one's cluster before (shape (n,), dtype uint64).
-        joined: pairs of these simhashes.
+    ``simhashes`` are distinct and ascending, ``roots`` the smallest of their clusters before.
     """
     pairs = np.array(list(joined), dtype=np.uint64).reshape(-1, 2)
     if not len(pairs):
@@ -175,12 +172,7 @@ def join_marked(
 
 
 def split_marked(pages: Sequence[ClusterPage], marks: Iterable[Mark]) -> list[list[ClusterPage]]:
-    """Return the parts into which marks split a cluster, each in the order of page ids.
-
-    Args:
-        pages: a cluster, in the order of page ids.
-        marks: all marks; those on other pages are ignored.
-    """
+    """Return the parts into which marks split a cluster; all in the order of page ids."""
     urls = {page.url for page in pages}
     inside = [mark for mark in marks if mark.a in urls and mark.b in urls]
     units = _units(inside)

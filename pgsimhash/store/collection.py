@@ -86,10 +86,6 @@ def create_collection(
     """Return the collection ``name``; create it if it is missing.
 
     The default distance is the scheme's, or the layout's maximum if that is smaller.
-
-    Raises:
-        ArgumentError: the layout does not support ``distance``.
-        CollectionError: the name is empty; or the collection exists with other settings.
     """
     if not name:
         raise CollectionError("taken", "the name of a collection is empty; give one")

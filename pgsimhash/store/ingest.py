@@ -51,16 +51,13 @@ class StalePoliciesError(Exception):
 class Run:
     """The run of batches that follow one another; without a label, they belong to no run.
 
-    Attributes:
-        label: its name.
-        run_id: its id, None before the first batch.
-        pages: the number of its pages, including the last batch.
-        unsure: the verdicts of a batch whose commit is in doubt.
+    ``run_id`` is None before the first batch, ``pages`` the number of pages including the last one.
     """
 
     label: str | None
     run_id: int | None = None
     pages: int = 0
+    # The verdicts of a batch whose commit is in doubt.
     unsure: list[Verdict] | None = None
 
     def draw_id(self, connection: psycopg.Connection[Any]) -> int:
@@ -112,15 +109,8 @@ class Ingest:
         """Yield a verdict for each item, decided in batches.
 
         Stored items form a run, unless the caller started one. Options are checked immediately.
-
-        Args:
-            items: records and failures.
-            size: the number of items per batch, if each batch is committed.
-            options: the match settings.
-            remember: whether to store the items.
-            batch_size: the caller's batch size. Without it, items that are stored in the caller's
-                transaction are decided one by one, when their verdicts are consumed.
-            label: the name of the run.
+        A batch has ``size`` items. Items that are stored in the caller's transaction are decided
+        one by one, when their verdicts are consumed, unless the caller gave a ``batch_size``.
         """
         settings_of(self._session.collection, options)
         if batch_size is not None and batch_size < 1:
@@ -292,16 +282,8 @@ def add_batch(
     added meanwhile. So of several writers with near-duplicates only one gets the verdict ``new``,
     and writers wait for each other's inserts, not for lookups.
 
-    Args:
-        connection: the connection.
-        collection: the collection of the items.
-        items: the batch, in order.
-        settings: the match settings of each item.
-        run: the run of the items, if any.
-        ids: the ``page_id`` and ``run_id`` of each item; the items are decided as if they had
-            arrived with these ids.
-        by_policies: whether the settings include policies.
-        remember: whether to store the items; if not, nothing is locked.
+    Each item has its settings and, if they are given, its ``ids``: then it is decided as if it had
+    arrived with this ``page_id`` and ``run_id``. Without ``remember`` nothing is stored or locked.
 
     Raises:
         StalePoliciesError: the settings do not include policies, and the collection has some.

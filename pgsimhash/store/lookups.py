@@ -154,14 +154,9 @@ def stored_pages(
     *,
     all_versions: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return values of the present versions of those URLs that a collection has.
+    """Return values of StoredPage, by their names, of the URLs that a collection has.
 
-    Args:
-        connection: the connection.
-        scope: the collection, see :func:`scope_of`.
-        urls: the URLs.
-        names: the values of :class:`~pgsimhash.pages.records.StoredPage` to return.
-        all_versions: whether to return all versions, in the order in which they were added.
+    They are those of the present versions, or of all versions in the order of their arrival.
     """
     parameters = {**scope, "urls": list(urls), "all_versions": all_versions}
     rows = fetch(connection, "stored_pages", parameters, dict_row, columns=columns_of(names))

@@ -61,10 +61,8 @@ def test_marks_are_listed_and_removed(store: Store, dsn: str) -> None:
     list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
     maintenance.mark(store, B, A, same=False)
     run_sql(dsn, "SELECT pgsimhash.mark('default', %s, %s, true)", [C, A])
-    assert [(mark.a, mark.b, mark.same) for mark in maintenance.marks(store)] == [
-        (A, B, False),
-        (A, C, True),
-    ]
+    marks = [(mark.a, mark.b, mark.same) for mark in maintenance.marks(store)]
+    assert marks == [(A, B, False), (A, C, True)]
     maintenance.mark(store, A, B, same=True)
     assert [mark.same for mark in maintenance.marks(store)] == [True, True]
     assert maintenance.unmark(store, A, B)

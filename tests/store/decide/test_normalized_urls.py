@@ -25,13 +25,10 @@ def normal(dsn: str) -> Iterator[Store]:
         yield store
 
 
-def test_without_normalization_they_are_different_pages(store: Store) -> None:
+def test_all_spellings_are_one_page_only_with_normalization(store: Store, normal: Store) -> None:
     assert not store.opened.normalize_urls
     verdicts = list(store.ingest_many((url, page(*ARTICLE)) for url in [PLAIN, *OTHERS]))
     assert [verdict.verdict for verdict in verdicts] == ["new", *["duplicate"] * 3]
-
-
-def test_with_normalization_they_are_one_page(normal: Store) -> None:
     assert normal.ingest(PLAIN, page(*ARTICLE)).verdict == "new"
     for verdict in normal.ingest_many((url, page(*ARTICLE)) for url in OTHERS):
         assert (verdict.url, verdict.verdict) == (PLAIN, "unchanged")
@@ -58,11 +55,8 @@ def test_links_marks_and_policies_name_pages_in_any_spelling(normal: Store) -> N
 def test_an_invalid_url_fails_or_is_unknown(normal: Store) -> None:
     long = "https://example.com/" + "ä" * 600
     pages = [SourcePage(url, page(*ARTICLE)) for url in (long, "no url", PLAIN)]
-    assert [verdict.reason for verdict in normal.ingest_many(pages)] == [
-        "invalid_url",
-        "invalid_url",
-        "first_seen",
-    ]
+    reasons = [verdict.reason for verdict in normal.ingest_many(pages)]
+    assert reasons == ["invalid_url", "invalid_url", "first_seen"]
     assert normal.get(long) is None
     assert normal.should_fetch("no url")
 

@@ -31,13 +31,10 @@ def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
     made = maintenance.set_policy(store, "shop.example/Sale/*", PolicySettings(scope="host"))
     assert (made.distance, made.scope) == (3, "host")
     maintenance.set_policy(store, "*", PolicySettings(distance=6, max_age=timedelta(days=30)))
-    assert [policy.pattern for policy in maintenance.policies(store)] == [
-        "*",
-        "shop.example/Sale/*",
-    ]
-    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1") == PolicySettings(
-        distance=3, scope="host", max_age=timedelta(days=30)
-    )
+    patterns = [policy.pattern for policy in maintenance.policies(store)]
+    assert patterns == ["*", "shop.example/Sale/*"]
+    merged = PolicySettings(distance=3, scope="host", max_age=timedelta(days=30))
+    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1") == merged
     assert maintenance.remove_policy(store, "shop.example/Sale/*")
     assert not maintenance.remove_policy(store, "shop.example/Sale/*")
     assert maintenance.policy_for(store, "https://www.shop.example/Sale/1").distance == 6
@@ -93,9 +90,7 @@ def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[s
         policies = policies_for(connection, store.opened, urls)
     fitting = [at for at, policy in enumerate(policies) if policy.distance]
     # fnmatch interprets brackets too, and the patterns have none.
-    assert fitting == [
-        number for number, path in enumerate(paths) if fnmatch.fnmatchcase(path, pattern)
-    ]
+    assert fitting == [at for at, path in enumerate(paths) if fnmatch.fnmatchcase(path, pattern)]
 
 
 def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> None:
@@ -103,11 +98,8 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
     patterns = ["*", "*/a/*", "example", "a.example/*1", "b.a.example", "b.a.example/a/*"]
     for number, pattern in enumerate(patterns, 1):
         maintenance.set_policy(store, pattern, PolicySettings(max_copies=number))
-        maintenance.set_policy(
-            store,
-            pattern,
-            [PolicySettings(window_size=9), PolicySettings(distance=number)][number % 2],
-        )
+        also = PolicySettings(distance=number) if number % 2 else PolicySettings(window_size=9)
+        maintenance.set_policy(store, pattern, also)
     maintenance.remove_policy(store, "*")
     urls = [f"https://{host}/{path}" for host in hosts for path in ("", "a/", "a/1", "1", "b")] * 2
     with store.session.read() as connection:
@@ -141,9 +133,8 @@ def test_without_policies_no_statement_looks_them_up(
         # With plain SQL, bypassing set_policy.
         maintenance.set_policy(other, "a.example", PolicySettings(max_copies=9))
         run_sql(dsn, "UPDATE pgsimhash.policies SET max_copies = 7")
-    assert [store.add(f"https://a.example/{n}", 0).keep for n in range(4, 8)] == [True] * 3 + [
-        False
-    ]
+    kept = [store.add(f"https://a.example/{n}", 0).keep for n in range(4, 8)]
+    assert kept == [True, True, True, False]
     assert asked == [1] * 5
     maintenance.remove_policy(store, "a.example")
     store.add("https://a.example/8", 0)
@@ -153,15 +144,10 @@ def test_without_policies_no_statement_looks_them_up(
 
 def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
     maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
-    verdicts = list(
-        store.ingest_many([("https://long.example/", HTML), ("https://a.example/", HTML)])
-    )
-    assert [(verdict.verdict, verdict.reason) for verdict in verdicts] == [
-        ("too_short", "policy"),
-        ("new", "first_seen"),
-    ]
-    assert verdicts[0].detail is not None
-    assert verdicts[0].detail.endswith("words, fewer than 10000")
+    pages = [("https://long.example/", HTML), ("https://a.example/", HTML)]
+    short, new = store.ingest_many(pages)
+    assert (short.verdict, short.reason, new.reason) == ("too_short", "policy", "first_seen")
+    assert str(short.detail).endswith("words, fewer than 10000")
     assert store.get("https://long.example/") is None
     assert not store.should_store("https://long.example/", HTML)
 

@@ -439,22 +439,18 @@ def rows_of(world: World) -> list[tuple[Any, ...]]:
 
 def say(world: World, database: Database, mark: Mark) -> None:
     """Mark two pages, if both are known and no mark contradicts it; or remove the mark."""
+    store, pair = database.stores[OWN], frozenset((mark.a, mark.b))
     if mark.same is None:
-        take_back(world, database, mark)
-        return
-    try:
-        maintenance.mark(database.stores[OWN], mark.a, mark.b, same=mark.same)
-    except PgsimhashError:
-        return
-    world.marks[frozenset((mark.a, mark.b))] = mark.same
+        if not maintenance.unmark(store, mark.a, mark.b):
+            return
+        del world.marks[pair]
+    else:
+        try:
+            maintenance.mark(store, mark.a, mark.b, same=mark.same)
+        except PgsimhashError:
+            return
+        world.marks[pair] = mark.same
     decide_again(world, mark.a, mark.b, mark.same, database.policies)
-
-
-def take_back(world: World, database: Database, mark: Mark) -> None:
-    """Remove the mark of two pages, if there is one."""
-    if maintenance.unmark(database.stores[OWN], mark.a, mark.b):
-        del world.marks[frozenset((mark.a, mark.b))]
-        decide_again(world, mark.a, mark.b, None, database.policies)
 
 
 def decide_again(

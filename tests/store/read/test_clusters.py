@@ -21,13 +21,8 @@ def fill(store: Store, simhashes: dict[str, int]) -> None:
 
 
 def as_tuples(store: Store, distance: int) -> list[tuple[int, int, int]]:
-    return [
-        row
-        for block in store.pairs(distance)
-        for row in zip(
-            block.low.tolist(), block.high.tolist(), block.distances.tolist(), strict=True
-        )
-    ]
+    blocks = ([column.tolist() for column in block] for block in store.pairs(distance))
+    return [row for columns in blocks for row in zip(*columns, strict=True)]
 
 
 def test_pairs_and_clusters_report_their_progress(store: Store) -> None:
@@ -82,10 +77,8 @@ def urls(store: Store, distance: int = 1, **options: str) -> list[list[str]]:
 def test_clusters_are_what_pairs_join_and_complete_linkage_cuts_chains(store: Store) -> None:
     fill(store, {**CHAIN, "a.example/alone": FAR})
     assert urls(store) == [list(CHAIN)]
-    assert urls(store, linkage="complete") == [
-        ["a.example/0", "a.example/1"],
-        ["a.example/2", "a.example/3"],
-    ]
+    halves = [["a.example/0", "a.example/1"], ["a.example/2", "a.example/3"]]
+    assert urls(store, linkage="complete") == halves
 
 
 def test_pages_with_one_simhash_are_a_cluster_and_only_present_versions_count(store: Store) -> None:

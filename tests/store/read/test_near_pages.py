@@ -1,5 +1,7 @@
 """Near pages in Python and SQL; test_exactness.py compares them with all pages."""
 
+from itertools import product
+
 import psycopg
 import pytest
 
@@ -68,24 +70,14 @@ def test_a_url_that_is_not_known_is_an_error(store: Store, dsn: str) -> None:
 def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:
     """The constants in sql/simhash.sql must equal those of pgsimhash/hashing/signature.py."""
     signatures = [None, 0, LIKE, UNLIKE, LIKE << 64, UNLIKE << 60, 2**128 - 1]
-    cases = [
-        (distance, a, b)
-        for distance in range(DISTANCE_MAX + 1)
-        for a in signatures
-        for b in signatures
-    ]
-    halves = [to_halves(a) for _, a, _ in cases]
-    others = [to_halves(b) for _, _, b in cases]
+    cases = list(product(range(DISTANCE_MAX + 1), signatures, signatures))
+    columns = zip(*((d, *to_halves(a), *to_halves(b)) for d, a, b in cases), strict=True)
     answers = run_sql(
         dsn,
         "SELECT pgsimhash._verified(q.d, q.ah, q.al, q.bh, q.bl) "
         "FROM unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) "
         "WITH ORDINALITY AS q (d, ah, al, bh, bl, number) ORDER BY q.number",
-        [
-            [distance for distance, _, _ in cases],
-            *(list(column) for column in zip(*halves, strict=True)),
-            *(list(column) for column in zip(*others, strict=True)),
-        ],
+        list(map(list, columns)),
     )
     assert [answer for (answer,) in answers] == [verified(*case) for case in cases]
     assert {answer for (answer,) in answers} == {True, False}
