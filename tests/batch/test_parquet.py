@@ -22,10 +22,15 @@ from tests.conftest import ROOT
 from tests.database import copy_simhashes
 from tests.programs import python
 from tests.refusals import because
+from tests.search.test_pairs import near_to
 
 PAGES = ROOT / "examples" / "pages"
 
 Simhashes = NDArray[np.uint64]
+
+
+def made(count: int, seed: int = 1) -> Simhashes:
+    return np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64)
 
 
 @pytest.fixture
@@ -43,8 +48,8 @@ def verdicts_in(path: Path) -> list[Verdict]:
 
 def test_simhashes_round_trip(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "SIMHASH_ROWS", 1000)
-    values = np.random.default_rng(1).integers(0, 2**64, 5500, dtype=np.uint64)
-    values[0], values[1] = 0, 2**64 - 1
+    values = made(5500)
+    values[:2] = 0, 2**64 - 1
     assert parquet.write_simhashes(path, values) == 5500
     read = list(parquet.read_simhashes(path))
     assert [len(array) for array in read] == [1000] * 5 + [500]
@@ -53,45 +58,38 @@ def test_simhashes_round_trip(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert pq.read_schema(path).equals(parquet.SIMHASHES)
     assert parquet.write_simhashes(path, iter([values[:10], values[10:15]])) == 15
     assert simhashes_in(path) == values[:15].tolist()
+    # Files of other programs may have more columns.
+    pl.DataFrame({"more": ["x"], "simhash": pl.Series([5], dtype=pl.UInt64)}).write_parquet(path)
+    assert simhashes_in(path) == [5]
 
 
 def test_a_collection_is_saved_as_an_archive(store: Store, dsn: str, path: Path) -> None:
-    values = np.random.default_rng(2).integers(0, 2**64, 3000, dtype=np.uint64)
+    values = made(3000)
     copy_simhashes(dsn, np.concatenate([values, values[:100]]))
     assert parquet.save_simhashes(store, path) == 3000
     assert simhashes_in(path) == sorted(values.tolist())
-    found = parquet.find_many(path, values, 8)
-    assert sorted(as_rows(found)) == sorted(as_rows(store.find_many(values, 8)))
+    matches = parquet.find_many(path, values, 8)
+    assert sorted(as_rows(matches)) == sorted(as_rows(store.find_many(values, 8)))
 
 
 def as_rows(matches: Matches) -> list[tuple[int, int, int]]:
     return list(zip(*(column.tolist() for column in matches), strict=True))
 
 
-def near_copies(rng: np.random.Generator, values: Simhashes, bits: int) -> Simhashes:
-    flips = np.uint64(1) << rng.integers(0, 64, (len(values), bits), dtype=np.uint64)
-    masks: Simhashes = np.bitwise_xor.reduce(flips, axis=1)
-    return values ^ masks
-
-
-def test_an_archive_has_each_simhash_once_in_order(
+def test_an_archive_has_each_simhash_once_in_order_in_few_bits(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, "SIMHASH_ROWS", 7_000)
-    values = np.random.default_rng(1).integers(0, 2**64, 30_000, dtype=np.uint64)
-    arrays = [values[:20_000], values[15_000:], values[:0]]
-    assert parquet.write_archive(path, arrays) == 30_000
-    assert simhashes_in(path) == sorted(values.tolist())
-    assert pq.ParquetFile(path).metadata.num_row_groups == 5
-
-
-def test_an_archive_is_close_to_the_least_that_random_bits_take(path: Path) -> None:
     """The bound is the logarithm of the number of sets: 64 - log2(n) + log2(e) bits each."""
     count = 200_000
-    values = np.random.default_rng(1).integers(0, 2**64, count, dtype=np.uint64)
-    parquet.write_archive(path, values)
+    values = made(count)
+    arrays = [values[:120_000], values[100_000:], values[:0]]
+    assert parquet.write_archive(path, arrays) == count
+    assert simhashes_in(path) == sorted(values.tolist())
     bound = (64 - np.log2(count) + np.log2(np.e)) / 8
     assert bound < path.stat().st_size / count < 1.05 * bound
+    monkeypatch.setattr(parquet, "SIMHASH_ROWS", 60_000)
+    parquet.write_archive(path, values)
+    assert pq.ParquetFile(path).metadata.num_row_groups == 4
 
 
 @pytest.mark.parametrize("distance", [0, 1, 3, 8, 12])
@@ -99,30 +97,29 @@ def test_a_batch_in_an_archive_finds_the_pairs_of_a_full_comparison(
     distance: int, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet, "SIMHASH_ROWS", 500)
-    rng = np.random.default_rng(distance)
-    known = rng.integers(0, 2**64, 5_000, dtype=np.uint64)
-    copies = [near_copies(rng, known[:50], bits) for bits in (1, 3, 6, 12)]
-    batch = np.concatenate([known[:20], *copies, known[5:9], rng.integers(0, 2**64, 9, np.uint64)])
+    known, rng = made(5_000), np.random.default_rng(distance)
+    copies = [near_to(known[:50], bits, rng) for bits in (1, 3, 6, 12)]
+    batch = np.concatenate([known[:20], *copies, known[5:9], made(9, seed=2)])
     parquet.write_archive(path, known)
-    found = parquet.find_many(path, batch, distance)
+    matches = parquet.find_many(path, batch, distance)
     expected = sorted(
         (query, bits, int(value))
         for query, asked in enumerate(batch)
         for value, bits in zip(known, np.bitwise_count(known ^ asked).tolist(), strict=True)
         if bits <= distance
     )
-    assert [(query, bits, value) for query, value, bits in as_rows(found)] == expected
+    assert [(query, bits, value) for query, value, bits in as_rows(matches)] == expected
     assert len(expected) >= 24
     # Any file of simhashes can be searched, also an unsorted one.
     parquet.write_simhashes(path, known)
-    assert as_rows(parquet.find_many(path, batch, distance)) == as_rows(found)
+    assert as_rows(parquet.find_many(path, batch, distance)) == as_rows(matches)
 
 
 def test_row_groups_that_hold_no_match_are_not_read(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet, "SIMHASH_ROWS", 1_000)
-    known = np.sort(np.random.default_rng(1).integers(0, 2**64, 64_000, dtype=np.uint64))
+    known = np.sort(made(64_000))
     parquet.write_archive(path, known)
     read: list[int] = []
     near = BlockIndex.near
@@ -171,14 +168,14 @@ def test_every_field_of_a_verdict_has_a_column(path: Path) -> None:
 
 
 def test_all_yielded_verdicts_are_in_the_file(path: Path) -> None:
-    def told() -> Iterator[Verdict]:
+    def verdicts() -> Iterator[Verdict]:
         yield from [Verdict(f"https://a.example/{n}", "new", "first_seen", n) for n in range(5)]
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(parquet.write_verdicts(path, told()))
+        list(parquet.write_verdicts(path, verdicts()))
     assert [one.simhash for one in verdicts_in(path)] == [0, 1, 2, 3, 4]
-    written = parquet.write_verdicts(path, told())
+    written = parquet.write_verdicts(path, verdicts())
     assert [next(written).simhash, next(written).simhash] == [0, 1]
     written.close()
     assert [one.simhash for one in verdicts_in(path)] == [0, 1]
@@ -233,16 +230,11 @@ except ArgumentError as error:
 def test_a_disk_that_fills_up_is_reported_and_keeps_the_file(path: Path) -> None:
     parquet.write_archive(path, np.arange(9, dtype=np.uint64))
     before = path.read_bytes()
-    told = python(FULL, path)
-    assert "cannot be written: " in told
-    assert "File too large" in told
+    error = python(FULL, path)
+    assert "cannot be written: " in error
+    assert "File too large" in error
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_files_of_other_programs_are_read(path: Path) -> None:
-    pl.DataFrame({"more": ["x"], "simhash": pl.Series([5], dtype=pl.UInt64)}).write_parquet(path)
-    assert simhashes_in(path) == [5]
 
 
 UNREADABLE = {
@@ -275,20 +267,15 @@ def test_an_invalid_parquet_file_is_refused(read: Callable[[Path], Any], path: P
     twice = pa.Table.from_arrays([pa.array([1], pa.uint64())] * 2, names=["simhash"] * 2)
     pq.write_table(twice, path)
     refused("must have one column")
-
-
-def test_a_damaged_file_is_refused(path: Path) -> None:
-    values = np.random.default_rng(3).integers(0, 2**64, 100_000, dtype=np.uint64)
-    parquet.write_simhashes(path, values)
+    parquet.write_simhashes(path, made(100_000))
     data = path.read_bytes()
     for damaged in (data[: len(data) // 2], data[:4] + bytes(56) + data[60:]):
         path.write_bytes(damaged)
-        with pytest.raises(ArgumentError, check=because("invalid_file")):
-            list(parquet.read_simhashes(path))
+        refused("is damaged|cannot be read")
 
 
 def test_one_flipped_bit_never_gives_other_simhashes(path: Path) -> None:
-    values = np.sort(np.random.default_rng(4).integers(0, 2**64, 50, dtype=np.uint64))
+    values = np.sort(made(50))
     parquet.write_archive(path, values)
     data = path.read_bytes()
     refused = 0
@@ -307,15 +294,10 @@ def test_one_flipped_bit_never_gives_other_simhashes(path: Path) -> None:
 
 
 def test_an_unwritable_file_is_reported_first(tmp_path: Path) -> None:
-    asked: list[int] = []
-
-    def told() -> Iterator[Verdict]:
-        asked.append(1)
-        yield Verdict("https://a.example/", "new", "first_seen")
-
+    verdicts = iter([Verdict("https://a.example/", "new", "first_seen")])
     with pytest.raises(ArgumentError, match="cannot be written", check=because("invalid_file")):
-        list(parquet.write_verdicts(tmp_path / "none" / "it.parquet", told()))
-    assert asked == []
+        list(parquet.write_verdicts(tmp_path / "none" / "it.parquet", verdicts))
+    assert len(list(verdicts)) == 1
 
 
 MEMORY = """
