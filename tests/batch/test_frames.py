@@ -19,7 +19,8 @@ from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
 from tests.refusals import because
 
-MAKERS: list[Callable[[dict[str, Any]], Any]] = [pd.DataFrame, pl.DataFrame, pa.table]
+Maker = Callable[[dict[str, Any]], Any]
+MAKERS: list[Maker] = [pd.DataFrame, pl.DataFrame, pa.table]
 
 PAGES = [page for page in read_pages([ROOT / "examples" / "pages"]) if isinstance(page, SourcePage)]
 
@@ -44,6 +45,10 @@ def rows_of(frame: Any) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = frame.astype(object).to_dict("records")  # type: ignore[assignment]
         return [{k: None if v is pd.NA else v for k, v in row.items()} for row in rows]
     return frame.rows(named=True) if isinstance(frame, pl.DataFrame) else frame.to_pylist()
+
+
+def marked_texts(texts: list[str], **options: Any) -> pl.DataFrame:
+    return mark_duplicates(pl.DataFrame({"text": texts}), "text", **options)
 
 
 def added(frame: Any) -> list[tuple[Any, ...]]:
@@ -90,9 +95,8 @@ def test_texts_are_marked_as_a_store_decides(options: dict[str, Any], dsn: str) 
     assert len(distances) > 2
 
 
-@pytest.mark.filterwarnings("ignore:no row is marked")
 @pytest.mark.parametrize("make", MAKERS)
-def test_no_row_is_lost(make: Callable[[dict[str, Any]], Any]) -> None:
+def test_no_row_is_lost(make: Maker) -> None:
     text = made_texts(5)[0]
     texts = [None, "too little", text, "", text, None]
     frame = make({"text": texts, "number": list(range(6))})
@@ -113,13 +117,11 @@ def test_rows_are_named_by_labels_or_ids() -> None:
     text, other, *_ = made_texts(5)
     frame = pd.DataFrame({"text": [text, other, text], "id": [7, 8, 9]}, index=["x", "y", "z"])
     marked = mark_duplicates(frame, "text")
-    assert list(marked.index) == ["x", "y", "z"]
-    assert list(frame.columns) == ["text", "id"]
+    assert (list(marked.index), list(frame.columns)) == (["x", "y", "z"], ["text", "id"])
     assert str(marked.dtypes) == str(mark_duplicates(frame[:0], "text").dtypes)
     assert marked["simhash"].dtype == "UInt64"
     assert marked["duplicate_of"]["z"] == "x"
-    kept = marked[~marked["is_duplicate"]]
-    assert kept["text"].tolist() == [text, other]
+    assert marked[~marked["is_duplicate"]]["text"].tolist() == [text, other]
     # Equal labels cannot name rows, but a column can.
     frame.index = pd.Index(["x", "x", "y"])
     with pytest.raises(ArgumentError, match="equal labels", check=because("invalid_argument")):
@@ -145,48 +147,39 @@ def test_columns_of_pandas_may_have_any_name(column: Any) -> None:
     assert marked["duplicate_of"].tolist()[1] == 0
 
 
-def test_clusters_a_prefix_later_originals_and_progress() -> None:
+@pytest.mark.parametrize("make", MAKERS)
+def test_clusters_a_prefix_later_originals_and_progress(make: Maker) -> None:
     texts = made_texts(300)
-    told: list[tuple[int, int]] = []
-    for make in MAKERS:
-        options: dict[str, Any] = {"prefix": "my_", "progress": lambda *now: told.append(now)}
-        rows = rows_of(mark_duplicates(make({"text": texts, "reason": texts}), "text", **options))
-        assert told == [(row, 300) for row in range(1, 301)]
-        told.clear()
-        clusters = [row["my_cluster"] for row in rows]
-        for at, row in enumerate(rows):
-            of = row["my_duplicate_of"]
-            assert clusters[at] == (at if of is None else clusters[of])
-        assert 5 <= len({*clusters}) < 100
-        last = rows_of(mark_duplicates(make({"text": texts}), "text", keep="last"))
-        first = rows_of(mark_duplicates(make({"text": texts[::-1]}), "text"))[::-1]
-        for one, other in zip(first, last, strict=True):
-            for name in ("duplicate_of", "cluster"):
-                one[name] = None if one[name] is None else 299 - one[name]
-            assert one == other
+    reports: list[Any] = []
+    options: dict[str, Any] = {"prefix": "my_", "progress": lambda *now: reports.append(now)}
+    rows = rows_of(mark_duplicates(make({"text": texts, "reason": texts}), "text", **options))
+    assert reports == [(row, 300) for row in range(1, 301)]
+    clusters = [row["my_cluster"] for row in rows]
+    for at, row in enumerate(rows):
+        of = row["my_duplicate_of"]
+        assert clusters[at] == (at if of is None else clusters[of])
+    assert 5 <= len({*clusters}) < 100
+    last = rows_of(mark_duplicates(make({"text": texts}), "text", keep="last"))
+    first = rows_of(mark_duplicates(make({"text": texts[::-1]}), "text"))[::-1]
+    for one, other in zip(first, last, strict=True):
+        for name in ("duplicate_of", "cluster"):
+            one[name] = None if one[name] is None else 299 - one[name]
+        assert one == other
 
 
-@pytest.mark.filterwarnings("ignore:no row is marked")
 def test_another_scheme_decides() -> None:
     scheme = Scheme("words", read_text, ShingleWeights((1,)), min_tokens=1, distance=0)
-    frame = pl.DataFrame({"text": ["one two", "two one", "three"]})
-    marked = mark_duplicates(frame, "text", scheme=scheme)
+    marked = marked_texts(["one two", "two one", "three"], scheme=scheme)
     assert marked["duplicate_of"].to_list() == [None, 0, None]
-    said = "3 of 3 texts .* scheme for short texts is 'pgsimhash-short-1'; only equal ones"
-    with pytest.warns(UserWarning, match=said):
-        marked = mark_duplicates(frame, "text", scheme=TEXT_SCHEME)
-    assert marked["reason"].to_list() == ["too_short"] * 3
 
 
 def test_most_texts_decide_the_scheme_for_all() -> None:
     long, other, *_ = made_texts(2)
     titles = ["Tide clock, 8 cm, brass", "Tide clock, 9 cm, brass", "TIDE CLOCK, 8CM, brass"]
-    marked = mark_duplicates(pl.DataFrame({"text": titles}), "text")
-    assert marked["duplicate_of"].to_list() == [None, None, 0]
-    marked = mark_duplicates(pl.DataFrame({"text": [long, *titles[:2]]}), "text")
-    assert marked["simhash"][0] == SHORT_SCHEME.simhash(long)
+    assert marked_texts(titles)["duplicate_of"].to_list() == [None, None, 0]
+    assert marked_texts([long, *titles[:2]])["simhash"][0] == SHORT_SCHEME.simhash(long)
     with pytest.warns(UserWarning, match="1 of 3 texts"):
-        marked = mark_duplicates(pl.DataFrame({"text": [long, titles[0], other]}), "text")
+        marked = marked_texts([long, titles[0], other])
     assert marked["simhash"].to_list() == [
         TEXT_SCHEME.simhash(long), None, TEXT_SCHEME.simhash(other),
     ]  # fmt: skip
@@ -194,13 +187,13 @@ def test_most_texts_decide_the_scheme_for_all() -> None:
 
 def test_equal_texts_are_marked_whatever_their_length() -> None:
     texts = ["Ferry", " Ferry\n", "", "", "ferry", "a  b", "a b"]
-    with pytest.warns(UserWarning, match="7 of 7 texts"):
-        marked = rows_of(mark_duplicates(pl.DataFrame({"text": texts}), "text", scheme=TEXT_SCHEME))
-    assert [row["duplicate_of"] for row in marked] == [None, 0, None, None, None, None, 5]
-    assert [row["reason"] for row in marked] == [
-        "too_short", "same_text", "too_short", "too_short", "too_short", "too_short", "same_text",
-    ]  # fmt: skip
-    assert [row["distance"] for row in marked] == [None, 0, None, None, None, None, 0]
+    said = "7 of 7 texts .* scheme for short texts is 'pgsimhash-short-1'; only equal ones"
+    with pytest.warns(UserWarning, match=said):
+        marked = marked_texts(texts, scheme=TEXT_SCHEME)
+    assert marked["duplicate_of"].to_list() == [None, 0, None, None, None, None, 5]
+    assert marked["distance"].to_list() == [None, 0, None, None, None, None, 0]
+    equal, short = "same_text", "too_short"
+    assert marked["reason"].to_list() == [short, equal, short, short, short, short, equal]
 
 
 @dataclass(frozen=True)
@@ -217,11 +210,9 @@ def test_different_texts_of_one_simhash_are_verified() -> None:
     bay, pier = " ".join(WORDS[:30]), " ".join([WORDS[0], *WORDS[100:130]])
     texts = [bay, pier, f"{pier}.", f"{bay}!", f"{WORDS[200]} {bay}"]
     assert scheme.simhash(bay) == scheme.simhash(pier)
-    frame = pl.DataFrame({"text": texts})
-    marked = mark_duplicates(frame, "text", scheme=scheme)
-    assert marked["duplicate_of"].to_list() == [None, None, 1, 0, None]
-    unverified = mark_duplicates(frame, "text", scheme=scheme, verify=False)
-    assert unverified["duplicate_of"].to_list() == [None, 0, 0, 0, None]
+    for verify, originals in ((True, [None, None, 1, 0, None]), (False, [None, 0, 0, 0, None])):
+        marked = marked_texts(texts, scheme=scheme, verify=verify)
+        assert marked["duplicate_of"].to_list() == originals
 
 
 TEXTS = {"text": ["a b", "c d"]}
