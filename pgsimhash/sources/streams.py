@@ -191,7 +191,7 @@ class Stream:
     def __init__(
         self, file: BinaryIO, codec: Codec | None = None, packed: BinaryIO | None = None
     ) -> None:
-        self._codec = codec
+        self._name = codec.name if codec else "packed"
         self._packed = file if codec and not packed else packed
         self._members = _Members(file, codec) if codec else None
         self._file = io.BufferedReader(self._members, _BUFFER) if self._members else file
@@ -241,8 +241,7 @@ class Stream:
             return
         at = self._packed.tell()
         if (at - self._idle_from) * _RATIO_MAX < self._idle:
-            name = self._codec.name if self._codec else "packed"
-            raise DamagedError(f"the {name} data expands to very much data without pages")
+            raise DamagedError(f"the {self._name} data expands to very much data without pages")
         self._idle, self._idle_from = 0, at
 
     @property
@@ -275,8 +274,7 @@ class Stream:
         try:
             return read(size)
         except EOFError:
-            name = self._codec.name if self._codec else "packed"
-            raise PackedError(f"the {name} data ends early") from None
+            raise PackedError(f"the {self._name} data ends early") from None
         except DAMAGES as error:
             raise DamagedError(f"reading failed ({one_line(error)})") from None
 

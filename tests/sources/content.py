@@ -1,11 +1,14 @@
 """Records of archives, and what is read from files."""
 
 import gzip
+import sys
 from pathlib import Path
 from typing import Any
 
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
+
+ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 HTML = b"<!doctype html><title>t</title><p>" + b"many words make a page " * 40
 

@@ -48,10 +48,6 @@ def test_the_first_bytes_tell_gzip_not_the_name(tmp_path: Path, name: str, zippe
     assert list(read_pages([tmp_path / name])) == [PAGE, PAGE]
 
 
-def test_empty_lines_a_byte_order_mark_and_a_missing_last_newline_do_no_harm() -> None:
-    assert read(b"\xef\xbb\xbf" + GOOD + b"\r\n\n  \n" + GOOD) == [PAGE, PAGE]
-
-
 @pytest.mark.parametrize(("line", "reason", "said"), [
     (b"{", "unreadable", "the line is not JSON: Expecting property name"),
     (b"[" * 100_000, "unreadable", "the line is not JSON"),
@@ -67,6 +63,7 @@ def test_empty_lines_a_byte_order_mark_and_a_missing_last_newline_do_no_harm() -
     (b'{"url": "https://a.example", "html": "", "fetched_at": 8}', "unreadable", "string"),
     (b'{"url": "https://a.example", "html": "", "fetched_at": "x"}', "unreadable", "ISO-8601"),
     (b'{"url": "https://a.example", "html": "\xff"}', "unreadable", "not UTF-8 (byte 39)"),
+    (b'{"url": "https://a.example/%b", "html": ""}' % (b"x" * 5_000), "invalid_url", ""),
 ])  # fmt: skip
 def test_a_broken_line_is_a_failure_and_the_next_follows(
     line: bytes, reason: str, said: str
@@ -77,6 +74,7 @@ def test_a_broken_line_is_a_failure_and_the_next_follows(
     assert (broken.url, broken.reason) == ("stdin#2", reason)
     assert said in broken.detail
     assert "\n" not in broken.detail
+    assert len(broken.detail) < 200
 
 
 class LongLine(io.BytesIO):
@@ -120,7 +118,8 @@ def test_damaged_gzip_data_ends_the_file_with_one_failure(tmp_path: Path, damage
     assert "the lines after line 1 were not read" in broken.detail
 
 
-def test_empty_lines_count_as_lines(tmp_path: Path) -> None:
+def test_empty_lines_count_as_lines_and_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
+    assert read(b"\xef\xbb\xbf" + GOOD + b"\r\n\n  \n" + GOOD) == [PAGE, PAGE]
     path = tmp_path / "pages.jsonl.gz"
     path.write_bytes(gzip.compress(b"\n \r\n" * 20_000 + b"\t" + GOOD + b"\n\n\nx\n" + GOOD))
     assert [item.url for item in read_pages([path])] == [PAGE.url, f"{path}#40004", PAGE.url]
@@ -133,11 +132,3 @@ def test_very_much_data_without_pages_ends_a_file(tmp_path: Path) -> None:
     assert page == PAGE
     assert isinstance(end, PageFailure)
     assert "data without pages" in end.detail
-
-
-def test_a_url_of_megabytes_is_not_kept() -> None:
-    line = b'{"url": "https://example.com/%b", "html": ""}' % (b"x" * 5_000)
-    (item,) = read(line)
-    assert isinstance(item, PageFailure)
-    assert item.reason == "invalid_url"
-    assert len(item.detail) < 200

@@ -24,13 +24,21 @@ from warcio.warcwriter import WARCWriter
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage
 from tests.programs import python
-from tests.sources.content import HTML, assert_damage_costs_one_record, failed, read, record, urls
+from tests.sources.content import (
+    HTML,
+    ZSTD,
+    assert_damage_costs_one_record,
+    failed,
+    read,
+    record,
+    urls,
+)
 
 URL = "https://example.com/"
 TIME = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 PAGE = SourcePage(URL, "<p>Grüße")
 
-zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+zstd = pytest.importorskip(ZSTD)
 
 
 def records(count: int) -> list[bytes]:

@@ -14,6 +14,7 @@ from pgsimhash.sources import SourcePage, read_pages, streams
 from pgsimhash.sources.streams import Stream
 from tests.sources.content import (
     HTML,
+    ZSTD,
     assert_damage_costs_one_record,
     failed,
     read,
@@ -156,31 +157,23 @@ def test_damaged_chunks_keep_their_content(path: Path, body: bytes, page: bytes)
     assert one(path, record(body, http=CHUNKED)).html == page
 
 
-def test_zstd_is_undone(path: Path) -> None:
-    zstd = pytest.importorskip(
-        "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
-    )
-    body = zstd.compress(HTML)
-    assert one(path, record(**encoded("zstd", body))).html == HTML
-    bodies = (body[:-5], body[:8] + b"x" * 20, zstd.compress(bytes(10**8)))
-    items = read(path, *(record(**encoded("zstd", body)) for body in bodies))
+@pytest.mark.parametrize(("encoding", "library"), [("zstd", [ZSTD]), ("br", ["brotli", "1.2"])])
+def test_encodings_of_other_libraries_are_undone(
+    path: Path, encoding: str, library: list[str]
+) -> None:
+    compress = pytest.importorskip(*library).compress
+    body = compress(HTML)
+    assert one(path, record(**encoded(encoding, body))).html == HTML
+    bodies = (body[:-5], body[:8] + b"x" * 20, compress(bytes(10**7)))
+    records = [record(**encoded(encoding, body)) for body in bodies]
+    items = read(path, *records, max_bytes=100_000)
     assert [failed(item)[1] for item in items] == ["unreadable", "unreadable", "too_large"]
 
 
-def test_brotli_is_undone_where_it_is_installed(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    http = {"Content-Encoding": "br"}
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "brotli", None)
-        (item,) = read(path, record(b"\x1b\x00", http=http))
+def test_brotli_that_is_missing_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "brotli", None)
+    (item,) = read(path, record(**encoded("br", b"\x1b\x00")))
     assert failed(item, "pip install 'brotli>=1.2'") == ("https://example.com/", "unreadable")
-    brotli = pytest.importorskip("brotli", "1.2")
-    assert one(path, record(brotli.compress(HTML), http=http)).html == HTML
-    bodies = (brotli.compress(HTML)[:-5], brotli.compress(bytes(10**8), quality=1))
-    cut, bomb = read(path, *(record(body, http=http) for body in bodies))
-    assert failed(cut) == ("https://example.com/", "unreadable")
-    assert failed(bomb) == ("https://example.com/", "too_large")
 
 
 @pytest.mark.parametrize(("broken", "reason"), [
