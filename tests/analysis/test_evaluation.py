@@ -258,6 +258,8 @@ def test_stored_fingerprints_are_those_of_the_present_versions(
     result = stored_fingerprints(store, [*known, *unknown, *known])
     assert {url: page and page.simhash for url, page in result.prints.items()} == known
     assert [failure.url for failure in result.failures] == unknown
+    (detail,) = {failure.detail for failure in result.failures}
+    assert detail == "collection 'default' has no page with this URL"
     store.ingest("https://a.example/signed", f"<p>{TEXT}")
     (page,) = stored_fingerprints(store, ["https://a.example/signed"]).prints.values()
     assert page is not None

@@ -202,6 +202,18 @@ MISTAKES = {
     "collection rebuild": "Missing argument",
     "collection rebuild nowhere": "'nowhere' does not exist",
     "should-fetch": "Missing argument",
+    "analyse evaluate": "give a file of pairs",
+    "analyse evaluate pairs.csv --scheme unheard-of": "'unheard-of' is not one of",
+    "analyse evaluate pairs.csv --borderline pairs.csv": "--borderline needs --sample",
+    "analyse evaluate pairs.csv another.csv": "unexpected extra argument",
+    "analyse evaluate --sample 5 --pages .": "--pages needs a file of pairs",
+    "analyse evaluate --sample 5 --borderline /nowhere/x": "/nowhere does not exist",
+    "analyse evaluate wrong.csv": "line 2: 'perhaps' is not a label",
+    "analyse evaluate waiting.csv --collection default": "label some",
+    "analyse evaluate --collection default": "give a file of pairs",
+    "analyse evaluate --sample 9 pairs.csv": "give a file of pairs, or --sample N",
+    "analyse evaluate pairs.csv --collection default --pages .": "--pages needs",
+    "analyse evaluate missing.csv": "'missing.csv' does not exist",
     "migrate --sql --roles": "only for upgrades, without --roles",
     "migrate --sql --downgrade base": "only for upgrades, without --roles",
     "migrate --downgrade base --roles": "are only for upgrades",
@@ -220,6 +232,7 @@ MISTAKES = {
         for command in (
             "decide wells.html", "find 1", "status", "check", "analyse report", "mark",
             "should-fetch https://a.example/", "analyse pairs", "delete --host a.example",
+            "analyse evaluate --sample 9", "analyse evaluate pairs.csv",
         )
     },
 }  # fmt: skip
@@ -228,6 +241,8 @@ MISTAKES = {
 
 def test_mistakes_are_explained(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
+    for name, label in (("pairs", "duplicate"), ("wrong", "perhaps"), ("waiting", "")):
+        (folder / f"{name}.csv").write_text(f"a,b,label\nx,y,{label}\n")
     run("collection", "create", "default")
     for command, advice in MISTAKES.items():
         refused = run(*shlex.split(command))

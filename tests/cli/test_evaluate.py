@@ -4,8 +4,6 @@ import csv
 import json
 from pathlib import Path
 
-import pytest
-
 from pgsimhash import connect
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.cli.harness import Run
@@ -127,47 +125,3 @@ def test_a_sample_is_labelled_and_measured_without_pages(
     smaller, same = (run("analyse", "evaluate", "--sample", "20", *there) for _ in range(2))
     assert {line["pages"] for line in smaller.lines} == {20}
     assert smaller.stdout == same.stdout
-
-
-def test_pairs_with_a_missing_page_are_reported_and_left_out(
-    run: Run, dsn: str, tmp_path: Path
-) -> None:
-    a, b = "https://a.example/", "https://b.example/"
-    with connect(dsn, collection="news") as store:
-        for number in range(3):
-            store.add(f"{a}{number}", number, distance=0)
-    with connect(dsn) as other:
-        other.add(b, 1)
-    rows = f"{a}0,{a}1,duplicate", f"{a}0,{a}2,duplicate", f"{a}0,{b},different"
-    pairs = pairs_file(tmp_path, *rows, f"page,{a}1,different")
-    done = run("analyse", "evaluate", pairs, "--collection", "news")
-    done.ends(1, f"failed: {b}: collection 'news' has no page with this URL", "failed: page: ")
-    assert (done.lines[-1]["found"], done.lines[-1]["left_out"]) == (2, 2)
-
-
-@pytest.mark.usefixtures("dsn")
-def test_invalid_options_are_reported(run: Run, tmp_path: Path) -> None:
-    connect().close()
-    files = {"pairs": "x,y,duplicate", "wrong": "x,y,perhaps", "waiting": "x,y,"}
-    paths = {name: tmp_path / f"{name}.csv" for name in files}
-    for name, row in files.items():
-        paths[name].write_text(f"a,b,label\n{row}\n")
-    for options, message in {
-        "": "give a file of pairs",
-        "{pairs} --scheme unheard-of": "'unheard-of' is not one of",
-        "{pairs} --borderline pairs.csv": "--borderline needs --sample",
-        "{pairs} another.csv": "unexpected extra argument",
-        "--sample 5 --pages .": "--pages needs a file of pairs",
-        "--sample 5 --borderline /nowhere/x": "/nowhere does not exist",
-        "{wrong}": "line 2: 'perhaps' is not a label",
-        "--collection typo --sample 9": "collection 'typo' does not exist",
-        "{pairs} --collection typo": "collection 'typo' does not exist",
-        "{waiting} --collection default": "label some",
-        "--collection default": "give a file of pairs",
-        "--collection default --sample 9 {pairs}": "give a file of pairs, or --sample N",
-        "{pairs} --collection default --pages {pairs}": "--pages needs",
-        "missing.csv": "'missing.csv' does not exist",
-    }.items():
-        done = run("analyse", "evaluate", *options.format(**paths).split())
-        assert (done.code, done.stdout) == (2, ""), options
-        assert message in " ".join(done.stderr.split()), options
