@@ -99,10 +99,10 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
         pages = stored_pages(connection, scope, urls, names, all_versions=True)
     if not pages:
         raise unknown_page(collection, url)
-    found: list[Version] = []
+    history: list[Version] = []
     for number, page in enumerate(pages, 1):
-        found.append(_version(number, {"markdown": None, **page}, found))
-    return found
+        history.append(_version(number, {"markdown": None, **page}, history))
+    return history
 
 
 def judge(distance: int, structure_distance: int | None = None, *, same: bool) -> Change:

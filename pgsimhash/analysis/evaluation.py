@@ -206,8 +206,8 @@ def evaluate(
             pages = [Path(str(pairs)).parent]
         elif isinstance(pages, str | Path):
             pages = [pages]
-        found = find_pages(names, [Path(place) for place in pages])
-        prints = fingerprint_pages(found, recipe, jobs, progress, len(names))
+        named_pages = find_pages(names, [Path(place) for place in pages])
+        prints = fingerprint_pages(named_pages, recipe, jobs, progress, len(names))
         name = recipe.name
     return _evaluated(name, counted, prints, precision)
 
@@ -389,8 +389,8 @@ def _file(name: str, folders: Sequence[Path]) -> Path | None:
     parents = (parent for folder in folders for parent in (folder, folder / "pages"))
     paths = (parent / f"{name}{suffix}" for parent in parents for suffix in _SUFFIXES)
     try:
-        found = next(filter(Path.is_file, paths), None)
+        file = next(filter(Path.is_file, paths), None)
     except (OSError, ValueError):  # too long or with NUL: not a path
         return None
     path = Path(name)
-    return path if found is None and path.is_absolute() else found
+    return path if file is None and path.is_absolute() else file

@@ -379,8 +379,8 @@ def _decision(
 def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:
     if a.origin is None or b.origin is None:
         return None
-    of_a, off_a = weighted_features(a, scheme)
-    of_b, off_b = weighted_features(b, scheme)
+    weights_a, bits_a = weighted_features(a, scheme)
+    weights_b, bits_b = weighted_features(b, scheme)
 
     def only(own: Weights, others: Weights, origin: Origin, bits_off: int | None) -> FeatureList:
         features = [(feature, weight) for feature, weight in own.items() if feature not in others]
@@ -388,12 +388,12 @@ def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:
         total = sum(weight for _, weight in features)
         return FeatureList(tuple(features[:top]), len(features), total, origin, bits_off)
 
-    shared = of_a.keys() & of_b.keys()
+    shared = weights_a.keys() & weights_b.keys()
     return Features(
-        only(of_a, of_b, a.origin, off_a),
-        only(of_b, of_a, b.origin, off_b),
+        only(weights_a, weights_b, a.origin, bits_a),
+        only(weights_b, weights_a, b.origin, bits_b),
         len(shared),
-        sum(min(of_a[feature], of_b[feature]) for feature in shared),
+        sum(min(weights_a[feature], weights_b[feature]) for feature in shared),
     )
 
 

@@ -268,13 +268,13 @@ def _canonical_problems(cluster: Cluster) -> dict[str, list[ClusterPage]]:
     spelled = defaultdict[tuple[str, str], list[ClusterPage]](list)
     for page in cluster.pages:
         spelled[_spelling(page.url)].append(page)
-    found = {
+    problems = {
         "missing": [] if linked else list(cluster.pages),
         "conflicting": linked if len({page.canonical_url for page in linked}) > 1 else [],
         "outside": [page for page in linked if page.canonical_url not in urls],
         "variants": [page for pages in spelled.values() if len(pages) > 1 for page in pages],
     }
-    return {problem: pages for problem, pages in found.items() if pages}
+    return {problem: pages for problem, pages in problems.items() if pages}
 
 
 def _spelling(url: str) -> tuple[str, str]:

@@ -166,8 +166,8 @@ def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool
         columns += ["a_title", "b_title", "a_simhash", "b_simhash"]
     with progress_bar("pairs", pages=False) as progress:
         if urls:
-            found = analysis.page_pairs(store, distance, progress=progress)
-            rows = (pair.as_json() for pair in found)
+            page_pairs = analysis.page_pairs(store, distance, progress=progress)
+            rows = (pair.as_json() for pair in page_pairs)
         else:
             rows = (
                 {"a": format_simhash(low), "b": format_simhash(high), "distance": bits}
@@ -208,19 +208,19 @@ def clusters(
             count = store.save_clusters(**grouping, progress=progress)
             print_message(f"{count:,} clusters saved")
             return
-        found = store.clusters(**grouping, progress=progress)
+        all_clusters = store.clusters(**grouping, progress=progress)
         if parquet is not None:
             from pgsimhash.batch.parquet import write_clusters
 
-            count = write_clusters(parquet, found)
+            count = write_clusters(parquet, all_clusters)
             print_message(f"{count:,} clusters in {parquet}")
             return
         if not as_csv:
-            print_rows(cluster.as_json() for cluster in found)
+            print_rows(cluster.as_json() for cluster in all_clusters)
             return
         from pgsimhash.analysis.reports import cluster_rows
 
-        print_rows(chain.from_iterable(map(cluster_rows, found)), _CLUSTER_COLUMNS)
+        print_rows(chain.from_iterable(map(cluster_rows, all_clusters)), _CLUSTER_COLUMNS)
 
 
 @analyse.command()
@@ -475,12 +475,14 @@ def _print_sample(scheme: str, near: analysis.NearSample, summary: bool) -> None
 
 def _report_failures(evaluations: Sequence[analysis.Evaluation]) -> bool:
     """Print each page that failed once, and how many have too little text."""
-    failures = list(dict.fromkeys(page for each in evaluations for page in each.failures))
+    failures = list(
+        dict.fromkeys(page for evaluation in evaluations for page in evaluation.failures)
+    )
     for failure in failures[:_FAILURES_SHOWN]:
         print_message(f"failed: {failure.url}: {failure.detail}")
     if len(failures) > _FAILURES_SHOWN:
         print_message(f"{len(failures) - _FAILURES_SHOWN:,} more pages failed")
-    short = len({name for each in evaluations for name in each.too_short})
+    short = len({name for evaluation in evaluations for name in evaluation.too_short})
     if short:
         print_message(f"{short:,} pages have too little text")
     return bool(failures)

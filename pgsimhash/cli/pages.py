@@ -270,8 +270,8 @@ def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
     print_table(
         (page, "verdict", *numbers("bits"), original),
         (
-            (shown(each.url), each.verdict, str(each.distance), shown(each.duplicate_of))
-            for each in duplicates
+            (shown(copy.url), copy.verdict, str(copy.distance), shown(copy.duplicate_of))
+            for copy in duplicates
         ),
         title=f"Duplicates{more}",
     )
@@ -369,7 +369,7 @@ def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
         lines = queries(text)
         while batch := list(islice(lines, BATCH_SIMHASHES)):
             matches = store.find_many([int(query["simhash"], 16) for query in batch], distance)
-            for number, simhash, bits in zip(*(each.tolist() for each in matches), strict=True):
+            for number, simhash, bits in zip(*(column.tolist() for column in matches), strict=True):
                 match = {"match": format_simhash(simhash), "distance": bits}
                 print_json({**batch[number], **match})
     sys.exit(failed)
