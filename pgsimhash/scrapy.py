@@ -88,6 +88,9 @@ class _Component:
         self._crawler = crawler
         self._action = settings.get("PGSIMHASH_ACTION", "drop")
         self._tag = settings.get("PGSIMHASH_TAG", "pgsimhash")
+        self._url_field = settings.get("PGSIMHASH_URL_FIELD", "url")
+        self._html_field = settings.get("PGSIMHASH_HTML_FIELD", "html")
+        self._follows = settings.getbool("PGSIMHASH_FOLLOW", True)
         self._closes = settings.getbool("PGSIMHASH_CLOSE_ON_ERROR")
         self._closing: asyncio.Task[None] | None = None
         if self._action not in ("drop", "tag"):
@@ -146,11 +149,6 @@ class PgsimhashPipeline(_Component):
     Items without a page, and items whose verdict failed, pass unchanged.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._url_field = crawler.settings.get("PGSIMHASH_URL_FIELD", "url")
-        self._html_field = crawler.settings.get("PGSIMHASH_HTML_FIELD", "html")
-        super().__init__(crawler)
-
     def page_of(self, item: Any) -> SourcePage | None:
         """Return the page of an item, or None; you can override this method."""
         if not ItemAdapter.is_item(item):
@@ -201,10 +199,6 @@ class PgsimhashSpiderMiddleware(_Component):
     ``response.meta`` has the verdict, which generator callbacks can read. Responses without HTML,
     or with a status outside 200 to 299, pass unchanged.
     """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._follows = crawler.settings.getbool("PGSIMHASH_FOLLOW", True)
-        super().__init__(crawler)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
