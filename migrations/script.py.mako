@@ -6,19 +6,17 @@ Revises: ${down_revision | comma,n}
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from alembic.operations import Operations
+
+from pgsimhash.search.layout import Layout
 
 revision: str = ${repr(up_revision)}
 down_revision: str | None = ${repr(down_revision)}
-branch_labels: str | Sequence[str] | None = ${repr(branch_labels)}
-depends_on: str | Sequence[str] | None = ${repr(depends_on)}
 
 
-def upgrade(op: Operations, schema: str) -> None:
+def upgrade(op: Operations, schema: str, layout: Layout) -> None:
     ${upgrades if upgrades else "pass"}
 
 
-def downgrade(op: Operations, schema: str) -> None:
+def downgrade(op: Operations, schema: str, layout: Layout) -> None:
     ${downgrades if downgrades else "pass"}

@@ -6,8 +6,6 @@ Revises:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from alembic.operations import Operations
 
 from pgsimhash.db.scripts import drop_statements, schema_script, split_statements
@@ -15,8 +13,6 @@ from pgsimhash.search.layout import Layout
 
 revision: str = "0001"
 down_revision: str | None = None
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade(op: Operations, schema: str, layout: Layout) -> None:

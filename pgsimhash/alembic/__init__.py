@@ -127,7 +127,6 @@ def _migrate(
         connection = None if outer.as_sql else outer.connection
         if connection is not None:
             _check_connection(connection)
-            migrate.wait_for_others(connection)
         inner = migrate.context_for(
             wanted or "base",
             name,

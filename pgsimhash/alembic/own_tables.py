@@ -121,24 +121,21 @@ def _add(operations: Operations, operation: AddSimhash) -> None:
         for index in _indexes(table):
             context.impl.create_index(index)
         return
-    _check_can_commit(context)
+    present = _present_indexes(context, table)
     if context.as_sql:
         context.impl.execute(_AlterTable(table, "ADD COLUMN IF NOT EXISTS"))
-    else:
-        _check_not_partitioned(context, table)
-        there = _has_columns(context, table, operation.column, operation.layout)
-        present = _present_indexes(context, table)
-        if not there:
-            context.impl.execute(_AlterTable(table, "ADD COLUMN"))
+    elif not _has_columns(context, table, operation.column, operation.layout):
+        context.impl.execute(_AlterTable(table, "ADD COLUMN"))
     with _outside_transactions(context):
-        for index in _indexes(table):
-            valid = None if context.as_sql else present.get(str(index.name))
+        for index in _indexes(table, concurrently=True):
+            valid = present.get(str(index.name))
             if valid:
                 continue
+            # A script drops what it does not know.
             if context.as_sql or valid is False:
-                context.impl.execute(_concurrent(DropIndex(index, if_exists=True), index))
+                context.impl.execute(DropIndex(index, if_exists=True))
             try:
-                context.impl.execute(_concurrent(CreateIndex(index), index))
+                context.impl.execute(CreateIndex(index))
             except DBAPIError as error:
                 raise StoreError(
                     "gave_up",
@@ -151,13 +148,10 @@ def _add(operations: Operations, operation: AddSimhash) -> None:
 def _drop(operations: Operations, unwanted: DropSimhash) -> None:
     context, table = operations.get_context(), _table_of(operations, unwanted)
     if unwanted.concurrently:
-        _check_can_commit(context)
-        if not context.as_sql:
-            _check_not_partitioned(context, table)
-            _present_indexes(context, table)
+        _present_indexes(context, table)
         with _outside_transactions(context):
-            for index in _indexes(table):
-                context.impl.execute(_concurrent(DropIndex(index, if_exists=True), index))
+            for index in _indexes(table, concurrently=True):
+                context.impl.execute(DropIndex(index, if_exists=True))
     # This drops their indexes too.
     context.impl.execute(_AlterTable(table, "DROP COLUMN"))
 
@@ -171,7 +165,9 @@ def _table_of(operations: Operations, operation: _SimhashOperation) -> Table:
     return Table(operation.table, metadata, *columns, schema=operation.schema)
 
 
-def _indexes(table: Table) -> list[Index]:
+def _indexes(table: Table, *, concurrently: bool = False) -> list[Index]:
+    for index in table.indexes:
+        index.dialect_options["postgresql"]["concurrently"] = concurrently
     return sorted(table.indexes, key=lambda index: str(index.name))
 
 
@@ -195,27 +191,12 @@ def _alter_table(element: _AlterTable, compiler: DDLCompiler, **_options: object
     return f"ALTER TABLE {compiler.preparer.format_table(element.table)} {changes}"
 
 
-def _concurrent(statement: Any, index: Index) -> Any:
-    index.dialect_options["postgresql"]["concurrently"] = True
-    return statement
-
-
 def _outside_transactions(context: MigrationContext) -> AbstractContextManager[None]:
     """Return a block in which each statement commits, unless the revision began a transaction."""
     connection = None if context.as_sql else context.connection
     if connection and getattr(connection.connection.dbapi_connection, "autocommit", False):
         return nullcontext()
     return context.autocommit_block()
-
-
-def _check_can_commit(context: MigrationContext) -> None:
-    if not context.as_sql and context._in_external_transaction:
-        raise StoreError(
-            "wrong_transaction",
-            "indexes are built concurrently outside of a transaction, and env.py began one that "
-            "Alembic cannot end; let context.begin_transaction() begin it, or omit "
-            "concurrently=True",
-        )
 
 
 def _has_columns(context: MigrationContext, table: Table, column: str, layout: str) -> bool:
@@ -274,9 +255,27 @@ _PRESENT: Final = text(
 
 
 def _present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]:
-    """Return the existing indexes of a table by name, and whether each is usable."""
+    """Return the existing indexes of a table by name, and whether each is usable.
+
+    A script knows none. Refuse what cannot be done concurrently, and indexes of others.
+    """
+    if context.as_sql:
+        return {}
+    if context._in_external_transaction:
+        raise StoreError(
+            "wrong_transaction",
+            "indexes are built concurrently outside of a transaction, and env.py began one that "
+            "Alembic cannot end; let context.begin_transaction() begin it, or omit "
+            "concurrently=True",
+        )
     assert context.connection is not None
     preparer, schema = _preparer(), table.schema
+    if context.connection.scalar(_PARTITIONED, {"table": preparer.format_table(table)}):
+        raise StoreError(
+            "unsuitable",
+            f"the table {table.fullname} is partitioned, and PostgreSQL cannot build or drop "
+            "indexes of such tables concurrently; omit concurrently=True",
+        )
     indexes = {}
     for index in table.indexes:
         name = preparer.format_index(index)
@@ -299,15 +298,3 @@ def _present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]
 def _preparer() -> Any:
     # A driver's own preparer may double percent signs.
     return PGDialect(paramstyle="named").identifier_preparer  # type: ignore[no-untyped-call]
-
-
-def _check_not_partitioned(context: MigrationContext, table: Table) -> None:
-    """Refuse operations that PostgreSQL does not support on a partitioned table."""
-    assert context.connection is not None
-    named = {"table": _preparer().format_table(table)}
-    if context.connection.scalar(_PARTITIONED, named):
-        raise StoreError(
-            "unsuitable",
-            f"the table {table.fullname} is partitioned, and PostgreSQL cannot build or drop "
-            "indexes of such tables concurrently; omit concurrently=True",
-        )

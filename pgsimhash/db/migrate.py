@@ -13,19 +13,7 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
-from psycopg import conninfo
-from sqlalchemy import (
-    Connection,
-    Engine,
-    Text,
-    cast,
-    create_engine,
-    exc,
-    func,
-    make_url,
-    select,
-    text,
-)
+from sqlalchemy import Connection, Engine, Text, cast, create_engine, func, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
@@ -42,7 +30,6 @@ from pgsimhash.db.server_errors import (
 )
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import (
-    NoServerError,
     PgsimhashError,
     SchemaError,
     StoreError,
@@ -69,6 +56,203 @@ _COPIED_SETTING: Final = (
 _PINNED: Final = "SET LOCAL search_path = pg_catalog, pg_temp"
 
 
+def upgrade(
+    dsn: str,
+    revision: str = "head",
+    *,
+    schema: str | None = None,
+    citus: bool = False,
+    layout: str | None = None,
+) -> None:
+    """Upgrade the schema of the database at ``dsn`` to ``revision``.
+
+    Args:
+        dsn: the database.
+        revision: the last revision to apply.
+        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+        citus: whether Citus keeps a new schema on one of its nodes.
+        layout: the layout of a new schema, by default 22+21+21; the expected one of an existing
+            schema.
+
+    Raises:
+        ArgumentError: the name of the schema, revision or layout is invalid.
+        NoServerError: no server answers at ``dsn``.
+        SchemaError: this package does not know the schema's revision; or the schema, or an object
+            in it, belongs to a role that is neither the user, nor granted to the user, nor a
+            superuser.
+        StoreError: the user may not change the schema; or the schema has another layout.
+    """
+    _run(dsn, revision, schema, up=True, citus=citus, layout=layout)
+
+
+def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
+    """Downgrade the schema of the database at ``dsn`` to ``revision`` (``base``: no tables).
+
+    The empty schema and Alembic's version table in it remain.
+
+    Args:
+        dsn: the database.
+        revision: the last revision to keep.
+        schema: see :func:`upgrade`.
+
+    Raises:
+        ArgumentError: the name of the schema or revision is invalid.
+        NoServerError: no server answers at ``dsn``.
+        SchemaError: this package does not know the schema's revision.
+        StoreError: the user may not change the schema.
+    """
+    _run(dsn, revision, schema, up=False)
+
+
+def upgrade_sql(
+    revision: str = "head",
+    *,
+    since: str | None = None,
+    transaction: bool = True,
+    schema: str | None = None,
+    citus: bool = False,
+    layout: str | None = None,
+) -> str:
+    """Return the SQL script that deploys the schema up to ``revision``, or upgrades it.
+
+    Args:
+        revision: the last revision to apply.
+        since: the revision of an existing schema, whose upgrade is returned: an empty text if it is
+            the newest one. None means an empty database.
+        transaction: whether the script begins and commits a transaction. Without, run it in your
+            own transaction; it restores the search_path.
+        schema: see :func:`upgrade`.
+        citus: see :func:`upgrade`.
+        layout: the layout of the schema, which a script cannot ask for; by default 22+21+21.
+
+    Raises:
+        ArgumentError: the name of the schema, revision or layout is invalid.
+    """
+    name = configured_schema(schema)
+    if since is not None:
+        _check_revision(since, relative=False)
+        if since == known_revisions().get_current_head():
+            return ""
+    output = io.StringIO()
+    context = context_for(revision, name, script=output, since=since)
+    with context.begin_transaction() if transaction else search_path_kept(context.execute):
+        run_revisions(context, name, citus=citus, layout=layout)
+    return output.getvalue()
+
+
+def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
+    """Create the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, or grant their rights again.
+
+    The owner role becomes the owner of the schema, the writer role adds, marks and deletes pages,
+    and the reader role looks up. They cannot log in: grant them to your users.
+
+    Existing roles must come from an earlier call for the schema, because members of a role get its
+    rights.
+
+    Args:
+        dsn: the database, as a superuser or as the schema's owner with CREATEROLE.
+        prefix: the prefix of their names; None means ``DATABASE_SCHEMA``. Roles belong to the
+            server, so each database needs its own.
+        schema: see :func:`upgrade`.
+
+    Returns:
+        The names of the roles.
+
+    Raises:
+        ArgumentError: ``prefix`` is too long, another role has one of the names, or the name of the
+            schema is invalid.
+        NoServerError: no server answers at ``dsn``.
+        SchemaError: the schema is missing, or older or newer than this package.
+        StoreError: the user lacks a permission.
+    """
+    with open_connection(dsn) as connection, bound_to_schema(connection, schema):
+        check_schema(connection)
+        with translated_errors(connection):
+            try:
+                ((names,),) = fetch(connection, "create_roles", {"prefix": prefix})
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise StoreError(
+                    "not_permitted",
+                    f"the database refuses to create the roles: {first_line(error)}; connect as a "
+                    "superuser, or as the schema's owner with CREATEROLE and CREATE on the "
+                    "database",
+                ) from error
+            return list(names or [])
+
+
+def _run(
+    dsn: str,
+    revision: str,
+    schema: str | None,
+    *,
+    up: bool,
+    citus: bool = False,
+    layout: str | None = None,
+) -> None:
+    name = configured_schema(schema)
+    _check_revision(revision)
+    with refusals_translated(), engine_for(dsn).begin() as connection:
+        logger.info("%s to revision %s", "upgrade" if up else "downgrade", revision)
+        context = context_for(revision, name, up=up, connection=connection)
+        run_revisions(context, name, citus=citus, layout=layout)
+
+
+def _check_revision(revision: str, *, relative: bool = True) -> None:
+    """Refuse an unknown revision; a relative one such as ``-1`` is not checked, or refused."""
+    if relative and (revision == "head" or not revision.isalnum()):
+        return
+    known = ["base", *(script.revision for script in known_revisions().walk_revisions())]
+    if revision not in known:
+        raise invalid_argument(
+            f"pgsimhash has no revision {revision!r}; it has: {', '.join(known)}"
+        )
+
+
+def known_revisions() -> ScriptDirectory:
+    """Return this package's revisions."""
+    return ScriptDirectory(str(files("pgsimhash.migrations")))
+
+
+def context_for(
+    revision: str,
+    schema: str,
+    *,
+    up: bool = True,
+    connection: Connection | None = None,
+    script: TextIO | None = None,
+    since: str | None = None,
+) -> MigrationContext:
+    """Return a context that goes up or down to a revision, over a connection or into a script.
+
+    Over a connection, no other migration runs until its transaction ends. A script begins at the
+    revision ``since``, None for an empty database.
+    """
+    revisions = known_revisions()
+
+    def steps(heads: Any, _context: MigrationContext) -> Iterable[RevisionStep]:
+        # What Alembic's own commands call.
+        step = revisions._upgrade_revs if up else revisions._downgrade_revs
+        return step(revision, heads)
+
+    options = {
+        "version_table": VERSION_TABLE,
+        "version_table_schema": schema,
+        "script": revisions,
+        "fn": steps,
+    }
+    if connection is None:
+        options |= {"as_sql": True, "output_buffer": script, "starting_rev": since}
+    else:
+        wait_for_others(connection)
+    return MigrationContext.configure(
+        connection=connection,
+        dialect_name="postgresql",
+        # Any other style would double the percent signs in the script.
+        dialect_opts={"paramstyle": "named"},
+        opts=options,
+    )
+
+
 def engine_for(dsn: str) -> Engine:
     """Return a SQLAlchemy engine for ``dsn`` in any form of libpq."""
 
@@ -88,27 +272,6 @@ def engine_for(dsn: str) -> Engine:
         # Finding hstore would look up names before search_path is set.
         use_native_hstore=False,
     )
-
-
-def dsn_of_url(url: str) -> str:
-    """Convert a URL of SQLAlchemy, or a DSN, to a DSN.
-
-    Raises:
-        NoServerError: the URL names another database system than PostgreSQL.
-    """
-    try:
-        parsed = make_url(url)
-    except exc.ArgumentError:
-        return url
-    if parsed.get_backend_name() not in ("postgresql", "postgres"):
-        raise NoServerError(
-            "invalid_dsn",
-            f"sqlalchemy.url names {parsed.get_backend_name()!r}; give a URL such as "
-            "postgresql://user:password@host:5432/database",
-        )
-    dialect = parsed.set(drivername="postgresql+psycopg").get_dialect()()
-    _, parameters = dialect.create_connect_args(parsed)
-    return conninfo.make_conninfo(**parameters)
 
 
 @contextmanager
@@ -211,198 +374,3 @@ _BY_STATE: Final = {
     "57014": Translation("gave_up", _REFUSED, "raise statement_timeout, if it was that"),
     "55P03": Translation("locked", _REFUSED, "migrate again"),
 }
-
-
-def known_revisions() -> ScriptDirectory:
-    """Return this package's revisions."""
-    return ScriptDirectory(str(files("pgsimhash.migrations")))
-
-
-def context_for(
-    revision: str,
-    schema: str,
-    *,
-    up: bool = True,
-    connection: Connection | None = None,
-    script: TextIO | None = None,
-    since: str | None = None,
-) -> MigrationContext:
-    """Return a context that goes up or down to a revision, over a connection or into a script.
-
-    A script begins at the revision ``since``, None for an empty database.
-    """
-    revisions = known_revisions()
-
-    def steps(heads: Any, _context: MigrationContext) -> Iterable[RevisionStep]:
-        # What Alembic's own commands call.
-        step = revisions._upgrade_revs if up else revisions._downgrade_revs
-        return step(revision, heads)
-
-    options = {
-        "version_table": VERSION_TABLE,
-        "version_table_schema": schema,
-        "script": revisions,
-        "fn": steps,
-    }
-    if connection is None:
-        options |= {"as_sql": True, "output_buffer": script, "starting_rev": since}
-    return MigrationContext.configure(
-        connection=connection,
-        dialect_name="postgresql",
-        # Any other style would double the percent signs in the script.
-        dialect_opts={"paramstyle": "named"},
-        opts=options,
-    )
-
-
-def upgrade(
-    dsn: str,
-    revision: str = "head",
-    *,
-    schema: str | None = None,
-    citus: bool = False,
-    layout: str | None = None,
-) -> None:
-    """Upgrade the schema of the database at ``dsn`` to ``revision``.
-
-    Args:
-        dsn: the database.
-        revision: the last revision to apply.
-        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
-        citus: whether Citus keeps a new schema on one of its nodes.
-        layout: the layout of a new schema, by default 22+21+21; the expected one of an existing
-            schema.
-
-    Raises:
-        ArgumentError: the name of the schema, revision or layout is invalid.
-        NoServerError: no server answers at ``dsn``.
-        SchemaError: this package does not know the schema's revision; or the schema, or an object
-            in it, belongs to a role that is neither the user, nor granted to the user, nor a
-            superuser.
-        StoreError: the user may not change the schema; or the schema has another layout.
-    """
-    _run(dsn, revision, schema, up=True, citus=citus, layout=layout)
-
-
-def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
-    """Downgrade the schema of the database at ``dsn`` to ``revision`` (``base``: no tables).
-
-    The empty schema and Alembic's version table in it remain.
-
-    Args:
-        dsn: the database.
-        revision: the last revision to keep.
-        schema: see :func:`upgrade`.
-
-    Raises:
-        ArgumentError: the name of the schema or revision is invalid.
-        NoServerError: no server answers at ``dsn``.
-        SchemaError: this package does not know the schema's revision.
-        StoreError: the user may not change the schema.
-    """
-    _run(dsn, revision, schema, up=False)
-
-
-def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
-    """Create the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, or grant their rights again.
-
-    The owner role becomes the owner of the schema, the writer role adds, marks and deletes pages,
-    and the reader role looks up. They cannot log in: grant them to your users.
-
-    Existing roles must come from an earlier call for the schema, because members of a role get its
-    rights.
-
-    Args:
-        dsn: the database, as a superuser or as the schema's owner with CREATEROLE.
-        prefix: the prefix of their names; None means ``DATABASE_SCHEMA``. Roles belong to the
-            server, so each database needs its own.
-        schema: see :func:`upgrade`.
-
-    Returns:
-        The names of the roles.
-
-    Raises:
-        ArgumentError: ``prefix`` is too long, another role has one of the names, or the name of the
-            schema is invalid.
-        NoServerError: no server answers at ``dsn``.
-        SchemaError: the schema is missing, or older or newer than this package.
-        StoreError: the user lacks a permission.
-    """
-    with open_connection(dsn) as connection, bound_to_schema(connection, schema):
-        check_schema(connection)
-        with translated_errors(connection):
-            try:
-                ((names,),) = fetch(connection, "create_roles", {"prefix": prefix})
-            except psycopg.errors.InsufficientPrivilege as error:
-                raise StoreError(
-                    "not_permitted",
-                    f"the database refuses to create the roles: {first_line(error)}; connect as a "
-                    "superuser, or as the schema's owner with CREATEROLE and CREATE on the "
-                    "database",
-                ) from error
-            return list(names or [])
-
-
-def _run(
-    dsn: str,
-    revision: str,
-    schema: str | None,
-    *,
-    up: bool,
-    citus: bool = False,
-    layout: str | None = None,
-) -> None:
-    name = configured_schema(schema)
-    _check_revision(revision)
-    with refusals_translated(), engine_for(dsn).begin() as connection:
-        logger.info("%s to revision %s", "upgrade" if up else "downgrade", revision)
-        wait_for_others(connection)
-        context = context_for(revision, name, up=up, connection=connection)
-        run_revisions(context, name, citus=citus, layout=layout)
-
-
-def _check_revision(revision: str, *, relative: bool = True) -> None:
-    """Refuse an unknown revision; a relative one such as ``-1`` is not checked, or refused."""
-    if relative and (revision == "head" or not revision.isalnum()):
-        return
-    known = ["base", *(script.revision for script in known_revisions().walk_revisions())]
-    if revision not in known:
-        raise invalid_argument(
-            f"pgsimhash has no revision {revision!r}; it has: {', '.join(known)}"
-        )
-
-
-def upgrade_sql(
-    revision: str = "head",
-    *,
-    since: str | None = None,
-    transaction: bool = True,
-    schema: str | None = None,
-    citus: bool = False,
-    layout: str | None = None,
-) -> str:
-    """Return the SQL script that deploys the schema up to ``revision``, or upgrades it.
-
-    Args:
-        revision: the last revision to apply.
-        since: the revision of an existing schema, whose upgrade is returned: an empty text if it is
-            the newest one. None means an empty database.
-        transaction: whether the script begins and commits a transaction. Without, run it in your
-            own transaction; it restores the search_path.
-        schema: see :func:`upgrade`.
-        citus: see :func:`upgrade`.
-        layout: the layout of the schema, which a script cannot ask for; by default 22+21+21.
-
-    Raises:
-        ArgumentError: the name of the schema, revision or layout is invalid.
-    """
-    name = configured_schema(schema)
-    if since is not None:
-        _check_revision(since, relative=False)
-        if since == known_revisions().get_current_head():
-            return ""
-    output = io.StringIO()
-    context = context_for(revision, name, script=output, since=since)
-    with context.begin_transaction() if transaction else search_path_kept(context.execute):
-        run_revisions(context, name, citus=citus, layout=layout)
-    return output.getvalue()

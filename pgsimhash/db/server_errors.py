@@ -121,21 +121,13 @@ _BY_STATE: Final = {
         "check, status",
     ),
     # Timeouts of transactions end the connection.
-    "25P03": LOST,
-    "25P04": LOST,
-    "26000": _UNPREPARED,
-    "42P05": _UNPREPARED,
-    "08": _UNFINISHED,
+    **dict.fromkeys(("25P03", "25P04"), LOST),
+    **dict.fromkeys(("26000", "42P05"), _UNPREPARED),
+    **dict.fromkeys(("08", "40", "53", "54", "57", "58", "XX"), _UNFINISHED),
     "0A": Translation(
         "gave_up", _GAVE_UP, "if the connection is in a pipeline() block, leave that first"
     ),
     "22": _INVALID,
-    "40": _UNFINISHED,
-    "53": _UNFINISHED,
-    "54": _UNFINISHED,
-    "57": _UNFINISHED,
-    "58": _UNFINISHED,
-    "XX": _UNFINISHED,
 }
 """PostgreSQL's errors by SQLSTATE or its class."""
 

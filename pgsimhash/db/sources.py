@@ -108,18 +108,20 @@ def source_of(
             "configure yours when you create them: psycopg.connect(..., prepare_threshold=None), a "
             "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})"
         )
-    source = _async_source_over(where) if asynchronous else _source_over(where)
-    if source is None:
-        raise _unsupported(where, asynchronous)
-    return source
+    if isinstance(where, psycopg.AsyncConnection if asynchronous else psycopg.Connection):
+        return _CallerSource(where, asynchronous)
+    with suppress(ImportError):
+        import psycopg_pool as pools
+
+        if isinstance(where, pools.AsyncConnectionPool if asynchronous else pools.ConnectionPool):
+            return _PoolSource(where, asynchronous)
+    over = _over_async_sqlalchemy if asynchronous else _over_sqlalchemy
+    if source := over(where):
+        return source
+    raise _unsupported(where, asynchronous)
 
 
-def _source_over(where: Any) -> ConnectionSource | None:
-    """Return the source over a blocking connection, pool, engine or session."""
-    if isinstance(where, psycopg.Connection):
-        return _CallerSource(where, asynchronous=False)
-    if _is_pool(where, "ConnectionPool"):
-        return _PoolSource(where, asynchronous=False)
+def _over_sqlalchemy(where: Any) -> ConnectionSource | None:
     # Slow to import, but whoever has one of its objects has imported it.
     import sqlalchemy
     from sqlalchemy import orm
@@ -133,12 +135,7 @@ def _source_over(where: Any) -> ConnectionSource | None:
     return None
 
 
-def _async_source_over(where: Any) -> ConnectionSource | None:
-    """Return the source over an asynchronous connection, pool, engine or session."""
-    if isinstance(where, psycopg.AsyncConnection):
-        return _CallerSource(where, asynchronous=True)
-    if _is_pool(where, "AsyncConnectionPool"):
-        return _PoolSource(where, asynchronous=True)
+def _over_async_sqlalchemy(where: Any) -> ConnectionSource | None:
     from sqlalchemy.ext import asyncio as alchemy
 
     if isinstance(where, alchemy.AsyncEngine):
@@ -155,14 +152,6 @@ def _async_source_over(where: Any) -> ConnectionSource | None:
     if isinstance(where, alchemy.async_scoped_session):
         return _SessionSource(lambda: where().sync_session, asynchronous=True)
     return None
-
-
-def _is_pool(where: object, kind: str) -> bool:
-    try:
-        import psycopg_pool
-    except ImportError:
-        return False
-    return isinstance(where, getattr(psycopg_pool, kind))
 
 
 def _unsupported(where: object, asynchronous: bool) -> ArgumentError:

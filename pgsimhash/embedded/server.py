@@ -254,7 +254,7 @@ def _socket_folder_of(cluster: Cluster) -> Path:
 
 def _launched(cluster: Cluster, sockets: Path, lock: int) -> subprocess.Popen[bytes]:
     """Return the server when it accepts connections."""
-    for attempt in range(100):
+    for attempt in range(20):
         beginning = cluster.file("log").stat().st_size
         server = cluster.launch(sockets, lock)
         while server.poll() is None:
@@ -267,7 +267,7 @@ def _launched(cluster: Cluster, sockets: Path, lock: int) -> subprocess.Popen[by
             log = file.read().decode(errors="backslashreplace")
         reasons = re.findall(r"(?:FATAL|DETAIL|HINT): +(.+)", log) or log.splitlines()[:1]
         # Sessions of a killed server need a moment to end.
-        if "shared memory block" not in log or attempt == 99:
+        if "shared memory block" not in log or attempt == 19:
             break
         time.sleep(0.1)
     raise refusal("; ".join(reasons) or f"the server ended with {server.returncode}")

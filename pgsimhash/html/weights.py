@@ -13,14 +13,7 @@ from itertools import accumulate, pairwise
 from math import exp, log, log1p
 from typing import Final
 
-from pgsimhash.html.blocks import (
-    CELL_BLOCKS,
-    HEADING_TAGS,
-    LIST_TAGS,
-    Element,
-    Outline,
-    words,
-)
+from pgsimhash.html.blocks import CELL_BLOCKS, HEADING_TAGS, LIST_TAGS, Element, Outline, words
 from pgsimhash.html.page_words import NUMBER, TextBlock
 from pgsimhash.html.tree import look_around, places_of_headings
 

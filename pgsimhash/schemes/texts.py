@@ -14,12 +14,7 @@ from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.hashes import murmur3_64
 from pgsimhash.hashing.tokens import TOKENS_MAX
 from pgsimhash.hashing.votes import WEIGHT_UNIT
-from pgsimhash.schemes.features import (
-    DAMPINGS,
-    ShingleWeights,
-    murmur3_64_of_words,
-    pair_hashes,
-)
+from pgsimhash.schemes.features import DAMPINGS, ShingleWeights, murmur3_64_of_words, pair_hashes
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
 
 BATCH_TEXTS: Final = 64

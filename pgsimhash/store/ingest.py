@@ -18,12 +18,7 @@ from pgsimhash.errors import StoreError, invalid_argument
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
-from pgsimhash.pages.policies import (
-    MatchOptions,
-    MatchSettings,
-    PolicySettings,
-    match_settings,
-)
+from pgsimhash.pages.policies import MatchOptions, MatchSettings, PolicySettings, match_settings
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict, VerdictName
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import back, text_size

@@ -322,18 +322,6 @@ class TestConnection:
 
 
 class TestSession:
-    def test_after_each_commit_it_may_use_another_connection(
-        self, dsn: str, engine: sqlalchemy.Engine
-    ) -> None:
-        with orm.Session(engine) as session:
-            store = connect(session)
-            store.add(B, 0)
-            session.commit()
-            with engine.connect():
-                store.add(A, FAR)
-                session.commit()
-        assert urls(dsn) == [B, A]
-
     def test_a_savepoint_of_the_callers(self, dsn: str, engine: sqlalchemy.Engine) -> None:
         with orm.Session(engine) as session:
             store = connect(session)
@@ -344,7 +332,7 @@ class TestSession:
             session.commit()
         assert urls(dsn) == [A]
 
-    def test_another_connection_works_with_the_same_schema(
+    def test_after_each_commit_it_uses_another_connection_with_the_same_schema(
         self, dsn: str, url: sqlalchemy.URL
     ) -> None:
         pgsimhash.db.migrate.upgrade(dsn, schema="crawl")

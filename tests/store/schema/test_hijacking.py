@@ -46,10 +46,8 @@ BODY = "LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'hijacked'; END$$"
 
 INTERNAL = {"internal", "cstring", '"any"', "record", "trigger"}
 
-# Syntax that looks like a call; and unnest of several arrays, which PostgreSQL's grammar resolves
-# and which cannot be qualified.
+# Syntax that looks like a call.
 NO_CALLS = {"coalesce", "greatest", "least", "nullif"}
-SEVERAL = {"add_pages", "ask"}
 
 
 def without_texts(script: str) -> str:

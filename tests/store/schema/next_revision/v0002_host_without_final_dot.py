@@ -7,8 +7,6 @@ Revision ID: 0002
 Revises: 0001
 """
 
-from collections.abc import Sequence
-
 from alembic.operations import Operations
 
 from pgsimhash.db.schema_names import in_schema
@@ -17,8 +15,6 @@ from pgsimhash.search.layout import Layout
 
 revision: str = "0002"
 down_revision: str | None = "0001"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 # PostgreSQL computes the column again when its URL is updated.
 _HOSTS_AGAIN = "UPDATE pgsimhash.pages SET url = url WHERE url ~ '^[^/]*//[^/]*[.](:|/|$)'"
