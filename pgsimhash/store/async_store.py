@@ -15,6 +15,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
+from datetime import datetime
 from functools import partial, wraps
 from importlib import import_module
 from operator import index
@@ -198,7 +199,7 @@ class AsyncStore:
     :meth:`add` a transaction. A page whose task is cancelled may be stored.
     """
 
-    def __init__(self, store: Store, reader: PageReader) -> None:
+    def __init__(self, store: _GreenletStore, reader: PageReader) -> None:
         self._store = store
         self._reader = reader
 
@@ -246,7 +247,27 @@ class AsyncStore:
         """The name of the schema's layout."""
         return self._store.layout
 
-    find = _awaited(Store.find)
+    async def find(
+        self,
+        simhash: int,
+        distance: int | None = None,
+        *,
+        limit: int | None = None,
+        host: str | None = None,
+        since: datetime | None = None,
+        signature: int | None = None,
+    ) -> list[Match]:
+        """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
+        check_simhash(simhash)
+        plain = (host, since, signature) == (None, None, None) and (limit or 0) >= 0
+        if plain and self._store.session.source.owned:
+            # Without a greenlet for each of them.
+            matches: list[Match] = await self._store.finds.call(simhash, distance)
+            return matches[:limit]
+        return await self.run(
+            Store.find, simhash, distance, limit=limit, host=host, since=since, signature=signature
+        )
+
     near_pages = _awaited(Store.near_pages)
     find_many = _awaited(Store.find_many)
     exists = _awaited(Store.exists)
@@ -272,29 +293,19 @@ class AsyncStore:
 class _GreenletStore(Store):
     """A store in a greenlet. It reads pages in threads, or in processes if they have limits.
 
-    Concurrent lookups of a simhash share a statement, and concurrent calls that store one page each
-    a transaction, if the store commits it.
+    Concurrent calls that store one page each share a transaction if the store commits it.
     """
 
     def __init__(self, session: Session, reader: PageReader) -> None:
         super().__init__(session)
         self._reader = reader
         # The next statement is sent while the server answers the first.
-        self._finds = TaskBatcher(self._find_all, statements=2)
+        self.finds = TaskBatcher(self._find_all, statements=2)
         self._decisions = TaskBatcher(self._decide_all)
-
-    def find(self, simhash: int, distance: int | None = None, **conditions: Any) -> list[Match]:
-        check_simhash(simhash)
-        limit = conditions.get("limit")
-        given = [name for name, value in conditions.items() if value is not None]
-        if not self.session.source.owned or given not in ([], ["limit"]) or (limit or 0) < 0:
-            return super().find(simhash, distance, **conditions)
-        matches: list[Match] = await_(self._finds.call(simhash, distance))
-        return matches[:limit]
 
     async def _find_all(self, simhashes: list[int], distance: int | None) -> list[list[Match]]:
         if len(simhashes) == 1:
-            return [await greenlet_spawn(super().find, simhashes[0], distance)]
+            return [await greenlet_spawn(self.find, simhashes[0], distance)]
         return await greenlet_spawn(find_together, self, simhashes, distance)
 
     def clusters(self, *arguments: Any, **options: Any) -> Generator[Cluster]:
