@@ -295,7 +295,12 @@ def _names(frame: nw.DataFrame[Any], id_column: str | None) -> nw.Series[Any] | 
     """Return the names of rows, or None if these are their positions."""
     if id_column is not None:
         _cells(frame, id_column, (object,))
-        return frame.get_column(id_column)
+        names = frame.get_column(id_column)
+        if names.is_null().any() or not names.is_unique().all():
+            raise invalid_argument(
+                f"the column {id_column!r} names rows, but has equal or no values"
+            )
+        return names
     index: Any = nw.maybe_get_index(frame)
     if index is None:
         return None

@@ -78,7 +78,10 @@ def migrate(
     from pgsimhash.db.connection import describe, open_connection, schema_revision
 
     if sql and (downgrade or roles is not None):
-        raise click.UsageError("--sql is only for upgrades, without --roles")
+        raise click.UsageError(
+            "--sql is only for upgrades: SELECT pgsimhash.create_roles() creates the roles, and "
+            "`alembic downgrade REVISION:base --sql` prints a downgrade"
+        )
     if (no_transaction or since) and not sql:
         raise click.UsageError("--no-transaction and --from need --sql")
     if downgrade and (layout or citus or roles is not None):
@@ -235,7 +238,10 @@ def list_collections(connection: Connection) -> None:
     """List the collections, a JSON line each; `status` counts their pages."""
     from pgsimhash.store.collection import collection_names, find_collection
 
-    for name in collection_names(connection):
+    names = collection_names(connection)
+    if not names:
+        print_message(f"The schema {schema_of(connection)} has no collection yet.")
+    for name in names:
         known = find_collection(connection, name)
         if known is not None:
             _print_collection(known)

@@ -137,8 +137,8 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         raise SchemaError(
             "unversioned",
             f"the schema {schema} has tables but no recorded revision, like a copy "
-            "without its rows; load the rows of all tables too (pg_dump --data-only), "
-            "or drop the schema and deploy it again",
+            "without its rows; load the rows of all tables too (pg_dump --data-only "
+            "--disable-triggers), or drop the schema and deploy it again",
         )
     if revision is None:
         raise SchemaError("missing", f"the schema {schema} is not in this database; run: {migrate}")

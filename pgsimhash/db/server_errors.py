@@ -226,6 +226,10 @@ def no_connection(error: BaseException) -> NoServerError:
             f"the server refused the login: {problem}; check user and password in --dsn or "
             f"PGSIMHASH_DSN",
         )
+    if "permission denied for database" in problem:
+        return NoServerError(
+            "login_refused", f"{problem}; grant the user CONNECT on it, or name another user"
+        )
     if "does not exist" in problem:
         return NoServerError(
             "login_refused", f"{problem}; create it, or name another in --dsn or PGSIMHASH_DSN"

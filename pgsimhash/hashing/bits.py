@@ -233,12 +233,14 @@ def hamming_distance(a: Any, b: Any) -> int | NDArray[np.uint8]:
     a, b = (as_simhashes(one) if _is_column(one) else check_simhash(one) for one in (a, b))
     if isinstance(a, int) and isinstance(b, int):
         return (a ^ b).bit_count()
+    if not isinstance(a, int) and not isinstance(b, int) and len(a) != len(b):
+        raise invalid_argument(f"the columns have {len(a)} and {len(b)} simhashes")
     return hamming_distances(b, a) if isinstance(b, int) else hamming_distances(a, b)
 
 
 def _is_column(one: object) -> bool:
     # Numbers of numpy have no dimension.
-    return hasattr(one, "__array__") and getattr(one, "ndim", 1) > 0
+    return isinstance(one, list) or (hasattr(one, "__array__") and getattr(one, "ndim", 1) > 0)
 
 
 def similarity(a: SupportsIndex, b: SupportsIndex) -> float:

@@ -221,6 +221,8 @@ INVALID: list[tuple[Any, str, dict[str, Any], str]] = [
     (pl.LazyFrame(TEXTS), "text", {}, r"is lazy, .* pass its collect\(\)"),
     (pl.DataFrame(TEXTS), "text", {"keep": "all"}, "keep must be first or last, not 'all'"),
     (pl.DataFrame(TEXTS), "text", {"id_column": "id"}, "no column 'id'"),
+    (pl.DataFrame({**TEXTS, "id": [1, 1]}), "text", {"id_column": "id"}, "equal or missing values"),
+    (pd.DataFrame({**TEXTS, "id": [1, None]}), "text", {"id_column": "id"}, "equal or missing"),
     (pd.DataFrame([["a", "b"]], columns=["text", "text"]), "text", {}, "distinct column names"),
     (pl.DataFrame(TEXTS), "html", {}, "no column 'html'; it has 'text'"),
     (pd.DataFrame(TEXTS), "text", {"url_column": "url"}, "no column 'url'"),

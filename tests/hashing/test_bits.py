@@ -148,10 +148,12 @@ def test_the_distance_to_a_range_is_that_to_its_nearest(
 def test_the_distances_of_columns() -> None:
     numbers = [0, 1, 2**64 - 1]
     column = np.array(numbers, dtype=np.uint64)
-    columns: list[Any] = [column, pd.Series(column), pl.Series(column), pa.array(column)]
+    columns: list[Any] = [numbers, column, pd.Series(column), pl.Series(column), pa.array(column)]
     for one in columns:
         assert pgsimhash.hamming_distance(one, 1).tolist() == [1, 0, 63]
         assert pgsimhash.hamming_distance(1, one).tolist() == [1, 0, 63]
         for other in columns:
             assert pgsimhash.hamming_distance(one, other).tolist() == [0, 0, 0]
+        with pytest.raises(ArgumentError, match="columns have 3 and 2 simhashes"):
+            pgsimhash.hamming_distance(one, [1, 2])
     assert pgsimhash.hamming_distance(column[2], column[0]) == 64
