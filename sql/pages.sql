@@ -373,8 +373,11 @@ BEGIN
         (
             SELECT count(DISTINCT p.title)
             FROM pgsimhash.pages AS p
+            LEFT JOIN pgsimhash.pages AS o
+                ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
             WHERE p.collection_id = _report_hosts.collection_id
                 AND p.host IS NOT DISTINCT FROM h.host AND p.distance IS NOT NULL
+                AND p.title IS DISTINCT FROM o.title
         ),
         h.duplicate_bytes, h.all_hosts
     FROM (

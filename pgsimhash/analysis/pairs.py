@@ -314,7 +314,7 @@ def read_labels(source: object) -> list[LabelledPair]:
         name, place, rows = str(source), "line", file_rows(Path(source))
     else:
         name, place, rows = "the data frame", "row", _frame_rows(source)
-    pairs: dict[frozenset[str], tuple[int, LabelledPair]] = {}
+    pairs: dict[frozenset[str], tuple[int, str, LabelledPair]] = {}
     unlabelled = 0
     problems: list[str] = []
     for line, row in rows:
@@ -325,11 +325,12 @@ def read_labels(source: object) -> list[LabelledPair]:
         problem = _problem(row, word)
         if problem is None:
             pair = LabelledPair(row["a"], row["b"], _LABELS[word], row.get("kind", ""))
-            first_line, first = pairs.setdefault(frozenset((pair.a, pair.b)), (line, pair))
+            key = frozenset((pair.a, pair.b))
+            first_line, first_word, first = pairs.setdefault(key, (line, word, pair))
             if first.label != pair.label:
                 problem = (
-                    f"the pair is {pair.label} here and {first.label} in {place} {first_line}; "
-                    "keep one of them"
+                    f"the pair is {word} here and {first_word} in {place} {first_line}; keep one "
+                    "of them"
                 )
         if problem is not None:
             problems.append(f"{place} {line}: {problem}")
@@ -337,13 +338,13 @@ def read_labels(source: object) -> list[LabelledPair]:
         more = len(problems) - _SHOWN
         shown = [*problems[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
         raise _invalid(name, "\n".join(shown))
-    if all(pair.label == "graded" for _, pair in pairs.values()):
+    if all(pair.label == "graded" for *_, pair in pairs.values()):
         raise _invalid(
             name,
             f"no pair is labelled duplicate or different ({unlabelled} rows have no label yet); "
             "label some",
         )
-    return [pair for _, pair in pairs.values()]
+    return [pair for *_, pair in pairs.values()]
 
 
 def _invalid(name: object, problem: str) -> ArgumentError:

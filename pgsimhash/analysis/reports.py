@@ -48,7 +48,7 @@ _ROWS: Final = 60
 class HostFigures(NamedTuple):
     """The numbers of pages and duplicates of a host, which is empty for URLs without a host.
 
-    ``duplicate_titles`` counts the different titles of its duplicates.
+    ``duplicate_titles`` counts the titles of its duplicates that their originals do not have.
     """
 
     host: str

@@ -298,7 +298,7 @@ def _names(frame: nw.DataFrame[Any], id_column: str | None) -> nw.Series[Any] | 
         names = frame.get_column(id_column)
         if names.is_null().any() or not names.is_unique().all():
             raise invalid_argument(
-                f"the column {id_column!r} names rows, but has equal or no values"
+                f"the column {id_column!r} has equal or missing values, which name no row"
             )
         return names
     index: Any = nw.maybe_get_index(frame)

@@ -291,7 +291,7 @@ def test_an_invalid_row_is_reported_with_its_line_and_the_fix(reader: Reader) ->
         "1,2,1": "'1' is not a label; write one of near-dup, duplicate, same, distinct,",
         ",2,1": "a is empty; write the URL, the path or the id of a page, or a text",
         "2,2,1": "a and b are the same; name two pages, or two texts",
-        "8,9,different": "the pair is distinct here and copy in line 2; keep one of them",
+        "8,9,different": "the pair is different here and duplicate in line 2; keep one of them",
         "1,2,3,4": "4 values for 3 columns; put a value that contains the delimiter in",
         '1,"2,1': "unexpected end of data; close each double quote",
     }.items():

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -74,12 +75,19 @@ def test_a_host_whose_template_decides_is_named(store: Store) -> None:
             for n in range(20)
         ]
 
-    list(store.ingest_many([*pages("story", 2), *pages("shop", 15)]))
+    # A mirror has many titles, but each is that of an original.
+    originals = [
+        PageRecord(f"https://a.example/{n}", 0x9E37_79B9_7F4A_7C15 * n % 2**64, title=f"{n}")
+        for n in range(20)
+    ]
+    mirror = [replace(page, url=page.url.replace("a.", "mirror.")) for page in originals]
+    list(store.ingest_many([*pages("story", 2), *pages("shop", 15), *originals, *mirror]))
     report = analysis.report(store)
     assert {host.host: host.template_decides for host in report.hosts} == {
-        "story.example": False, "shop.example": True,
+        "story.example": False, "shop.example": True, "a.example": False,
+        "mirror.example": False,
     }  # fmt: skip
-    assert {host.duplicate_titles for host in report.hosts} == {2, 15}
+    assert {host.duplicate_titles for host in report.hosts} == {0, 1, 15}
     page = report_page(report)
     assert "pgsimhash policy set shop.example --distance 3 --collection default" in page
     assert "policy set story.example" not in page
