@@ -220,15 +220,17 @@ def from_base32(text: str) -> int:
 @overload
 def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int: ...
 @overload
-def hamming_distance(a: Column | SupportsIndex, b: Column) -> NDArray[np.uint8]: ...
+def hamming_distance(
+    a: Column | list[int] | SupportsIndex, b: Column | list[int]
+) -> NDArray[np.uint8]: ...
 @overload
-def hamming_distance(a: Column, b: SupportsIndex) -> NDArray[np.uint8]: ...
+def hamming_distance(a: Column | list[int], b: SupportsIndex) -> NDArray[np.uint8]: ...
 
 
 def hamming_distance(a: Any, b: Any) -> int | NDArray[np.uint8]:
     """Return the number of bits in which ``a`` and ``b`` differ (0..64).
 
-    Of an array or a column of a data frame and another one, or one simhash, return an array.
+    Of an array, a list or a column of a data frame and another one, or a simhash, return an array.
     """
     a, b = (as_simhashes(one) if _is_column(one) else check_simhash(one) for one in (a, b))
     if isinstance(a, int) and isinstance(b, int):
