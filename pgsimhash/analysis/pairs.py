@@ -189,8 +189,8 @@ def near_sample(sample: Sample, distance: int, borderline: int = 100, seed: int 
     around = range(max(middle - SPREAD, 0), min(middle + SPREAD, LARGEST) + 1)
     histogram = np.zeros(LARGEST + 1, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    is_first = np.zeros(len(values), dtype=np.bool_)
-    is_first[np.unique(values, return_index=True)[1]] = True
+    distinct, firsts = np.unique(values, return_index=True)
+    is_first = np.isin(np.arange(len(values)), firsts)
     candidates: list[tuple[int, int, int]] = []
     for top in range(0, len(values), _ROWS):
         distances = hamming_distances(values[top : top + _ROWS, np.newaxis], values[top:])
@@ -203,7 +203,6 @@ def near_sample(sample: Sample, distance: int, borderline: int = 100, seed: int 
                 for column in rng.permutation(columns)[:_OF_PAGE].tolist():
                     candidates.append((bits, top + row, top + column))
     rng.shuffle(candidates)
-    distinct = np.unique(values)
     pairs = stream_pairs(distinct, min(middle, DISTANCE_MAX))
     clusters = cluster_simhashes(distinct, pairs)[np.searchsorted(distinct, values)].tolist()
     used: Counter[int] = Counter()

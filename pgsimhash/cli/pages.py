@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
 from itertools import islice
-from typing import Any, BinaryIO, Final, Unpack, get_args
+from typing import Any, BinaryIO, Final, get_args
 from urllib.parse import unquote
 
 import click
@@ -23,7 +23,6 @@ from pgsimhash.cli import INTERRUPTED, options
 from pgsimhash.cli.printing import print_json, print_message, print_rows, print_text
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
-from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Match, NearPage, Verdict, VerdictName
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
@@ -126,9 +125,7 @@ def ingest(
 @click.option("--url", help="The URL of the page; by default the file's.")
 @options.match
 @options.with_store
-def decide(
-    store: pgsimhash.Store, file: str, url: str | None, **settings: Unpack[MatchOptions]
-) -> None:
+def decide(store: pgsimhash.Store, file: str, url: str | None, **settings: Any) -> None:
     """Show what ingest would decide about a page.
 
     Stores nothing. FILE is an HTML file; - reads stdin and needs --url. Prints the verdict as a
