@@ -41,6 +41,7 @@ SHORT = len(MIRRORS)  # not-found.html says too little
 FRONT = "".join(f'<a class="page" href="{link}"></a>' for link in ["/data", "/gone", *LINKS])
 PIPELINE = {"ITEM_PIPELINES": {"pgsimhash.scrapy.PgsimhashPipeline": 300}}
 ADDON = {"ADDONS": {"pgsimhash.scrapy.Addon": 500}}
+AT_ONCE = {"PGSIMHASH_RETRY_SECONDS": 0}
 MIDDLEWARE = {"SPIDER_MIDDLEWARES": {"pgsimhash.scrapy.PgsimhashSpiderMiddleware": 600}}
 
 
@@ -206,8 +207,7 @@ def test_an_add_on_skips_requests_for_known_pages(site: Site, dsn: str) -> None:
     assert one.counted["no_page"] == again.counted["no_page"] + 1
     assert site.url + left[1:] in [item["url"] for item in one.items]
     with connect(dsn) as store:
-        at_once = PolicySettings(refetch_after=timedelta(microseconds=1))
-        maintenance.set_policy(store, "*", at_once)
+        maintenance.set_policy(store, "*", PolicySettings(refetch_after=timedelta(microseconds=1)))
     assert Crawl(site, dsn, ADDON).counted["unchanged"] == COUNT - SHORT
 
 
@@ -227,9 +227,6 @@ def test_match_options_and_a_collection_are_settings(site: Site, dsn: str) -> No
     assert len(kept) > crawl.counted["new"] == 8
     with connect(dsn) as store:
         assert [one.collection for one in store.status() if one.pages] == ["crawl"]
-
-
-AT_ONCE = {"PGSIMHASH_RETRY_SECONDS": 0}
 
 
 @contextmanager
@@ -385,22 +382,21 @@ def test_a_page_that_takes_too_long_passes(dsn: str, monkeypatch: pytest.MonkeyP
     assert readers() == before
 
 
-INVALID: list[tuple[dict[str, Any], str, str]] = [
-    ({"PGSIMHASH_ACTION": "delete"}, "must be drop or tag, not 'delete'", "invalid_argument"),
-    ({"PGSIMHASH_MATCH": {"distanse": 3}}, "no option 'distanse'", "invalid_argument"),
-    ({"PGSIMHASH_MATCH": {"distance": 40}}, "from 0 to 12", "invalid_argument"),
-    ({"PGSIMHASH_SCHEMA": "nowhere"}, "nowhere", "missing"),
-    ({"PGSIMHASH_SCHEME": "mine-1"}, "mine-1", "unknown_scheme"),
-    ({"PGSIMHASH_PAGE_SECONDS": 0}, "more than 0, not 0", "invalid_argument"),
-    ({"PGSIMHASH_PAGE_MEMORY": "1 GB"}, "1 GB", "invalid_argument"),
-]
+INVALID: list[tuple[str, Any, str, str]] = [
+    ("ACTION", "delete", "must be drop or tag, not 'delete'", "invalid_argument"),
+    ("MATCH", {"distanse": 3}, "no option 'distanse'", "invalid_argument"),
+    ("MATCH", {"distance": 40}, "from 0 to 12", "invalid_argument"),
+    ("SCHEMA", "nowhere", "nowhere", "missing"), ("SCHEME", "mine-1", "mine-1", "unknown_scheme"),
+    ("PAGE_SECONDS", 0, "more than 0, not 0", "invalid_argument"),
+    ("PAGE_MEMORY", "1 GB", "1 GB", "invalid_argument"),
+]  # fmt: skip
 
 
 def test_invalid_settings_are_refused(dsn: str) -> None:
     before = threading.active_count()
-    for settings, message, reason in INVALID:
+    for name, value, message, reason in INVALID:
         with pytest.raises(PgsimhashError, match=message, check=because(reason)):
-            asyncio.run(process(crawler_of(dsn, **settings), []))
+            asyncio.run(process(crawler_of(dsn, **{f"PGSIMHASH_{name}": value}), []))
     assert threading.active_count() == before
 
     async def both() -> None:
