@@ -16,7 +16,8 @@ import importlib.util
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -127,15 +128,9 @@ def _soup(root: HtmlElement) -> BeautifulSoup:
 
     soup = BeautifulSoup("", "html.parser")
     attributes = ATTRIBUTES_MAX
-    walker = etree.iterwalk(root, events=("start", "end"))
-    for event, node in walker:
-        if node.tag == "template":
-            # Its content is not part of the page.
-            if event == "start":
-                walker.skip_subtree()
-            elif node.tail:
-                soup.handle_data(node.tail)
-            continue
+    # The content of a template is not part of the page.
+    etree.strip_elements(root, "template", with_tail=False)
+    for event, node in etree.iterwalk(root, events=("start", "end")):
         if event == "start":
             kept = {
                 name: value
@@ -148,7 +143,7 @@ def _soup(root: HtmlElement) -> BeautifulSoup:
                 soup.handle_data(node.text)
         else:
             soup.handle_endtag(node.tag)
-            if node.tail and node is not root:
+            if node.tail:
                 soup.handle_data(node.tail)
     soup.endData()
     return soup
@@ -177,17 +172,15 @@ def _is_named_so(tag: Tag) -> bool:
 def _link_lists(soup: BeautifulSoup, removed: set[int]) -> list[int]:
     """Return the ids of lists and blocks that are mostly links, not counting removed elements."""
     from bs4 import Tag
-    from bs4.element import TemplateString
 
-    chars: dict[int, int] = {}
-    linked: dict[int, int] = {}
+    chars: Counter[int] = Counter()
+    linked: Counter[int] = Counter()
     link_lists = []
     # Backwards, so descendants come before their element.
     for node in reversed(list(soup.descendants)):
         parent = id(node.parent)
         if not isinstance(node, Tag):
-            if not isinstance(node, TemplateString):
-                chars[parent] = chars.get(parent, 0) + len(str(node))
+            chars[parent] += len(str(node))
             continue
         here = id(node)
         held, links = chars.pop(here, 0), linked.pop(here, 0)
@@ -196,9 +189,9 @@ def _link_lists(soup: BeautifulSoup, removed: set[int]) -> list[int]:
         if node.name in ("ul", "ol", "div") and held and links / held > LINK_SHARE:
             link_lists.append(here)
         # A link in a link counts twice.
-        links += held if node.name == "a" else 0
-        chars[parent] = chars.get(parent, 0) + held
-        linked[parent] = linked.get(parent, 0) + links
+        links += held * (node.name == "a")
+        chars[parent] += held
+        linked[parent] += links
     return link_lists
 
 
@@ -283,24 +276,6 @@ def _counted(written: Callable[..., str | bytes]) -> Callable[..., str | bytes]:
     return write
 
 
-def _around(
-    elements: Iterable[HtmlElement], holds: Callable[[HtmlElement], bool]
-) -> Iterator[HtmlElement]:
-    """Yield the elements that, or an ancestor of which, satisfies ``holds``, called once each."""
-    known: dict[HtmlElement | None, bool] = {None: False}
-    for element in elements:
-        unknown: list[HtmlElement] = []
-        node: HtmlElement | None = element
-        while node is not None and node not in known:
-            unknown.append(node)
-            node = node.getparent()
-        is_inside = known[node]
-        for below in reversed(unknown):
-            known[below] = is_inside = is_inside or holds(below)
-        if known[element]:
-            yield element
-
-
 def _lists_contents(element: HtmlElement) -> bool:
     heading = element.getprevious() if element.tag == "ul" else None
     return (
@@ -350,13 +325,19 @@ def _readability() -> Any:
             return list(super().get_editorial_leads(best_elem))
 
         def get_preserved_elements(self, node: HtmlElement) -> dict[HtmlElement, bool]:
-            lists = _around(self.tags(node, "ul"), _lists_contents)
-            blocks = _around(self.tags(node, "div", "section"), self._leads_to_quote)
-            return dict.fromkeys([*lists, *blocks], True)
+            # Readability looks at all ancestors of each list and block.
+            preserved: list[HtmlElement] = []
+            for element in node.getroottree().iter():
+                if _lists_contents(element):
+                    preserved.extend(element.iter("ul"))
+                if self._leads_to_quote(element):
+                    preserved.extend(element.iter("div", "section"))
+            return dict.fromkeys(preserved, True)
 
         def _leads_to_quote(self, element: HtmlElement) -> bool:
             following = element.getnext()
-            if following is None or next(following.iterdescendants("blockquote"), None) is None:
+            block = next(element.iter("div", "section"), None)
+            if block is None or following is None or following.find(".//blockquote") is None:
                 return False
             text = clean(element.text_content())
             return len(text) >= self.min_text_length and text.endswith(":")
