@@ -12,9 +12,8 @@ from pgsimhash import Store
 from pgsimhash.html import implementation
 from pgsimhash.schemes import registry
 from pgsimhash.testing import chosen_server
-from tests.sent_statements import all_checked
 
-pytest_plugins = ["pgsimhash.testing"]
+pytest_plugins = ["pgsimhash.testing", "tests.sent_statements"]
 
 ON_CITUS = bool(os.environ.get("PGSIMHASH_TEST_CITUS_DSN"))
 
@@ -50,13 +49,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"not on Citus: {mark.args[0]}"))
         if item.path.as_posix().removeprefix(f"{ROOT.as_posix()}/tests/").startswith(LONG):
             item.add_marker(pytest.mark.long)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def checked_statements() -> Iterator[None]:
-    """Every statement that the package sends in any test has the form that nobody can hijack."""
-    with all_checked():
-        yield
 
 
 @pytest.fixture(autouse=True)

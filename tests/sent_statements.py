@@ -7,11 +7,12 @@ qualified. So it calls nothing that another role could put into the caller's sea
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
 import psycopg
+import pytest
 
 from pgsimhash.db.scripts import read_sql
 
@@ -56,9 +57,9 @@ def _checked(execute: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-@contextmanager
-def all_checked() -> Iterator[None]:
-    """Check all statements in the block."""
+@pytest.fixture(scope="session", autouse=True)
+def checked_statements() -> Iterator[None]:
+    """Every statement that the package sends in any test has the form that nobody can hijack."""
     kinds = psycopg.Cursor, psycopg.ServerCursor, psycopg.AsyncCursor, psycopg.AsyncServerCursor
     with ExitStack() as patches:
         for kind in kinds:

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 HERE = importlib.util.find_spec("pyspark") is not None and bool(
     os.environ.get("JAVA_HOME") or shutil.which("java")
 )
-REQUIRED = os.environ.get("PGSIMHASH_TEST_SPARK") == "required"
+IS_USED = HERE or os.environ.get("PGSIMHASH_TEST_SPARK") == "required"
+
+needs_spark = pytest.mark.skipif(not IS_USED, reason="PySpark or Java is not installed")
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from pgsimhash import connect, parse_simhash
 from pgsimhash.schemes import scheme_names
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.sources import read_pages
-from tests import sparks
 from tests.conftest import ROOT
 from tests.database import copy_simhashes, run_sql, wait_for_a_lock
 from tests.manual import (
@@ -28,13 +27,10 @@ from tests.manual import (
     run_python,
     text_of,
 )
+from tests.sparks import needs_spark
 from tests.store.content import page_at
 
 HAS_PSQL = shutil.which("psql") is not None
-
-SPARK = pytest.mark.skipif(
-    not sparks.HERE and not sparks.REQUIRED, reason="PySpark or Java is not installed"
-)
 
 
 @pytest.fixture
@@ -116,7 +112,7 @@ def test_a_part_names_one_block() -> None:
 
 
 @pytest.mark.parametrize(("page", "code"), [
-    pytest.param(page, code, id=f"{page}-{number}", marks=[SPARK] if "pyspark" in code else [])
+    pytest.param(page, code, id=f"{page}-{number}", marks=needs_spark if "pyspark" in code else ())
     for page in pages_with("python")
     for number, code in enumerate(blocks(page, "python"), 1)
 ])  # fmt: skip

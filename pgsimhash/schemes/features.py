@@ -19,7 +19,6 @@ from pgsimhash.hashing.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_m
 from pgsimhash.hashing.tokens import is_unspaced, shingles, tokenize_with_numbers
 from pgsimhash.html import Article, WeightedWords
 from pgsimhash.html.charset import refuse_binary
-from pgsimhash.html.native import NativeVote
 from pgsimhash.html.page_words import VOLATILE, words_by_line
 from pgsimhash.pages.values import BytesLike
 
@@ -78,12 +77,6 @@ class BlockWeights:
         """Return the features and their weights; ``tokens`` is ignored."""
         names, sums = sums_of_occurrences(words_of(article))
         return dict(zip(names, self.damped(sums).tolist(), strict=True))
-
-    def native_vote(self, article: Article) -> NativeVote | None:
-        """Return the vote of a page that the C extension read, or None for any other."""
-        if article.native is None or type(self) is not BlockWeights:
-            return None
-        return article.native.vote(tuple(OCCURRENCES.values()), self.damping, EVENED)
 
     def damped(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weights in the vote of features with these sums of weights."""

@@ -45,7 +45,6 @@ _TITLES: Final = frozenset(" ".join(title.split()) for title in _TITLES_TEXT.spl
 _HEADING_MAX: Final = 200
 _BLOCKS: Final = LIST_TAGS | words("div section aside table")
 _QUOTED: Final = words("figcaption caption blockquote")
-_NEVER_IN: Final = words("nav footer")
 _PART: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _NUMBERING: Final = re.compile(r"^(?:\d[\d.]{0,9}|[ivx]{1,5}\.)\s+|\s*(?:\[[^\]]*\]|[:.])$")
 
@@ -141,7 +140,7 @@ def _included(root: HtmlElement) -> Iterator[HtmlElement]:
             beside -= tag in BESIDE_TAGS
             continue
         beside += tag in BESIDE_TAGS
-        if tag in _NEVER_IN:
+        if tag in ("nav", "footer"):
             walker.skip_subtree()
         elif tag in HEADING_TAGS:
             headed = _heads_references(node)

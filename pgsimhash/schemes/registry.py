@@ -27,6 +27,7 @@ from pgsimhash.pages.values import MAX_BYTES, BytesLike, checked_size, frozen
 from pgsimhash.schemes.blog import long_words, read_blog, spaced_words
 from pgsimhash.schemes.features import (
     EVENED,
+    OCCURRENCES,
     BlockWeights,
     ShingleWeights,
     ShortWeights,
@@ -111,10 +112,11 @@ class Scheme:
         return Vote(vote(hashes, weights), signature, len(weighted), len(tokens), digest)
 
     def _vote_blocks(self, weigh: BlockWeights, article: Article) -> Vote:
-        native = weigh.native_vote(article)
-        if native is not None:
-            self._check_length(Vote(*native).tokens)
-            return Vote(*native)
+        if article.native is not None and type(weigh) is BlockWeights:
+            native = article.native.vote(tuple(OCCURRENCES.values()), weigh.damping, EVENED)
+            if native is not None:
+                self._check_length(Vote(*native).tokens)
+                return Vote(*native)
         words = words_of(article)
         self._check_length(words.length)
         names, sums = sums_of_occurrences(words)

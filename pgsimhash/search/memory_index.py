@@ -130,15 +130,13 @@ def _probe(table: _Table, queries: _Simhashes, distance: int, radius: int) -> It
 
 def _compare(queries: _Simhashes, known: _Simhashes, distance: int) -> Near:
     """Return the near pairs by comparing each query with each of a few known simhashes."""
-    numbers, places = [], []
+    numbers, places = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
     for chunk in _cut(np.full(len(queries), len(known))):
         distances = hamming_distances(queries[chunk, np.newaxis], known).ravel()
         # Five times as fast in one dimension.
         rows, columns = np.divmod(np.flatnonzero(distances <= distance), max(1, len(known)))
         numbers.append(rows + chunk.start)
         places.append(columns)
-    if not numbers:
-        return Near(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.uint64))
     return Near(np.concatenate(numbers), known[np.concatenate(places)])
 
 

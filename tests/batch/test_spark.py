@@ -21,13 +21,11 @@ from tests.database import copy_simhashes
 from tests.refusals import because
 
 pytestmark = [
-    pytest.mark.skipif(
-        not sparks.HERE and not sparks.REQUIRED, reason="PySpark or Java is not installed"
-    ),
+    sparks.needs_spark,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 
-if sparks.HERE or sparks.REQUIRED:
+if sparks.IS_USED:
     from pgsimhash.batch import spark
 
 Simhashes = NDArray[np.uint64]
