@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from pgsimhash.store.store import Store
 else:
     __getattr__, __dir__ = loaded_later(
-        __name__,
-        {
-            "pgsimhash.store.events": "Event OnEvent",
-            "pgsimhash.store.store": "Store",
-        },
+        __name__, {"pgsimhash.store.events": "Event OnEvent", "pgsimhash.store.store": "Store"}
     )
 
 __all__ = ["Event", "OnEvent", "Store", "connect"]

@@ -164,10 +164,7 @@ def checked_distance(
 
 
 def lock_collections(
-    connection: psycopg.Connection[Any],
-    collections: Sequence[Collection],
-    *,
-    loaders: bool = False,
+    connection: psycopg.Connection[Any], collections: Sequence[Collection], *, loaders: bool = False
 ) -> None:
     """Lock the collections against other writers until the transaction ends.
 

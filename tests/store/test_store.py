@@ -2,7 +2,6 @@
 
 import hashlib
 import random
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -34,26 +33,6 @@ def paragraph(seed: int, words: int = 120) -> str:
 
 
 ARTICLE = paragraph(1), paragraph(2)
-
-
-def test_the_same_pages_again_add_nothing(store: Store, dsn: str) -> None:
-    pages = [(f"https://a.example/{n}", page(paragraph(n), paragraph(n + 50))) for n in range(5)]
-    assert [verdict.verdict for verdict in store.ingest_many(pages)] == ["new"] * 5
-    (before,) = store.status()
-    again = list(store.ingest_many(pages))
-    assert {verdict.reason for verdict in again} == {"unchanged"}
-    assert {verdict.duplicate_of for verdict in again} == {None}
-    # Except the times when they were seen.
-    (after,) = store.status()
-    assert after == replace(before, last_write=after.last_write, schema_bytes=after.schema_bytes)
-
-
-def test_several_processes_give_the_same_verdicts_as_one(dsn: str) -> None:
-    pages = [
-        (f"https://a.example/{n}", page(paragraph(n % 7), paragraph(n % 7 + 50))) for n in range(40)
-    ]
-    with connect(dsn, collection="one") as one, connect(dsn, collection="two") as two:
-        assert list(one.ingest_many(pages)) == list(two.ingest_many(pages, jobs=2))
 
 
 def test_ingest_is_lazy_and_releases_stored_pages(store: Store) -> None:

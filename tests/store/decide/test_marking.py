@@ -28,23 +28,6 @@ def originals(store: Store) -> dict[str, str | None]:
     return {page.url: page.duplicate_of for page in pages}
 
 
-def test_a_mark_decides_the_two_pages_again(store: Store, dsn: str) -> None:
-    list(store.add_many([(A, 0), (B, 1), (C, 3), (D, FAR)]))
-    assert originals(store) == {A: None, B: A, C: B, D: None}
-    # B was wrongly a duplicate; its copy stays one.
-    maintenance.mark(store, A, B, same=False)
-    assert originals(store) == {A: None, B: None, C: B, D: None}
-    maintenance.mark(store, D, B, same=True)
-    assert originals(store) == {A: None, B: None, C: B, D: B}
-    # C duplicated a page that is marked.
-    maintenance.mark(store, B, D, same=False)
-    maintenance.unmark(store, A, B)
-    assert originals(store) == {A: None, B: A, C: B, D: None}
-    maintenance.mark(store, C, A, same=False)
-    assert originals(store) == {A: None, B: A, C: None, D: None}
-    assert list(maintenance.check(store)) == []
-
-
 def test_a_mark_is_part_of_the_caller_s_transaction(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         store = connect(connection)

@@ -21,9 +21,7 @@ def framed(html: str) -> str:
     return html.replace("<body>", "<body>" + FRAME)
 
 
-def test_another_text_is_an_update_worth_keeping_and_other_boilerplate_is_not(
-    store: Store,
-) -> None:
+def test_another_text_is_an_update_worth_keeping_and_other_boilerplate_is_not(store: Store) -> None:
     first = store.ingest(A, STORY)
     assert first.simhash is not None
     assert store.decide(A, LONGER).keep

@@ -158,42 +158,26 @@ def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
                 use()
 
 
-def test_pages_without_markdown_or_too_short_are_reported(kept: Store) -> None:
+def test_pages_without_markdown_or_too_short_are_reported(dsn: str, kept: Store) -> None:
+    """Too short for the scheme, or for the policies, which are copied."""
     read = get_scheme("pgsimhash-article-1").extract
     patient = register_scheme(Scheme("patient-1", read, ShingleWeights((1, 2)), min_tokens=150))
     kept.ingest("https://a.example/1", page(*ARTICLE))
     kept.add("https://a.example/2", FAR)
     kept.ingest("https://a.example/3", page(paragraph(3)))
-    kept.ingest("https://a.example/4", page(*ARTICLE))
+    kept.ingest("https://b.example/4", page(*ARTICLE, paragraph(4, 40)))
+    kept.ingest("https://a.example/5", page(*ARTICLE))
+    maintenance.set_policy(kept, "b.example", PolicySettings(min_tokens=400))
+    maintenance.set_policy(kept, "*", PolicySettings(scope="host", expire_after=timedelta(days=9)))
     verdicts = refingerprint(kept, "again", patient)
     assert [(v.verdict, v.reason) for v in verdicts] == [
-        ("new", "first_seen"),
-        ("failed", "unreadable"),
-        ("too_short", "too_short"),
-        ("duplicate", "same_bytes"),
-    ]
+        ("new", "first_seen"), ("failed", "unreadable"), ("too_short", "too_short"),
+        ("too_short", "policy"), ("duplicate", "same_bytes"),
+    ]  # fmt: skip
     assert "ingest the page" in str(verdicts[1].detail)
-
-
-def test_policies_are_copied_and_apply(dsn: str, kept: Store) -> None:
-    least = PolicySettings(min_tokens=200)
-    kept.ingest("https://a.example/1", page(*ARTICLE))
-    kept.ingest("https://b.example/1", page(paragraph(1)))
-    kept.ingest("https://a.example/2", page(*ARTICLE))
-    maintenance.set_policy(kept, "b.example", least)
-    maintenance.set_policy(
-        kept, "a.example", PolicySettings(scope="host", expire_after=timedelta(days=9))
-    )
-    verdicts = refingerprint(kept, "again", WORDS)
-    assert [(v.verdict, v.reason) for v in verdicts] == [
-        ("new", "first_seen"),
-        ("too_short", "policy"),
-        ("duplicate", "same_bytes"),
-    ]
     with connect(dsn, collection="again") as again:
-        assert [(p.pattern, p.given()) for p in maintenance.policies(again)] == [
-            (p.pattern, p.given()) for p in maintenance.policies(kept)
-        ]
+        copied, own = maintenance.policies(again), maintenance.policies(kept)
+        assert [(p.pattern, p.given()) for p in copied] == [(p.pattern, p.given()) for p in own]
 
 
 def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:

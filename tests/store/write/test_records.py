@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from pgsimhash import Store, Verdict, analysis, connect, connect_async, maintenance
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import batches
-from tests.refusals import because
 from tests.store.content import page_at, transactions
 from tests.store.test_store import page, paragraph
 
@@ -143,18 +142,6 @@ def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
     maintenance.rebuild(store, replace=True)
     (version,) = analysis.versions(store, "https://a.example/0")
     assert version.fetched_at == MOMENT
-
-
-def test_the_invalid_time_of_a_single_page_is_an_error(store: Store) -> None:
-    times: list[Any] = ["2024-05-06", datetime(1, 1, 1, tzinfo=EAST), 0]
-    for time in (*times, datetime(2024, 2, 29), datetime(2999, 1, 1, tzinfo=UTC)):
-        for add in (store.ingest, store.should_store, store.decide):
-            with pytest.raises(ArgumentError, check=because("invalid_argument")):
-                add("https://a.example/", page(paragraph(1)), fetched_at=time)
-        with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            store.add("https://a.example/", 5, fetched_at=time)
-    assert store.add("https://a.example/", 5, fetched_at=MOMENT.astimezone(EAST))
-    assert page_at(store, "https://a.example/").fetched_at == MOMENT
 
 
 def test_an_age_may_reach_back_before_all_pages(store: Store) -> None:
