@@ -112,6 +112,8 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
             deleted = maintenance.delete_run(store, number, progress=progress)
             fields = {"run": number}
     print_json({**fields, **deleted.as_json(urls=urls)})
+    if not deleted.versions:
+        print_message("The run had added no page, so no version was deleted.")
 
 
 @click.command()

@@ -16,6 +16,8 @@ def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
     undone = run("run", "undo")
     assert (undone.code, undone.lines) == (0, [{**last, "deleted": 2}])
     assert run("run", "list").lines == [first]
+    run("ingest", folder / "wells.html", "--reread")
+    run("run", "undo").ends(0, "had added no page")
     run("run", "undo")
     run("run", "undo").ends(1, "no run to undo")
 
