@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -93,16 +93,23 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
     Raises:
         NotFoundError: the collection does not have the URL.
     """
-    with store.session.reading() as (connection, collection):
-        scope, urls = scope_of(collection), [collection.page_url(url)]
-        names = (*_VALUES, "markdown") if markdown else _VALUES
-        pages = stored_pages(connection, scope, urls, names, all_versions=True)
-    if not pages:
-        raise unknown_page(collection, url)
+    names = (*_VALUES, "markdown") if markdown else _VALUES
     history: list[Version] = []
-    for number, page in enumerate(pages, 1):
+    for number, page in enumerate(stored_versions(store, url, names, all_versions=True), 1):
         history.append(_version(number, {"markdown": None, **page}, history))
     return history
+
+
+def stored_versions(
+    store: Store, url: str, names: Iterable[str], *, all_versions: bool = False
+) -> list[dict[str, Any]]:
+    """Return values of a page's current version, or of all; raise NotFoundError without any."""
+    with store.session.reading() as (connection, collection):
+        scope, urls = scope_of(collection), [collection.page_url(url)]
+        pages = stored_pages(connection, scope, urls, names, all_versions=all_versions)
+    if not pages:
+        raise unknown_page(collection, url)
+    return pages
 
 
 def judge(distance: int, structure_distance: int | None = None, *, same: bool) -> Change:

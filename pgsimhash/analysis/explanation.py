@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
-from pgsimhash.analysis.changes import Difference, side_by_side
+from pgsimhash.analysis.changes import Difference, side_by_side, stored_versions
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import (
     BITS,
@@ -26,7 +26,6 @@ from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import all_marks
 from pgsimhash.store.collection import checked_distance
-from pgsimhash.store.lookups import scope_of, stored_pages, unknown_page
 
 TOP: Final = 20
 """How many features of each side an explanation lists."""
@@ -302,13 +301,8 @@ def known_side(store: Store, url: str) -> Side:
         NotFoundError: the collection does not have the URL.
         ArgumentError: the collection's scheme is not registered in this process.
     """
-    with store.session.reading() as (connection, collection):
-        urls = [collection.page_url(url)]
-        pages = stored_pages(connection, scope_of(collection), urls, _VALUES)
-    if not pages:
-        raise unknown_page(collection, url)
-    (page,) = pages
-    article = kept_article(page.pop("markdown"), page["title"], collection.scheme)
+    (page,) = stored_versions(store, url, _VALUES)
+    article = kept_article(page.pop("markdown"), page["title"], store.scheme)
     return Side(**page, article=article, origin=None if article is None else "markdown")
 
 
