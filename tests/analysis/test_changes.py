@@ -2,13 +2,14 @@
 
 import random
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.analysis.changes import CHARS_MAX, Change, Difference, Row, judge, side_by_side
+from pgsimhash.analysis.changes import CHARS_MAX, Change, judge, side_by_side
 from pgsimhash.errors import NotFoundError
 from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
@@ -74,54 +75,42 @@ def test_a_page_that_comes_again_unchanged_was_seen_then(store: Store) -> None:
 
 
 PARAGRAPHS = [f"Paragraph {n} speaks of {n * 7} other things at length." for n in range(12)]
+OLD, NEW = PARAGRAPHS[5], PARAGRAPHS[5].replace("other", "better")
 
 
-def kinds(difference: Difference) -> list[str]:
-    return [row.kind for row in difference.rows]
+def same(text: str) -> dict[str, str]:
+    return {"kind": "same", "a": text, "b": text}
 
 
-def text(row: Row, side: str) -> str:
-    return "".join(piece.text for piece in getattr(row, side))
+def changed(a: str, only_a: str, b: str, only_b: str) -> dict[str, Any]:
+    return {"kind": "changed", "a": a, "only_a": [only_a], "b": b, "only_b": [only_b]}
 
 
-def test_equal_texts_have_no_difference() -> None:
-    found = side_by_side("\n\n".join(PARAGRAPHS), "\n".join(PARAGRAPHS))
-    assert kinds(found) == ["skipped"]
-    assert found.rows[0].skipped == 12
-    assert not found.cut
-
-
-def test_a_changed_word_is_marked_in_its_paragraph() -> None:
-    other = PARAGRAPHS.copy()
-    other[5] = other[5].replace("other things", "better things")
-    found = side_by_side("\n".join(PARAGRAPHS), "\n".join(other))
-    assert kinds(found) == ["skipped", "same", "changed", "same", "skipped"]
-    assert [piece.text for piece in found.rows[2].left if piece.changed] == ["other "]
-    assert [piece.text for piece in found.rows[2].right if piece.changed] == ["better "]
-    assert found.as_json()["rows"][2]["only_b"] == ["better"]
-    assert found.as_json()["rows"][0] == {"kind": "skipped", "paragraphs": 4}
+@pytest.mark.parametrize(("left", "right", "rows"), [
+    ("\n\n".join(PARAGRAPHS), "\n".join(PARAGRAPHS), [{"kind": "skipped", "paragraphs": 12}]),
+    ("\n".join(PARAGRAPHS), "\n".join([*PARAGRAPHS[:5], NEW, *PARAGRAPHS[6:]]), [
+        {"kind": "skipped", "paragraphs": 4}, same(PARAGRAPHS[4]),
+        changed(OLD, "other", NEW, "better"),
+        same(PARAGRAPHS[6]), {"kind": "skipped", "paragraphs": 5},
+    ]),
+    ("one\ntwo", "two\nthree", [
+        {"kind": "removed", "a": "one"}, same("two"), {"kind": "added", "b": "three"},
+    ]),
+    ("", "a", [{"kind": "added", "b": "a"}]), ("", "", []),
+    # Scripts without spaces are compared by characters.
+    ("朝市は六時に始まる", "朝市は七時に始まる",
+     [changed("朝市は六時に始まる", "六", "朝市は七時に始まる", "七")]),
+])  # fmt: skip
+def test_texts_differ_by_paragraphs_and_words(
+    left: str, right: str, rows: list[dict[str, Any]]
+) -> None:
+    assert side_by_side(left, right).as_json() == {"cut": False, "rows": rows}
 
 
 def test_a_changed_paragraph_beside_a_new_one_is_still_found() -> None:
     other = [*PARAGRAPHS[:5], "Quite another sentence.", "Paragraph 5 speaks of 35 odd things."]
-    found = side_by_side("\n".join(PARAGRAPHS[:6]), "\n".join(other), context=0)
-    assert kinds(found) == ["skipped", "added", "changed"]
-
-
-def test_text_on_one_side_only_is_removed_or_added() -> None:
-    found = side_by_side("one\ntwo", "two\nthree")
-    assert [(row.kind, text(row, "left"), text(row, "right")) for row in found.rows] == [
-        ("removed", "one", ""),
-        ("same", "two", "two"),
-        ("added", "", "three"),
-    ]
-    assert kinds(side_by_side("", "a")) == ["added"]
-    assert kinds(side_by_side("", "")) == []
-
-
-def test_scripts_without_spaces_are_compared_by_characters() -> None:
-    (row,) = side_by_side("朝市は六時に始まる", "朝市は七時に始まる").rows
-    assert [piece.text for piece in row.left if piece.changed] == ["六"]
+    rows = side_by_side("\n".join(PARAGRAPHS[:6]), "\n".join(other), context=0).rows
+    assert [row.kind for row in rows] == ["skipped", "added", "changed"]
 
 
 def test_a_text_that_is_too_long_is_cut_and_marked() -> None:
@@ -146,5 +135,6 @@ lines = st.lists(st.text(alphabet="ab c", max_size=6), max_size=8).map("\n".join
 def test_the_rows_contain_both_texts(a: str, b: str) -> None:
     rows = side_by_side(f"{a}\nA", f"{b}\nB", context=20).rows
     for side, whole in (("left", f"{a}\nA"), ("right", f"{b}\nB")):
-        kept = [text(row, side) for row in rows if getattr(row, side)]
+        pieces = [getattr(row, side) for row in rows]
+        kept = ["".join(piece.text for piece in line) for line in pieces if line]
         assert kept == [line.strip() for line in whole.splitlines() if line.strip()]
