@@ -291,7 +291,7 @@ def fingerprint_texts(texts: Iterable[str], scheme: Scheme) -> Fingerprints:
     done = Fingerprints()
     for text in texts:
         try:
-            vote = scheme.vote(Article(text, text, None, None, None))
+            vote = scheme.vote(Article(markdown=text, text=text))
             done.prints[text] = Print(vote.simhash, vote.signature)
         except PageError:
             done.prints[text] = None
