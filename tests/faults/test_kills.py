@@ -13,9 +13,8 @@ import pytest
 from pgsimhash import connect, maintenance
 from pgsimhash.db import migrate
 from pgsimhash.db.schema_names import bound_to_schema
-from tests.faults import writer
 from tests.faults.cluster import Cluster
-from tests.faults.writing import Work, Writers, assert_sound, finish, survive
+from tests.faults.writing import Work, Writers, assert_sound, finish, rebuild, survive
 from tests.pooler import PROGRAM, REQUIRED, pooler
 from tests.proxy import Proxy, proxy
 
@@ -65,7 +64,7 @@ def test_a_killed_rebuild_leaves_nothing(
     writers.rerun()
     migrate.upgrade(where, schema="wide", layout="5 choose 2")
     for into_schema, server_too in product((None, "wide"), (False, True)):
-        work = Work(tmp_path, writer.rebuild, where, into_schema)
+        work = Work(tmp_path, rebuild, where, into_schema)
         wait_for_a_rebuild(where, work)
         time.sleep(0.3 * chance.random())
         work.process.kill()

@@ -18,8 +18,7 @@ from tests.database import run_sql
 from tests.faults.cluster import Cluster, own
 from tests.faults.conftest import a_cluster
 from tests.faults.test_kills import moments
-from tests.faults.writer import pages
-from tests.faults.writing import Writers, assert_sound, finish
+from tests.faults.writing import Writers, assert_sound, finish, pages
 from tests.programs import wait_until
 
 

@@ -1,6 +1,9 @@
-"""Disturbed writers, their acknowledgements, and the conditions that must hold afterwards."""
+"""Disturbed writers in processes, their acknowledgements, and what must hold afterwards."""
 
 import multiprocessing
+import os
+import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -9,13 +12,55 @@ from typing import NamedTuple
 
 import psycopg
 
-from tests.faults import writer
+from pgsimhash import PgsimhashError, connect, maintenance
+from pgsimhash.pages.records import PageRecord
 
 PATIENCE = 120.0
 
 # The fork server imports these once for all processes.
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.faults.writer", "pytest", "numpy"])
+_CONTEXT.set_forkserver_preload(["tests.faults.writing", "pytest", "numpy"])
+
+CENTRES = 200
+
+
+def pages(number: int, count: int) -> Iterator[PageRecord]:
+    """The same pages each time: near-duplicates of originals that all writers share."""
+    originals = random.Random(0)
+    centres = [originals.getrandbits(64) for _ in range(CENTRES)]
+    rng = random.Random(number)
+    for at in range(count):
+        flipped = sum(1 << bit for bit in rng.sample(range(64), rng.randint(0, 3)))
+        simhash = rng.choice(centres) ^ flipped if rng.random() < 0.8 else rng.getrandbits(64)
+        title = f"Page {at} of {number} " + "x" * 200
+        yield PageRecord(f"https://w{number}.example/{at}", simhash, title=title)
+
+
+def write(
+    dsn: str, number: int, count: int, batch: int, file: Path, retry_seconds: float | None
+) -> None:
+    """Write pages, and record each acknowledged one in a file."""
+    opened = connect(dsn, retry_seconds=retry_seconds)
+    with opened as store, file.open("ab", buffering=0) as acknowledged:
+        for verdict in store.ingest_many(pages(number, count), batch_size=batch):
+            assert verdict.verdict != "failed", verdict
+            acknowledged.write(f"{verdict.url} {verdict.verdict}\n".encode())
+
+
+def rebuild(dsn: str, into_schema: str | None) -> None:
+    """Rebuild the collection, or copy it into another schema."""
+    with connect(dsn, create=False) as store:
+        maintenance.rebuild(store, into_schema=into_schema, replace=into_schema is None)
+
+
+def run(work: Callable[..., None], errors: Path, *arguments: object) -> None:
+    """Do the work of a process; exit code 3 is an error of the package, which stderr names."""
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT), 2)
+    try:
+        work(*arguments)
+    except PgsimhashError as error:
+        os.write(2, f"{error.reason}: {error}\n".encode())
+        sys.exit(3)
 
 
 # With the default settings: each simhash is compared with all earlier ones.
@@ -60,7 +105,7 @@ class Work:
 
     def __init__(self, folder: Path, work: Callable[..., None], *arguments: object) -> None:
         self._errors = folder / f"errors-{time.monotonic_ns()}"
-        self.process = _CONTEXT.Process(target=writer.run, args=(work, self._errors, *arguments))
+        self.process = _CONTEXT.Process(target=run, args=(work, self._errors, *arguments))
         self.process.start()
 
     def wait(self) -> tuple[int | None, str]:
@@ -93,7 +138,7 @@ class Writers:
         """Start all of them at the beginning of their pages."""
         for number in self._numbers:
             job = (number, self.pages, self._batch, self._file(number), self._retry_seconds)
-            self._running.append(Work(self.folder, writer.write, self.dsn, *job))
+            self._running.append(Work(self.folder, write, self.dsn, *job))
 
     def kill(self) -> None:
         """Kill them with SIGKILL."""
@@ -158,7 +203,7 @@ class Writers:
                 yield url, verdict
 
     def all_urls(self) -> set[str]:
-        return {one.url for n in self._numbers for one in writer.pages(n, self.pages)}
+        return {one.url for n in self._numbers for one in pages(n, self.pages)}
 
     def outcome(self, dsn: str | None = None, *, verdicts: bool = True) -> Outcome:
         """Return the stored pages among the acknowledged ones.
