@@ -6,7 +6,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -57,6 +57,13 @@ def outcome(item: PageRecord | PageFailure) -> str:
     return item.reason if isinstance(item, PageFailure) else "record"
 
 
+def failures(pages: Sequence[Any], *jobs: Any, **options: Any) -> dict[int, str]:
+    """Read pages, and return the reasons of those without a record, by their place."""
+    made = list(extract_many(pages, *jobs, **options))
+    assert [item.url for item in made] == [item.url for item in pages]
+    return {at: item.reason for at, item in enumerate(made) if isinstance(item, PageFailure)}
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_records_are_not_read_again_and_a_store_accepts_them(jobs: int, store: Store) -> None:
     said = list(store.decide_many(map(page, range(3))))
@@ -72,33 +79,25 @@ def test_records_come_in_the_order_of_the_pages(jobs: int) -> None:
         page(1), PageFailure("https://a.example/2", "unreadable", "gone"), page(3, b"%PDF-1.4"),
         page(4, "<p>short"), *map(page, range(5, 60)),
     ]  # fmt: skip
-    made = list(extract_many(pages, jobs))
-    assert [item.url for item in made] == [item.url for item in pages]
-    assert [outcome(item) for item in made[:4]] == ["record", "unreadable", "not_html", "too_short"]
-    assert {outcome(item) for item in made[4:]} == {"record"}
+    assert failures(pages, jobs) == {1: "unreadable", 2: "not_html", 3: "too_short"}
     # One that cannot be pickled fails.
     pages = [page(number, (lambda: 0) if number == 2 else None) for number in range(6)]
-    made = list(extract_many(pages, jobs))
-    assert [outcome(item) for item in made] == [*["record"] * 2, "crashed", *["record"] * 3]
+    assert failures(pages, jobs) == {2: "crashed"}
 
 
 def test_a_page_that_kills_its_process_fails_alone() -> None:
     pages = [page(number, Deadly() if number in (3, 40) else None) for number in range(60)]
-    made = list(extract_many(pages, jobs=2))
-    assert [item.url for item in made] == [item.url for item in pages]
-    assert [item for item in made if outcome(item) == "crashed"] == [made[3], made[40]]
-    assert sum(isinstance(item, PageRecord) for item in made) == 58
+    assert failures(pages, 2) == {3: "crashed", 40: "crashed"}
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_page_that_takes_too_long_fails_alone(jobs: int) -> None:
     pages = [page(number, "hang" if number in (3, 20) else None) for number in range(30)]
-    made = list(extract_many(pages, jobs, HANGING, page_seconds=0.5))
-    assert [item.url for item in made] == [item.url for item in pages]
-    slow = [item for item in made if outcome(item) == "too_slow"]
-    assert slow == [made[3], made[20]]
-    assert "takes more than 0.5 s" in slow[0].detail  # type: ignore[union-attr]
-    assert sum(isinstance(item, PageRecord) for item in made) == 28
+    slow = {3: "too_slow", 20: "too_slow"}
+    assert failures(pages, jobs, HANGING, page_seconds=0.5) == slow
+    (alone,) = extract_many(pages[3:4], 1, HANGING, page_seconds=0.5)
+    assert isinstance(alone, PageFailure)
+    assert alone.detail == "the page takes more than 0.5 s to read (page_seconds)"
 
 
 @pytest.mark.parametrize(("seconds", "away"), [(60, True), (math.inf, False), (None, False)])
@@ -120,11 +119,8 @@ def test_limits_are_above_zero(limit: Any) -> None:
 def test_a_page_that_needs_too_much_memory_fails_alone() -> None:
     large = article(7) + "<p class=x>x" * 400_000
     pages = [page(number, large if number == 4 else None) for number in range(12)]
-    made = list(extract_many(pages, page_memory=200_000_000))
-    assert [item.url for item in made] == [item.url for item in pages]
-    assert [item.url for item in made if outcome(item) != "record"] == [pages[4].url]
-    assert outcome(made[4]) == "no_memory"
-    assert outcome(next(extract_many(pages[4:]))) == "record"
+    assert failures(pages, page_memory=200_000_000) == {4: "no_memory"}
+    assert failures(pages[4:5]) == {}
     # The same holds for a page alone.
     (alone,) = extract_many(pages[4:5], page_memory=10_000_000)
     assert isinstance(alone, PageFailure)
@@ -135,10 +131,9 @@ def test_a_page_that_needs_too_much_memory_fails_alone() -> None:
 def test_a_page_too_large_to_receive_fails_for_memory(capfd: pytest.CaptureFixture[str]) -> None:
     large = article(7) + "<p class=x>x" * 700_000
     pages = [page(number, large if number == 4 else None) for number in range(8)]
-    made = list(extract_many(pages, 2, page_memory=1_000_000))
-    assert [item.url for item in made] == [item.url for item in pages]
-    assert outcome(made[4]) == "no_memory"
-    assert {outcome(item) for item in made} <= {"record", "no_memory"}
+    made = failures(pages, 2, page_memory=1_000_000)
+    assert made[4] == "no_memory"
+    assert {*made.values()} == {"no_memory"}
     assert capfd.readouterr().err == ""
 
 
@@ -202,8 +197,7 @@ def test_a_page_that_is_done_does_not_wait_for_many_others() -> None:
 @pytest.mark.parametrize("jobs", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_pending_pages_are_yielded_when_the_pages_end(jobs: int) -> None:
     for count in (0, 1, 15, 16, 17, 33):
-        made = list(extract_many(map(page, range(count)), jobs))
-        assert [item.url for item in made] == [page(number).url for number in range(count)]
+        assert failures([*map(page, range(count))], jobs) == {}
 
 
 def test_an_unexpected_error_fails_the_page_and_its_metadata_is_bounded() -> None:
