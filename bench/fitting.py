@@ -24,9 +24,8 @@ from scipy.special import bdtr, comb
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, murmur3_64
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html.blocks import outline
-from pgsimhash.html.charset import decode
 from pgsimhash.html.page_words import VOLATILE, read_words
-from pgsimhash.html.parse import parse
+from pgsimhash.html.parse import decode, parse
 from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, features, weights_of
 from pgsimhash.schemes.features import EVENED, OCCURRENCES, BlockWeights, pair_hashes
 

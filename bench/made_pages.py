@@ -27,7 +27,7 @@ from lxml import etree
 from lxml.html import HtmlElement as Element
 
 from pgsimhash.hashing.tokens import tokenize
-from pgsimhash.html.charset import decode
+from pgsimhash.html.parse import decode
 
 sys.path.append(str(Path(__file__).parents[1]))
 

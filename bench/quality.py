@@ -42,8 +42,7 @@ from pgsimhash.analysis import LabelledPair, Print, evaluate
 from pgsimhash.analysis.pairs import Label
 from pgsimhash.hashing.tokens import shingles, tokenize
 from pgsimhash.html import Article
-from pgsimhash.html.charset import decode
-from pgsimhash.html.parse import parse
+from pgsimhash.html.parse import decode, parse
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
 
 sys.path.append(str(Path(__file__).parents[1]))

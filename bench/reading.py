@@ -23,7 +23,7 @@ import numpy as np
 
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
-from pgsimhash.html.charset import decode
+from pgsimhash.html.parse import decode
 from pgsimhash.schemes import fingerprint
 
 WARM = 20

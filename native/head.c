@@ -1,5 +1,5 @@
 /* 0. Before the text blocks: pgsimhash/html/head.py, read_head(); parse.py, _empty_head(); and
- * charset.py, _clean().
+ * parse.py, _clean().
  */
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define TITLES_MAX 100
 
-/* The characters of _DROPPED in charset.py. */
+/* The characters of _DROPPED in parse.py. */
 static bool is_dropped(uint32_t code) {
     return code < 9 || code == 0x0B || (code >= 0x0E && code < 0x20) ||
            (code >= 0x7F && code < 0xA0) || (code >= 0xD800 && code < 0xE000) || code == 0xFFFE ||

@@ -1,4 +1,4 @@
-/* 3a. The context of text blocks: pgsimhash/html/tree.py.
+/* 3a. The context of text blocks: pgsimhash/html/page_words.py.
  *
  * Parents precede their children, so one pass in document order passes values down, and a
  * cumulative sum gives those of an element with all in it.

@@ -10,7 +10,7 @@
 #define SHOWN 0.1           /* blocks below this share of the largest weight are not shown, */
 #define SHOWN_LINKS 0.25    /* nor those below this that are links */
 #define LINKS 0.5           /* with a larger share of its words in links, a block consists of links */
-#define LISTED_FROM 0.4     /* tree.py: dates in such tables and lists are data */
+#define LISTED_FROM 0.4     /* page_words.py: dates in such tables and lists are data */
 
 /* The levels of blocks, and the sums of words times level (whole), and times level again. */
 typedef struct {
@@ -85,7 +85,7 @@ static bool show_blocks(Page *page, const Tree *tree, const double *features, Ar
     return true;
 }
 
-/* look_around() of tree.py: dates in data tables and lists are LISTED. */
+/* look_around() of page_words.py: dates in data tables and lists are LISTED. */
 static void list_dates(Page *page, const Tree *tree) {
     const int32_t *blocks = token_blocks_of(page);
     for (int32_t i = 0; i < page->token_count; i++) {

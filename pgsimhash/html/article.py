@@ -11,12 +11,11 @@ from lxml.html import HtmlElement
 
 from pgsimhash.html import native
 from pgsimhash.html.blocks import LeftOut, Piece, block_texts, outline, structure_simhash
-from pgsimhash.html.charset import clean_text, clean_utf8
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
 from pgsimhash.html.markdown import escape, escape_start, render
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words
-from pgsimhash.html.parse import ELEMENTS_MAX, parse
+from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
 from pgsimhash.html.weights import weigh
 from pgsimhash.pages.values import BytesLike
 

@@ -45,7 +45,9 @@ NEVER_TEXT: Final = words(
 
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
 LIST_TAGS: Final = words("ul ol dl")
-
+CONTENT_TAGS: Final = words("article main")
+CELL_TAGS: Final = words("td th")
+COMMON_TAGS: Final = words("body h2 h3 p pre td tr")  # such siblings are similar in any text
 BESIDE_TAGS: Final = words("nav aside dialog menu form")  # the tags of content beside the main text
 
 # Whole class names; "overflow-hidden" and "hidden md:block" mean something else.
@@ -177,7 +179,7 @@ class LeftOut(NamedTuple):
 class Element:
     """A block element of a page. The page itself is the first one, and its own parent.
 
-    :mod:`pgsimhash.html.tree` sets the values that depend on words.
+    :mod:`pgsimhash.html.page_words` sets the values that depend on words.
     """
 
     place: int  # the index in document order; parents precede their children

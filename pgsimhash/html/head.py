@@ -17,7 +17,7 @@ from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
-from pgsimhash.html.charset import clean_text
+from pgsimhash.html.parse import clean_text
 
 _CANONICAL_MAX: Final = 10
 _TITLES_MAX: Final = 100

@@ -18,7 +18,7 @@ from lxml.html import HtmlElement
 
 from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
 from pgsimhash.hashing.votes import bins_to_copy
-from pgsimhash.html import blocks, page_words, tree, weights
+from pgsimhash.html import blocks, page_words, weights
 
 Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
 """The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links."""
@@ -94,11 +94,11 @@ def _tables() -> object:
     """Return the tables of the modules beside this one for the extension."""
     # The bits of native/page.h.
     tags = {
-        0: blocks.BESIDE_TAGS, 1: ("footer",), 2: ("header",), 3: tree.CONTENT_TAGS, 4: ("h1",),
-        5: blocks.HEADING_TAGS, 6: tree.COMMON_TAGS, 7: ("p",), 8: tree.CELL_TAGS, 9: ("table",),
-        10: ("tr",), 11: blocks.LIST_TAGS, 12: ("figure",), 13: ("pre",), 14: ("th",),
-        15: blocks.CELL_BLOCKS, 20: blocks.BLOCK, 21: blocks.NEVER_TEXT, 22: blocks._EMPTY,
-        23: blocks._PLAIN, 24: blocks._CONTAINERS, 25: ("a",),
+        0: blocks.BESIDE_TAGS, 1: ("footer",), 2: ("header",), 3: blocks.CONTENT_TAGS, 4: ("h1",),
+        5: blocks.HEADING_TAGS, 6: blocks.COMMON_TAGS, 7: ("p",), 8: blocks.CELL_TAGS,
+        9: ("table",), 10: ("tr",), 11: blocks.LIST_TAGS, 12: ("figure",), 13: ("pre",),
+        14: ("th",), 15: blocks.CELL_BLOCKS, 20: blocks.BLOCK, 21: blocks.NEVER_TEXT,
+        22: blocks._EMPTY, 23: blocks._PLAIN, 24: blocks._CONTAINERS, 25: ("a",),
     }  # fmt: skip
     words = {
         0: page_words.BEFORE, 1: page_words.BEHIND, 3: page_words.VISITS, 4: ("ago",),

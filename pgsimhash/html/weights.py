@@ -14,8 +14,7 @@ from math import exp, log, log1p
 from typing import Final
 
 from pgsimhash.html.blocks import CELL_BLOCKS, HEADING_TAGS, LIST_TAGS, Element, Outline, words
-from pgsimhash.html.page_words import NUMBER, TextBlock
-from pgsimhash.html.tree import look_around, places_of_headings
+from pgsimhash.html.page_words import NUMBER, TextBlock, look_around, places_of_headings
 
 COEFFICIENTS: Final = {
     # Names and tags of the elements around.

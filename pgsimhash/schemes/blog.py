@@ -27,10 +27,9 @@ from lxml.html import HtmlElement
 
 from pgsimhash.html.article import Article
 from pgsimhash.html.blocks import structure_of, words
-from pgsimhash.html.charset import clean_text, clean_utf8
 from pgsimhash.html.head import read_head, restore_images
 from pgsimhash.html.markdown import render
-from pgsimhash.html.parse import parse
+from pgsimhash.html.parse import clean_text, clean_utf8, parse
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

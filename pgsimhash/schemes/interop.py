@@ -19,9 +19,8 @@ from lxml.html import HtmlElement
 from pgsimhash.hashing.tokens import TOKENS_MAX
 from pgsimhash.html import Article, article_of_tree
 from pgsimhash.html.blocks import BESIDE_TAGS, HEADING_TAGS, LIST_TAGS, words
-from pgsimhash.html.charset import clean_utf8
 from pgsimhash.html.markdown import is_data_table
-from pgsimhash.html.parse import parse
+from pgsimhash.html.parse import clean_utf8, parse
 
 RUN_MAX: Final = 256
 """How many characters of a run of letters count; hashing longer runs takes too long."""

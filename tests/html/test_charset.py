@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pgsimhash.errors import PageError
-from pgsimhash.html.charset import clean_text, codec_for, decode
+from pgsimhash.html.parse import clean_text, codec_for, decode
 from tests.refusals import because
 
 GERMAN = "<p>Die Fähre fährt über den Fluß, täglich</p>"

@@ -9,7 +9,7 @@ import pytest
 
 from pgsimhash import fingerprint, hamming_distance
 from pgsimhash.html.blocks import Named, names_of
-from pgsimhash.html.charset import decode
+from pgsimhash.html.parse import decode
 from tests.conftest import ROOT
 from tests.html.made_streams import DATA, ROTATING, SIZES, Stream, kept
 

@@ -19,8 +19,8 @@ from readability import Document, readability
 
 from pgsimhash import fingerprint, format_simhash
 from pgsimhash.errors import PageError
-from pgsimhash.html.charset import decode
 from pgsimhash.html.markdown import render
+from pgsimhash.html.parse import decode
 from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, Scheme, blog
 from pgsimhash.schemes.blog import read_blog
 from tests.conftest import ROOT
