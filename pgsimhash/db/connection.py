@@ -44,7 +44,7 @@ def open_connection(
     """
     driver: Any = psycopg.AsyncConnection if asynchronous else psycopg.Connection
     try:
-        settings = _settings_beside(conninfo.conninfo_to_dict(dsn))
+        settings = _missing_settings(conninfo.conninfo_to_dict(dsn))
         server = conninfo.make_conninfo(dsn, **settings, **_ENCODING)
         connection: psycopg.Connection[Any] = waited(
             driver.connect(server, autocommit=autocommit, prepare_threshold=None)
@@ -173,7 +173,7 @@ def _row(connection: psycopg.Connection[Any], query: LiteralString) -> Any:
     return rows[0] if rows else None
 
 
-def _settings_beside(given: Mapping[str, object]) -> dict[str, str]:
+def _missing_settings(given: Mapping[str, object]) -> dict[str, str]:
     """Return the :data:`_SETTINGS` that neither a DSN nor the environment sets."""
     if "service" in given:
         # Only libpq reads the service file, and the DSN would override it.

@@ -385,7 +385,12 @@ def _check_driver(where: Any) -> None:
     except exc.UnboundExecutionError as error:
         raise invalid_argument("the session has no engine; give Session(engine)") from error
     if (engine.dialect.name, engine.dialect.driver) != ("postgresql", "psycopg"):
-        raise _wrong_driver(f"{engine.dialect.name}+{engine.dialect.driver}")
+        raise StoreError(
+            "unsuitable",
+            "the store needs psycopg 3, and this engine uses "
+            f"{engine.dialect.name}+{engine.dialect.driver}; create it with "
+            "create_engine('postgresql+psycopg://...')",
+        )
 
 
 def _connection_of(session: Any) -> Any:
@@ -396,18 +401,7 @@ def _connection_of(session: Any) -> Any:
 def _driver_connection(connection: sqlalchemy.Connection) -> Any:
     proxied = connection.connection
     # A connection detached from its pool has only dbapi_connection.
-    own = proxied.driver_connection or proxied.dbapi_connection
-    if not isinstance(own, psycopg.BaseConnection):
-        raise _wrong_driver(type(own).__module__)
-    return own
-
-
-def _wrong_driver(name: str) -> StoreError:
-    return StoreError(
-        "unsuitable",
-        f"the store needs psycopg 3, and this engine uses {name}; create it with "
-        "create_engine('postgresql+psycopg://...')",
-    )
+    return proxied.driver_connection or proxied.dbapi_connection
 
 
 def _is_in_transaction(connection: psycopg.Connection[Any]) -> bool:

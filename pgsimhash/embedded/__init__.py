@@ -66,7 +66,7 @@ def start(folder: Path | None = None) -> str:
         _check_place(home)
         home.mkdir(parents=True, exist_ok=True)
         with _guard:
-            if home in _shares and not _shares[home].stands():
+            if home in _shares and not _shares[home].is_current():
                 _shares.pop(home).leave()
             if home not in _shares:
                 _shares[home] = _Share(Cluster(str(home), str(programs), _account()))
@@ -104,7 +104,7 @@ class _Share:
             f"see {self._cluster.file('log')}",
         )
 
-    def stands(self) -> bool:
+    def is_current(self) -> bool:
         """Return whether the folder was not replaced since this process joined."""
         try:
             present = self._cluster.file("users").stat()
@@ -114,9 +114,9 @@ class _Share:
 
     def leave(self) -> None:
         """Leave the server; the last process waits until it stops."""
-        is_known = self.stands()
+        # A server whose folder was replaced stops by itself.
+        latest = time.monotonic() + (120 if self.is_current() else 0)
         os.close(self.lock)
-        latest = time.monotonic() + (120 if is_known else 0)
         while time.monotonic() < latest and not self._cluster.is_free("server"):
             if self._cluster.is_free("users"):
                 # No user is left, and the supervisor will notice.

@@ -23,6 +23,7 @@ from pgsimhash import embedded
 from pgsimhash.embedded import server
 from pgsimhash.errors import NoServerError
 from tests.database import run_sql
+from tests.faults.cluster import as_account
 from tests.programs import PGSIMHASH, python, run_program, wait_until
 
 ARTICLE = " ".join(f"<p>Sentence {n} of the text is about {n * n} lamps.</p>" for n in range(40))
@@ -139,11 +140,6 @@ def postmaster(home: Path) -> psutil.Process:
     return psutil.Process(int(pid_file(home).read_text().splitlines()[0]))
 
 
-def servers_user() -> str | None:
-    """The user of a process that the server may signal."""
-    return "pgsimhash" if IS_ROOT else None
-
-
 @pytest.fixture(scope="module")
 def made() -> Iterator[Path]:
     """A folder with the data of a stopped server, to be copied."""
@@ -167,8 +163,9 @@ def used(home: Path, made: Path) -> Path:
 def sleeper(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """An idle process of the server's user with the command line ``arguments``."""
     program = ["postgres", "-c", "while read word; do :; done", *arguments]
-    options: dict[str, Any] = {"executable": "/bin/sh", "user": servers_user()}
-    with subprocess.Popen(program, stdin=subprocess.PIPE, **options) as process:
+    with subprocess.Popen(
+        program, executable="/bin/sh", stdin=subprocess.PIPE, **as_account()
+    ) as process:
         yield process
         assert process.poll() is None, "it was ended"
         process.kill()
@@ -200,14 +197,11 @@ def test_a_process_that_has_the_pid_of_a_killed_server_is_left_alone(
 
 def test_another_server_on_the_data_is_left_alone(used: Path) -> None:
     data = used / "postgres"
-    embedded._let_pass(servers_user(), data)
+    embedded._let_pass(as_account().get("user"), data)
     command = [str(embedded._programs() / "postgres"), "-D", str(data), "-c", "listen_addresses="]
     command += ["-c", f"unix_socket_directories={data}"]
-    account: dict[str, Any] = {}
-    if IS_ROOT:
-        account = {"user": "pgsimhash", "group": "pgsimhash", "extra_groups": []}
     with subprocess.Popen(
-        command, cwd="/", stderr=subprocess.DEVNULL, env={"LC_ALL": "C"}, **account
+        command, cwd="/", stderr=subprocess.DEVNULL, env={"LC_ALL": "C"}, **as_account()
     ) as other:
         wait_until(lambda: pid_file(used).exists() and "ready" in pid_file(used).read_text())
         assert "is still in use" in refusal(used)

@@ -185,11 +185,12 @@ class TestWhatTheyMay:
 
 class TestTenants:
     def test_two_schemas_in_a_database_are_closed_to_one_another(self, dsn: str) -> None:
-        prefix = f"test_{uuid.uuid4().hex[:12]}"
-        own = migrate.create_roles(dsn, f"{prefix}_one")
+        own = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
         migrate.upgrade(dsn, schema="crawl")
-        other = migrate.create_roles(dsn, f"{prefix}_two", schema="crawl")
+        other = migrate.create_roles(dsn, schema="crawl")
         with dropped_afterwards(dsn, [*own, *other]):
+            database = psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]
+            assert other == [f"{database}_crawl_{what}" for what in ("owner", "writer", "reader")]
             with connect(as_role(dsn, own[1])) as store:
                 store.add(A, 5)
             with connect(as_role(dsn, other[1]), schema="crawl") as store:
@@ -197,16 +198,6 @@ class TestTenants:
             for role, schema in ((own[0], "crawl"), (own[1], "crawl"), (other[1], "pgsimhash")):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     run_sql(as_role(dsn, role), f"SELECT FROM {schema}.pages")
-
-    @pytest.mark.parametrize("schema", ["pgsimhash", "crawl"])
-    def test_names_begin_with_those_of_the_database_and_the_schema(
-        self, dsn: str, schema: str
-    ) -> None:
-        migrate.upgrade(dsn, schema=schema)
-        made = migrate.create_roles(dsn, schema=schema)
-        with dropped_afterwards(dsn, made):
-            prefix = f"{psycopg.conninfo.conninfo_to_dict(dsn)['dbname']}_{schema}"
-            assert made == [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]
 
     def test_the_writer_of_one_database_reads_nothing_in_another(
         self, dsn: str, server_dsn: str
@@ -217,12 +208,14 @@ class TestTenants:
             for each in (dsn, other):
                 made = migrate.create_roles(each)
                 stack.enter_context(dropped_afterwards(each, made))
+            prefix = f"{psycopg.conninfo.conninfo_to_dict(other)['dbname']}_pgsimhash"
+            assert made == [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]
             with connect(as_role(other, made[1])) as store:
                 store.add(A, 5)
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 run_sql(as_role(dsn, made[1]), "SELECT FROM pgsimhash.pages")
 
-    def test_a_role_that_exists_is_refused_unless_the_schema_knows_it(self, dsn: str) -> None:
+    def test_roles_of_others_and_long_names_are_refused(self, dsn: str) -> None:
         """A member of such a role would get its rights."""
         for what in ("owner", "writer", "reader"):
             prefix = f"test_{uuid.uuid4().hex[:12]}"
@@ -233,6 +226,9 @@ class TestTenants:
                     migrate.create_roles(dsn, prefix)
                 roles = "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)"
                 assert run_sql(dsn, roles, [prefix]) == [(leftover,)]
+        too_long = pytest.raises(ArgumentError, check=because("invalid_argument"), match="56 bytes")
+        with too_long:
+            migrate.create_roles(dsn, "x" * 57)
 
     def test_roles_need_no_rights_of_public(self, dsn: str) -> None:
         """A hardened database revokes them, before the schema is deployed or after."""
@@ -247,12 +243,6 @@ class TestTenants:
             run_sql(as_role(dsn, made[0]), later)
             run_sql(dsn, "REVOKE EXECUTE ON FUNCTION pgsimhash.later() FROM PUBLIC")
             assert run_sql(as_role(dsn, made[2]), "SELECT pgsimhash.later()") == [(1,)]
-
-    def test_a_name_that_is_too_long(self, dsn: str) -> None:
-        with pytest.raises(
-            ArgumentError, match="up to 56 bytes", check=because("invalid_argument")
-        ):
-            migrate.create_roles(dsn, "x" * 57)
 
 
 @pytest.fixture
