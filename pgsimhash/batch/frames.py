@@ -28,7 +28,6 @@ with requires("pgsimhash.batch.frames", "narwhals", extra="frames"):
 Kind = Literal["text", "html"]
 
 Frame = TypeVar("Frame")
-_Result = TypeVar("_Result")
 
 COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason", "cluster")
 """The added columns."""
@@ -41,10 +40,16 @@ class Read(NamedTuple):
     for a page or an empty cell.
     """
 
-    simhashes: list[int | None]
-    reasons: list[str | None]
+    simhashes: Sequence[int | None]
+    reasons: Sequence[str | None]
     signature: Callable[[int], int | None]
     text: Callable[[int], str | None]
+
+
+class _Cell(NamedTuple):
+    simhash: int | None = None
+    reason: str | None = None
+    signature: int | None = None
 
 
 class _Original(NamedTuple):
@@ -151,61 +156,44 @@ def read_cells(
     progress: Compared = no_progress,
 ) -> Read:
     """Return the simhashes of a column; cells may be None."""
-    if kind == "html":
-        return _read_pages(cells, urls, scheme, jobs, progress)
-    fingerprints = vote_texts((cell for cell in cells if cell is not None), scheme)
-    simhashes = _for_cells(cells, fingerprints, progress)
-    reasons = [
-        "null" if cell is None else "too_short" if simhash is None else None
-        for cell, simhash in zip(cells, simhashes, strict=True)
-    ]
-
-    def signature(row: int) -> int:
-        # Texts are needed for few rows, so they are computed on demand.
-        text = cells[row] or ""
-        return scheme.vote(Article(text, text, None, None, None)).signature
-
-    def plain(row: int) -> str | None:
-        return " ".join((cells[row] or "").split()) or None
-
-    return Read(simhashes, reasons, signature, plain)
-
-
-def _for_cells(
-    cells: Sequence[object], results: Iterator[_Result], progress: Compared
-) -> list[_Result | None]:
-    """Return the result of each cell in order, None for null."""
-    taken: list[_Result | None] = []
+    is_text = kind == "text"
+    results = _read_texts(cells, scheme) if is_text else _read_pages(cells, urls, scheme, jobs)
+    rows: list[_Cell] = []
     for row, cell in enumerate(cells, 1):
-        taken.append(None if cell is None else next(results))
+        rows.append(_Cell(reason="null") if cell is None else next(results))
         progress(row, len(cells))
-    return taken
+
+    def signature(row: int) -> int | None:
+        if is_text:
+            # Few texts need it, so it is computed on demand.
+            return scheme.vote(Article(cells[row], cells[row])).signature
+        return rows[row].signature
+
+    def text(row: int) -> str | None:
+        return " ".join((cells[row] or "").split()) or None if is_text else None
+
+    return Read([row.simhash for row in rows], [row.reason for row in rows], signature, text)
+
+
+def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Iterator[_Cell]:
+    for simhash in vote_texts((cell for cell in cells if cell is not None), scheme):
+        yield _Cell(simhash, "too_short" if simhash is None else None)
 
 
 def _read_pages(
-    cells: Sequence[str | bytes | None],
-    urls: Sequence[str | None],
-    scheme: Scheme,
-    jobs: int,
-    progress: Compared,
-) -> Read:
-    # A page can be read without a URL.
+    cells: Sequence[str | bytes | None], urls: Sequence[str | None], scheme: Scheme, jobs: int
+) -> Iterator[_Cell]:
     pages = (
+        # A page can be read without a URL.
         SourcePage(cast(str, url), cell)
         for cell, url in zip(cells, urls, strict=True)
         if cell is not None
     )
-    extractions = extract_many(pages, jobs, scheme, markdown=False)
-    records = _for_cells(cells, extractions, progress)
-    return Read(
-        [record.simhash if isinstance(record, PageRecord) else None for record in records],
-        [
-            "null" if record is None else None if isinstance(record, PageRecord) else record.reason
-            for record in records
-        ],
-        lambda row: getattr(records[row], "signature", None),
-        lambda row: None,
-    )
+    for record in extract_many(pages, jobs, scheme, markdown=False):
+        if isinstance(record, PageRecord):
+            yield _Cell(record.simhash, signature=record.signature)
+        else:
+            yield _Cell(reason=record.reason)
 
 
 def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None]:
