@@ -40,12 +40,8 @@ _PAIRS: Final = 1 << 16
 _CHUNK: Final = 1 << 14
 """How many simhashes are processed at a time, so that they stay in the processor's cache."""
 
-_RADIX_BITS: Final = 16
-"""numpy sorts 16-bit keys by radix, wider ones by comparison."""
-
 # Measured nanoseconds a simhash in each step; only their ratios matter.
-_RADIX_NS: Final = 25.0
-_SORT_NS: Final = 95.0
+_SORT_NS: Final = 25.0
 _COMPARE_NS: Final = 1.5
 
 _LEADING_MAX: Final = 4
@@ -210,10 +206,8 @@ def _cheapest(distance: int, count: int, bits: int, moving: float = 0.0) -> tupl
         width = bits // blocks
         if width == 0 or leading * (width + 1) > COLLECTION_SHIFT:
             break
-        prefix = leading * width
-        grouping = _SORT_NS if prefix + leading > _RADIX_BITS else _RADIX_NS
-        comparing = _COMPARE_NS * (3 + count / 2**prefix)
-        nanoseconds = comb(blocks, leading) * (moving + grouping + comparing)
+        comparing = _COMPARE_NS * (3 + count / 2 ** (leading * width))
+        nanoseconds = comb(blocks, leading) * (moving + _SORT_NS + comparing)
         name, widths = f"{blocks} choose {leading}", equal_widths(blocks, bits)
         candidates.append((nanoseconds, Layout(name, widths, leading, bits=bits)))
     return min(candidates, key=itemgetter(0))
@@ -346,15 +340,8 @@ def _inner_layout(distance: int, count: int, bits: int) -> Layout | None:
 
 def _grouped(
     permutation: Permutation, values: NDArray[np.uint64]
-) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint64]]:
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the sorted prefixes, and the simhashes in the order of their prefixes."""
-    if permutation.width <= _RADIX_BITS:
-        prefixes = np.empty(len(values), dtype=np.uint16)
-        shift = np.uint64(BITS - permutation.width)
-        for chunk in chunks(len(values)):
-            prefixes[chunk] = permutation.permute(values[chunk]) >> shift
-        order = np.argsort(prefixes, kind="stable")
-        return prefixes[order], values[order]
     permuted = np.empty_like(values)
     for chunk in chunks(len(values)):
         permuted[chunk] = permutation.permute(values[chunk])
