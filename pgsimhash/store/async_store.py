@@ -312,9 +312,9 @@ class _GreenletStore(Store):
         # All at once, so that no transaction stays open when the caller leaves the loop.
         yield from list(super().clusters(*arguments, **options))
 
-    def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
+    def _verdict_of(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
         if not (remember and self.session.source.owned):
-            return super()._decide(item, options, remember=remember)
+            return super()._verdict_of(item, options, remember=remember)
         item, size = bounded(item)
         verdict: Verdict = await_(self._decisions.call(item, options, size))
         return verdict

@@ -99,7 +99,8 @@ def _checked(page: SourcePage | PageRecord) -> Source:
 
 def _check_record(record: PageRecord) -> None:
     check_url(record.url)
-    for simhash in (record.simhash, record.text_digest or 0, record.structure or 0):
+    digests = [each for each in (record.text_digest, record.structure) if each is not None]
+    for simhash in (record.simhash, *digests):
         check_simhash(simhash)
     to_halves(record.signature)
     for name in ("features", "tokens", "html_bytes"):

@@ -159,17 +159,17 @@ class Ingest:
     ) -> list[Verdict]:
         """Return a verdict for each item; retries are safe, because the batch is stored once."""
 
-        def decide() -> list[Verdict]:
+        def once() -> list[Verdict]:
             try:
-                return self._decide(items, options, run, remember, self._policies)
+                return self._in_transaction(items, options, run, remember, self._policies)
             except StalePoliciesError:
-                return self._decide(items, options, run, remember, by_policies=True)
+                return self._in_transaction(items, options, run, remember, by_policies=True)
 
         run.unsure = None
         verdicts = self._session.attempt(
             "ingest" if remember else "decide",
             len(items),
-            lambda: self._stored(run) or decide(),
+            lambda: self._stored(run) or once(),
             lambda: run.run_id if remember else None,
         )
         records = sum(each.verdict not in ("too_short", "failed") for each in verdicts)
@@ -181,7 +181,7 @@ class Ingest:
         )  # fmt: skip
         return verdicts
 
-    def _decide(
+    def _in_transaction(
         self,
         items: Sequence[Item],
         options: MatchOptions,

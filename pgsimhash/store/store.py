@@ -236,7 +236,7 @@ class Store:
             options: settings that override those of the policies and the collection.
         """
         (item,) = self._read([page_of(url, html, fetched_at)], markdown, max_bytes=max_bytes)
-        return self._decide(item, options, remember=True)
+        return self._verdict_of(item, options, remember=True)
 
     def ingest_many(
         self,
@@ -318,7 +318,7 @@ class Store:
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and store nothing."""
         (item,) = self._read([page_of(url, html, fetched_at)], markdown, max_bytes=max_bytes)
-        return self._decide(item, options, remember=False)
+        return self._verdict_of(item, options, remember=False)
 
     def decide_many(
         self,
@@ -354,7 +354,7 @@ class Store:
         """
         moment = None if fetched_at is None else check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), moment)
-        return self._decide(record, options, remember=True)
+        return self._verdict_of(record, options, remember=True)
 
     def add_many(
         self,
@@ -471,7 +471,7 @@ class Store:
         with self.session.read() as connection:
             return lookups.read_status(connection)
 
-    def _decide(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
+    def _verdict_of(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
         item, _ = batches.bounded(item)
         (verdict,) = self._ingest.decide_batch([item], options, remember=remember)
         return verdict
