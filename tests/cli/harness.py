@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,22 +60,9 @@ def on_a_terminal(*arguments: str | Path) -> Result:
     )
     os.close(terminal)
     shown = b""
-    while True:
-        try:
-            piece = os.read(controller, 4096)
-        except OSError:  # the terminal is gone with the process
-            break
-        if not piece:
-            break
-        shown += piece
+    with suppress(OSError):  # the terminal is gone with the process
+        while piece := os.read(controller, 4096):
+            shown += piece
     os.close(controller)
     stdout, _ = process.communicate()
     return Result(process.returncode, stdout.decode(), shown.decode())
-
-
-def without_ids(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines without the ids of their pages."""
-    return [
-        {name: value for name, value in line.items() if not name.endswith("page_id")}
-        for line in lines
-    ]
