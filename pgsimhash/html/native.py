@@ -23,10 +23,6 @@ from pgsimhash.html import blocks, page_words, weights
 Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
 """The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links."""
 
-NativeVote = tuple[int, int, int, int, int, float]
-"""The simhash, signature, features, tokens, text digest and unseen of a ``Fingerprint``."""
-
-_VARIABLE: Final = "PGSIMHASH_NATIVE"
 _SHORT_RUN: Final = 64
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
 
@@ -59,8 +55,8 @@ class NativePage:
 
     def vote(
         self, occurrences: tuple[float, ...], damping: float, evened: float
-    ) -> NativeVote | None:
-        """Return the vote of its words and pairs, or None without one."""
+    ) -> tuple[int, int, int, int, int, float] | None:
+        """Return the fields of the ``Vote`` of its words and pairs, or None without one."""
         vote = _native.vote(_tables(), self._page, occurrences, damping, evened)
         if vote is None:
             return None
@@ -144,7 +140,7 @@ def fits_lxml(extension: Any) -> bool:
     )
 
 
-is_used = os.environ.get(_VARIABLE) != "0" and python.name == "cpython"
+is_used = os.environ.get("PGSIMHASH_NATIVE") != "0" and python.name == "cpython"
 if is_used:
     try:
         from pgsimhash import _native
