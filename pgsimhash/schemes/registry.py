@@ -122,12 +122,9 @@ class Scheme:
         names, sums = sums_of_occurrences(words)
         hashes = self.hash_features(names)
         signature = signature_hashes(hashes, sums / (sums + EVENED))
-        simhash, digest, (unseen, _) = (
-            vote(hashes, weigh.damped(sums)),
-            _digest(words),
-            words.unseen,
-        )
-        return Vote(simhash, signature, len(hashes), words.length, digest, unseen)
+        simhash = vote(hashes, weigh.damped(sums))
+        unseen, _ = words.unseen
+        return Vote(simhash, signature, len(hashes), words.length, _digest(words), unseen)
 
     def simhash(self, text: str) -> int:
         """Return the simhash of ``text`` as the main content.
