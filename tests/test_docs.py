@@ -14,6 +14,7 @@ from pgsimhash import connect, parse_simhash
 from pgsimhash.schemes import scheme_names
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.sources import read_pages
+from tests.batch.test_spark import needs_spark
 from tests.conftest import ROOT
 from tests.database import copy_simhashes, run_sql, wait_for_a_lock
 from tests.manual import (
@@ -27,7 +28,6 @@ from tests.manual import (
     run_python,
     text_of,
 )
-from tests.sparks import needs_spark
 from tests.store.content import page_at
 
 HAS_PSQL = shutil.which("psql") is not None

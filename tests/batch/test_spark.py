@@ -1,5 +1,9 @@
 """Spark gives the results of the search in memory, on a real local Spark."""
 
+import importlib.util
+import os
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,17 +19,24 @@ from pgsimhash.batch.frames import mark_duplicates
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.memory_index import BlockIndex
-from tests import sparks
 from tests.conftest import ROOT
 from tests.database import copy_simhashes
 from tests.refusals import because
 
+HERE = importlib.util.find_spec("pyspark") is not None and bool(
+    os.environ.get("JAVA_HOME") or shutil.which("java")
+)
+IS_USED = HERE or os.environ.get("PGSIMHASH_TEST_SPARK") == "required"
+
+needs_spark = pytest.mark.skipif(not IS_USED, reason="PySpark or Java is not installed")
 pytestmark = [
-    sparks.needs_spark,
+    needs_spark,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 
-if sparks.IS_USED:
+if IS_USED:
+    from pyspark.sql import SparkSession
+
     from pgsimhash.batch import spark
 
 Simhashes = NDArray[np.uint64]
@@ -33,8 +44,17 @@ Simhashes = NDArray[np.uint64]
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    with sparks.session() as made:
-        yield made
+    """A local Spark in this process, with two cores and few partitions."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    made = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    yield made
+    made.stop()
 
 
 def frame_of(session: Any, *arrays: Simhashes) -> Any:

@@ -46,13 +46,10 @@ def test_a_fingerprint_is_the_record_of_a_page() -> None:
     assert made.simhash == vote(hashes, np.fromiter(weights.values(), np.float64))
     assert made.scheme == DEFAULT_SCHEME.name == "pgsimhash-article-1"
     assert made.tokens == len(tokenize(f"The ferryman's morning\n{TEXT}"))
-    assert made.features == len(weights)
-    assert made.title == "The ferryman's morning"
+    assert (made.features, made.html_bytes) == (len(weights), len(PAGE.encode()))
+    assert (made.title, made.language, made.url) == ("The ferryman's morning", "en-GB", URL)
     assert made.canonical_url == "https://bay.example/ferryman"
-    assert made.language == "en-GB"
     assert made.markdown == f"# The ferryman's morning\n\n{TEXT}"
-    assert made.html_bytes == len(PAGE.encode())
-    assert made.url == URL
     assert pickle.loads(pickle.dumps(made)) == made
 
 
@@ -176,10 +173,11 @@ def test_plain_text_is_its_own_main_content() -> None:
     assert (coded.markdown, coded.simhash) == (TEXT, expected)
     with pytest.raises(PageError, check=because("too_short")):
         TEXT_SCHEME.simhash("too short")
-    assert schemes.read_text("\ufeffFähre".encode()).text == "Fähre"
-    assert schemes.read_text("Fähre".encode("cp1252"), charset="cp1252").text == "Fähre"
-    assert schemes.read_text("Fähre".encode(), charset="no-such-charset").text == "Fähre"
-    assert schemes.read_text(b"F\xe4hre").text == "F\ufffdhre"
+    for data, charset, text in (
+        ("\ufeffFähre".encode(), None, "Fähre"), ("Fähre".encode("cp1252"), "cp1252", "Fähre"),
+        ("Fähre".encode(), "no-such-charset", "Fähre"), (b"F\xe4hre", None, "F\ufffdhre"),
+    ):  # fmt: skip
+        assert schemes.read_text(data, charset=charset).text == text
     for body in (b"%PDF-1.7\n" + b"tide " * 100, bytes(range(32)) * 30):
         with pytest.raises(PageError, match="this is not text but", check=because("not_html")):
             fingerprint(body, scheme="pgsimhash-text-1")
