@@ -270,18 +270,16 @@ def test_the_script_deploys_the_same(empty_dsn: str) -> None:
     assert dump(empty_dsn, CRAWL) == before
 
 
-def test_alembic_deploys_compares_and_downgrades_a_schema(empty_dsn: str) -> None:
-    def alembic(*arguments: str, fails: bool = False, **variables: Any) -> str:
+def test_alembic_deploys_and_downgrades_a_schema(empty_dsn: str) -> None:
+    def alembic(*arguments: str, fails: bool = False) -> str:
         command = (sys.executable, "-m", "alembic", *arguments)
-        done = run_program(*command, PGSIMHASH_DSN=empty_dsn, **variables)
+        done = run_program(*command, PGSIMHASH_DSN=empty_dsn)
         assert bool(done.returncode) == fails, done.stderr
         return done.stdout + done.stderr
 
     told = alembic("-x", f"schema={CRAWL}", "upgrade", "head")
     assert "Migrations of pgsimhash: schema crawl in database" in told
-    told = alembic("check", PGSIMHASH_SCHEMA=CRAWL)
     assert "Warning" not in told
-    assert "No new upgrade operations" in told
     alembic("-x", f"schema={CRAWL}", "downgrade", "base")
     assert tables(empty_dsn, CRAWL) == [(migrate.VERSION_TABLE,)]
     told = alembic("-x", "schema=Crawl", "upgrade", "head", fails=True)
