@@ -178,11 +178,9 @@ class _Files:
 
     def noted(self, verdicts: Iterator[Verdict]) -> Generator[Verdict]:
         """Yield the verdicts, and record the progress of their files."""
-        count = 0
         try:
-            for verdict in verdicts:
+            for count, verdict in enumerate(verdicts, 1):
                 self._take(verdict)
-                count += 1
                 if count % _UNWRITTEN_MAX == 0:
                     self._write()
                 yield verdict

@@ -58,11 +58,11 @@ def too_large(what: str, max_bytes: int) -> PageError:
     return PageError("too_large", f"{what} is larger than {max_bytes:,} bytes (max_bytes)")
 
 
-def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
+def check_time(time: datetime) -> datetime:
     """Return ``time`` in UTC; it has a zone, and is from 1970 to a day in the future."""
     moment = check_zone(time)
     problem = "before 1970" if moment < EARLIEST else None
-    if moment > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
+    if moment > datetime.now(UTC) + _CLOCKS_DIFFER:
         problem = "in the future"
     if problem is not None:
         raise invalid_argument(

@@ -251,14 +251,19 @@ class TestIndexedPages:
         assert list(maintenance.check(store)) == []
         return [url for (url,) in rows]
 
-    def test_a_simhash_deleted_while_it_is_added_comes_back(self, store: Store, dsn: str) -> None:
-        store.add("https://a.example/1", 5)
+    @pytest.mark.parametrize("simhash", [5, 7])
+    def test_an_original_deleted_while_its_copy_is_added_leaves_an_original(
+        self, store: Store, dsn: str, simhash: int
+    ) -> None:
+        """The writer finds the original, waits for the lock, and then the original is gone."""
+        store.add(A, 5)
         with psycopg.connect(dsn) as holder:
             deleting = connect(holder)
             holder.commit()
-            assert deleting.delete("https://a.example/1").versions == 1
-            after_a_wait(holder, lambda: store.add("https://a.example/2", 5))
-        assert self.indexed(store, dsn) == ["https://a.example/2"]
+            assert deleting.delete(A).versions == 1
+            after_a_wait(holder, lambda: store.add(B, simhash, distance=3))
+        assert self.indexed(store, dsn) == [B]
+        assert original_of(store, B) == (None, None)
 
     @pytest.mark.one_server("it reads a plan")
     def test_however_many_there_are_a_page_is_indexed_by_the_index(
@@ -274,19 +279,6 @@ class TestIndexedPages:
         assert "using pages_simhash_idx" in plan
         assert "Seq Scan on pages" not in plan
         assert self.indexed(store, dsn)[-1] == "https://a.example/1"
-
-
-def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
-    store: Store, dsn: str
-) -> None:
-    """The writer finds the original, waits for the lock, and then the original is gone."""
-    store.add("https://a.example/1", 1)
-    with psycopg.connect(dsn) as holder:
-        deleting = connect(holder)
-        holder.commit()
-        assert deleting.delete("https://a.example/1").versions == 1
-        after_a_wait(holder, lambda: store.add("https://b.example/1", 3, distance=3))
-    assert original_of(store, "https://b.example/1") == (None, None)
 
 
 def write(job: tuple[str, int]) -> int:

@@ -3,12 +3,11 @@
 import numpy as np
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
 
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.search.clusters import ClusterPage
 from pgsimhash.store import clusters
-from tests.database import after_a_wait, new_role, run_sql
+from tests.database import after_a_wait, run_sql
 from tests.search.test_pairs import brute_force
 
 FAR = 0xFFFF_0000_FFFF_0000
@@ -161,27 +160,3 @@ def test_saved_clusters_lose_deleted_pages_and_collections(store: Store, dsn: st
     with psycopg.connect(dsn, autocommit=True) as connection:
         maintenance.delete_collection(connection, "default")
         assert connection.execute("SELECT count(*) FROM pgsimhash.clusters").fetchone() == (0,)
-
-
-def test_a_table_of_another_role_in_public_is_never_touched(dsn: str) -> None:
-    """Its trigger would run with the rights of the job."""
-    with new_role(dsn) as role:
-        run_sql(
-            dsn,
-            f"""
-            CREATE TABLE public.clusters (LIKE pgsimhash.clusters);
-            CREATE FUNCTION public.spy() RETURNS trigger LANGUAGE plpgsql
-                AS 'BEGIN RAISE ''taken over''; END';
-            CREATE TRIGGER t BEFORE INSERT OR DELETE ON public.clusters
-                EXECUTE FUNCTION public.spy();
-            ALTER TABLE public.clusters OWNER TO {role};
-            ALTER FUNCTION public.spy OWNER TO {role}
-            """,
-        )
-        where = make_conninfo(dsn, options="-csearch_path=public,pgsimhash")
-        with connect(where) as store:
-            fill(store, CHAIN)
-            for _ in range(2):
-                assert store.save_clusters(1) == 1
-        assert len(saved(dsn)) == len(CHAIN)
-        assert run_sql(dsn, "SELECT count(*) FROM public.clusters") == [(0,)]

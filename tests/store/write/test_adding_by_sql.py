@@ -74,20 +74,6 @@ def test_times_that_no_page_was_fetched_at_are_refused(
             )
 
 
-@pytest.mark.one_server("it inserts pages without the package")
-def test_a_plain_insert_is_found(store: Store, connection: psycopg.Connection) -> None:
-    connection.execute(
-        "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
-        "SELECT collection_id, 'https://a.example/' || n, n << 20 "
-        "FROM pgsimhash.collections, generate_series(1, 3) AS n WHERE name = 'default'"
-    )
-    connection.commit()
-    assert [match.url for match in store.find(1 << 20, distance=0)] == ["https://a.example/1"]
-    assert store.add(B, 3 << 20).duplicate_of == "https://a.example/3"
-    assert store.delete("https://a.example/1").gone == ["https://a.example/1"]
-    assert store.find(1 << 20, distance=0) == []
-
-
 HASHES = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40)
 
 

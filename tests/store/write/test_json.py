@@ -27,21 +27,10 @@ TEXTS = [
     "größe 你好 \U0001f469\u200d\U0001f4bb \U0010ffff", "%s %(a)s %% $1 $$ {0}",
 ]  # fmt: skip
 FULL = PageRecord(
-    A,
-    1 << 63,
-    WHEN,
-    title="a title",
-    canonical_url=f"{A}canonical",
-    language="de",
-    features=NUMBER_MAX,
-    html_bytes=NUMBER_MAX,
-    structure=TOP,
-    signature=2**128 - 1,
-    markdown="# a",
-    tokens=NUMBER_MAX,
-    html_digest=bytes(range(240, 256)),
-    text_digest=TOP,
-)
+    A, 1 << 63, WHEN, title="a title", canonical_url=f"{A}canonical", language="de",
+    features=NUMBER_MAX, html_bytes=NUMBER_MAX, structure=TOP, signature=2**128 - 1, markdown="# a",
+    tokens=NUMBER_MAX, html_digest=bytes(range(240, 256)), text_digest=TOP,
+)  # fmt: skip
 FIELDS = [each.name for each in fields(PageRecord) if each.name != "unseen"]
 SETTINGS = [
     {},
@@ -92,14 +81,9 @@ def test_every_value_arrives_unchanged(dsn: str, settings: dict[str, str]) -> No
     ]
     records += [replace(FULL, title=text, language=text, markdown=text) for text in TEXTS]
     records += [replace(FULL, html_digest=digest) for digest in (b"", b"\\x", bytes(16), None)]
-    records += [
-        replace(FULL, fetched_at=moment)
-        for moment in (
-            datetime(1970, 1, 1, tzinfo=UTC),
-            datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
-            datetime(2000, 2, 29, 23, 59, 59, 999999, tzinfo=UTC),
-        )
-    ]
+    first, leap = (1970, 1, 1, 0, 0, 0), (2000, 2, 29, 23, 59, 59)
+    moments = [datetime(*day, us, tzinfo=UTC) for day in (first, leap) for us in (0, 1, 999999)]
+    records += [replace(FULL, fetched_at=moment) for moment in moments]
     records = [replace(record, url=f"{A}{n}") for n, record in enumerate(records)]
     with psycopg.connect(dsn, autocommit=True) as connection:
         for name, value in settings.items():

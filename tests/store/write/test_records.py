@@ -130,12 +130,8 @@ def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
         None,
     ]  # fmt: skip
     verdicts = list(store.ingest_many(pages(*times)))
-    assert [verdict.reason for verdict in verdicts] == [
-        "first_seen",
-        *["unreadable"] * 6,
-        "first_seen",
-        "first_seen",
-    ]
+    reasons = [verdict.reason for verdict in verdicts]
+    assert reasons == ["first_seen", *["unreadable"] * 6, "first_seen", "first_seen"]
     assert all(verdict.detail for verdict in verdicts[1:7])
     assert page_at(store, "https://a.example/7").fetched_at == MOMENT
     assert store.decide("https://a.example/x", page(paragraph(7))).duplicate_of is not None
