@@ -4,14 +4,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
-import pytest
 from psycopg import conninfo
 
-from tests.programs import free_port
+from tests.programs import free_port, wait_until
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 REQUIRED = os.environ.get("PGSIMHASH_TEST_POOLER") == "required"
@@ -50,7 +49,15 @@ def pooler(dsn: str, folder: Path, size: int) -> Iterator[str]:
         pooled = conninfo.make_conninfo(
             host="127.0.0.1", port=port, dbname="pooled", user=target["user"], sslmode="disable"
         )
-        _wait_for(pooled, process, folder / "log")
+
+        def answers() -> bool:
+            assert process.poll() is None, (folder / "log").read_text()
+            with suppress(psycopg.OperationalError):
+                psycopg.connect(pooled).close()
+                return True
+            return False
+
+        wait_until(answers)
         yield pooled
     finally:
         process.terminate()
@@ -62,17 +69,3 @@ def _as_another(host: str) -> list[str]:
     if os.getuid() != 0:
         return []
     return ["-u", Path(host).owner() if host.startswith("/") else "nobody"]
-
-
-def _wait_for(dsn: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(100):
-        try:
-            psycopg.connect(dsn).close()
-        except psycopg.OperationalError:
-            if process.poll() is not None:
-                break
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(0.1)
-        else:
-            return
-    pytest.fail(log.read_text())

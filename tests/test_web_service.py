@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from pgsimhash import connect, maintenance
 from pgsimhash.testing import url_of_dsn
 from tests.database import run_sql
 from tests.manual import blocks, environment, run_commands
-from tests.programs import free_port
+from tests.programs import free_port, wait_until
 from tests.store.test_store import ARTICLE, page, paragraph
 
 FOLDER = Path(__file__).parent.parent / "examples" / "web_service"
@@ -45,13 +45,14 @@ def service(url: str, tmp_path: Path) -> Iterator[httpx.Client]:
         )  # fmt: skip
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-            for _ in range(600):
-                try:
-                    client.get("/stories")
-                    break
-                except httpx.TransportError:
-                    assert running.poll() is None, (tmp_path / "log").read_text()
-                    time.sleep(0.1)
+
+            def answers() -> bool:
+                assert running.poll() is None, (tmp_path / "log").read_text()
+                with suppress(httpx.TransportError):
+                    return client.get("/stories").status_code > 0
+                return False
+
+            wait_until(answers)
             yield client
     finally:
         os.killpg(running.pid, signal.SIGINT)
