@@ -138,33 +138,25 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._create_collection(
+-- Creates a collection unless the name is taken, or, without a scheme, sets what is given.
+CREATE FUNCTION pgsimhash._put_collection(
     name text, scheme text, distance integer, keep_markdown boolean, normalize_urls boolean
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
+#variable_conflict use_variable
 BEGIN
-    INSERT INTO pgsimhash.collections (
-        name, scheme, default_distance, keep_markdown, normalize_urls
-    )
-    VALUES (
-        _create_collection.name, _create_collection.scheme, _create_collection.distance,
-        _create_collection.keep_markdown, _create_collection.normalize_urls
-    )
-    ON CONFLICT DO NOTHING;
-END
-$$;
-
-CREATE FUNCTION pgsimhash._set_collection(
-    collection_id integer, distance integer, keep_markdown boolean
-) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    UPDATE pgsimhash.collections
-    SET default_distance = coalesce(_set_collection.distance::smallint, default_distance),
-        keep_markdown = coalesce(_set_collection.keep_markdown, keep_markdown)
-    WHERE collection_id = _set_collection.collection_id;
+    IF scheme IS NULL THEN
+        UPDATE pgsimhash.collections AS c
+        SET default_distance = coalesce(distance::smallint, c.default_distance),
+            keep_markdown = coalesce(keep_markdown, c.keep_markdown)
+        WHERE c.name = name;
+    ELSE
+        INSERT INTO pgsimhash.collections (
+            name, scheme, default_distance, keep_markdown, normalize_urls
+        )
+        VALUES (name, scheme, distance, keep_markdown, normalize_urls)
+        ON CONFLICT DO NOTHING;
+    END IF;
 END
 $$;
 

@@ -38,7 +38,17 @@ BEGIN
     FROM pgsimhash.collections AS c WHERE c.name = collection;
     radii := pgsimhash.radii(max_distance);
     IF own_id IS NULL OR radii IS NULL OR has_nulls THEN
-        PERFORM pgsimhash._check_lookup(collection, max_distance, has_nulls);
+        PERFORM pgsimhash._id_of(collection);
+        IF has_nulls THEN
+            RAISE EXCEPTION 'a query simhash is NULL'
+                USING ERRCODE = 'PS012', HINT = 'Omit it from the lookup.';
+        END IF;
+        RAISE EXCEPTION 'layout % does not support distance %', pgsimhash.layout(),
+            coalesce(max_distance::text, 'NULL')
+            USING ERRCODE = 'PS011', HINT = 'Give a distance from 0 to ' || (
+                SELECT max(d) FROM generate_series(0, 64) AS d
+                WHERE pgsimhash.radii(d) IS NOT NULL
+            ) || '.';
     END IF;
     RETURN QUERY
     SELECT DISTINCT m.query_number, m.simhash, m.distance
@@ -228,27 +238,3 @@ CREATE FUNCTION pgsimhash.probes(
         )
         -- All permutations.
     END;
-
--- Raises an error if there is no such collection, the layout does not support a distance, or a
--- query is NULL.
-CREATE FUNCTION pgsimhash._check_lookup(collection text, distance integer, nulls boolean)
-RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    own_id constant integer := pgsimhash._id_of(collection);
-    largest integer := 0;
-BEGIN
-    IF nulls THEN
-        RAISE EXCEPTION 'a query simhash is NULL'
-            USING ERRCODE = 'PS012', HINT = 'Omit it from the lookup.';
-    END IF;
-    WHILE pgsimhash.radii(largest + 1) IS NOT NULL LOOP
-        largest := largest + 1;
-    END LOOP;
-    RAISE EXCEPTION USING
-        ERRCODE = 'PS011',
-        MESSAGE = 'layout ' || pgsimhash.layout() || ' does not support distance '
-            || coalesce(distance::text, 'NULL'),
-        HINT = 'Give a distance from 0 to ' || largest || '.';
-END
-$$;

@@ -344,80 +344,76 @@ BEGIN
 END
 $$;
 
--- The versions that duplicated a known page when they arrived, by distance.
-CREATE FUNCTION pgsimhash._report_distances(collection_id integer)
-    RETURNS TABLE (distance smallint, pages bigint)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    SELECT distance, count(*) AS pages
-    FROM pgsimhash.pages
-    WHERE collection_id = _report_distances.collection_id AND distance IS NOT NULL
-    GROUP BY distance
-    ORDER BY distance;
-END
-$$;
-
--- The hosts with the most duplicates; all_hosts counts those with any page.
-CREATE FUNCTION pgsimhash._report_hosts(collection_id integer, "limit" bigint) RETURNS TABLE (
-    host text, pages bigint, duplicates bigint, duplicate_titles bigint, duplicate_bytes bigint,
-    all_hosts bigint
+-- The figures of a report: the versions that duplicated a known page when they arrived, by distance;
+-- the hosts with the most duplicates, where all_hosts counts those with any page; and the pages whose
+-- content changed by the most bits, summed over versions, where all_urls counts those with more than
+-- one version.
+CREATE FUNCTION pgsimhash._report(
+    collection_id integer, hosts bigint, urls bigint,
+    OUT by_distance json, OUT by_host json, OUT changed json
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
+DECLARE
+    own_id constant integer := collection_id;
 BEGIN
-    RETURN QUERY
-    SELECT
-        coalesce(h.host, ''), h.pages, h.duplicates,
-        (
-            SELECT count(DISTINCT p.title)
+    by_distance := (
+        SELECT coalesce(json_agg(d), '[]')
+        FROM (
+            SELECT p.distance, count(*) AS pages
             FROM pgsimhash.pages AS p
-            LEFT JOIN pgsimhash.pages AS o
-                ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
-            WHERE p.collection_id = _report_hosts.collection_id
-                AND p.host IS NOT DISTINCT FROM h.host AND p.distance IS NOT NULL
-                AND p.title IS DISTINCT FROM o.title
-        ),
-        h.duplicate_bytes, h.all_hosts
-    FROM (
-        SELECT
-            host,
-            count(*) AS pages,
-            count(*) FILTER (WHERE distance IS NOT NULL) AS duplicates,
-            coalesce(sum(html_bytes) FILTER (WHERE distance IS NOT NULL), 0)::bigint
-                AS duplicate_bytes,
-            count(*) OVER () AS all_hosts
-        FROM pgsimhash.pages
-        WHERE collection_id = _report_hosts.collection_id
-        GROUP BY host
-        ORDER BY duplicates DESC, pages DESC, host
-        LIMIT _report_hosts."limit"
-    ) AS h
-    ORDER BY h.duplicates DESC, h.pages DESC, h.host;
-END
-$$;
-
--- The pages whose content changed by the most bits, summed over versions; all_urls
--- counts those with more than one version.
-CREATE FUNCTION pgsimhash._report_changed(collection_id integer, "limit" bigint)
-    RETURNS TABLE (url text, moved bigint, versions bigint, all_urls bigint)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    SELECT
-        url, sum(moved)::bigint AS moved, count(*) + 1 AS versions,
-        count(*) OVER () AS all_urls
-    FROM (
-        SELECT url, pgsimhash.hamming_distance(simhash, lag(simhash) OVER history) AS moved
-        FROM pgsimhash.pages
-        WHERE collection_id = _report_changed.collection_id
-        WINDOW history AS (PARTITION BY url ORDER BY page_id)
-    ) AS steps
-    WHERE moved IS NOT NULL
-    GROUP BY url
-    ORDER BY 2 DESC, url
-    LIMIT _report_changed."limit";
+            WHERE p.collection_id = own_id AND p.distance IS NOT NULL
+            GROUP BY p.distance
+            ORDER BY p.distance
+        ) AS d
+    );
+    by_host := (
+        SELECT coalesce(json_agg(t ORDER BY t.duplicates DESC, t.pages DESC, t.host), '[]')
+        FROM (
+            SELECT
+                coalesce(h.host, '') AS host, h.pages, h.duplicates,
+                (
+                    SELECT count(DISTINCT p.title)
+                    FROM pgsimhash.pages AS p
+                    LEFT JOIN pgsimhash.pages AS o
+                        ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
+                    WHERE p.collection_id = own_id
+                        AND p.host IS NOT DISTINCT FROM h.host AND p.distance IS NOT NULL
+                        AND p.title IS DISTINCT FROM o.title
+                ) AS duplicate_titles,
+                h.duplicate_bytes, h.all_hosts
+            FROM (
+                SELECT
+                    p.host, count(*) AS pages, count(p.distance) AS duplicates,
+                    coalesce(sum(p.html_bytes) FILTER (WHERE p.distance IS NOT NULL), 0)
+                        AS duplicate_bytes,
+                    count(*) OVER () AS all_hosts
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id
+                GROUP BY p.host
+                ORDER BY duplicates DESC, pages DESC, p.host
+                LIMIT hosts
+            ) AS h
+        ) AS t
+    );
+    changed := (
+        SELECT coalesce(json_agg(c), '[]')
+        FROM (
+            SELECT
+                s.url, sum(s.moved) AS moved, count(*) + 1 AS versions,
+                count(*) OVER () AS all_urls
+            FROM (
+                SELECT
+                    p.url,
+                    pgsimhash.hamming_distance(p.simhash, lag(p.simhash) OVER history) AS moved
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id
+                WINDOW history AS (PARTITION BY p.url ORDER BY p.page_id)
+            ) AS s
+            WHERE s.moved IS NOT NULL
+            GROUP BY s.url
+            ORDER BY moved DESC, s.url
+            LIMIT urls
+        ) AS c
+    );
 END
 $$;

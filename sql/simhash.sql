@@ -12,19 +12,6 @@ CREATE FUNCTION pgsimhash.hamming_distance(a bigint, b bigint) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN pg_catalog.bit_count((a # b)::bit(64))::integer;
 
--- The share of equal bits of two simhashes, from 0 to 1.
-CREATE FUNCTION pgsimhash.similarity(a bigint, b bigint) RETURNS double precision
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN 1 - pgsimhash.hamming_distance(a, b) / 64.0::double precision;
-
--- The largest distance at a level of similarity: close (.98) or loose (.90).
-CREATE FUNCTION pgsimhash.level_distance(level text) RETURNS integer
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN CASE level
-        WHEN 'close' THEN 1
-        WHEN 'loose' THEN 6
-    END;
-
 -- The eight bytes of a simhash, big-endian, as 13 digits of RFC 4648's base32, without padding.
 CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

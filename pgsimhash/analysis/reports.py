@@ -210,16 +210,13 @@ def report(
     check_linkage(linkage)
     score = scorer(canonical)
     with store.session.reading(together=True) as (connection, collection):
-
-        def rows(name: str, **parameters: object) -> list[tuple[Any, ...]]:
-            scope = {"collection_id": collection.collection_id, **parameters}
-            return fetch(connection, name, scope)
-
         limit = checked_distance(collection, distance, DISTANCE_MAX)
         (status,) = read_status(connection, collection.name)
-        by_host = rows("report_hosts", limit=max(hosts, 1))
-        changed = rows("report_changed", limit=max(urls, 1))
-        distances = rows("report_distances")
+        # One row more than none says how many there are.
+        limits = {"hosts": max(hosts, 1), "urls": max(urls, 1)}
+        scope = {"collection_id": collection.collection_id, **limits}
+        ((distances, *tables),) = fetch(connection, "report", scope)
+        by_host, changed = ([tuple(row.values()) for row in table] for table in tables)
         links = CanonicalFigures()
         all_clusters = clusters_of(connection, collection, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, clusters, members, links)
@@ -237,7 +234,7 @@ def report(
         made_at=datetime.now(UTC),
         distance=limit,
         linkage=linkage,
-        distances=dict(distances),
+        distances={row["distance"]: row["pages"] for row in distances},
         hosts=[HostFigures(*row[:-1]) for row in by_host[:hosts]],
         all_hosts=by_host[0][-1] if by_host else 0,
         clusters=[_with_differences(view, markdown) for view in views],

@@ -57,11 +57,13 @@ def change_settings(
         if distance is not None:
             checked_distance(collection, distance)
         values = {
-            "collection_id": collection.collection_id,
+            "name": collection.name,
+            "scheme": None,
             "distance": distance,
             "keep_markdown": keep_markdown,
+            "normalize_urls": None,
         }
-        fetch(connection, "set_collection", values)
+        fetch(connection, "put_collection", values)
         store.session.collection = follow(connection, collection)
 
 

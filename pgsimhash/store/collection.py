@@ -103,7 +103,7 @@ def create_collection(
             "keep_markdown": bool(settings.get("keep_markdown")),
             "normalize_urls": bool(settings.get("normalize_urls")),
         }
-        fetch(connection, "create_collection", values)
+        fetch(connection, "put_collection", values)
         collection = find_collection(connection, name)
     if collection is None:
         raise CollectionError(
