@@ -12,11 +12,10 @@ from pgsimhash import PageError, fingerprint
 from pgsimhash.html import read_article
 from pgsimhash.html.blocks import block_texts, outline
 from pgsimhash.html.page_words import read_words
-from pgsimhash.html.parse import parse
 from pgsimhash.html.weights import nearby, weigh
 from pgsimhash.reading.kept_markdown import plain_text
 from pgsimhash.schemes import DEFAULT_SCHEME
-from tests.html.texts import LINKS, SENTENCES, STORY, TEXT
+from tests.html.texts import LINKS, SENTENCES, STORY, TEXT, parsed
 
 URL = "https://bay.example/news/7"
 LONG_STORY = f"<h1>The ferryman</h1>{''.join(f'<p>{sentence}</p>' for sentence in SENTENCES)}"
@@ -45,9 +44,7 @@ def text_of(body: str) -> str:
 
 def weights_in(body: str) -> dict[str, float]:
     """Return the weight of each text block with words."""
-    root = parse(f"<body>{body}")
-    assert root is not None
-    page = outline(root.find("body"))
+    page = outline(parsed(f"<body>{body}").find("body"))
     blocks = read_words(page)
     weigh(page, blocks)
     texts = zip(block_texts(page.text), blocks, strict=True)
@@ -151,8 +148,7 @@ def test_head_and_body_may_be_left_out(head: str, block: str) -> None:
 
 
 def test_elements_not_allowed_in_a_head_precede_the_body() -> None:
-    root = parse("<head><title>Ferry</title><main>one</main> two <body>three<p>four</body>")
-    assert root is not None
+    root = parsed("<head><title>Ferry</title><main>one</main> two <body>three<p>four</body>")
     assert etree.tostring(root) == (
         b"<html><head><title>Ferry</title></head>"
         b"<body><main>one</main> two three<p>four</p></body></html>"

@@ -17,13 +17,11 @@ from pgsimhash.html.blocks import (
 )
 from pgsimhash.html.parse import may_crowd_attributes, parse
 from tests.conftest import ROOT
-from tests.html.texts import TEXT
+from tests.html.texts import TEXT, parsed
 
 
 def outline_of(body: str) -> Outline:
-    root = parse(f"<body>{body}")
-    assert root is not None
-    return outline(root.find("body"))
+    return outline(parsed(f"<body>{body}").find("body"))
 
 
 def texts(body: str) -> list[str]:
@@ -102,9 +100,7 @@ GOLDEN = 0x6190588D046A5179
 
 
 def shape(html: str) -> int:
-    root = parse(html)
-    assert root is not None
-    return structure_of(root)
+    return structure_of(parsed(html))
 
 
 def example(name: str) -> int:

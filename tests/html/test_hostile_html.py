@@ -9,14 +9,13 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lxml.html import HtmlElement
 
 from pgsimhash import PageError, fingerprint
 from pgsimhash.html import implementation
-from pgsimhash.html.parse import ATTRIBUTES_MAX, DEPTH_MAX, parse
+from pgsimhash.html.parse import ATTRIBUTES_MAX, DEPTH_MAX
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.html.fuzzed_pages import PIECES
-from tests.html.texts import TEXT
+from tests.html.texts import TEXT, parsed
 from tests.programs import python
 from tests.refusals import because
 
@@ -31,12 +30,6 @@ def outcome(html: bytes | str, charset: str | None = None) -> str:
     except PageError as error:
         return error.reason
     return "fingerprint" if made.tokens >= DEFAULT_SCHEME.min_tokens else "short fingerprint"
-
-
-def parsed(page: str) -> HtmlElement:
-    root = parse(page)
-    assert root is not None
-    return root
 
 
 @pytest.mark.parametrize("tag", ["div", "span", "b", "blockquote", "section", "em"])

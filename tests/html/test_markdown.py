@@ -3,15 +3,13 @@
 import pytest
 
 from pgsimhash.html.markdown import render
-from pgsimhash.html.parse import parse
+from tests.html.texts import parsed
 
 BASE = "https://bay.example/news/"
 
 
 def rendered(html: str) -> str:
-    root = parse(f"<body>{html}</body>")
-    assert root is not None
-    return render(root, BASE)
+    return render(parsed(f"<body>{html}</body>"), BASE)
 
 
 @pytest.mark.parametrize(("html", "markdown"), [

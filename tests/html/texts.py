@@ -1,4 +1,8 @@
-"""Texts of the pages of these tests."""
+"""Texts of the pages of these tests, and their trees."""
+
+from lxml.html import HtmlElement
+
+from pgsimhash.html.parse import parse
 
 TEXT = (
     "The harbour master keeps a ledger of every boat, its cargo and its temper. On calm days she "
@@ -17,3 +21,9 @@ SENTENCES = [
 ]
 STORY = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES[:4])
 LINKS = "".join(f'<li><a href="/{name}">More about {name}</a></li>' for name in "abcdefgh")
+
+
+def parsed(page: str) -> HtmlElement:
+    root = parse(page)
+    assert root is not None
+    return root
