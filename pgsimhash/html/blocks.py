@@ -354,16 +354,18 @@ def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
     style = attributes.get("style")
     if style is not None and _HIDDEN.search(style):
         return True
-    hidden, identity = attributes.get("hidden"), attributes.get("id", "")
-    return hidden is not None and not _STREAMED.fullmatch(identity)
+    if attributes.get("hidden") is None:
+        return False
+    return not _STREAMED.fullmatch(attributes.get("id", ""))
 
 
 def names_of(attributes: Mapping[str, str]) -> Names | None:
     """Return the meaning of an element's attributes, or None if they hide it."""
     if is_hidden(attributes):
         return None
-    values = (attributes.get(name, "")[:_NAMES_MAX] for name in ("class", "id", "role"))
-    return _names(*values)
+    classes, identity = attributes.get("class", ""), attributes.get("id", "")
+    role = attributes.get("role", "")
+    return _names(classes[:_NAMES_MAX], identity[:_NAMES_MAX], role[:_NAMES_MAX])
 
 
 @lru_cache(maxsize=8192)

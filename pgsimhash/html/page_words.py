@@ -298,8 +298,8 @@ def _inherit(elements: Sequence[Element]) -> None:
             and element.words < 0.95 * page.words
         )
         element.levels = above = parent.levels
-        own = _levels(element, page)
-        if any(own.values()):
+        own = {name: level for name, level in _levels(element, page).items() if level}
+        if own:
             largest = {name: max(level, above[name]) for name, level in own.items()}
             element.levels = above | largest
 
