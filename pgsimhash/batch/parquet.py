@@ -141,14 +141,14 @@ def find_many(
     limit = check_distance(distance, DISTANCE_MAX)
     index = BlockIndex(batch)
 
-    def wanted(least: int, most: int) -> bool:
+    def select(least: int, most: int) -> bool:
         return len(batch) > _SOME or bool((range_distances(batch, least, most) <= limit).any())
 
-    found = [np.empty((2, 0), dtype=np.uint64)]
-    for known in read_simhashes(path, wanted):
+    parts = [np.empty((2, 0), dtype=np.uint64)]
+    for known in read_simhashes(path, select):
         near = index.near(known, limit)
-        found.append(np.stack([near.simhashes, known[near.queries]]))
-    queries, matches = np.concatenate(found, axis=1)
+        parts.append(np.stack([near.simhashes, known[near.queries]]))
+    queries, matches = np.concatenate(parts, axis=1)
     # Each match belongs to every query with this simhash.
     order = np.argsort(batch, kind="stable")
     starts, ends = (np.searchsorted(batch, queries, side, order) for side in ("left", "right"))
@@ -162,13 +162,13 @@ def find_many(
 
 
 def read_simhashes(
-    path: str | Path, wanted: Callable[[int, int], bool] | None = None
+    path: str | Path, select: Callable[[int, int], bool] | None = None
 ) -> Iterator[NDArray[np.uint64]]:
     """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``.
 
     Args:
         path: the file.
-        wanted: whether to read a row group, given its smallest and largest simhash; by default all
+        select: whether to read a row group, given its smallest and largest simhash; by default all
             are read.
 
     Raises:
@@ -182,7 +182,7 @@ def read_simhashes(
             chosen = []
             for number in range(file.metadata.num_row_groups):
                 group = file.metadata.row_group(number)
-                if wanted is None or _is_wanted(group.column(column).statistics, wanted):
+                if select is None or _is_selected(group.column(column).statistics, select):
                     chosen.append(number)
                 else:
                     missing -= group.num_rows
@@ -201,8 +201,8 @@ def read_simhashes(
             raise _invalid(f"{path} is damaged: the number of rows differs from its footer")
 
 
-def _is_wanted(known: Any, wanted: Callable[[int, int], bool]) -> bool:
-    return known is None or not known.has_min_max or wanted(known.min, known.max)
+def _is_selected(known: Any, select: Callable[[int, int], bool]) -> bool:
+    return known is None or not known.has_min_max or select(known.min, known.max)
 
 
 def save_simhashes(store: Store, path: str | Path) -> int:

@@ -157,8 +157,8 @@ def find(
     limit = check_distance(distance, DISTANCE_MAX)
     queries = _distinct(batch, column)
     known = _distinct(corpus, column)
-    asked = np.concatenate([np.empty(0, dtype=np.uint64), *arrays(queries)])
-    shared = corpus.sparkSession.sparkContext.broadcast(asked)
+    in_memory = np.concatenate([np.empty(0, dtype=np.uint64), *arrays(queries)])
+    shared = corpus.sparkSession.sparkContext.broadcast(in_memory)
 
     def near(batches: _Batches) -> _Batches:
         index = BlockIndex(shared.value)
@@ -185,7 +185,7 @@ def clusters(pairs: DataFrame) -> DataFrame:
     return (
         edges.mapInArrow(_joined, _CLUSTERS)
         .repartition(1)
-        .mapInArrow(partial(_joined, own=True), _CLUSTERS)
+        .mapInArrow(partial(_joined, with_roots=True), _CLUSTERS)
     )
 
 
@@ -256,13 +256,13 @@ def _pairs_of(layout: Layout, distance: int, batches: _Batches) -> _Batches:
             yield _batch(_PAIRS, low, high, distances)
 
 
-def _joined(batches: _Batches, *, own: bool = False) -> _Batches:
-    """Yield each simhash with the smallest simhash of its component; ``own`` includes roots."""
+def _joined(batches: _Batches, *, with_roots: bool = False) -> _Batches:
+    """Yield each simhash with the smallest simhash of its component; roots only ``with_roots``."""
     one, other = _whole(batches, 2)
     nodes = np.unique(np.concatenate([one, other]))
     edges = Pairs(np.minimum(one, other), np.maximum(one, other), np.empty(0, dtype=np.uint8))
     roots = cluster_simhashes(nodes, [edges])
-    is_sent = np.ones(len(nodes), dtype=np.bool_) if own else nodes != roots
+    is_sent = np.ones(len(nodes), dtype=np.bool_) if with_roots else nodes != roots
     yield _batch(_CLUSTERS, nodes[is_sent], roots[is_sent])
 
 

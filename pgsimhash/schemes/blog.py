@@ -181,16 +181,14 @@ def _link_lists(soup: BeautifulSoup, removed: set[int]) -> list[int]:
         if not isinstance(node, Tag):
             chars[parent] += len(str(node))
             continue
-        here = id(node)
-        held, links = chars.pop(here, 0), linked.pop(here, 0)
-        if here in removed:
+        inside, in_links = chars.pop(id(node), 0), linked.pop(id(node), 0)
+        if id(node) in removed:
             continue
-        if node.name in ("ul", "ol", "div") and held and links / held > LINK_SHARE:
-            link_lists.append(here)
+        if node.name in ("ul", "ol", "div") and inside and in_links / inside > LINK_SHARE:
+            link_lists.append(id(node))
+        chars[parent] += inside
         # A link in a link counts twice.
-        links += held * (node.name == "a")
-        chars[parent] += held
-        linked[parent] += links
+        linked[parent] += in_links + inside * (node.name == "a")
     return link_lists
 
 
@@ -244,11 +242,11 @@ class _TooMuchError(BaseException):
 
 def article_of(html: str) -> HtmlElement | None:
     """Return the article that readability chooses, or None if the page takes too long."""
-    own = _readability()
+    readability = _readability()
     _work.left = LOOKED_AT_MAX
     try:
-        return parse(str(own.Summary(html).summary()))
-    except (own.Unparseable, _TooMuchError):
+        return parse(str(readability.Summary(html).summary()))
+    except (readability.Unparseable, _TooMuchError):
         return None
 
 
@@ -290,16 +288,17 @@ def _readability() -> Any:
     spec = importlib.util.find_spec("readability.readability")
     assert spec is not None
     assert spec.loader is not None
-    own: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(own)
-    own.clean = clean
-    own.tostring, own.tounicode = _counted(own.tostring), _counted(own.tounicode)
+    readability: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(readability)
+    readability.clean = clean
+    readability.tostring = _counted(readability.tostring)
+    readability.tounicode = _counted(readability.tounicode)
     # Used only for its log, and they keep the last page in memory.
-    own.describe = own.text_content = lambda *_: ""
+    readability.describe = readability.text_content = lambda *_: ""
     # It logs every page without an article as an error.
     logging.getLogger("readability").addHandler(logging.NullHandler())
 
-    class Summary(own.Document):  # type: ignore[misc]
+    class Summary(readability.Document):  # type: ignore[misc]
         """Readability with bounds on depth and time."""
 
         def _parse(self, input: str) -> HtmlElement:  # noqa: A002
@@ -314,7 +313,7 @@ def _readability() -> Any:
             return float(super().get_link_density(elem))
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
-            matches = own.REGEXES["editorialLeadRe"].search
+            matches = readability.REGEXES["editorialLeadRe"].search
             named = self.html.xpath("//*[@class or @id]")
             leads = sum(
                 1 for node in named if matches(f"{node.get('class', '')} {node.get('id', '')}")
@@ -341,5 +340,5 @@ def _readability() -> Any:
             text = clean(element.text_content())
             return len(text) >= self.min_text_length and text.endswith(":")
 
-    own.Summary = Summary
-    return own
+    readability.Summary = Summary
+    return readability
