@@ -193,8 +193,8 @@ def _translated(error: psycopg.Error, schema: str) -> PgsimhashError:
     state, words = error.sqlstate or "", server_words(error)
     if own := raised_by_schema(state, words):
         return own
-    known = state or next((state for kind, state in _STATES if isinstance(error, kind)), "")
-    if translation := _BY_STATE.get(known) or _BY_STATE.get(known[:2]):
+    code = state or next((code for kind, code in _STATES if isinstance(error, kind)), "")
+    if translation := _BY_STATE.get(code) or _BY_STATE.get(code[:2]):
         return translation.about(first_line(error), schema)
     words = words or first_line(error)
     place = (error.diag.context or "").partition("\n")[0]
