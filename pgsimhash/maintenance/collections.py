@@ -14,7 +14,7 @@ from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.db.statements import fetch, fetch_records, is_idle, transaction
 from pgsimhash.errors import CollectionError, NotFoundError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash
-from pgsimhash.pages.policies import SETTINGS, MatchSettings, Policy, PolicySettings
+from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings, match_settings
 from pgsimhash.pages.records import Deletion, Mark, RunRecord
 from pgsimhash.pages.values import check_age
 from pgsimhash.runtime import no_progress
@@ -146,9 +146,7 @@ def _check(store: Store, settings: PolicySettings) -> None:
             f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
             f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number"
         )
-    MatchSettings(
-        **{**settings.for_matching(), "distance": checked_distance(store.opened, settings.distance)}
-    )
+    match_settings({}, checked_distance(store.opened, settings.distance), settings)
 
 
 def mark(store: Store, a: str, b: str, *, same: bool) -> None:
