@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import mmh3
@@ -182,24 +183,16 @@ SHORT_SCHEME: Final = Scheme(
     "pgsimhash-short-1", read_text, ShortWeights(), tokenize=short_words, min_tokens=2, distance=6
 )
 
-BLOG_WORDS_SCHEME: Final = Scheme(
-    "pgsimhash-blog-words-1",
-    read_blog,
-    ShingleWeights((1,), "linear"),
-    tokenize=long_words,
-    hash_features=murmur3_32_32,
-    min_tokens=1,
-    distance=3,
+_blog_scheme = partial(
+    Scheme, extract=read_blog, hash_features=murmur3_32_32, min_tokens=1, distance=3
 )
 
-BLOG_SHINGLES_SCHEME: Final = Scheme(
-    "pgsimhash-blog-shingles-1",
-    read_blog,
-    ShingleWeights((3,), "linear"),
-    tokenize=spaced_words,
-    hash_features=murmur3_32_32,
-    min_tokens=1,
-    distance=3,
+BLOG_WORDS_SCHEME: Final = _blog_scheme(
+    "pgsimhash-blog-words-1", weigh=ShingleWeights((1,), "linear"), tokenize=long_words
+)
+
+BLOG_SHINGLES_SCHEME: Final = _blog_scheme(
+    "pgsimhash-blog-shingles-1", weigh=ShingleWeights((3,), "linear"), tokenize=spaced_words
 )
 
 INTEROP_SCHEME: Final = Scheme(
