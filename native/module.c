@@ -126,14 +126,14 @@ static bool read_factors(PyObject *occurrences, Factors *factors) {
     return PyErr_Occurred() == NULL;
 }
 
-/* vote(tables, page, occurrences, damping, evened)
+/* vote(tables, page, occurrences, damping, saturation)
  * -> (simhash, signature, features, tokens, digest, unseen), or None without a vote */
 static PyObject *vote_of(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *table_capsule, *page_capsule, *occurrences;
     Factors factors;
     if (!PyArg_ParseTuple(arguments, "OOO!dd", &table_capsule, &page_capsule, &PyTuple_Type,
-                          &occurrences, &factors.damping, &factors.evened) ||
+                          &occurrences, &factors.damping, &factors.saturation) ||
         !read_factors(occurrences, &factors))
         return NULL;
     const Tables *tables = tables_of(table_capsule);

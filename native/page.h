@@ -294,7 +294,7 @@ Status structure_simhash(Page *page, const Tables *tables);
 /* votes.c */
 typedef struct {
     double occurrences[8]; /* OCCURRENCES of features.py */
-    double damping, evened;
+    double damping, saturation;
 } Factors;
 typedef struct {
     uint64_t simhash, digest;

@@ -56,7 +56,7 @@ static void cast(Ballot *ballot, uint64_t hash, double sum) {
     ballot->features++;
     ballot->total += units;
     for (int place = 0; place < 8; place++) ballot->ones[place][hash >> (8 * place) & 255] += units;
-    sign(ballot, hash, sum / (sum + ballot->factors->evened));
+    sign(ballot, hash, sum / (sum + ballot->factors->saturation));
 }
 
 /* A bit is 1 if more than half of all units voted for it. */

@@ -20,7 +20,12 @@ def read(tables: object, body: HtmlElement, /) -> object | None: ...
 def facts(page: object, /) -> tuple[int, int, bytes]: ...
 def text(page: object, /) -> str: ...
 def vote(
-    tables: object, page: object, occurrences: tuple[float, ...], damping: float, evened: float, /
+    tables: object,
+    page: object,
+    occurrences: tuple[float, ...],
+    damping: float,
+    saturation: float,
+    /,
 ) -> tuple[int, bytes, int, int, int, float] | None: ...
 def left_out(
     tables: object, page: object, body: HtmlElement, /

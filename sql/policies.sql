@@ -123,7 +123,7 @@ CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TAB
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    WITH asked AS MATERIALIZED (
+    WITH page AS MATERIALIZED (
         SELECT
             u.url_number::integer AS url_number,
             coalesce(pgsimhash.host_of(u.url), '') AS host,
@@ -133,11 +133,11 @@ BEGIN
     hosts AS MATERIALIZED (
         SELECT h.host, array_to_string(h.labels[label:], '.') AS policy_host
         FROM (
-            SELECT DISTINCT a.host, string_to_array(a.host, '.') AS labels FROM asked AS a
+            SELECT DISTINCT a.host, string_to_array(a.host, '.') AS labels FROM page AS a
         ) AS h
         CROSS JOIN LATERAL generate_subscripts(h.labels, 1) AS label
         UNION ALL
-        SELECT DISTINCT a.host, '*' FROM asked AS a
+        SELECT DISTINCT a.host, '*' FROM page AS a
     ),
     ranked AS MATERIALIZED (
         SELECT
@@ -155,7 +155,7 @@ BEGIN
     ),
     fitting AS (
         SELECT a.url_number, array_agg(r.policy_id ORDER BY r.rank) AS policy_ids
-        FROM asked AS a
+        FROM page AS a
         JOIN hosts AS h USING (host)
         JOIN ranked AS r ON r.host = h.policy_host
         WHERE r.path = '*'
@@ -164,7 +164,7 @@ BEGIN
     ),
     alike AS (
         SELECT f.policy_ids, array_agg(a.url_number) AS url_numbers
-        FROM asked AS a
+        FROM page AS a
         LEFT JOIN fitting AS f USING (url_number)
         WHERE EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id)
         GROUP BY f.policy_ids

@@ -54,10 +54,10 @@ class NativePage:
         return None if sets is None else blocks.LeftOut(*sets)
 
     def vote(
-        self, occurrences: tuple[float, ...], damping: float, evened: float
+        self, occurrences: tuple[float, ...], damping: float, saturation: float
     ) -> tuple[int, int, int, int, int, float] | None:
         """Return the fields of the ``Vote`` of its words and pairs, or None without one."""
-        vote = _native.vote(_tables(), self._page, occurrences, damping, evened)
+        vote = _native.vote(_tables(), self._page, occurrences, damping, saturation)
         if vote is None:
             return None
         simhash, signature, features, tokens, digest, unseen = vote
