@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pgsimhash.hashing.bits import format_simhash, similarity_percent
 
@@ -48,6 +48,17 @@ class PageFields:
     text_digest: int | None = None
     unseen: float | None = None
     markdown: str | None = None
+
+
+BITS_64: Final = ("structure", "text_digest")
+"""The fields of 64 bits, which are bigint in the database."""
+
+COUNTS: Final = tuple(
+    each.name
+    for each in fields(PageFields)
+    if each.type == "int | None" and each.name not in (*BITS_64, "signature")
+)
+"""The other numbers, which are integer in the database."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import NUMBER_MAX
-from pgsimhash.pages.records import PageFailure, PageRecord
+from pgsimhash.pages.records import BITS_64, COUNTS, PageFailure, PageRecord
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import BytesLike, check_time, text_size
 from pgsimhash.sources import PAUSE, SourcePage
@@ -99,11 +99,12 @@ def _checked(page: SourcePage | PageRecord) -> Source:
 
 def _check_record(record: PageRecord) -> None:
     check_url(record.url)
-    digests = [each for each in (record.text_digest, record.structure) if each is not None]
-    for simhash in (record.simhash, *digests):
-        check_simhash(simhash)
+    for name in ("simhash", *BITS_64):
+        number = getattr(record, name)
+        if number is not None or name == "simhash":
+            check_simhash(number)
     to_halves(record.signature)
-    for name in ("features", "tokens", "html_bytes"):
+    for name in COUNTS:
         number = getattr(record, name)
         if number is not None and (type(number) is not int or not 0 <= number <= NUMBER_MAX):
             raise PageError("unreadable", f"{name} is from 0 to {NUMBER_MAX:,}, not {number!r}")

@@ -19,7 +19,7 @@ from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
 from pgsimhash.pages.policies import MatchOptions, MatchSettings, PolicySettings, match_settings
-from pgsimhash.pages.records import PageFailure, PageRecord, Verdict, VerdictName
+from pgsimhash.pages.records import BITS_64, PageFailure, PageRecord, Verdict, VerdictName
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import back, text_size
 from pgsimhash.store.batches import Item, next_batch, with_normalized_url
@@ -342,12 +342,13 @@ def _page(
     age, moment, digest = setting.max_age, record.fetched_at, record.html_digest
     since = None if age is None else back(moment or now, age)
     link = record.canonical_url
-    page: dict[str, Any] = {name: getattr(record, name) for name in _SENT} | {
+    page: dict[str, Any] = {name: getattr(record, name) for name in _SENT}
+    for name in BITS_64:
+        page[name] = None if page[name] is None else to_bigint(page[name])
+    page |= {
         "simhash": to_bigint(record.simhash),
         "fetched_at": None if moment is None else moment.isoformat(),
         "html_digest": None if digest is None else f"\\x{digest.hex()}",
-        "text_digest": None if record.text_digest is None else to_bigint(record.text_digest),
-        "structure": None if record.structure is None else to_bigint(record.structure),
         "signature_high": high,
         "signature_low": low,
         "markdown": record.markdown if collection.keep_markdown else None,

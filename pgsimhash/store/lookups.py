@@ -13,7 +13,7 @@ from pgsimhash.db.statements import fetch
 from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.hashing.signature import from_halves, to_halves
-from pgsimhash.pages.records import CollectionStatus, Match, Matches, NearPage, PageRecord
+from pgsimhash.pages.records import BITS_64, CollectionStatus, Match, Matches, NearPage, PageRecord
 from pgsimhash.store.collection import Collection
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def record_values(row: Mapping[str, Any]) -> dict[str, Any]:
     if "signature_high" in values:
         halves = values.pop("signature_high"), values.pop("signature_low")
         values["signature"] = from_halves(*halves)
-    for name in ("simhash", "structure", "text_digest"):
+    for name in ("simhash", *BITS_64):
         if values.get(name) is not None:
             values[name] = from_bigint(values[name])
     return values

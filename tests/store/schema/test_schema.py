@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from pgsimhash.db import migrate
 from pgsimhash.db.connection import REVISION, check_schema
 from pgsimhash.db.scripts import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
+from pgsimhash.pages.policies import SETTINGS, MatchOptions, MatchSettings
+from pgsimhash.pages.records import Verdict
 from pgsimhash.search.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX
 from pgsimhash.sqlalchemy import metadata
 from pgsimhash.testing import url_of_dsn
@@ -238,6 +241,27 @@ def test_numbers_of_the_package_stand_in_the_tables_as_they_are() -> None:
     assert f"default_distance smallint NOT NULL DEFAULT {NEAR_MAX}, " in tables
     assert tables.count(f"distance BETWEEN 0 AND {DISTANCE_MAX})") == 2
     assert f"(collection_id::bigint << {COLLECTION_SHIFT})" in tables
+
+
+def test_settings_and_verdicts_have_the_same_fields_in_python_and_sql(
+    connection: psycopg.Connection,
+) -> None:
+    names = (
+        "SELECT array_agg(a.attname::text) FROM pg_attribute AS a "
+        "WHERE a.attrelid = %s::regclass AND a.attnum > 0"
+    )
+    ((policy,),) = connection.execute(names, ["pgsimhash.policies"]).fetchall()
+    settings = set(policy) - {"policy_id", "collection_id", "host", "path", "set_at"}
+    ((parameters,),) = connection.execute(
+        "SELECT proargnames FROM pg_proc WHERE oid = 'pgsimhash.set_policy'::regproc"
+    ).fetchall()
+    assert settings == set(SETTINGS) == set(parameters) - {"collection", "pattern"}
+    matching = {each.name for each in fields(MatchSettings)}
+    assert settings - {"expire_after", "refetch_after"} == matching
+    assert matching == set(MatchOptions.__annotations__)
+    ((verdict,),) = connection.execute(names, ["pgsimhash.verdict"]).fetchall()
+    of_pages = {"simhash", "html_bytes", "title", "markdown", "detail"}
+    assert set(verdict) == {each.name for each in fields(Verdict)} - of_pages
 
 
 def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pgsimhash import Store, Verdict, analysis, connect, connect_async, maintenance
 from pgsimhash.errors import PageError
-from pgsimhash.pages.records import PageRecord
+from pgsimhash.pages.records import BITS_64, COUNTS, PageRecord
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import batches
 from tests.store.content import page_at, transactions
@@ -24,9 +24,10 @@ GOOD = PageRecord(A, 1, title="a", tokens=9, signature=5, html_digest=b"a", mark
 WRONG: list[dict[str, Any]] = [
     {"url": A + "x" * 3000}, {"url": f"{A}\0"}, {"url": "https://\ud800/"}, {"url": None},
     {"simhash": 2**64}, {"simhash": "5"}, {"title": "a\0b"}, {"title": "\ud800"}, {"title": 5},
-    {"canonical_url": f"{A}\0"}, {"language": "\ud800"}, {"markdown": "a\0b"}, {"features": 2**31},
-    {"tokens": -1}, {"tokens": 1.5}, {"tokens": np.int64(5)}, {"html_bytes": 2**40},
-    {"structure": 2**64}, {"text_digest": -1}, {"signature": 2**128}, {"signature": "5"},
+    {"canonical_url": f"{A}\0"}, {"language": "\ud800"}, {"markdown": "a\0b"},
+    {"tokens": -1}, {"tokens": 1.5}, {"tokens": np.int64(5)}, {"text_digest": -1},
+    {"signature": 2**128}, {"signature": "5"},
+    *({name: 2**31} for name in COUNTS), *({name: 2**64} for name in BITS_64),
     {"html_digest": "a"}, {"fetched_at": datetime(2024, 1, 1)}, {"fetched_at": "2024-01-01"},
 ]  # fmt: skip
 
