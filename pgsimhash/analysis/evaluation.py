@@ -57,13 +57,10 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AtDistance:
-    """The matches up to a distance.
+    """The matches up to a distance in bits.
 
-    Attributes:
-        distance: the largest number of differing bits of a match.
-        counts: those of the matches that signatures confirm, as ``ingest`` decides.
-        unverified: those of all matches.
-        kinds: ``counts`` by kind of pair.
+    ``counts`` are of the matches that signatures confirm, as ``ingest`` decides, and ``kinds`` are
+    the same by kind of pair; ``unverified`` are of all matches.
     """
 
     distance: int
@@ -81,10 +78,7 @@ class Print(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """The share of a page's words in low-weight blocks: the mean, the largest, and its page.
-
-    See :attr:`pgsimhash.html.WeightedWords.unseen`.
-    """
+    """``WeightedWords.unseen`` of :mod:`pgsimhash.html`: the mean, the largest, and its page."""
 
     mean: float
     worst: float
@@ -103,16 +97,11 @@ class Unseen(NamedTuple):
 class Evaluation:
     """The matches among labelled pairs at each distance from 0 to 16.
 
-    Attributes:
-        scheme: the name of the scheme.
-        curve: the matches, by distance.
-        best: the recommended distance: the largest recall at the required precision, the smallest
-            of several, up to the 12 bits of a search; None if no distance is as precise.
-        precision: the required precision.
-        left_out: the number of pairs with a missing or unreadable page, which do not count.
-        too_short: the pages with too little text; they match nothing.
-        failures: the other pages without a fingerprint.
-        unseen: the share of words in low-weight blocks; None if no page was read.
+    ``best`` is the recommended distance: the largest recall at the required ``precision``, the
+    smallest of several, up to the 12 bits of a search; None if no distance is as precise.
+    ``left_out`` pairs with a missing or unreadable page do not count. Pages that are ``too_short``
+    match nothing; ``failures`` are the others without a fingerprint. ``unseen`` is the share of
+    words in low-weight blocks; None if no page was read.
     """
 
     scheme: str
@@ -128,13 +117,10 @@ class Evaluation:
         return f"<{self.scheme}: {self.sentence}>"
 
     def _repr_html_(self) -> str:
-        def share(value: float | None) -> str:
-            return "" if value is None else f"{value:.1%}"
-
-        rows = (
-            (at.distance, share(at.counts.recall), share(at.counts.precision), *at.counts)
-            for at in self.curve
-        )
+        rows = []
+        for at in self.curve:
+            recall = "" if at.counts.recall is None else f"{at.counts.recall:.1%}"
+            rows.append((at.distance, recall, f"{at.counts.precision:.1%}", *at.counts))
         return html_table(repr(self), ("distance", "recall", "precision", *Counts._fields), rows)
 
     @property
@@ -167,22 +153,21 @@ def evaluate(
 ) -> Evaluation:
     """Return the recall and the false matches of labelled pairs at each distance.
 
-    ``Evaluation.best`` recommends a distance. Like ``ingest``, it counts the matches that the
-    signatures confirm; see :mod:`pgsimhash.hashing.signature`.
+    ``Evaluation.best`` recommends a distance of at least ``precision``. Like ``ingest``, it counts
+    the matches that the signatures confirm; see :mod:`pgsimhash.hashing.signature`.
 
     Args:
-        pairs: the path of a CSV file, a data frame, or :class:`LabelledPair` objects; see
-            :func:`read_labels`.
+        pairs: what :func:`read_labels` reads, or :class:`LabelledPair` objects.
         pages: where the pages of the pairs are. A store has them by URL, and nothing is read.
             Paths are folders, JSON lines, WARC archives, or CSV files with the columns ``id`` and
             ``file``. A mapping has a fingerprint for each name, None for a page without one. The
             default for a file of pairs is its folder, and its subfolder ``pages``. Otherwise ``a``
             and ``b`` are the texts themselves.
-        scheme: the scheme; the default is the store's, "pgsimhash-article-1" for pages, and for
-            texts what :func:`~pgsimhash.schemes.scheme_for_texts` chooses.
-        precision: the smallest precision of the recommended distance.
+        scheme: the default is the store's, "pgsimhash-article-1" for pages, and for texts what
+            :func:`~pgsimhash.schemes.scheme_for_texts` chooses.
+        precision: from 0 to 1.
         jobs: the number of processes that read pages.
-        progress: a function that receives the numbers of finished pages and of all pages.
+        progress: receives the numbers of finished pages and of all pages.
 
     Raises:
         ArgumentError: the pairs or ``precision`` are invalid, or the scheme is unknown.
@@ -242,9 +227,8 @@ def _evaluated(
     usable = curve[: DISTANCE_MAX + 1]  # a search has no larger distance
     precise = [at for at in usable if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)
-    left_out = len(pairs) - len(known)
-    unread = prints.too_short, prints.failures, prints.unseen
-    return Evaluation(scheme, curve, best, precision, left_out, *unread)
+    unread = len(pairs) - len(known), prints.too_short, prints.failures, prints.unseen
+    return Evaluation(scheme, curve, best, precision, *unread)
 
 
 def _sum(counts: Iterable[Counts]) -> Counts:
@@ -253,11 +237,7 @@ def _sum(counts: Iterable[Counts]) -> Counts:
 
 @dataclass(slots=True)
 class Fingerprints:
-    """The fingerprints and failures of pages, by name.
-
-    ``prints`` has None for a page without a fingerprint, and no entry for one that is missing or
-    could not be read. ``failures`` are those without a fingerprint that are not ``too_short``.
-    """
+    """Fingerprints by name: None for a page without one, no entry for one that was not read."""
 
     prints: dict[str, Print | None] = field(default_factory=dict)
     too_short: list[str] = field(default_factory=list)
@@ -338,16 +318,11 @@ def fingerprint_pages(
 
 
 def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
-    """Yield each page of ``names`` once, with its name, in no particular order.
+    """Yield each page of ``names`` once, with its name, or its failure, in no particular order.
 
-    A name is a ``file:`` URL, an absolute path, or a name in one of ``places``:
-
-    - in a folder: the file of that name, with or without ``.html``, in it or in its ``pages``;
-    - in a CSV file with the columns ``id`` and ``file``: that file, relative to the CSV's folder;
-      without the column ``file`` the CSV stands for its folder;
-    - in JSON lines or a WARC archive: the first page with that URL.
-
-    A missing page is yielded as a failure.
+    A name is a ``file:`` URL, an absolute path, or a name in one of ``places``: the file of that
+    name in a folder or its ``pages``, with or without ``.html``; the ``file`` of an ``id`` in a CSV
+    file, which else stands for its folder; or the first page with that URL in an archive.
     """
     folders: list[Path] = []
     archives: list[Path] = []
@@ -369,14 +344,11 @@ def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
             missing[name] = None
         else:
             yield name, read_html(path, MAX_BYTES)
-    if missing and archives:
-        # One pass through the archives, in any order of pages.
-        for page in read_pages(archives):
-            if page.url in missing:
-                del missing[page.url]
-                yield page.url, page
-            elif isinstance(page, PageFailure):
-                yield page.url, page
+    # One pass through the archives, in any order of pages.
+    for page in read_pages(archives if missing else ()):
+        if page.url in missing or isinstance(page, PageFailure):
+            missing.pop(page.url, None)
+            yield page.url, page
     where = ", ".join(map(str, places))
     for name in missing:
         detail = f"no page with this name in {where}; name its place with --pages"

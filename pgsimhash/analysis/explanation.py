@@ -34,13 +34,9 @@ Reason = Literal["same_simhash", "within_distance", "beyond_distance", "signatur
 
 Origin = Literal["page", "markdown"]
 
-Weights = Mapping[str, float]
-"""The weights of features."""
-
 _VALUES: Final = "simhash", "url", "title", "fetched_at", "signature", "structure", "markdown"
 
 _BLOCKS: Final = 5
-
 _BLOCK_CHARS: Final = 150
 """How many low-weight text blocks are listed, and how many characters of each."""
 
@@ -49,19 +45,12 @@ _BLOCK_CHARS: Final = 150
 class Side:
     """A page to compare; a bare simhash has no other values.
 
-    Attributes:
-        simhash: 0 <= simhash < 2**64.
-        url: its URL.
-        title: its title.
-        fetched_at: when this version was fetched.
-        signature: 128 bits that verify a match; see :mod:`pgsimhash.hashing.signature`.
-        structure: the simhash of its structure.
-        article: its main content, from the page or from kept Markdown.
-        origin: which of the two; None without an article.
-        unseen: the share of the page's words in low-weight blocks, see
-            :attr:`pgsimhash.html.WeightedWords.unseen`; None without HTML, or if the scheme does
-            not weigh blocks.
-        unseen_blocks: the beginnings of the largest low-weight blocks.
+    ``signature`` has the 128 bits that verify a match (:mod:`pgsimhash.hashing.signature`), and
+    ``structure`` is the simhash of the page's structure. ``article`` is its main content, and
+    ``origin`` says whether that is from the page or from kept Markdown. ``unseen`` is the share of
+    the words in low-weight blocks (:attr:`pgsimhash.html.WeightedWords.unseen`), and
+    ``unseen_blocks`` are the beginnings of the largest. It is None without HTML, or if the scheme
+    does not weigh blocks.
     """
 
     simhash: int
@@ -173,8 +162,8 @@ class Explanation:
             "b": _side_json(self.b),
             "blocks": [block._asdict() for block in self.blocks],
             "permutations": [asdict(view) for view in self.permutations],
-            "features": None if self.features is None else asdict(self.features),
-            "difference": None if self.difference is None else self.difference.as_json(),
+            "features": self.features and asdict(self.features),
+            "difference": self.difference and self.difference.as_json(),
         }
 
 
@@ -183,18 +172,14 @@ def explain(
 ) -> Explanation:
     """Explain whether two pages match, at which distance, and what differs between them.
 
+    Each page is the URL of a known one, for its current version, or a side: :func:`read_side` of
+    HTML, or ``Side(simhash)``. ``distance`` is the largest number of differing bits, by default the
+    collection's. ``top`` features of each page are listed.
+
     Features and the difference of the texts need both texts. A known page has a text if the
     collection keeps Markdown. Its features are then computed from the Markdown, and the explanation
     includes the distance of their simhash from the page's. The sentence names a mark on the two
     pages; all other fields ignore marks.
-
-    Args:
-        store: the store with the scheme and the layout.
-        a: the URL of a known page, for its current version; or a side, from
-            :func:`~pgsimhash.analysis.explanation.read_side` for HTML or ``Side(simhash)``.
-        b: the other page.
-        distance: the largest number of differing bits; by default the collection's.
-        top: how many features of each page to list.
 
     Raises:
         NotFoundError: the collection does not have the URL.
@@ -221,15 +206,7 @@ def explain_sides(
     distance: int | None = None,
     top: int = TOP,
 ) -> Explanation:
-    """Explain whether ``b`` is a near-duplicate of ``a``.
-
-    Args:
-        a: a page.
-        b: another page, with a simhash of the same scheme.
-        scheme: the recipe of both.
-        layout: the layout of lookups.
-        distance: the largest number of differing bits; by default the scheme's.
-        top: how many features of each side to list.
+    """Do the same without a store; ``scheme`` is that of both simhashes, and gives the distance.
 
     Raises:
         ArgumentError: a simhash is not in 0..2**64-1, or the layout does not support ``distance``.
@@ -346,27 +323,27 @@ def _decision(
     largest = layout.distances[-1]
     requested = f"the requested distance is {limit}"
     differ = f"They differ in {bits} of {BITS} bits"
+    signatures = f"their signatures differ in {signature} of {SIGNATURE_BITS} bits, and those of"
     if bits <= limit and not agreed:
         return "signatures_differ", (
-            f"{differ}, which is within the requested distance of {limit}. But their signatures "
-            f"differ in {signature} of {SIGNATURE_BITS} bits, and those of copies as near as this "
-            f"differ in {bits_max(bits)} at most: no match, unless lookups do not verify."
+            f"{differ}, which is within the requested distance of {limit}. But {signatures} copies "
+            f"as near as this differ in {bits_max(bits)} at most: no match, unless lookups do not "
+            "verify."
         )
     if bits == 0:
         same = "They have the same simhash, so they match at every distance"
         return "same_simhash", f"{same}; {requested}."
+    above = f"they match at distance {bits} and above"
     if bits <= limit:
-        within = f"{differ}, so they match at distance {bits} and above"
-        return "within_distance", f"{within}; {requested}."
+        return "within_distance", f"{differ}, so {above}; {requested}."
+    why = f"; {above}."
     if bits > largest:
         why = f", nor at any distance that the layout {layout.name} supports (0 to {largest})."
     elif not agreed:
         why = (
-            f", nor at a larger distance, because their signatures differ in {signature} of "
-            f"{SIGNATURE_BITS} bits, and those of copies differ in {bits_max(bits)} at most."
+            f", nor at a larger distance, because {signatures} copies differ in {bits_max(bits)} "
+            "at most."
         )
-    else:
-        why = f"; they match at distance {bits} and above."
     return "beyond_distance", f"{differ}, and {requested}: no match{why}"
 
 
@@ -376,16 +353,17 @@ def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:
     weights_a, bits_a = weighted_features(a, scheme)
     weights_b, bits_b = weighted_features(b, scheme)
 
-    def only(own: Weights, others: Weights, origin: Origin, bits_off: int | None) -> FeatureList:
-        features = [(feature, weight) for feature, weight in own.items() if feature not in others]
+    shared = weights_a.keys() & weights_b.keys()
+
+    def only(weights: Mapping[str, float], origin: Origin, bits_off: int | None) -> FeatureList:
+        features = [(name, weight) for name, weight in weights.items() if name not in shared]
         features.sort(key=lambda item: (-item[1], item[0]))
         total = sum(weight for _, weight in features)
         return FeatureList(tuple(features[:top]), len(features), total, origin, bits_off)
 
-    shared = weights_a.keys() & weights_b.keys()
     return Features(
-        only(weights_a, weights_b, a.origin, bits_a),
-        only(weights_b, weights_a, b.origin, bits_b),
+        only(weights_a, a.origin, bits_a),
+        only(weights_b, b.origin, bits_b),
         len(shared),
         sum(min(weights_a[feature], weights_b[feature]) for feature in shared),
     )
@@ -403,12 +381,8 @@ def _side_json(side: Side) -> dict[str, Any]:
     }
 
 
-def weighted_features(side: Side, scheme: Scheme) -> tuple[Weights, int | None]:
-    """Return the weights of a side's features, and the bits between their simhash and the side's.
-
-    There are no features without a text. The bits are 0 for the features of the page itself, None
-    if the Markdown has too few for a simhash.
-    """
+def weighted_features(side: Side, scheme: Scheme) -> tuple[Mapping[str, float], int | None]:
+    """Return the weights of a side's features, and ``FeatureList.bits_off``."""
     if side.article is None:
         return {}, None
     weights = scheme.weigh(scheme.tokenize(side.article.text), side.article)

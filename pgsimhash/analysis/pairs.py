@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
@@ -31,20 +31,14 @@ from pgsimhash.store.lookups import all_simhashes
 LARGEST: Final = 16
 """The largest distance that is evaluated; beyond it matches are random."""
 
-_PAIRS: Final = 2_000
-"""Pairs per lookup of pages."""
-
 SPREAD: Final = 2
 """How many bits a borderline pair may be from the requested distance."""
 
-_OF_PAGE: Final = 3
-"""The most candidates of a page at one distance."""
-
-_TITLE: Final = 300
-"""How many characters of a title are shown."""
-
-_ROWS: Final = 128
-"""How many pages are compared with all later ones at a time."""
+_PAIRS: Final = 2_000  # per lookup of pages
+_OF_PAGE: Final = 3  # the most candidates of a page at one distance
+_TITLE: Final = 300  # characters of a title that are shown
+_ROWS: Final = 128  # pages that are compared with all later ones at a time
+_SHOWN: Final = 10
 
 Label = Literal["copy", "distinct", "graded"]
 
@@ -58,7 +52,6 @@ _LABELS: Final[dict[str, Label]] = {
 }
 _COLUMNS: Final = ("a", "b", "label")
 _DELIMITERS: Final = (",", ";", "\t")
-_SHOWN: Final = 10
 
 
 class PairedPage(NamedTuple):
@@ -98,13 +91,9 @@ def page_pairs(
     Only current versions count. The first page of a simhash represents it in pairs with other
     simhashes. It also forms a pair at distance 0 with each page of the same simhash. So ten
     thousand pages with one simhash give 9,999 pairs instead of 50 million; all other pairs follow
-    from these. The transaction is open during the loop, as with ``Store.clusters``. Pages that are
-    added or deleted meanwhile may be missing.
-
-    Args:
-        store: the store of the collection.
-        distance: the largest number of differing bits; by default the collection's.
-        progress: see ``Store.pairs``.
+    from these. ``distance`` and ``progress`` are as for ``Store.pairs``. The transaction is open
+    during the loop, as with ``Store.clusters``. Pages that are added or deleted meanwhile may be
+    missing.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12.
@@ -134,12 +123,10 @@ class Unlabelled:
 
 @dataclass(frozen=True, slots=True)
 class NearSample:
-    """The near pairs in a sample.
+    """The near pairs in a sample of a number of pages, of which all were compared with all.
 
-    Attributes:
-        pages: the number of pages; all were compared with all.
-        histogram: the number of pairs at each distance; shape (17,), dtype int64.
-        borderline: pairs around the requested distance, the nearest first.
+    ``histogram`` has the number of pairs at each distance; shape (17,), dtype int64. ``borderline``
+    has pairs around the requested distance, the nearest first.
     """
 
     pages: int
@@ -170,16 +157,10 @@ def near_sample(sample: Sample, distance: int, borderline: int = 100, seed: int 
 
     The comparison is exact and takes quadratic time (10,000 pages are 50 million comparisons).
 
-    Borderline pairs are within :data:`SPREAD` bits of ``distance``, of pages with
-    different simhashes. They are spread over the clusters of pairs up to ``distance`` (at most
+    Up to ``borderline`` pairs are chosen, of pages with different simhashes, within :data:`SPREAD`
+    bits of ``distance``. They are spread over the clusters of pairs up to ``distance`` (at most
     12): no cluster gets a second pair before all others have one. The choice is random, and the
     same for the same ``seed``.
-
-    Args:
-        sample: the pages.
-        distance: the distance to evaluate, 0 to 16.
-        borderline: the maximum number of pairs to choose.
-        seed: the seed of the choice.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..16.
@@ -206,7 +187,7 @@ def near_sample(sample: Sample, distance: int, borderline: int = 100, seed: int 
     pairs = stream_pairs(distinct, min(middle, DISTANCE_MAX))
     clusters = cluster_simhashes(distinct, pairs)[np.searchsorted(distinct, values)].tolist()
     used: Counter[int] = Counter()
-    turns: list[int] = []
+    turns = []
     for _, row, _ in candidates:
         turns.append(used[clusters[row]])
         used[clusters[row]] += 1
@@ -278,13 +259,10 @@ def as_cell(title: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """Two pages and whether one is a copy of the other.
+    """Two pages (URLs, paths, ids, or the texts themselves), and whether one is a copy.
 
-    Attributes:
-        a: one page: a URL, a path, an id, or the text itself.
-        b: the other page.
-        label: ``copy``, ``distinct``, or ``graded`` if people would disagree.
-        kind: the kind of copy or difference; empty if not given.
+    The label is ``graded`` if people would disagree. ``kind`` is the kind of copy or difference,
+    empty if not given.
     """
 
     a: str
@@ -296,14 +274,11 @@ class LabelledPair:
 def read_labels(source: object) -> list[LabelledPair]:
     """Return the pairs in a CSV file or a data frame, each once.
 
-    The columns are ``a``, ``b``, ``label`` and optionally ``kind``. A label is ``near-dup``,
+    ``source`` is the path of the file, a data frame of pandas, Polars or PyArrow, or a dictionary
+    of columns. These are ``a``, ``b``, ``label`` and optionally ``kind``. A label is ``near-dup``,
     ``duplicate`` or ``same``, ``distinct`` or ``different``, or ``graded``, in any case. Rows
     without a label are omitted. In a file, the delimiter is a comma, a semicolon or a tab; the
     encoding is UTF-8.
-
-    Args:
-        source: the path of the file; or a data frame of pandas, Polars or PyArrow, or a dictionary
-            of columns.
 
     Raises:
         ArgumentError: the file cannot be read, no pair has a label, or rows are invalid; the
@@ -327,22 +302,18 @@ def read_labels(source: object) -> list[LabelledPair]:
             key = frozenset((pair.a, pair.b))
             first_line, first_word, first = pairs.setdefault(key, (line, word, pair))
             if first.label != pair.label:
-                problem = (
-                    f"the pair is {word} here and {first_word} in {place} {first_line}; keep one "
-                    "of them"
-                )
+                other = f"{first_word} in {place} {first_line}"
+                problem = f"the pair is {word} here and {other}; keep one of them"
         if problem is not None:
             problems.append(f"{place} {line}: {problem}")
     if problems:
-        more = len(problems) - _SHOWN
-        shown = [*problems[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
-        raise _invalid(name, "\n".join(shown))
+        if len(problems) > _SHOWN:
+            problems[_SHOWN:] = [f"and {len(problems) - _SHOWN} more"]
+        raise _invalid(name, "\n".join(problems))
     if all(pair.label == "graded" for *_, pair in pairs.values()):
-        raise _invalid(
-            name,
-            f"no pair is labelled duplicate or different ({unlabelled} rows have no label yet); "
-            "label some",
-        )
+        rows_left = f"{unlabelled} rows have no label yet"
+        problem = f"no pair is labelled duplicate or different ({rows_left}); label some"
+        raise _invalid(name, problem)
     return [pair for *_, pair in pairs.values()]
 
 
@@ -363,17 +334,15 @@ def _problem(row: dict[str, str], word: str) -> str | None:
 
 def _frame_rows(frame: Any) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the number of each row, from 0, and its values as texts."""
-    names = getattr(frame, "column_names", None)  # of PyArrow
-    names = list(getattr(frame, "columns", frame) if names is None else names)
+    is_arrow = hasattr(frame, "column_names")
+    names = list(frame.column_names if is_arrow else getattr(frame, "columns", frame))
     _check_columns("the data frame", names)
     columns = [name for name in ("a", "b", "label", "kind") if name in names]
-    cells = (_as_list(frame[name]) for name in columns)
+    cells = [frame[name] for name in columns]
+    if is_arrow:
+        cells = [column.to_pylist() for column in cells]
     for number, values in enumerate(zip(*cells, strict=True)):
         yield number, dict(zip(columns, map(_text, values), strict=True))
-
-
-def _as_list(column: Any) -> Iterable[object]:
-    return column.to_pylist() if hasattr(column, "to_pylist") else column  # type: ignore[no-any-return]
 
 
 def _text(value: object) -> str:
@@ -385,11 +354,8 @@ def _text(value: object) -> str:
 def _check_columns(name: object, names: list[str], required: Sequence[str] = _COLUMNS) -> None:
     for column in required:
         if column not in names:
-            raise _invalid(
-                name,
-                f"the column {column} is missing; name the columns {', '.join(required)} in the "
-                "first line",
-            )
+            fix = f"name the columns {', '.join(required)} in the first line"
+            raise _invalid(name, f"the column {column} is missing; {fix}")
 
 
 def file_rows(
@@ -414,16 +380,10 @@ def file_rows(
             if not any(cells):
                 continue
             if len(cells) != len(names):
-                raise _invalid(
-                    path,
-                    f"line {reader.line_num}: {len(cells)} values for {len(names)} columns; put a "
-                    "value that contains the delimiter in double quotes",
-                )
-            values = (cell.strip() for cell in cells)
-            yield reader.line_num, dict(zip(names, values, strict=True))
+                problem = f"{len(cells)} values for {len(names)} columns"
+                fix = "put a value that contains the delimiter in double quotes"
+                raise _invalid(path, f"line {reader.line_num}: {problem}; {fix}")
+            yield reader.line_num, dict(zip(names, map(str.strip, cells), strict=True))
     except csv.Error as error:
-        raise _invalid(
-            path,
-            f"line {reader.line_num}: {error}; close each double quote, and write one inside a "
-            "value twice",
-        ) from None
+        fix = "close each double quote, and write one inside a value twice"
+        raise _invalid(path, f"line {reader.line_num}: {error}; {fix}") from None

@@ -8,10 +8,12 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
+
+import psycopg
 
 from pgsimhash.analysis.changes import Difference, side_by_side
 from pgsimhash.db.statements import fetch
@@ -21,7 +23,7 @@ from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, chec
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
-from pgsimhash.store.collection import checked_distance
+from pgsimhash.store.collection import Collection, checked_distance
 from pgsimhash.store.lookups import read_status, scope_of, stored_pages
 
 PROBLEMS: Final = {
@@ -32,17 +34,10 @@ PROBLEMS: Final = {
 }
 """The problems of a cluster's canonical links, and what they mean."""
 
-_EXAMPLES: Final = 5
-"""How many clusters with a problem of canonical links are shown."""
-
-_CHARS: Final = 20_000
-"""How many characters of a text are compared."""
-
-_MANY: Final = 10
-"""With fewer duplicates, their titles say little about a host."""
-
-_ROWS: Final = 60
-"""How many rows of a difference are shown."""
+_EXAMPLES: Final = 5  # clusters with a problem of canonical links that are shown
+_CHARS: Final = 20_000  # of a text that are compared
+_MANY: Final = 10  # with fewer duplicates, their titles say little about a host
+_ROWS: Final = 60  # of a difference that are shown
 
 
 class HostFigures(NamedTuple):
@@ -71,8 +66,7 @@ class ChangedPage(NamedTuple):
     versions: int
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A page of a cluster, and its difference from the canonical page."""
 
     page: ClusterPage
@@ -80,8 +74,7 @@ class Member:
     difference: Difference | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterView:
+class ClusterView(NamedTuple):
     """A cluster of ``size`` pages: the canonical page, and the pages farthest from it."""
 
     size: int
@@ -89,26 +82,11 @@ class ClusterView:
     members: tuple[Member, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CanonicalFigures:
-    """How many clusters have a problem with canonical links, and pages of the first of them.
+class CanonicalFigures(NamedTuple):
+    """The number of clusters with each of the :data:`PROBLEMS`, and pages of the first of them."""
 
-    Attributes:
-        clusters: for each problem in :data:`PROBLEMS` the number of clusters.
-        examples: for each problem the pages of a few clusters.
-    """
-
-    clusters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PROBLEMS, 0))
-    examples: dict[str, list[list[ClusterPage]]] = field(
-        default_factory=lambda: {problem: [] for problem in PROBLEMS}
-    )
-
-    def count(self, cluster: Cluster, members: int) -> None:
-        """Add the problems of a cluster, with up to ``members`` pages as examples."""
-        for problem, pages in _canonical_problems(cluster).items():
-            self.clusters[problem] += 1
-            if len(self.examples[problem]) < _EXAMPLES:
-                self.examples[problem].append(pages[:members])
+    clusters: dict[str, int]
+    examples: dict[str, list[list[ClusterPage]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +171,10 @@ def report(
     ``Store.clusters`` and of the biggest cluster. Pages that are written meanwhile may be in some
     figures and not in others.
 
-    Args:
-        store: the store of the collection.
-        distance: the largest distance of pairs in a cluster; by default the collection's.
-        linkage: as for ``Store.clusters``.
-        canonical: as for ``Store.clusters``.
-        clusters: the number of clusters to show, the biggest.
-        members: the number of pages of each, those farthest from the canonical one.
-        texts: the number of these whose text is compared.
-        hosts: the number of hosts to show, those with the most duplicates.
-        urls: the number of pages to show, those that changed most.
+    ``distance``, ``linkage`` and ``canonical`` are as for ``Store.clusters``. Shown are the biggest
+    ``clusters``, each with the ``members`` farthest from its canonical page, of which the first
+    ``texts`` are compared with it; the ``hosts`` with the most duplicates; and the ``urls`` that
+    changed most.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
@@ -217,18 +189,12 @@ def report(
         scope = {"collection_id": collection.collection_id, **limits}
         ((distances, *tables),) = fetch(connection, "report", scope)
         by_host, changed = ([tuple(row.values()) for row in table] for table in tables)
-        links = CanonicalFigures()
+        links = CanonicalFigures(dict.fromkeys(PROBLEMS, 0), {problem: [] for problem in PROBLEMS})
         all_clusters = clusters_of(connection, collection, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, clusters, members, links)
-        markdown: dict[str, str] = {}
-        # One cluster after the other, to hold few whole texts at a time.
-        for view in views if texts else ():
-            shown = [view.canonical, *(member.page for member in view.members[:texts])]
-            urls_of_view = [page.url for page in shown]
-            names = "url", "markdown"
-            for page in stored_pages(connection, scope_of(collection), urls_of_view, names):
-                if page["markdown"] is not None:
-                    markdown[page["url"]] = page["markdown"][:_CHARS]
+        if texts:
+            # One cluster after the other, to hold few whole texts at a time.
+            views = [_with_differences(connection, collection, view, texts) for view in views]
     return Report(
         status=status,
         made_at=datetime.now(UTC),
@@ -237,7 +203,7 @@ def report(
         distances={row["distance"]: row["pages"] for row in distances},
         hosts=[HostFigures(*row[:-1]) for row in by_host[:hosts]],
         all_hosts=by_host[0][-1] if by_host else 0,
-        clusters=[_with_differences(view, markdown) for view in views],
+        clusters=views,
         all_clusters=number,
         clustered_pages=pages,
         canonical_links=links,
@@ -293,7 +259,10 @@ def _biggest(
     heap: list[tuple[int, int, ClusterView]] = []
     number = pages = 0
     for cluster in clusters:
-        links.count(cluster, members)
+        for problem, examples in _canonical_problems(cluster).items():
+            links.clusters[problem] += 1
+            if len(links.examples[problem]) < _EXAMPLES:
+                links.examples[problem].append(examples[:members])
         number += 1
         pages += len(cluster.pages)
         rank = (len(cluster.pages), -cluster.cluster_id)
@@ -317,15 +286,18 @@ def _view(cluster: Cluster, count: int) -> ClusterView:
     return ClusterView(len(cluster.pages), canonical, tuple(members))
 
 
-def _with_differences(view: ClusterView, texts: Mapping[str, str]) -> ClusterView:
-    """Return the cluster with the differences of the members whose text is in ``texts``."""
-    original = texts.get(view.canonical.url)
-    if original is None:
-        return view
-    members = tuple(
-        replace(member, difference=side_by_side(original, texts[member.page.url], rows=_ROWS))
-        if member.page.url in texts
-        else member
-        for member in view.members
-    )
-    return replace(view, members=members)
+def _with_differences(
+    connection: psycopg.Connection[Any], collection: Collection, view: ClusterView, texts: int
+) -> ClusterView:
+    """Return the cluster with the differences of the first members, if Markdown is kept."""
+    urls = [view.canonical.url, *(member.page.url for member in view.members[:texts])]
+    pages = stored_pages(connection, scope_of(collection), urls, ("url", "markdown"))
+    kept = {page["url"]: page["markdown"] for page in pages if page["markdown"] is not None}
+    original = kept.get(view.canonical.url)
+    members = list(view.members)
+    for place, member in enumerate(members):
+        text = kept.get(member.page.url)
+        if original is not None and text is not None:
+            difference = side_by_side(original[:_CHARS], text[:_CHARS], rows=_ROWS)
+            members[place] = member._replace(difference=difference)
+    return view._replace(members=tuple(members))
