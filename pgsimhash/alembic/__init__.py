@@ -21,11 +21,11 @@ installed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, text
 
-from pgsimhash.alembic.own_tables import add_simhash, drop_simhash
+from pgsimhash.alembic.own_tables import Op, add_simhash, drop_simhash
 from pgsimhash.db.schema_names import configured_schema
 from pgsimhash.errors import StoreError, invalid_argument
 
@@ -35,15 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["add_simhash", "downgrade", "drop_simhash", "upgrade"]
 
 
-class HasContext(Protocol):
-    """Alembic's ``op``, as a revision imports it, or your own ``Operations``."""
-
-    def get_context(self) -> MigrationContext:
-        """Return the context of the migration."""
-
-
 def upgrade(
-    op: HasContext,
+    op: Op,
     revision: str = "0001",
     schema: str | None = None,
     *,
@@ -74,7 +67,7 @@ def upgrade(
 
 
 def downgrade(
-    op: HasContext,
+    op: Op,
     revision: str = "base",
     schema: str | None = None,
     *,
@@ -99,7 +92,7 @@ def downgrade(
 
 
 def _migrate(
-    op: HasContext,
+    op: Op,
     revision: str,
     schema: str | None,
     since: str | None,
@@ -110,7 +103,7 @@ def _migrate(
 ) -> None:
     from pgsimhash.db import migrate
 
-    outer = op.get_context()
+    outer: MigrationContext = op.get_context()
     if outer.dialect.name != "postgresql":
         raise invalid_argument(
             f"the migration is for a {outer.dialect.name} database; call it where op is "
@@ -145,17 +138,14 @@ def _migrate(
                 inner.execute(f'DROP TABLE "{name}".{migrate.VERSION_TABLE}')
 
 
-_MARKED: Final = text("SELECT pg_catalog.set_config('pgsimhash.in_transaction', 'yes', true)")
-
-_STATE: Final = text(
-    "SELECT pg_catalog.current_setting('pgsimhash.in_transaction', true), "
-    "pg_catalog.current_setting('transaction_read_only')"
-)
-
-
 def _check_connection(connection: Connection) -> None:
-    connection.execute(_MARKED)
-    in_transaction, read_only = connection.execute(_STATE).one()
+    connection.scalar(text("SELECT pg_catalog.set_config('pgsimhash.in_transaction', 'yes', true)"))
+    in_transaction, read_only = connection.execute(
+        text(
+            "SELECT pg_catalog.current_setting('pgsimhash.in_transaction', true), "
+            "pg_catalog.current_setting('transaction_read_only')"
+        )
+    ).one()
     if in_transaction != "yes":
         raise StoreError(
             "wrong_transaction",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
 from alembic.operations import MigrateOperation, Operations
 from sqlalchemy import Computed, Index, Table, inspect, text
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
     from alembic.migration import MigrationContext
 
 
-class Invokes(Protocol):
-    """Alembic's ``op``, as a revision imports it, or your own ``Operations``."""
-
-    def invoke(self, operation: MigrateOperation, /) -> Any:
-        """Run an operation."""
+Op = ModuleType | Operations
+"""Alembic's ``op``, as a revision imports it, or your own ``Operations``."""
 
 
+@Operations.register_operation("add_simhash")
+@Operations.register_operation("drop_simhash")
 @dataclass
-class _SimhashOperation(MigrateOperation):
+class ChangeSimhash(MigrateOperation):
+    """Adds a simhash column with its prefix columns and indexes to your own table, or drops it."""
+
+    adds: bool
     table: str
     column: str
     layout: str
@@ -37,18 +40,10 @@ class _SimhashOperation(MigrateOperation):
     concurrently: bool
     nullable: bool = True
 
-    def __post_init__(self) -> None:
-        self.layout = get_layout(self.layout).name
-
-
-@Operations.register_operation("add_simhash")
-class AddSimhash(_SimhashOperation):
-    """Adds a simhash column to your own table, with its prefix columns and indexes."""
-
     @classmethod
     def add_simhash(
         cls,
-        operations: Invokes,
+        operations: Op,
         table: str,
         column: str = "simhash",
         layout: str = DEFAULT_LAYOUT.name,
@@ -78,17 +73,12 @@ class AddSimhash(_SimhashOperation):
                 an index was not built, the table is partitioned, or other columns or indexes have
                 these names.
         """
-        operations.invoke(cls(table, column, layout, schema, concurrently, nullable))
-
-
-@Operations.register_operation("drop_simhash")
-class DropSimhash(_SimhashOperation):
-    """Drops the columns and their indexes."""
+        operations.invoke(cls(True, table, column, layout, schema, concurrently, nullable))
 
     @classmethod
     def drop_simhash(
         cls,
-        operations: Invokes,
+        operations: Op,
         table: str,
         column: str = "simhash",
         layout: str = DEFAULT_LAYOUT.name,
@@ -96,7 +86,7 @@ class DropSimhash(_SimhashOperation):
         *,
         concurrently: bool = False,
     ) -> None:
-        """Drop what :meth:`AddSimhash.add_simhash` adds; see there for the arguments.
+        """Drop what :meth:`add_simhash` adds; see there for the arguments.
 
         With ``concurrently`` the indexes are dropped first, without blocking other sessions.
 
@@ -105,26 +95,51 @@ class DropSimhash(_SimhashOperation):
             StoreError: with ``concurrently``: env.py holds a transaction that Alembic cannot end,
                 the table is partitioned, or other indexes have these names.
         """
-        operations.invoke(cls(table, column, layout, schema, concurrently))
+        operations.invoke(cls(False, table, column, layout, schema, concurrently))
 
 
 # For type checkers, which only know Alembic's own operations on ``op``.
-add_simhash = AddSimhash.add_simhash
-drop_simhash = DropSimhash.drop_simhash
+add_simhash = ChangeSimhash.add_simhash
+drop_simhash = ChangeSimhash.drop_simhash
 
 
-@Operations.implementation_for(AddSimhash)
-def _add(operations: Operations, operation: AddSimhash) -> None:
-    context, table = operations.get_context(), _table_of(operations, operation)
-    if not operation.concurrently:
+@Operations.implementation_for(ChangeSimhash)
+def _change(operations: Operations, change: ChangeSimhash) -> None:
+    from pgsimhash.sqlalchemy import simhash_columns
+
+    layout = get_layout(change.layout).name
+    columns = simhash_columns(change.column, layout, nullable=change.nullable)
+    # The conventions of your metadata name the indexes.
+    metadata = operations.schema_obj.metadata()
+    table = Table(change.table, metadata, *columns, schema=change.schema)
+    context = operations.get_context()
+    present = _present_indexes(context, table) if change.concurrently else None
+    if change.adds:
+        _add(context, table, change.column, layout, present)
+    else:
+        if present is not None:
+            with _outside_transactions(context):
+                for index in _indexes(table, concurrently=True):
+                    context.impl.execute(DropIndex(index, if_exists=True))
+        # This drops their indexes too.
+        context.impl.execute(_AlterTable(table, "DROP COLUMN"))
+
+
+def _add(
+    context: MigrationContext,
+    table: Table,
+    column: str,
+    layout: str,
+    present: dict[str, bool] | None,
+) -> None:
+    if present is None:
         context.impl.execute(_AlterTable(table, "ADD COLUMN"))
         for index in _indexes(table):
             context.impl.create_index(index)
         return
-    present = _present_indexes(context, table)
     if context.as_sql:
         context.impl.execute(_AlterTable(table, "ADD COLUMN IF NOT EXISTS"))
-    elif not _has_columns(context, table, operation.column, operation.layout):
+    elif not _has_columns(context, table, column, layout):
         context.impl.execute(_AlterTable(table, "ADD COLUMN"))
     with _outside_transactions(context):
         for index in _indexes(table, concurrently=True):
@@ -142,27 +157,6 @@ def _add(operations: Operations, operation: AddSimhash) -> None:
                     f"the index {index.name} was not built: {str(error.orig).strip()}; migrate "
                     "again, which first drops the invalid index",
                 ) from error
-
-
-@Operations.implementation_for(DropSimhash)
-def _drop(operations: Operations, unwanted: DropSimhash) -> None:
-    context, table = operations.get_context(), _table_of(operations, unwanted)
-    if unwanted.concurrently:
-        _present_indexes(context, table)
-        with _outside_transactions(context):
-            for index in _indexes(table, concurrently=True):
-                context.impl.execute(DropIndex(index, if_exists=True))
-    # This drops their indexes too.
-    context.impl.execute(_AlterTable(table, "DROP COLUMN"))
-
-
-def _table_of(operations: Operations, operation: _SimhashOperation) -> Table:
-    """Return a table of these columns only, named by the conventions of your metadata."""
-    from pgsimhash.sqlalchemy import simhash_columns
-
-    columns = simhash_columns(operation.column, operation.layout, nullable=operation.nullable)
-    metadata = operations.schema_obj.metadata()
-    return Table(operation.table, metadata, *columns, schema=operation.schema)
 
 
 def _indexes(table: Table, *, concurrently: bool = False) -> list[Index]:
@@ -269,7 +263,9 @@ def _present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]
             "concurrently=True",
         )
     assert context.connection is not None
-    preparer, schema = _preparer(), table.schema
+    # A driver's own preparer may double percent signs.
+    preparer = PGDialect(paramstyle="named").identifier_preparer  # type: ignore[no-untyped-call]
+    schema = table.schema
     if context.connection.scalar(_PARTITIONED, {"table": preparer.format_table(table)}):
         raise StoreError(
             "unsuitable",
@@ -293,8 +289,3 @@ def _present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]
                 )
             indexes[str(index.name)] = valid
     return indexes
-
-
-def _preparer() -> Any:
-    # A driver's own preparer may double percent signs.
-    return PGDialect(paramstyle="named").identifier_preparer  # type: ignore[no-untyped-call]
