@@ -19,9 +19,7 @@ from pgsimhash.pages.values import check_age
 
 Scope = Literal["host", "collection", "global"]
 
-NUMBER_MAX: Final = 2**31 - 1
-"""The largest ``window_size``, ``max_copies`` and ``min_tokens``: SQL's largest integer."""
-
+NUMBER_MAX: Final = 2**31 - 1  # SQL's largest integer
 SCOPES: Final[tuple[Scope, ...]] = ("host", "collection", "global")
 
 
@@ -118,11 +116,6 @@ class PolicySettings:
         """Return the settings that are not None, by name."""
         return {name: value for name in SETTINGS if (value := getattr(self, name)) is not None}
 
-    def for_matching(self) -> dict[str, Any]:
-        """Return the settings that :class:`~pgsimhash.pages.policies.MatchSettings` has."""
-        known = MatchOptions.__annotations__
-        return {name: value for name, value in self.given().items() if name in known}
-
     def as_json(self) -> dict[str, Any]:
         """Return the settings that are not None as JSON values, ages in seconds."""
         return {
@@ -156,15 +149,9 @@ class Policy(PolicySettings):
 def match_settings(
     options: MatchOptions, distance: int, policy: PolicySettings | None = None
 ) -> MatchSettings:
-    """Return the settings of a page: the options, else its policy's, else the collection's.
-
-    Raises:
-        TypeError: an option is unknown.
-        ArgumentError: a value is invalid.
-    """
+    """Return the settings of a page: the options, else its policy's, else the collection's."""
     check_options(options)
-    values: dict[str, Any] = {"distance": distance}
-    if policy is not None:
-        values |= policy.for_matching()
+    values: dict[str, Any] = {"distance": distance} | (policy.given() if policy else {})
     values.update((name, value) for name, value in options.items() if value is not None)
-    return MatchSettings(**values)
+    known = MatchOptions.__annotations__
+    return MatchSettings(**{name: value for name, value in values.items() if name in known})

@@ -12,9 +12,7 @@ from pgsimhash.errors import PageError
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
-URL_BYTES_MAX: Final = 2048
-"""The longest URL that the store indexes, in bytes of UTF-8."""
-
+URL_BYTES_MAX: Final = 2048  # of the longest URL that the store indexes, in UTF-8
 _SCHEMES: Final = frozenset({"http", "https", "file"})
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -120,12 +118,9 @@ def normalized_url(url: str) -> str:
         host = parts.netloc
         if parts.port is not None and parts.port == _PORTS.get(parts.scheme):
             host = host.rpartition(":")[0]
-        parameters = [item for item in parts.query.split("&") if not _is_tracking(item)]
+        parameters = parts.query.split("&")
+        parameters = [each for each in parameters if not _TRACKING.fullmatch(each.split("=")[0])]
         cleaned = parts._replace(netloc=host, query="&".join(parameters))
         return check_url(canonicalize_url(urlunsplit(cleaned)))
     except ValueError as error:
         raise PageError("invalid_url", f"{url!r} is not a URL: {error}") from error
-
-
-def _is_tracking(parameter: str) -> bool:
-    return _TRACKING.fullmatch(parameter.partition("=")[0]) is not None

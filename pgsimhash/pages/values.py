@@ -19,9 +19,7 @@ BytesLike = bytes | bytearray | memoryview
 MAX_BYTES: Final = 10_000_000
 """The default largest size in bytes of a page, and of the file, line or record that holds it."""
 
-_CLOCKS_DIFFER: Final = timedelta(days=1)
-"""How far another machine's clock may be ahead."""
-
+_CLOCKS_DIFFER: Final = timedelta(days=1)  # how far another machine's clock may be ahead
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """No page is older; earlier times come from clocks and programs that do not know the time."""
 

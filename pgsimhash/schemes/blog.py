@@ -18,7 +18,8 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
+from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,35 +46,17 @@ NAME_PARTS: Final = words(
 )
 """The strings in the class or id, in any case, of elements that are not content."""
 
-LINK_SHARE: Final = 0.8
-"""A list or ``div`` with a larger share of its text in links is not content."""
-
-CONTAINERS: Final = ("article", "main", '[role="main"]', "#content")
-"""The selectors of the content without readability."""
-
-CHARS_MIN: Final = 400
-"""The fewest characters of content, including white space."""
-
-ELEMENTS_MAX: Final = 30_000
-"""The most elements of a page: BeautifulSoup needs more than a kilobyte for each."""
-
-ATTRIBUTES_MAX: Final = 60_000
-"""How many attributes of a page count."""
-
-WORK_MAX: Final = 1_000_000_000
-"""The most elements times characters of HTML for readability, which reads all text for each
-element in some steps."""
-
+LINK_SHARE: Final = 0.8  # the largest share of text in links, in a list or ``div`` of content
+CONTAINERS: Final = ("article", "main", '[role="main"]', "#content")  # without readability
+CHARS_MIN: Final = 400  # characters of content, including white space
+ELEMENTS_MAX: Final = 30_000  # BeautifulSoup needs more than a kilobyte for each
+ATTRIBUTES_MAX: Final = 60_000  # attributes of a page that count
+# For each element, readability reads all text in some steps, and all ancestors in others.
+WORK_MAX: Final = 1_000_000_000  # elements times characters of HTML
 DEPTH_MAX: Final = 100
-"""The deepest nesting for readability, which reads all ancestors of each element in some steps."""
-
-CHARS_MAX: Final = 2_500_000
-"""The most characters of HTML of a page."""
-
-LOOKED_AT_MAX: Final = 30_000_000
-"""The most characters to read, with repetitions; each reading counts :data:`_LOOK` more."""
-
-_LOOK: Final = 50
+CHARS_MAX: Final = 2_500_000  # characters of HTML
+LOOKED_AT_MAX: Final = 30_000_000  # characters to read, with repetitions
+_LOOK: Final = 50  # more characters that each reading counts
 
 _LONG: Final = re.compile(r"(?<!\s)\s{255,}")
 _BREAKS: Final = re.compile(r"(?<!\s)\s*\n\s*")
@@ -218,11 +201,7 @@ def _written(tag: Tag) -> str:
     """Return ``str(tag)``, without its call of Python for each escaped character."""
     from bs4.formatter import HTMLFormatter
 
-    return tag.decode(formatter=HTMLFormatter(entity_substitution=_escaped))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return tag.decode(formatter=HTMLFormatter(entity_substitution=partial(escape, quote=False)))
 
 
 def _is_too_much(soup: BeautifulSoup, chars: int) -> bool:
@@ -259,8 +238,7 @@ def _look_at(size: int) -> None:
 def clean(text: str) -> str:
     """Return the result of readability's ``clean``, in linear time."""
     _look_at(len(text))
-    text = _LONG.sub(" " * 255, text)
-    text = _BREAKS.sub("\n", text)
+    text = _BREAKS.sub("\n", _LONG.sub(" " * 255, text))
     return _BLANKS.sub(" ", text).strip()
 
 

@@ -108,9 +108,7 @@ Damping = Literal["sqrt", "linear"]
 DAMPINGS: Final[Mapping[Damping, Callable[[int], float]]] = {"sqrt": math.sqrt, "linear": float}
 """The weight of a feature that occurs tf times: sqrt(tf) or tf."""
 
-WORDS_MAX: Final = 1_000
-"""How many words of a text count."""
-
+WORDS_MAX: Final = 1_000  # words of a text that count
 # "e-mail" and "email", "don't" and "dont" are the same word, and "1,299" and "1299" one number.
 _JOINER: Final = re.compile(r"(?<=[^\W\d_])[-'\u2010\u2011\u2019](?=[^\W\d_])")
 _GROUPING: Final = re.compile(r"(?<=\d)[,.'\u2019](?=\d{3}(?!\d))")

@@ -204,17 +204,11 @@ INTEROP_SCHEME: Final = Scheme(
     distance=3,
 )
 
-_schemes: dict[str, Scheme] = {
-    scheme.name: scheme
-    for scheme in (
-        DEFAULT_SCHEME,
-        TEXT_SCHEME,
-        SHORT_SCHEME,
-        BLOG_WORDS_SCHEME,
-        BLOG_SHINGLES_SCHEME,
-        INTEROP_SCHEME,
-    )
-}
+_BUILT_IN: Final = (
+    DEFAULT_SCHEME, TEXT_SCHEME, SHORT_SCHEME,
+    BLOG_WORDS_SCHEME, BLOG_SHINGLES_SCHEME, INTEROP_SCHEME,
+)  # fmt: skip
+_schemes = {scheme.name: scheme for scheme in _BUILT_IN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,11 +272,7 @@ def page_values(
     *,
     markdown: bool,
 ) -> dict[str, Any]:
-    """Return the simhash of a page and the values of :class:`PageFields`; see :func:`fingerprint`.
-
-    Raises:
-        PageError: the page has no fingerprint, or ``url`` is not absolute.
-    """
+    """Return the simhash and the values of :class:`PageFields`; see :func:`fingerprint`."""
     size = checked_size(html, max_bytes)
     if url is not None:
         check_url(url)

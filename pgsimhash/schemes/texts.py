@@ -17,14 +17,9 @@ from pgsimhash.hashing.votes import WEIGHT_UNIT
 from pgsimhash.schemes.features import DAMPINGS, ShingleWeights, murmur3_64_of_words, pair_hashes
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
 
-BATCH_TEXTS: Final = 64
-"""How many texts are read before the first simhash is yielded."""
-
-BATCH_CHARS: Final = 1_000_000
-"""How many characters these texts have together, without the last one."""
-
-START_CHARS: Final = 1_000
-"""How many characters of a text :func:`scheme_for_texts` reads, enough to compare lengths."""
+BATCH_TEXTS: Final = 64  # texts read before the first simhash is yielded
+BATCH_CHARS: Final = 1_000_000  # characters of these texts together, without the last one
+START_CHARS: Final = 1_000  # characters of a text, enough to compare lengths
 
 
 def scheme_for_texts(texts: Iterable[str]) -> Scheme:

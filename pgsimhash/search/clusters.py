@@ -90,12 +90,7 @@ RULES: Final[dict[str, Score]] = {
 
 
 def scorer(rule: str | Score | Sequence[str]) -> Score:
-    """Return the score function of a rule.
-
-    Args:
-        rule: a name of :data:`RULES`, several names, of which each breaks the ties of those before
-            it, or your own function.
-    """
+    """Return the score by a rule, by several that each break the ties of those before, or yours."""
     if callable(rule):
         return rule
     names = [rule] if isinstance(rule, str) else list(rule)

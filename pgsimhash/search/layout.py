@@ -27,19 +27,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-COLLECTION_SHIFT: Final = 40
-"""A prefix column holds the collection's number above this bit and the prefix below it."""
-
-COLLECTION_MAX: Final = (1 << (63 - COLLECTION_SHIFT)) - 1
-
-NOT_PROBED: Final = -1
-"""The radius of a permutation that a lookup does not need."""
-
-DISTANCE_MAX: Final = 12
-"""The largest distance of any layout; beyond it, random matches outnumber true ones."""
-
-PROBES_MAX: Final = 20_000
-"""The maximum number of probes of a lookup, which limits the distances of a layout."""
+COLLECTION_SHIFT: Final = 40  # a prefix column holds the collection's number above this bit
+DISTANCE_MAX: Final = 12  # beyond it, random matches outnumber true ones
+PROBES_MAX: Final = 20_000  # probes of a lookup; limits the distances of a layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +163,8 @@ class Layout:
         """Return a radius for each permutation, so that no match within ``distance`` is missed.
 
         With one leading block, sum(radius + 1) over the permutations is exactly ``distance + 1``;
-        the first blocks take the larger radii. ``NOT_PROBED`` marks a permutation that is not
-        needed. With more, all radii are equal: the fewest differing bits that some prefix must
-        have in any case.
+        the first blocks take the larger radii. -1 marks a permutation that is not needed. With
+        more, all radii are equal: the fewest differing bits that some prefix must have in any case.
         """
         blocks = len(self.widths)
         if self.inner:
@@ -229,12 +218,8 @@ def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:
     return tuple(width + (number < wider) for number in range(blocks))
 
 
-PERMUTATIONS_MAX: Final = 100
-"""The maximum number of columns, each with an index, of a deployed layout."""
-
-NAME_MAX: Final = 39
-"""The maximum length of a layout's name."""
-
+PERMUTATIONS_MAX: Final = 100  # columns of a deployed layout, each with an index
+NAME_MAX: Final = 39  # characters of a layout's name
 _CHOICE: Final = re.compile("([1-9][0-9]?) choose ([1-9][0-9]?)")
 _WIDTHS: Final = re.compile(r"[1-9][0-9]?(?:\+[1-9][0-9]?)+")
 _NESTED: Final = re.compile("([1-9][0-9]?)x([1-9][0-9]?)")

@@ -18,15 +18,9 @@ from pgsimhash.hashing.bits import BITS, as_simhashes, check_distance, hamming_d
 from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, LAYOUTS, Permutation
 from pgsimhash.search.pairs import distinct
 
-_FEW: Final = 64
-"""Up to this many simhashes are compared one by one."""
-
-_MEDIUM: Final = 1 << 19
-"""Up to this many simhashes take narrower prefixes."""
-
-_CANDIDATES: Final = 1 << 16
-"""How many candidates are compared at a time, unless one query has more."""
-
+_FEW: Final = 64  # up to this many simhashes are compared one by one
+_MEDIUM: Final = 1 << 19  # up to this many simhashes take narrower prefixes
+_CANDIDATES: Final = 1 << 16  # candidates compared at a time, unless one query has more
 _SMALL_LAYOUT: Final = LAYOUTS["16+16+16+16"]
 
 _Numbers = NDArray[np.intp]

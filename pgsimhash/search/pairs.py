@@ -31,27 +31,16 @@ from pgsimhash.search.layout import (
     runs_of,
 )
 
-PASSES_MAX: Final = 5_000
-"""The maximum number of passes, if the caller chooses the number of blocks."""
-
-_PAIRS: Final = 1 << 16
-"""How many pairs are collected before they are yielded, unless there are fewer."""
-
-_CHUNK: Final = 1 << 14
-"""How many simhashes are processed at a time, so that they stay in the processor's cache."""
-
+PASSES_MAX: Final = 5_000  # passes, if the caller chooses the number of blocks
+_PAIRS: Final = 1 << 16  # pairs collected before they are yielded
+_CHUNK: Final = 1 << 14  # simhashes processed at a time, which stay in the processor's cache
 # Measured nanoseconds a simhash in each step; only their ratios matter.
 _SORT_NS: Final = 25.0
 _COMPARE_NS: Final = 1.5
 
 _LEADING_MAX: Final = 4
-
-_HOT: Final = 1 << 13
-"""From this many simhashes on, cutting a prefix again may be cheaper than comparing all."""
-
-_FEW_BITS: Final = 6
-"""At most one in 2 to this power is few enough to compare with all others."""
-
+_HOT: Final = 1 << 13  # from this many simhashes on, cutting a prefix again may be cheaper
+_FEW_BITS: Final = 6  # at most one in 2 to this power is few enough to compare with all others
 Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 """The left and right sides of pairs."""
 
@@ -188,11 +177,9 @@ def _cut(blocks: int, distance: int) -> Layout:
 
 
 def layout_for(distance: int, count: int, *, moving: float = 0.0) -> Layout:
-    """Return the layout that finds pairs among ``count`` simhashes fastest.
+    """Return the layout that finds pairs among ``count`` simhashes fastest, by a rough model.
 
-    A rough model estimates the nanoseconds of the steps; ``moving`` is the additional time to send
-    a simhash to the place of its prefix. Any two simhashes within ``distance`` agree in the prefix
-    of some permutation.
+    ``moving`` is the additional time in ns to send a simhash to the place of its prefix.
     """
     return _cheapest(distance, count, BITS, moving)[1]
 

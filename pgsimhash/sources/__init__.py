@@ -19,6 +19,7 @@ from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.values import MAX_BYTES, too_large
 from pgsimhash.sources.page import (
     PAUSE,
+    PageItem,
     Reading,
     SourcePage,
     failure,
@@ -81,7 +82,7 @@ def read_pages(
     max_bytes: int = MAX_BYTES,
     left_out: Counter[str] | None = None,
     texts: bool = False,
-) -> Iterator[SourcePage | PageFailure]:
+) -> Iterator[PageItem]:
     """Yield the pages of ``paths`` in order; repeated paths are read again.
 
     A page that cannot be read is yielded as a failure, and reading continues.
@@ -150,7 +151,7 @@ def read_file(
     max_bytes: int = MAX_BYTES,
     left_out: Counter[str] | None = None,
     texts: bool = False,
-) -> Iterator[SourcePage | PageFailure]:
+) -> Iterator[PageItem]:
     """Yield the pages of one file; the options are those of :func:`read_pages`."""
     reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts)
     reader = reader_of(path.name)
@@ -174,7 +175,7 @@ def read_file(
         yield failure(shown(path), error)
 
 
-def read_html(path: Path, max_bytes: int) -> SourcePage | PageFailure:
+def read_html(path: Path, max_bytes: int) -> PageItem:
     """Return the page in an HTML file; its URL is the file's ``file://`` URI."""
     url = plain_path(path).as_uri()
     try:

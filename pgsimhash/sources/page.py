@@ -38,6 +38,8 @@ class SourcePage:
         object.__setattr__(self, "html", frozen(self.html))
 
 
+PageItem = SourcePage | PageFailure
+
 TEXT_SCHEME: Final = "a scheme for texts, such as pgsimhash-text-1"
 
 
@@ -97,23 +99,20 @@ def content_type(header: str) -> Message:
     return message
 
 
-_Item = SourcePage | PageFailure
-
 PAUSE: Final = PageFailure("", "crashed", "no page comes at the moment")
 """A source may yield this instead of a page while none arrives; it gets no verdict."""
 
 _PAUSE_SECONDS: Final = 0.5
-_AHEAD: Final = 4
-"""How many pages are read ahead."""
+_AHEAD: Final = 4  # pages read ahead
 
 
-def with_pauses(pages: Iterable[_Item]) -> Generator[_Item]:
+def with_pauses(pages: Iterable[PageItem]) -> Generator[PageItem]:
     """Yield pages as they arrive, and :data:`PAUSE` twice a second while none does.
 
     A thread reads up to 5 pages ahead; its errors are raised here. The thread ends with the pages,
     or at the first page after this iterator was closed.
     """
-    queue: Queue[_Item | BaseException] = Queue(_AHEAD)
+    queue: Queue[PageItem | BaseException] = Queue(_AHEAD)
     is_over = Event()
 
     def read() -> None:

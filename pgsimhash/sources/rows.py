@@ -11,28 +11,31 @@ from pgsimhash.errors import PageError, install_command
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
-from pgsimhash.sources.page import TEXT_SCHEME, Reading, SourcePage, failure, one_line, parse_time
+from pgsimhash.sources.page import (
+    TEXT_SCHEME,
+    PageItem,
+    Reading,
+    SourcePage,
+    failure,
+    one_line,
+    parse_time,
+)
 from pgsimhash.sources.streams import DamagedError, Stream, stream_of
 
 _BOM: Final = b"\xef\xbb\xbf"
 _STEP: Final = 1024 * 1024
 
 _COLUMNS: Final = ("url", "html", "text", "charset", "fetched_at")
-_ROWS: Final = 64
-"""How many rows are in memory at once."""
-
-_BUFFER: Final = 1024 * 1024
-"""How many bytes of a column are read at once; by default it would be the whole row group."""
+_ROWS: Final = 64  # rows in memory at once
+_BUFFER: Final = 1024 * 1024  # bytes of a column read at once; by default, its whole row group
 
 
-def read_json_lines(
-    file: BinaryIO, name: str, reading: Reading
-) -> Iterator[SourcePage | PageFailure]:
+def read_json_lines(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]:
     """Yield the pages of a file of JSON lines, packed or not."""
     return read_lines(stream_of(file), name, reading)
 
 
-def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[SourcePage | PageFailure]:
+def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[PageItem]:
     """Yield the pages of a stream of JSON lines, skipping empty lines.
 
     A line without a valid page is a failure of ``name#number``; reading continues. The
@@ -44,7 +47,8 @@ def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[SourcePa
             number += 1
             try:
                 if len(line) > max_bytes and not line.endswith(b"\n"):
-                    _finish_line(stream)
+                    while (rest := stream.readline(_STEP)) and not rest.endswith(b"\n"):
+                        stream.idle(len(rest))
                     raise too_large("the line", max_bytes)
                 if number == 1:
                     line = line.removeprefix(_BOM)
@@ -64,11 +68,6 @@ def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[SourcePa
         yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
 
 
-def _finish_line(stream: Stream) -> None:
-    while (rest := stream.readline(_STEP)) and not rest.endswith(b"\n"):
-        stream.idle(len(rest))
-
-
 def _fields(line: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(line.decode())
@@ -81,7 +80,7 @@ def _fields(line: bytes) -> dict[str, Any]:
     return fields
 
 
-def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[SourcePage | PageFailure]:
+def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]:
     """Yield the pages of a Parquet file; the damaged rest of a row group is one failure."""
     try:
         import pyarrow as pa
@@ -115,13 +114,10 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[Source
         yield failure(name, error)
 
 
-def _row_page(
-    batch: Any, row: int, place: str, number: int, reading: Reading
-) -> SourcePage | PageFailure:
+def _row_page(batch: Any, row: int, place: str, number: int, reading: Reading) -> PageItem:
     try:
-        page = _page(
-            {name: batch[name][row].as_py() for name in batch.schema.names}, number, reading
-        )
+        fields = {name: batch[name][row].as_py() for name in batch.schema.names}
+        page = _page(fields, number, reading)
         if len(page.html) > reading.max_bytes:
             raise too_large("the page", reading.max_bytes)
     except (ValueError, OverflowError) as error:
@@ -130,11 +126,7 @@ def _row_page(
 
 
 def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePage:
-    """Return the page of a JSON object or of a row, by its fields; others are ignored.
-
-    Raises:
-        PageError: a field is missing or has another type.
-    """
+    """Return the page of a JSON object or of a row."""
     url = check_url(_checked(fields, "url").strip())
     is_text = reading.texts and (fields.get("text") is not None or "html" not in fields)
     key = "text" if is_text else "html"

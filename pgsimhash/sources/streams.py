@@ -28,24 +28,12 @@ _BUFFER: Final = 128 * 1024
 _STEP: Final = 1024 * 1024
 _LINE_ENDS: Final = b" \t\r\n"
 
-_IDLE_MAX: Final = 512 * 1024 * 1024
-"""The number of bytes without pages after which the size of their packed data is checked."""
-
-_IDLE_COST: Final = 4096
-"""Additional bytes that each piece without pages counts, for the time it takes."""
-
-_RATIO_MAX: Final = 100
-"""The maximum ratio of data without pages to its packed data."""
-
-_LOOK: Final = 4096
-"""How many bytes of packed data show whether a member begins as required."""
-
-_LOOKS_MAX: Final = 100_000
-"""How many places of a file are tried as beginnings of members after damage."""
-
-_AGAIN_MAX: Final = 1024 * 1024 * 1024
-"""How many bytes of a file are read again after damage."""
-
+_IDLE_MAX: Final = 512 * 1024 * 1024  # bytes without pages before their packed size is checked
+_IDLE_COST: Final = 4096  # more bytes that each piece without pages counts, for its time
+_RATIO_MAX: Final = 100  # of the sizes of data without pages and its packed data
+_LOOK: Final = 4096  # bytes of packed data that show whether a member begins as required
+_LOOKS_MAX: Final = 100_000  # places tried as beginnings of members after damage
+_AGAIN_MAX: Final = 1024 * 1024 * 1024  # bytes of a file read again after damage
 
 DAMAGES: Final = (OSError, ValueError, EOFError, BadZipFile, zlib.error)
 """What files, also those in zip files, raise for damage."""
@@ -252,9 +240,7 @@ class Stream:
     def resume(self, begin: bytes) -> tuple[int, int] | None:
         """After a :class:`PackedError`, continue at the next member with data that starts so.
 
-        Returns:
-            The first skipped byte of the file and the one where it continues, or None if there is
-            no such member.
+        Return the first skipped byte and the one where it continues, or None without a member.
         """
         if self._members is None or self._packed is not self._members.file:
             return None
@@ -282,12 +268,7 @@ class Stream:
 def stream_of(file: Any, packed: BinaryIO | None = None) -> Stream:
     """Return a stream, through gzip or zstd if the first bytes require it: names are often wrong.
 
-    Args:
-        file: a binary file at its beginning, with ``peek``.
-        packed: the file whose packed data ``file`` has; going back in it would be slow.
-
-    Raises:
-        PageError: it cannot be unpacked.
+    ``packed`` is the file whose packed data ``file`` has; going back in it would be slow.
     """
     begin = file.peek(4)
     if begin.startswith(_GZIP_MAGIC):

@@ -29,6 +29,7 @@ from pgsimhash.pages.values import too_large
 from pgsimhash.sources import streams
 from pgsimhash.sources.page import (
     TEXT_SCHEME,
+    PageItem,
     Reading,
     SourcePage,
     content_type,
@@ -38,11 +39,7 @@ from pgsimhash.sources.page import (
 )
 from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, stream_of
 
-_Item = SourcePage | PageFailure
-
-_ENCODINGS_MAX: Final = 4
-"""The maximum number of encodings of a body; servers use one."""
-
+_ENCODINGS_MAX: Final = 4  # encodings of a body; servers use one
 _BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
 _MARKUP: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _BEGIN_BYTES: Final = 1024
@@ -58,9 +55,7 @@ _NO_PAGES: Final = {
 }
 _OK: Final = re.compile(r"2(?!06)\d\d")
 _MAX_HEADERS: Final = 64 * 1024
-_MAX_BROKEN: Final = 1000
-"""After this many consecutive places without a record, the rest is not read."""
-
+_MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
 _YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
 _DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
 _BEGIN: Final = b"WARC/"
@@ -94,17 +89,13 @@ class _Record:
         if not (length.isascii() and length.isdigit() and len(length) < 20):
             raise _NoRecordError("its Content-Length is missing or is not a number")
         self._stream = stream
-        self._unread = int(length)
+        self.unread = int(length)
         self._declared = ""
         # Some crawlers write the URL in angle brackets or with spaces.
         url = self._header("WARC-Target-URI").removeprefix("<").removesuffix(">")
         self._url = url.replace(" ", "%20")
 
-    def skip(self) -> None:
-        self._stream.skip(self._unread)
-        self._unread = 0
-
-    def item(self, name: str, number: int, reading: Reading) -> _Item | None:
+    def item(self, name: str, number: int, reading: Reading) -> PageItem | None:
         """Return the record's page or failure, or None if it has no page."""
         place = f"{name}#{number}"
         try:
@@ -130,7 +121,7 @@ class _Record:
         if kind == ("conversion" if texts else "resource"):
             self._declared = self._header("Content-Type")
         elif kind == "response" and self._url.lower().startswith(("http:", "https:")):
-            head = self._read(min(self._unread, _MAX_HEADERS))
+            head = self._read(min(self.unread, _MAX_HEADERS))
             http, head = _split_http(head)
             if http is None or not _OK.fullmatch(http.get_statuscode()):
                 raise _NoPageError("responses by their status")
@@ -146,13 +137,13 @@ class _Record:
         if self._declared and declared.get_content_type() not in accepted:
             raise _NoPageError(_NO_TEXTS if texts else _NO_HTML)
         url = check_url(self._url)
-        if kind == "response" and not head and self._unread:
+        if kind == "response" and not head and self.unread:
             raise PageError("unreadable", "its HTTP header does not end")
-        if len(head) + self._unread > max_bytes:
+        if len(head) + self.unread > max_bytes:
             raise too_large("the record", max_bytes)
         if self._header("WARC-Segment-Number"):
             raise PageError("unreadable", "the record is one segment of several")
-        body = _decode_body(head + self._read(self._unread), transfer, encodings, max_bytes)
+        body = _decode_body(head + self._read(self.unread), transfer, encodings, max_bytes)
         if not self._declared:
             if not texts and not _looks_like_html(body):
                 raise _NoPageError(_NO_HTML)
@@ -162,14 +153,14 @@ class _Record:
 
     def _read(self, size: int) -> bytes:
         data = self._stream.read(size)
-        self._unread -= size
+        self.unread -= size
         return data
 
     def _header(self, name: str) -> str:
         return (self._headers.get_header(name) or "").strip()
 
 
-def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[_Item]:
+def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]:
     """Yield the pages of an archive, packed or not.
 
     These are resources, and responses with a status of 200 to 299 except 206 (partial content),
@@ -182,7 +173,7 @@ def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[_Item]:
 
 def read_wacz(
     file: BinaryIO, name: str, reading: Reading, number: int = 1, *, is_nested: bool = False
-) -> Generator[_Item, None, int]:
+) -> Generator[PageItem, None, int]:
     """Yield the pages of all WARC files in the archive, and in archives in it; number records on.
 
     In a zip file without its end, records are searched in the gzip data. The result is the number
@@ -250,7 +241,7 @@ class _Part(io.RawIOBase):
 
 def _read_stream(
     stream: Stream, name: str, number: int, reading: Reading
-) -> Generator[_Item, None, int]:
+) -> Generator[PageItem, None, int]:
     """Yield the pages of an archive; return the number after that of its last record."""
     resumed = True
     while resumed:
@@ -260,7 +251,7 @@ def _read_stream(
 
 def _read_records(
     stream: Stream, name: str, number: int, reading: Reading
-) -> Generator[_Item, None, tuple[int, bool]]:
+) -> Generator[PageItem, None, tuple[int, bool]]:
     """Yield records up to damage; return the next number, and whether to resume there."""
     broken = 0
     try:
@@ -271,7 +262,7 @@ def _read_records(
                     raise _NoRecordError("there is no record here", line)
                 record = _Record(stream, line)
                 item = record.item(name, number, reading)
-                record.skip()
+                stream.skip(record.unread)
                 member = stream.member
                 broken = 0
                 if item is None:

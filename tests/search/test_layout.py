@@ -15,7 +15,6 @@ from pgsimhash.search.layout import (
     DEFAULT_LAYOUT,
     DISTANCE_MAX,
     LAYOUTS,
-    NOT_PROBED,
     PROBES_MAX,
     Block,
     Layout,
@@ -74,7 +73,7 @@ def test_proof_by_exhaustion_that_the_radii_miss_no_pair_and_smaller_ones_would(
         smaller = [[radius - 1 for radius in radii]]
         if layout.leading == 1 and not layout.inner:
             smaller = [[*radii[:at], one - 1, *radii[at + 1 :]] for at, one in enumerate(radii)]
-            smaller = [some for some in smaller if min(some) >= NOT_PROBED]
+            smaller = [some for some in smaller if min(some) >= -1]
         for some in smaller:
             assert fewest_beyond(layout, masks, some) <= distance
 
@@ -174,7 +173,7 @@ def test_flips_are_all_masks_of_few_bits_each_once() -> None:
             masks = sum(comb(width, count) for count in range(radius + 1))
             assert len(flips) == len(set(flips)) == masks
             assert all(0 <= one < 1 << width and one.bit_count() <= radius for one in flips)
-        assert permutation.flips(NOT_PROBED) == []
+        assert permutation.flips(-1) == []
 
 
 @every_layout

@@ -22,7 +22,7 @@ from pgsimhash.db.scripts import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.pages.policies import SETTINGS, MatchOptions, MatchSettings
 from pgsimhash.pages.records import Verdict
-from pgsimhash.search.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX
+from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX
 from pgsimhash.sqlalchemy import metadata
 from pgsimhash.testing import url_of_dsn
 from tests.database import as_role, let, new_role, run_sql
@@ -237,7 +237,7 @@ def test_a_downgrade_drops_the_objects_of_the_package_and_leaves_yours(dsn: str)
 
 def test_numbers_of_the_package_stand_in_the_tables_as_they_are() -> None:
     tables = read_sql("tables.sql")
-    assert f"BETWEEN 1 AND {COLLECTION_MAX})" in tables
+    assert f"BETWEEN 1 AND {2 ** (63 - COLLECTION_SHIFT) - 1})" in tables
     assert f"default_distance smallint NOT NULL DEFAULT {NEAR_MAX}, " in tables
     assert tables.count(f"distance BETWEEN 0 AND {DISTANCE_MAX})") == 2
     assert f"(collection_id::bigint << {COLLECTION_SHIFT})" in tables
