@@ -14,7 +14,18 @@ import click
 import pgsimhash
 from pgsimhash import analysis, html_reports, schemes
 from pgsimhash.cli import options
-from pgsimhash.cli.printing import print_json, print_message, print_rows, write_text
+from pgsimhash.cli.printing import (
+    file_size,
+    numbers,
+    print_figures,
+    print_json,
+    print_message,
+    print_rows,
+    print_table,
+    progress_bar,
+    stderr_console,
+    write_text,
+)
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
 
@@ -64,12 +75,9 @@ def explain(
 ) -> None:
     """Explain why two pages match or do not.
 
-    Also explains at which distance, and what differs. A and B are HTML files (- for stdin), URLs of
-    pages in the collection, or simhashes. Prints one JSON line. Exits with 1 if a page is unknown
-    or has no fingerprint. Without a URL and --collection, it needs no database.
-
-    Features and texts are shown if both pages are files, or are stored with their Markdown.
-    Fingerprints of Markdown can differ from the original ones: bits_off is the number of bits.
+    A and B are HTML files (- for stdin), URLs of pages in the collection, or simhashes. Prints one
+    JSON line. Features and texts need files, or pages that are stored with their Markdown, whose
+    fingerprints can differ by "bits_off". Exits with 1 if a page is unknown or has no fingerprint.
     """
     if a == b == "-":
         raise click.UsageError("stdin can be read only once; give one of the pages as a file")
@@ -106,12 +114,10 @@ def explain(
 def history(store: pgsimhash.Store, url: str, summary: bool) -> None:
     """Show how a page changed over time.
 
-    Prints a JSON line for each version, in order of arrival. Exits with 1 if the page is unknown.
-
-    A change is "same" if the text is the same, "edited" for a different text at 0 to 8 bits,
-    "rewritten" at 9 or more, and "redesign" for a different template at up to 8. For versions
-    without a text digest, 0 to 3 bits count as the same text. An unchanged page adds no version;
-    "seen_at" is when a version was last seen.
+    Prints a JSON line for each version, in order of arrival. A change is "same" for an equal text,
+    "edited" for another at 0 to 8 bits, "rewritten" at 9 or more, and "redesign" for a different
+    template at up to 8. "seen_at" is when a version was last seen. Exits with 1 if the page is
+    unknown.
     """
     versions = analysis.versions(store, url, markdown=False)
     print_rows(version.as_json() for version in versions)
@@ -129,12 +135,9 @@ def report(store: pgsimhash.Store, output: Path | None, summary: bool, **groupin
     """Show a collection at a glance.
 
     Shows what it saved, the biggest clusters, distances, hosts and changes. Prints one JSON line
-    with the statistics of `status` and more. -o also writes one HTML page that needs no network and
-    no scripts. It shows the differences between the pages of a cluster, if the collection stores
-    Markdown.
+    with the statistics of `status` and more. The HTML page of -o needs no network and no scripts,
+    and shows how the pages of a cluster differ if the collection stores Markdown.
     """
-    from pgsimhash.cli.console import stderr_console
-
     if output is None:
         # The JSON line shows neither members nor texts.
         grouping |= {"members": 0, "texts": 0}
@@ -155,12 +158,9 @@ def report(store: pgsimhash.Store, output: Path | None, summary: bool, **groupin
 def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool) -> None:
     """Find all pairs of near-duplicates in a collection.
 
-    Prints a JSON line each, in no order. Pairs are of simhashes. With --urls they are of pages,
-    present versions only: the first page of a simhash represents it, and forms a pair at distance 0
-    with each other page that shares it.
+    Prints a JSON line each, in no order. Pairs are of simhashes, or with --urls of the first pages
+    that have them, which also form pairs at distance 0 with the other pages that share them.
     """
-    from pgsimhash.cli.console import progress_bar
-
     columns = ["a", "b", "distance"]
     if urls:
         columns += ["a_title", "b_title", "a_simhash", "b_simhash"]
@@ -196,8 +196,6 @@ def clusters(
 
     Prints a JSON line for each cluster, or with --csv a row for each page.
     """
-    from pgsimhash.cli.console import progress_bar
-
     if save + bool(parquet) + as_csv > 1:
         raise click.UsageError("give one of --save, --parquet and --csv")
     with (
@@ -290,17 +288,12 @@ def evaluate(
     PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
     different, graded to omit a pair), and optionally kind. a and b are file URLs, paths or ids of
     pages, or the URLs of pages in --pages. Prints a JSON line with recall and precision for each
-    scheme and distance from 0 to 16. Matches count if the signatures confirm them, as in ingest;
-    "unverified" has all matches. The recommended distance has the largest recall at a precision of
-    at least --precision; of several the smallest.
+    scheme and distance; "unverified" also counts matches that signatures do not confirm. The
+    recommended distance has the largest recall at --precision or more; of several the smallest.
 
-    --sample N needs no labels: a JSON line for each distance from 0 to 16 has the number of pairs
-    with it. The file of --borderline becomes PAIRS once you add labels. With --collection no page
-    is read.
-
-    A page with too little text matches nothing. Pairs with an unreadable page are omitted. Exits
-    with 1 if a page failed, there are no pages, or no distance is precise enough; with 2 if PAIRS
-    is invalid.
+    --sample N needs no labels, and counts the pairs at each distance. The file of --borderline
+    becomes PAIRS once you add labels. Exits with 1 if a page failed, there are no pages, or no
+    distance is precise enough.
     """
     if (pairs is None) == (sample is None):
         raise click.UsageError("give a file of pairs, or --sample N")
@@ -317,8 +310,6 @@ def evaluate(
         if borderline is not None:
             write_text(borderline, analysis.unlabelled_csv(near.borderline))
         sys.exit(not near.pages)
-
-    from pgsimhash.cli.console import progress_bar
 
     labelled = analysis.read_labels(pairs)
     measure = partial(analysis.evaluate, labelled, precision=precision)
@@ -341,8 +332,6 @@ def evaluate(
 
 def _print_explanation(explanation: analysis.Explanation) -> None:
     from rich.text import Text
-
-    from pgsimhash.cli.console import print_table, stderr_console
 
     console = stderr_console()
     sides = (("A", explanation.a), ("B", explanation.b))
@@ -383,8 +372,6 @@ def _print_features(console: Console, name: str, only: FeatureList) -> None:
 
 
 def _print_versions(versions: list[analysis.Version]) -> None:
-    from pgsimhash.cli.console import print_table
-
     rows = []
     for version in versions[-_VERSIONS_SHOWN:]:
         figures = (version.distance, version.distance_to_first, version.structure_distance)
@@ -401,22 +388,16 @@ def _print_versions(versions: list[analysis.Version]) -> None:
 
 
 def _print_report(report: analysis.Report) -> None:
-    from rich.filesize import decimal
-
-    from pgsimhash.cli.console import print_figures
-
     status = report.status
+    counted = ("pages", "urls", "duplicates", "simhashes")
     print_figures(
-        [
-            ("pages", f"{status.pages:,}"),
-            ("urls", f"{status.urls:,}"),
-            ("duplicates", f"{status.duplicates:,}"),
-            ("simhashes", f"{status.simhashes:,}"),
-            ("bytes saved", decimal(status.duplicate_bytes)),
-            ("bytes on disk, all collections", decimal(status.schema_bytes)),
-            ("clusters", f"{report.all_clusters:,}"),
-            ("duplicates in clusters", f"{report.clustered_duplicates:,}"),
-        ]
+        {
+            **{name: getattr(status, name) for name in counted},
+            "bytes saved": file_size(status.duplicate_bytes),
+            "bytes on disk, all collections": file_size(status.schema_bytes),
+            "clusters": report.all_clusters,
+            "duplicates in clusters": report.clustered_duplicates,
+        }
     )
     for cluster in report.clusters[:5]:
         print_message(f"{cluster.size:,} pages like {cluster.canonical.url}")
@@ -442,7 +423,6 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
         )
     if not summary:
         return
-    from pgsimhash.cli.console import numbers, print_table
 
     rows = []
     for at in evaluation.curve:
@@ -467,8 +447,6 @@ def _print_sample(scheme: str, near: analysis.NearSample, summary: bool) -> None
         print_json({"scheme": scheme, "pages": near.pages, "distance": bits, "pairs": pairs})
         rows.append((str(bits), f"{pairs:,}", f"{sums[bits]:,}"))
     if summary:
-        from pgsimhash.cli.console import numbers, print_table
-
         title = f"{scheme}: {near.pages:,} pages"
         print_table(numbers("bits", "pairs", "pairs up to here"), rows, title=title)
 

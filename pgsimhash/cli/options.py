@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 import click
 
 from pgsimhash import connect
+from pgsimhash.cli.printing import stderr_console
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
@@ -263,9 +264,6 @@ def choose_jobs(jobs: int | None, pages: int | None) -> int:
 def _shows_summary(_: click.Context, option: click.Parameter, value: bool | None) -> bool:
     if value is not None:
         return value
-    # Rich is slow to import, and --help does not need it.
-    from pgsimhash.cli.console import stderr_console
-
     return stderr_console().is_terminal
 
 

@@ -20,7 +20,17 @@ import click
 import pgsimhash
 from pgsimhash import maintenance, schemes
 from pgsimhash.cli import INTERRUPTED, options
-from pgsimhash.cli.printing import print_json, print_message, print_rows, print_text
+from pgsimhash.cli.printing import (
+    file_size,
+    numbers,
+    print_figures,
+    print_json,
+    print_message,
+    print_rows,
+    print_table,
+    print_text,
+    progress_bar,
+)
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Match, NearPage, Verdict, VerdictName
@@ -84,10 +94,8 @@ def ingest(
 
     PATH is an .html file, a .jsonl or .parquet file with "url" and "html" in each line or row, a
     .warc, .warc.gz, .warc.zst or .wacz archive, or a folder of such files; - reads JSON lines from
-    stdin. With a scheme for texts, "text" is read instead of "html", and texts of archives
-    (.warc.wet.gz) instead of their pages. Prints one JSON line per page, and counts skipped files
-    and records on stderr. After Ctrl-C the same command continues: it skips files that are stored
-    and were not modified since.
+    stdin. A scheme for texts reads "text", and .warc.wet.gz archives. Prints a JSON line per page.
+    Skips files that are stored and were not modified since, so run it again after Ctrl-C.
     """
     total = count_pages(paths)
     stdin = _stdin() if "-" in paths else None
@@ -129,7 +137,7 @@ def decide(store: pgsimhash.Store, file: str, url: str | None, **settings: Any) 
     """Show what ingest would decide about a page.
 
     Stores nothing. FILE is an HTML file; - reads stdin and needs --url. Prints the verdict as a
-    JSON line. Exits with 0 if the page is worth keeping ("keep"), else with 1.
+    JSON line. Exits with 1 if the page is not worth keeping.
     """
     page_url = url or options.file_url(file)
     if page_url is None:
@@ -153,8 +161,8 @@ def should_fetch(
     """Show which pages to fetch.
 
     Those are unknown pages, and pages that were last seen too long ago. URL - reads URLs from
-    stdin, one per line. Prints a JSON line with "fetch" for each, in order. Exits with 1 if no page
-    needs fetching, or a URL is invalid, which is reported on stderr.
+    stdin, one per line. Prints a JSON line with "fetch" for each. Exits with 1 if no page needs
+    fetching, or a URL is invalid.
     """
     fetched = failed = 0
     for url in _lines_of_stdin_too(urls):
@@ -205,8 +213,6 @@ def _print_verdicts(
 
     The iteration may end with Ctrl-C. Files that are ``left_out`` count as done.
     """
-    from pgsimhash.cli.console import progress_bar
-
     counts: Counter[str] = Counter()
     bytes_saved = 0
     duplicates: list[Verdict] = []
@@ -253,8 +259,6 @@ def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
         return
     from rich.table import Column
 
-    from pgsimhash.cli.console import numbers, print_table
-
     urls = [url for verdict in duplicates for url in (verdict.url, verdict.duplicate_of) if url]
     common = os.path.commonprefix(urls)  # noqa: RUF071
     folder = common[: common.rfind("/") + 1]
@@ -275,18 +279,14 @@ def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
 
 
 def _print_counts(counts: Counter[str], bytes_saved: int, seconds: float) -> None:
-    from rich.filesize import decimal
-
-    from pgsimhash.cli.console import print_figures
-
     pages = counts.total()
     print_figures(
-        [
-            ("pages", f"{pages:,}"),
-            *((name.replace("_", " "), f"{counts[name]:,}") for name in get_args(VerdictName)),
-            ("bytes saved", decimal(bytes_saved)),
-            ("pages a second", f"{pages / seconds:,.1f}" if seconds else "-"),
-        ]
+        {
+            "pages": pages,
+            **{name.replace("_", " "): counts[name] for name in get_args(VerdictName)},
+            "bytes saved": file_size(bytes_saved),
+            "pages a second": f"{pages / seconds:,.1f}" if seconds else "-",
+        }
     )
 
 
@@ -313,11 +313,9 @@ def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits:
     """Find known pages near a page or a simhash.
 
     FILE is an HTML file; - reads one from stdin. A URL has :// and names a known page. SIMHASH is
-    16 hex digits, 0x..., a decimal (signed or not) or base32.
-
-    Prints JSON lines, nearest first: for a FILE or SIMHASH one per simhash, with its first page, or
-    with --pages one per page, current versions only; for a URL one per other page. Exits with 1 if
-    there is no match, or the URL is unknown.
+    16 hex digits, 0x..., a decimal (signed or not) or base32. Prints a JSON line per simhash, with
+    its first page, or for a URL or with --pages one per page, nearest first. Exits with 1 if there
+    is no match.
     """
     matches: Sequence[Match | NearPage]
     if options.is_url(what):
@@ -340,10 +338,9 @@ def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits:
 def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
     """Find known simhashes near many simhashes.
 
-    Stores nothing. FILE has a simhash on each line (16 hex digits, 0x..., a decimal or base32), or
-    a JSON object with "simhash" and other keys that the matches repeat, such as "url"; - reads
-    stdin. Prints a JSON line for each match, in the order of the lines, nearest first. An invalid
-    line is reported on stderr, and the exit code is 1.
+    FILE (- for stdin) has a simhash on each line, written as for find, or a JSON object with
+    "simhash" and other keys that the matches repeat, such as "url". Prints a JSON line for each
+    match, in the order of the lines, nearest first. Exits with 1 if a line is invalid.
     """
     from pgsimhash.store.batches import BATCH_SIMHASHES
 
@@ -392,8 +389,7 @@ def _query(line: str) -> dict[str, Any]:
 def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> None:
     """Print the fingerprint of HTML files.
 
-    Prints a JSON line each; - reads stdin. A file without a fingerprint is reported on stderr, and
-    the exit code is 1.
+    Prints a JSON line each; - reads stdin. Exits with 1 if a file has no fingerprint.
     """
     failed = False
     for name in files:

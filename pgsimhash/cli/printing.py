@@ -1,7 +1,8 @@
 """Print the output of commands with escaped control characters.
 
 URLs, titles and messages can contain sequences that control a terminal. Data goes to stdout,
-everything else to stderr. Neither contains a control character, except line ends.
+everything else to stderr. Neither contains a control character, except line ends. Tables and
+progress bars are Rich's, which is only imported to draw them, because that is slow.
 """
 
 from __future__ import annotations
@@ -13,16 +14,23 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from pgsimhash.log import logger
+from pgsimhash.runtime import no_progress
 from pgsimhash.runtime.output import replacing
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Column
 
 # C0, delete and C1; lone surrogates; line separators and marks that change the direction.
 _UNPRINTABLE: Final = re.compile(
@@ -79,6 +87,95 @@ def print_text(text: str) -> None:
 def print_message(message: str) -> None:
     """Print a message to stderr."""
     click.echo(printable(message), err=True)
+
+
+def stderr_console() -> Console:
+    """Return the console on stderr, without colours and motion if it is piped."""
+    # Names may look like markup, in which a link is an escape sequence.
+    return _console_class()(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+@cache
+def _console_class() -> type[Console]:
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class PrintableConsole(Console):
+        """A console that removes control characters, except Rich's own."""
+
+        def render_str(self, text: str, **options: Any) -> Any:
+            return super().render_str(printable(text), **options)
+
+        def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
+            # A Text created elsewhere was measured already; escaping keeps it harmless.
+            for segment in super().render(*arguments, **options):
+                text = segment.text if segment.control else printable_lines(segment.text)
+                yield Segment(text, segment.style, segment.control)
+
+    return PrintableConsole
+
+
+def print_table(
+    columns: Iterable[str | Column], rows: Iterable[Iterable[str]], **style: Any
+) -> None:
+    """Print a table on stderr; ``style`` are arguments of Rich's ``Table``."""
+    from rich.table import Table
+
+    table = Table(*columns, title_justify="left", **style)
+    for row in rows:
+        table.add_row(*row)
+    stderr_console().print(table)
+
+
+def print_figures(figures: dict[str, int | str]) -> None:
+    """Print a table of names and values."""
+    rows = (
+        (name, f"{value:,}" if isinstance(value, int) else value) for name, value in figures.items()
+    )
+    print_table(("figure", *numbers("value")), rows, show_header=False)
+
+
+def file_size(count: int) -> str:
+    """Return a number of bytes in a unit that suits it."""
+    from rich.filesize import decimal
+
+    return decimal(count)
+
+
+def numbers(*names: str) -> list[Column]:
+    """Return columns of numbers."""
+    from rich.table import Column
+
+    return [Column(name, justify="right") for name in names]
+
+
+@contextmanager
+def progress_bar(
+    name: str, *, pages: bool = True, prints: bool = True
+) -> Iterator[Callable[[int, int | None], None]]:
+    """Yield a function that receives the number of finished items and the total, for a bar.
+
+    Items other than ``pages`` are shown in per cent. ``prints`` says whether the command prints
+    data meanwhile: if the terminal also shows the data, its lines are the progress.
+    """
+    console = stderr_console()
+    if not console.is_terminal or (prints and sys.stdout.isatty()):
+        yield no_progress
+        return
+    from rich import progress as bars
+
+    counted = [bars.MofNCompleteColumn(), "pages"] if pages else [bars.TaskProgressColumn()]
+    columns = (name, bars.BarColumn(), *counted, bars.TimeRemainingColumn())
+    # stdout is data, so Rich must not redirect it above the bar.
+    with bars.Progress(
+        *columns,
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def write_text(path: Path, text: str) -> None:

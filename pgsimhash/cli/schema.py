@@ -13,7 +13,17 @@ import click
 import pgsimhash
 from pgsimhash import maintenance
 from pgsimhash.cli import options
-from pgsimhash.cli.printing import print_json, print_message, print_rows, print_text, printable
+from pgsimhash.cli.printing import (
+    file_size,
+    print_json,
+    print_message,
+    print_rows,
+    print_table,
+    print_text,
+    printable,
+    progress_bar,
+    stderr_console,
+)
 from pgsimhash.db.schema_names import bound_to_schema, check_schema_name, schema_of
 from pgsimhash.pages.records import CollectionStatus, Verdict
 from pgsimhash.schemes import DEFAULT_NAME
@@ -67,10 +77,9 @@ def migrate(
 ) -> None:
     """Create or upgrade the schema pgsimhash.
 
-    --dsn embedded names the embedded server, and --schema gives the schema another name. --sql
-    changes nothing: pipe the script to psql. With --from, also give the schema's --layout.
-
-    --downgrade asks first, or needs --yes without a terminal.
+    --dsn embedded names the embedded server, and --schema gives the schema another name. Pipe the
+    script of --sql to psql; with --from, also give the schema's --layout. --downgrade asks first,
+    or needs --yes without a terminal.
     """
     # Alembic is slow to import, and only this command needs it.
     from pgsimhash.db import dsn as servers
@@ -128,14 +137,10 @@ def migrate(
 def status(connection: Connection, collection: str | None) -> None:
     """Show what every collection holds.
 
-    Prints a JSON line each, and a table on a terminal. It counts versions ("pages"), URLs,
-    simhashes and duplicates, with the share and bytes of the duplicates, and the time and age of
-    the last write. "schema_bytes" is the size on disk of all collections together. `pgsimhash
-    analyse report` adds clusters, distances, hosts and changes.
-
-    The counts of more than 100,000 pages or simhashes are "estimated", within some per cent.
+    Prints a JSON line each, and a table on a terminal. "pages" counts versions, "schema_bytes" is
+    the size on disk of all collections together. Counts of more than 100,000 are "estimated",
+    within some per cent. `pgsimhash analyse report` adds clusters, hosts and changes.
     """
-    from pgsimhash.cli.console import stderr_console
     from pgsimhash.store.collection import open_collection
     from pgsimhash.store.lookups import read_status
 
@@ -157,9 +162,7 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
 
     Prints a JSON line for each row that contradicts others: "reason" is a code, "repair" says how
     --repair changes the row. The same for each object that runs code of another role than the
-    schema's owner, without a repair. Writers can continue meanwhile.
-
-    Exit code 1: violations were found and not repaired.
+    schema's owner, without a repair. Exits with 1 if violations were found and not repaired.
     """
     from pgsimhash.maintenance.collections import foreign_objects
     from pgsimhash.store.collection import collection_names
@@ -187,10 +190,6 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
 
 
 def _print_status(collections: Iterable[CollectionStatus]) -> None:
-    from rich.filesize import decimal
-
-    from pgsimhash.cli.console import print_table, stderr_console
-
     def figure(count: int, estimated: bool) -> str:
         return f"about {float(f'{count:.3g}'):,.0f}" if estimated else f"{count:,}"
 
@@ -205,7 +204,7 @@ def _print_status(collections: Iterable[CollectionStatus]) -> None:
     names = ("pages", "URLs", "simhashes", "duplicates")
     print_table(("collection", "scheme", *names, "last write"), rows)
     for size in {row.schema_bytes for row in collections}:
-        stderr_console().print(f"{decimal(size)} on disk with all collections and indexes")
+        stderr_console().print(f"{file_size(size)} on disk with all collections and indexes")
 
 
 def _age(age: timedelta) -> str:
@@ -226,10 +225,7 @@ def _markdown_option(default: str) -> options.Option:
 
 @click.group()
 def collection() -> None:
-    """Create, change and delete collections.
-
-    A collection is a set of pages that are compared with one another.
-    """
+    """Create, change and delete collections, which are pages compared with one another."""
 
 
 @collection.command("list")
@@ -262,8 +258,7 @@ def list_collections(connection: Connection) -> None:
 def create(connection: Connection, name: str, **settings: Any) -> None:
     """Create a collection if it does not exist.
 
-    Prints it as a JSON line. If it exists with other settings, it is an error that names the
-    command to change them. `ingest --create` creates collections too.
+    Prints it as a JSON line. It is an error if it exists with other settings.
     """
     from pgsimhash.store.collection import create_collection
 
@@ -331,14 +326,10 @@ def rebuild(
     """Rebuild a collection with another scheme or settings.
 
     All versions arrive again in a new collection, which gets the name: each gets a new verdict.
-    Lookups go on, and writers are refused meanwhile. It is one transaction, so Ctrl-C leaves
-    everything unchanged. --into-schema copies the collection into another schema instead.
-
-    Prints a JSON line for each verdict with --verdicts, and a last one for the new collection. Exit
-    code 1: some versions were omitted, such as those without stored Markdown.
+    Lookups go on, writers are refused meanwhile, and Ctrl-C leaves everything unchanged. Prints the
+    new collection as a JSON line. Exits with 1 if some versions were omitted, such as those without
+    stored Markdown.
     """
-    from pgsimhash.cli.console import progress_bar
-
     failed = 0
 
     def print_verdict(verdict: Verdict) -> None:
@@ -378,9 +369,8 @@ def rebuild(
 def delete(connection: Connection, name: str, yes: bool) -> None:
     """Delete a collection and everything in it.
 
-    That is all pages, simhashes, policies, marks and runs. Asks first, or needs --yes without a
-    terminal. It is one transaction, so Ctrl-C leaves everything unchanged. Prints a JSON line with
-    the number of deleted versions.
+    Asks first, or needs --yes without a terminal. Ctrl-C leaves everything unchanged. Prints a JSON
+    line with the number of deleted versions.
     """
     from pgsimhash.store.collection import open_collection
 

@@ -13,7 +13,7 @@ import click
 import pgsimhash
 from pgsimhash import analysis, maintenance
 from pgsimhash.cli import options
-from pgsimhash.cli.printing import print_json, print_message, print_rows
+from pgsimhash.cli.printing import print_json, print_message, print_rows, stderr_console
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.urls import check_url, host_of, lowered
@@ -35,9 +35,8 @@ _urls_option = options.flag(
 def delete(url: str | None, host: str | None, urls: bool, collection: str, dsn: str | None) -> None:
     """Delete a page, or all pages of a host.
 
-    `run undo` deletes what a run added. Deletes in short transactions, so that writers can
-    continue; after Ctrl-C the same command continues. Prints a JSON line with the number of deleted
-    versions. Exits with 1 if there were none.
+    Writers can continue; after Ctrl-C the same command continues. Prints a JSON line with the
+    number of deleted versions. Exits with 1 if there were none.
     """
     if (url is None) == (host is None):
         raise click.UsageError("give one of --url and --host")
@@ -63,10 +62,9 @@ def expire(store: pgsimhash.Store, older_than: timedelta | None, urls: bool) -> 
     """Delete versions that were not seen for some time.
 
     A version is seen at its fetched_at (for WARC, the WARC-Date; by default, when it is ingested),
-    and whenever its URL is ingested unchanged. So expire deletes the pages of an old archive at
-    once. Leave out fetched_at to count from now. Deletes in short transactions, so that writers can
-    continue; after Ctrl-C the same command continues. Prints a JSON line with the number of deleted
-    versions.
+    and whenever its URL is ingested unchanged. So the pages of an old archive expire at once.
+    Writers can continue; after Ctrl-C the same command continues. Prints a JSON line with the
+    number of deleted versions.
     """
     with _deleting() as progress:
         deleted = store.expire(older_than, progress=progress)
@@ -76,8 +74,6 @@ def expire(store: pgsimhash.Store, older_than: timedelta | None, urls: bool) -> 
 @contextmanager
 def _deleting() -> Iterator[Deleted]:
     """Yield a function that shows the number of deleted versions."""
-    from pgsimhash.cli.console import stderr_console
-
     with stderr_console().status("deleting") as status:
         yield lambda pages: status.update(f"deleted: {pages:,} versions")
 
@@ -139,9 +135,9 @@ def mark(
 ) -> None:
     """Mark two pages as the same or as different.
 
-    Without URLs it lists the marks. The URLs must be known. Both pages are decided again at once. A
-    mark overrides simhashes in their later verdicts and in clusters too. Exits with 1 if there is
-    no mark to remove, or if pairs of a file cannot be marked: each is a JSON line.
+    Without URLs it lists the marks. The URLs must be known; both pages are decided again at once. A
+    mark overrides simhashes in later verdicts and in clusters too. Exits with 1 if there is no mark
+    to remove, or if pairs of a file cannot be marked: each is a JSON line.
     """
     if len(urls) not in (0, 2) or (action is None) != (not urls) or (source and urls):
         raise click.UsageError(
@@ -191,10 +187,7 @@ def policy() -> None:
 @click.argument("url", required=False)
 @options.with_store
 def list_policies(store: pgsimhash.Store, url: str | None) -> None:
-    """List the policies, or the settings of a URL, as JSON lines.
-
-    Ages are in seconds.
-    """
+    """List the policies, or the settings of a URL, as JSON lines; ages are in seconds."""
     if url is not None:
         print_json({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
     else:
@@ -211,10 +204,7 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
 @options.age("--refetch-after", "How long after it was last seen should-fetch answers yes again.")
 @options.collection_and_dsn
 def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) -> None:
-    """Set the policy of a pattern; other settings stay unchanged.
-
-    Prints the policy as a JSON line.
-    """
+    """Set the policy of a pattern; other settings stay. Prints it as a JSON line."""
     changed = PolicySettings(**settings)
     create = collection == options.DEFAULT_COLLECTION
     with pgsimhash.connect(dsn, collection=collection, create=create) as store:

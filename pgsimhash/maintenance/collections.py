@@ -45,25 +45,16 @@ def change_settings(
     """Change settings of the collection; None keeps a value.
 
     They apply to this store immediately, and to others from their next batch or lookup. Existing
-    verdicts stay: :func:`~pgsimhash.maintenance.rebuild` repeats them.
-
-    Args:
-        store: the store of the collection.
-        distance: the default distance.
-        keep_markdown: whether to store the main content of new pages.
+    verdicts stay: :func:`~pgsimhash.maintenance.rebuild` repeats them. ``distance`` is the default
+    distance, ``keep_markdown`` whether to store the main content of new pages.
     """
     with store.session.writing() as (connection, collection):
         lock_to_write(connection, collection)
         if distance is not None:
             checked_distance(collection, distance)
-        values = {
-            "name": collection.name,
-            "scheme": None,
-            "distance": distance,
-            "keep_markdown": keep_markdown,
-            "normalize_urls": None,
-        }
-        fetch(connection, "put_collection", values)
+        changed = {"distance": distance, "keep_markdown": keep_markdown}
+        kept = {"scheme": None, "normalize_urls": None}
+        fetch(connection, "put_collection", {"name": collection.name, **changed, **kept})
         store.session.collection = follow(connection, collection)
 
 
@@ -86,24 +77,27 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
     """Set the policy of the pages that match ``pattern``, and return it.
 
     Settings that are None keep their values. The policy applies to future verdicts of all
-    processes.
-
-    Args:
-        store: the store of the collection.
-        pattern: a host, including its subdomains, or ``*``; optionally followed by a path in which
-            ``*`` matches anything: ``example.com/shop/*``.
-        settings: at least one setting.
+    processes. ``pattern`` is a host, including its subdomains, or ``*``; optionally followed by a
+    path in which ``*`` matches anything: ``example.com/shop/*``.
 
     Raises:
         ArgumentError: a setting or the pattern is invalid, no setting is given, the layout does not
             support the distance, or the collection's scheme is not registered in this process.
     """
-    _check(store, settings)
-    parameters = {
-        "collection": store.collection,
-        "pattern": pattern,
-        **{name: getattr(settings, name) for name in SETTINGS},
-    }
+    if not settings.given():
+        raise invalid_argument(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
+    for age in (settings.expire_after, settings.refetch_after):
+        if age is not None:
+            check_age(age)
+    scheme = get_scheme(store.opened.scheme)
+    if settings.min_tokens is not None and settings.min_tokens < scheme.min_tokens:
+        raise invalid_argument(
+            f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
+            f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number"
+        )
+    match_settings({}, checked_distance(store.opened, settings.distance), settings)
+    values = {name: getattr(settings, name) for name in SETTINGS}
+    parameters = {"collection": store.collection, "pattern": pattern, **values}
     with store.session.writing() as (connection, _):
         (policy,) = fetch_records(connection, "set_policy", parameters, Policy)
     return policy
@@ -134,21 +128,6 @@ def policy_for(store: Store, url: str) -> PolicySettings:
     return found[0] if found else PolicySettings()
 
 
-def _check(store: Store, settings: PolicySettings) -> None:
-    if not settings.given():
-        raise invalid_argument(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
-    for age in (settings.expire_after, settings.refetch_after):
-        if age is not None:
-            check_age(age)
-    scheme = get_scheme(store.opened.scheme)
-    if settings.min_tokens is not None and settings.min_tokens < scheme.min_tokens:
-        raise invalid_argument(
-            f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
-            f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number"
-        )
-    match_settings({}, checked_distance(store.opened, settings.distance), settings)
-
-
 def mark(store: Store, a: str, b: str, *, same: bool) -> None:
     """Mark the pages at two URLs as same (must-link) or different (cannot-link).
 
@@ -160,8 +139,7 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
         ArgumentError: the URLs are equal, or the mark contradicts other marks.
     """
     with store.session.writing() as (connection, collection):
-        parameters = {**_two(collection, a, b), "same": same}
-        fetch(connection, "mark", parameters)
+        fetch(connection, "mark", {**_two(collection, a, b), "same": same})
 
 
 def unmark(store: Store, a: str, b: str) -> bool:
@@ -249,15 +227,9 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
 class Violation:
     """A row that contradicts the others, or an object that runs code of another role.
 
-    Attributes:
-        collection: the name of the collection, None for an object of the schema.
-        reason: a code; ``docs/maintain.md`` lists them.
-        page_id: the id of the page.
-        url: its URL.
-        simhash: its simhash.
-        repair: how a repair changes the row, None if it does not.
-        repaired: whether it was repaired.
-        object: the object of the schema and the other role, None for a row.
+    ``reason`` is a code; ``docs/maintain.md`` lists them. A row has the ``collection`` and its
+    values; ``repair`` says how a repair changes it, if it does. An ``object`` of the schema is
+    named together with the other role.
     """
 
     collection: str | None
@@ -278,9 +250,8 @@ class Violation:
 def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
     """Yield every row of the collection that contradicts the others, and objects of other roles.
 
-    The objects come first. They are of the whole schema, and no repair changes them: triggers,
-    rules and objects that run code of a role other than the schema's owner, and grants with which
-    such a role can create them.
+    First come triggers, rules and other objects of the schema that run code of a role other than
+    its owner, and grants with which such a role can create them. No repair changes them.
 
     The collection is checked in slices, each in one snapshot. So memory is bounded, and concurrent
     writers cause no false alarm. Only slices with a violation are locked, and only for a repair.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import psycopg
 from psycopg.rows import dict_row
@@ -24,6 +24,9 @@ from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
 from pgsimhash.store.ingest import add_batch, policies_for, settings_of
 from pgsimhash.store.lookups import columns_of, count_pages, names_of, record_values
+
+_Version = tuple[dict[str, Any], PageRecord | PageFailure]
+"""The ``page_id`` and ``run_id`` of a version, and its record."""
 
 Progress = Callable[[str, int, int], None]
 """Receives the step, the number of finished items, and the total."""
@@ -48,9 +51,10 @@ def rebuild(
     collection until the commit, and an interruption changes nothing. Writers raise
     ``CollectionError`` (``being_rebuilt``) after a few seconds. Returns the new collection.
 
+    Afterwards ``store`` uses the new collection, like all open stores of the same scheme.
+
     Args:
-        store: the store of the collection. Afterwards it uses the new one, like all open stores of
-            the same scheme.
+        store: the store of the collection.
         into: the new name of the old collection, by default its name with ``-2``; with
             ``into_schema`` the name of the new one, by default the same.
         into_schema: another schema of the database, which may have another layout. The new
@@ -170,13 +174,6 @@ def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> S
     return recipe
 
 
-class _Version(NamedTuple):
-    """The ``page_id`` and ``run_id`` of a version, and its record."""
-
-    ids: dict[str, Any]
-    item: PageRecord | PageFailure
-
-
 def _versions(
     connection: psycopg.Connection[Any],
     source: Collection,
@@ -195,14 +192,13 @@ def _versions(
         connection, "next_versions", {**limits, "after_page": last_page}, dict_row, columns=columns
     ):
         last_page, done = rows[-1]["page_id"], done + len(rows)
-        yield [_version(row, new_scheme) for row in rows]
+        versions: list[_Version] = []
+        for row in rows:
+            ids = {name: row.pop(name) for name in ("page_id", "run_id")}
+            record = PageRecord(**record_values(row))
+            versions.append((ids, reread(record, new_scheme) if new_scheme else record))
+        yield versions
         progress("pages", done, total)
-
-
-def _version(row: dict[str, Any], new_scheme: Scheme | None) -> _Version:
-    ids = {name: row.pop(name) for name in ("page_id", "run_id")}
-    record = PageRecord(**record_values(row))
-    return _Version(ids, reread(record, new_scheme) if new_scheme else record)
 
 
 def _decided(
@@ -212,7 +208,7 @@ def _decided(
     versions: list[_Version],
 ) -> Iterator[Verdict]:
     """Decide about versions as if they arrived now, and store them under their ids."""
-    policies = policies_for(connection, target, [version.item.url for version in versions])
+    policies = policies_for(connection, target, [item.url for _, item in versions])
     settings = settings_of(target, options, policies, len(versions))
     # With other collections, page by page: their pages arrived in between.
     step = 1 if any(setting.scope == "global" for setting in settings) else len(versions)

@@ -83,11 +83,6 @@ class _Progress:
         self.last_record = max(last, record)
         (self.failed.add if failed else self.failed.discard)(record)
 
-    def ended(self) -> None:
-        """Record that the file has no more records."""
-        if self.is_complete and not self.failed:
-            self.last_record = None
-
     def as_row(self) -> dict[str, Any]:
         return {**asdict(self), "failed": sorted(self.failed)}
 
@@ -201,7 +196,9 @@ class _Files:
 
     def _take_ends(self) -> None:
         while self._pending and isinstance(file := self._pending[0], _Progress):
-            file.ended()
+            # The file has no more records.
+            if file.is_complete and not file.failed:
+                file.last_record = None
             self._unwritten[file.path] = file
             self._pending.popleft()
 

@@ -12,16 +12,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.rows import class_row
 
-from pgsimhash.db.statements import fetch, stream
+from pgsimhash.db.statements import fetch, fetch_records, stream
 from pgsimhash.hashing.bits import from_bigint, hamming_distance
 from pgsimhash.pages.records import Mark
 from pgsimhash.runtime import no_progress
@@ -122,32 +121,26 @@ def _joined(
     simhashes: NDArray[np.uint64],
 ) -> list[tuple[int, int]]:
     """Return the present simhashes of the pages that must-links join."""
-    must_links = [mark for mark in marks if mark.same]
-    urls = [url for mark in must_links for url in (mark.a, mark.b)]
+    must_links = [(mark.a, mark.b) for mark in marks if mark.same]
+    urls = list(chain.from_iterable(must_links))
     pages = stored_pages(connection, scope_of(collection), urls, ("url", "simhash"))
     present = {page["url"]: page["simhash"] for page in pages}
-    ends = [
-        (present[mark.a], present[mark.b])
-        for mark in must_links
-        if mark.a in present and mark.b in present
-    ]
+    ends = [(present[a], present[b]) for a, b in must_links if {a, b} <= present.keys()]
     # Skip simhashes that were added after the others were read.
     return [pair for pair in ends if np.isin(pair, simhashes).all()]
 
 
 def _with_company(simhashes: NDArray[np.uint64], roots: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Return which simhashes share their cluster with others."""
-    joined = simhashes != roots
-    heads: NDArray[np.bool_] = np.zeros(len(simhashes), dtype=np.bool_)
-    heads[np.searchsorted(simhashes, roots[joined])] = True
-    heads |= joined
-    return heads
+    shared: NDArray[np.bool_] = simhashes != roots
+    shared[np.searchsorted(simhashes, roots[shared])] = True
+    return shared
 
 
 def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> list[Mark]:
     """Return the marks of a collection, in their order."""
     scope = {"collection_id": collection.collection_id}
-    return fetch(connection, "marks", scope, class_row(Mark))
+    return fetch_records(connection, "marks", scope, Mark)
 
 
 def _bigint_array(simhashes: NDArray[np.uint64]) -> str:
@@ -188,20 +181,18 @@ def split_marked(pages: Sequence[ClusterPage], marks: Iterable[Mark]) -> list[li
     place: dict[str, int] = {}
     for page in pages:
         unit = units.get(page.url, page.url)
-        if unit in apart and unit not in place:
-            allowed = [
-                number
-                for number in range(len(parts))
-                if all(place.get(other) != number for other in apart[unit])
-            ]
+        if unit not in apart:
+            continue
+        if unit not in place:
+            taken = {place.get(other) for other in apart[unit]}
+            allowed = [number for number in range(len(parts)) if number not in taken]
             nearest = _nearest(page, parts, allowed)
             if nearest is None:
                 nearest = len(parts)
                 parts.append([])
             place[unit] = nearest
-        if unit in apart:
-            parts[place[unit]].append(page)
-    seeds = [list(part) for part in parts]
+        parts[place[unit]].append(page)
+    seeds = list(map(list, parts))
     for page in pages:
         unit = units.get(page.url, page.url)
         if unit not in apart:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pgsimhash.errors import PgsimhashError
-from pgsimhash.log import logger
 from pgsimhash.pages.records import Matches, Verdict
 
 
@@ -42,36 +40,13 @@ OnEvent = Callable[[Event], object]
 """A function that receives each event, in the calling thread, so it must be fast."""
 
 
-def report(on_event: OnEvent, event: Event) -> None:
-    """Pass an event to the caller's function."""
-    try:
-        on_event(event)
-    except Exception:
-        # A failure of the metrics must not affect the data.
-        logger.exception("on_event failed", extra={"collection": event.collection})
-
-
-def count_of(queries: object) -> int:
-    """Return how many simhashes or URLs a lookup has."""
-    return len(queries) if isinstance(queries, Sized) and not isinstance(queries, str) else 1
-
-
 def results_of(answer: Any) -> Mapping[str, int]:
     """Return the numbers of an answer by verdict, or of the pages or simhashes found."""
     if isinstance(answer, list) and answer and isinstance(answer[0], Verdict):
         return dict(Counter(verdict.verdict for verdict in answer))
-    return {"found": _found(answer)}
-
-
-def _found(answer: Any) -> int:
     if isinstance(answer, Matches):
-        return len(answer.queries)
+        return {"found": len(answer.queries)}
     if isinstance(answer, list):
-        return sum(len(part) if isinstance(part, list) else 1 for part in answer)
+        return {"found": sum(len(part) if isinstance(part, list) else 1 for part in answer)}
     # A page or None, or a bool.
-    return int(bool(answer))
-
-
-def reason_of(error: BaseException) -> str:
-    """Return the code of an error, or the name of its class."""
-    return error.reason if isinstance(error, PgsimhashError) else type(error).__name__
+    return {"found": int(bool(answer))}

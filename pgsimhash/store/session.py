@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import contextmanager, nullcontext
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
@@ -36,7 +36,7 @@ from pgsimhash.store.collection import (
     follow,
     open_collection,
 )
-from pgsimhash.store.events import Event, OnEvent, count_of, reason_of, report, results_of
+from pgsimhash.store.events import Event, OnEvent, results_of
 
 RETRY_SECONDS: Final = 60.0
 """How long to retry by default: a restarting server takes some of these seconds."""
@@ -137,13 +137,17 @@ class Session:
             results = results_of(answer)
             return answer
         except BaseException as error:
-            reason = reason_of(error)
+            reason = error.reason if isinstance(error, PgsimhashError) else type(error).__name__
             raise
         finally:
             if self._on_event is not None and not name.startswith("_"):
                 seconds, collection = time.perf_counter() - started, self.collection.name
                 event = Event(name, collection, run_id(), seconds, count, results, reason)
-                report(self._on_event, event)
+                try:
+                    self._on_event(event)
+                except Exception:
+                    # A failure of the metrics must not affect the data.
+                    logger.exception("on_event failed", extra={"collection": collection})
 
     def _retried(self, call: Callable[[], _T]) -> _T:
         """Repeat a call until it succeeds or fails permanently.
@@ -284,7 +288,9 @@ def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:
     def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
         store: Any = arguments[0]
         session: Session = store.session
-        count = count_of(next(iter((*arguments[1:], *options.values())), None))
+        queries: Any = next(iter((*arguments[1:], *options.values())), None)
+        is_batch = isinstance(queries, Sized) and not isinstance(queries, str)
+        count = len(queries) if is_batch else 1
         return session.attempt(method.__name__, count, partial(method, *arguments, **options))
 
     return call
