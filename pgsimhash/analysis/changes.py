@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
 from itertools import groupby, zip_longest
@@ -16,7 +16,6 @@ from pgsimhash.store import Store
 from pgsimhash.store.lookups import scope_of, stored_pages, unknown_page
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
-
 Kind = Literal["same", "changed", "removed", "added", "skipped"]
 
 CHARS_MAX: Final = 100_000
@@ -31,8 +30,8 @@ _ALIKE: Final = 0.3
 _WORD: Final = re.compile(r"[^\W\u2e80-\U0003ffff]+\s*|.\s*", re.DOTALL)
 
 _VALUES: Final = (
-    *("url", "simhash", "fetched_at", "seen_at", "title"),
-    *("structure", "html_bytes", "text_digest"),
+    *("url", "simhash", "fetched_at", "seen_at", "title", "structure", "html_bytes"),
+    "text_digest",
 )
 
 
@@ -56,10 +55,10 @@ class Version:
     html_bytes: int | None
     markdown: str | None
     text_digest: int | None
-    distance: int | None
-    distance_to_first: int
-    structure_distance: int | None
-    change: Change | None
+    distance: int | None = None
+    distance_to_first: int = 0
+    structure_distance: int | None = None
+    change: Change | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields, except the Markdown, as JSON values, simhashes as 16 hex digits."""
@@ -83,12 +82,7 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
 
     Each has its distances to the previous and to the first version, and the kind of change:
     ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that is seen again unchanged adds no
-    version, but updates ``seen_at``.
-
-    Args:
-        store: the store of the page.
-        url: the page's URL.
-        markdown: whether to read the Markdown, if the collection keeps it.
+    version, but updates ``seen_at``. Without ``markdown``, kept Markdown is not read.
 
     Raises:
         NotFoundError: the collection does not have the URL.
@@ -96,7 +90,8 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
     names = (*_VALUES, "markdown") if markdown else _VALUES
     history: list[Version] = []
     for number, page in enumerate(stored_versions(store, url, names, all_versions=True), 1):
-        history.append(_version(number, {"markdown": None, **page}, history))
+        version = Version(number, **{"markdown": None, **page})
+        history.append(_compared(version, history[0], history[-1]) if history else version)
     return history
 
 
@@ -121,26 +116,24 @@ def judge(distance: int, structure_distance: int | None = None, *, same: bool) -
     return "same" if same else "edited"
 
 
-def _version(number: int, page: dict[str, Any], earlier: list[Version]) -> Version:
-    """Return the version with the values of a page, compared with those before it."""
-    distance = structure_distance = change = None
-    if earlier:
-        before, structure, text = earlier[-1], page["structure"], page["text_digest"]
-        distance = hamming_distance(before.simhash, page["simhash"])
-        if before.structure is not None and structure is not None:
-            structure_distance = hamming_distance(before.structure, structure)
-        same = before.text_digest == text
-        if before.text_digest is None or text is None:
-            same = band(distance) == "duplicate"
-        change = judge(distance, structure_distance, same=same)
-    to_first = hamming_distance(earlier[0].simhash, page["simhash"]) if earlier else 0
-    return Version(
-        number=number,
-        **page,
+def known_distance(a: int | None, b: int | None) -> int | None:
+    """Return the differing bits of two values, None if one is unknown."""
+    return None if a is None or b is None else (a ^ b).bit_count()
+
+
+def _compared(version: Version, first: Version, before: Version) -> Version:
+    """Return the version, compared with the first and the previous one."""
+    distance = hamming_distance(before.simhash, version.simhash)
+    structure_distance = known_distance(before.structure, version.structure)
+    same = before.text_digest == version.text_digest
+    if before.text_digest is None or version.text_digest is None:
+        same = band(distance) == "duplicate"
+    return replace(
+        version,
         distance=distance,
-        distance_to_first=to_first,
+        distance_to_first=hamming_distance(first.simhash, version.simhash),
         structure_distance=structure_distance,
-        change=change,
+        change=judge(distance, structure_distance, same=same),
     )
 
 
@@ -192,9 +185,9 @@ def side_by_side(left: str, right: str, *, context: int = 1, rows: int = 1_000) 
 
 
 def _row_json(row: Row) -> dict[str, Any]:
-    if row.kind == "skipped":
-        return {"kind": row.kind, "paragraphs": row.skipped}
     values: dict[str, Any] = {"kind": row.kind}
+    if row.kind == "skipped":
+        values["paragraphs"] = row.skipped
     for name, pieces in (("a", row.left), ("b", row.right)):
         if pieces:
             values[name] = "".join(piece.text for piece in pieces)
@@ -204,8 +197,7 @@ def _row_json(row: Row) -> dict[str, Any]:
 
 
 def _lines(text: str) -> tuple[list[str], bool]:
-    lines = [line.strip() for line in text[:CHARS_MAX].splitlines()]
-    lines = [line for line in lines if line]
+    lines = [line for line in map(str.strip, text[:CHARS_MAX].splitlines()) if line]
     return lines[:_LINES_MAX], len(text) > CHARS_MAX or len(lines) > _LINES_MAX
 
 

@@ -28,9 +28,7 @@ from pgsimhash.store import Store
 from pgsimhash.store.lookups import scope_of, stored_pages
 
 _SUFFIXES: Final = ("", *HTML_SUFFIXES)
-
-_URLS: Final = 1_000
-"""How many URLs one statement looks up."""
+_URLS: Final = 1_000  # that one statement looks up
 
 Named = tuple[str, SourcePage | PageFailure]
 

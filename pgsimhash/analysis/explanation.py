@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
-from pgsimhash.analysis.changes import Difference, side_by_side, stored_versions
+from pgsimhash.analysis.changes import Difference, known_distance, side_by_side, stored_versions
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import (
     BITS,
@@ -194,7 +194,14 @@ def explain(
         distance=checked_distance(store.opened, distance),
         top=top,
     )
-    return replace(explanation, sentence=explanation.sentence + _marked(store, *sides))
+    with store.session.reading() as (connection, collection):
+        marks = all_marks(connection, collection)
+    for mark in marks:
+        if {mark.a, mark.b} == {side.url for side in sides}:
+            name = "the same" if mark.same else "different"
+            sentence = f"{explanation.sentence} But they are marked as {name}: that decides."
+            return replace(explanation, sentence=sentence)
+    return explanation
 
 
 def explain_sides(
@@ -206,7 +213,9 @@ def explain_sides(
     distance: int | None = None,
     top: int = TOP,
 ) -> Explanation:
-    """Do the same without a store; ``scheme`` is that of both simhashes, and gives the distance.
+    """Explain whether two pages with simhashes of ``scheme`` match, without a store.
+
+    ``distance`` is the largest number of differing bits, by default the scheme's.
 
     Raises:
         ArgumentError: a simhash is not in 0..2**64-1, or the layout does not support ``distance``.
@@ -214,7 +223,7 @@ def explain_sides(
     largest = layout.distances[-1]
     limit = min(scheme.distance, largest) if distance is None else check_distance(distance, largest)
     bits = hamming_distance(a.simhash, b.simhash)
-    signature_distance = _apart(a.signature, b.signature)
+    signature_distance = known_distance(a.signature, b.signature)
     agreed = verified(bits, a.signature, b.signature)
     reason, sentence = _decision(bits, limit, agreed, signature_distance, layout)
     difference = None
@@ -234,7 +243,7 @@ def explain_sides(
         blocks=tuple(block_bits(a.simhash, b.simhash, layout)),
         permutations=tuple(permutation_views(a.simhash, b.simhash, layout)),
         signature_distance=signature_distance,
-        structure_distance=_apart(a.structure, b.structure),
+        structure_distance=known_distance(a.structure, b.structure),
         features=_features(a, b, scheme, top),
         difference=difference,
     )
@@ -301,21 +310,6 @@ def permutation_views(a: int, b: int, layout: Layout) -> Iterator[PermutationVie
         yield PermutationView(permutation.number, permutation.column, differing, sees)
 
 
-def _marked(store: Store, a: Side, b: Side) -> str:
-    """Return a sentence about the mark on the two pages, empty without one."""
-    with store.session.reading() as (connection, collection):
-        marks = all_marks(connection, collection)
-    for mark in marks:
-        if {mark.a, mark.b} == {a.url, b.url}:
-            name = "the same" if mark.same else "different"
-            return f" But they are marked as {name}: that decides."
-    return ""
-
-
-def _apart(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else (a ^ b).bit_count()
-
-
 def _decision(
     bits: int, limit: int, agreed: bool, signature: int | None, layout: Layout
 ) -> tuple[Reason, str]:
@@ -324,11 +318,11 @@ def _decision(
     requested = f"the requested distance is {limit}"
     differ = f"They differ in {bits} of {BITS} bits"
     signatures = f"their signatures differ in {signature} of {SIGNATURE_BITS} bits, and those of"
+    most = f"{bits_max(bits)} at most"
     if bits <= limit and not agreed:
         return "signatures_differ", (
             f"{differ}, which is within the requested distance of {limit}. But {signatures} copies "
-            f"as near as this differ in {bits_max(bits)} at most: no match, unless lookups do not "
-            "verify."
+            f"as near as this differ in {most}: no match, unless lookups do not verify."
         )
     if bits == 0:
         same = "They have the same simhash, so they match at every distance"
@@ -340,10 +334,7 @@ def _decision(
     if bits > largest:
         why = f", nor at any distance that the layout {layout.name} supports (0 to {largest})."
     elif not agreed:
-        why = (
-            f", nor at a larger distance, because {signatures} copies differ in {bits_max(bits)} "
-            "at most."
-        )
+        why = f", nor at a larger distance, because {signatures} copies differ in {most}."
     return "beyond_distance", f"{differ}, and {requested}: no match{why}"
 
 
@@ -352,7 +343,6 @@ def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:
         return None
     weights_a, bits_a = weighted_features(a, scheme)
     weights_b, bits_b = weighted_features(b, scheme)
-
     shared = weights_a.keys() & weights_b.keys()
 
     def only(weights: Mapping[str, float], origin: Origin, bits_off: int | None) -> FeatureList:

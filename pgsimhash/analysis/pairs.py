@@ -62,8 +62,7 @@ class PairedPage(NamedTuple):
     simhash: int
 
 
-@dataclass(frozen=True, slots=True)
-class PagePair:
+class PagePair(NamedTuple):
     """Two pages, and their distance in bits."""
 
     a: PairedPage
@@ -110,8 +109,7 @@ class Sample(NamedTuple):
     titles: list[str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Unlabelled:
+class Unlabelled(NamedTuple):
     """Two pages for a person to compare, and their distance."""
 
     a: str
@@ -121,8 +119,7 @@ class Unlabelled:
     b_title: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NearSample:
+class NearSample(NamedTuple):
     """The near pairs in a sample of a number of pages, of which all were compared with all.
 
     ``histogram`` has the number of pairs at each distance; shape (17,), dtype int64. ``borderline``

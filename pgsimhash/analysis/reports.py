@@ -122,11 +122,7 @@ class Report:
         return self.clustered_pages - self.all_clusters
 
     def as_json(self) -> dict[str, Any]:
-        """Return the counters of the collection as JSON values, and the other figures as "report".
-
-        These are clusters, distances of duplicates, hosts, problems of canonical links and changed
-        pages, without texts.
-        """
+        """Return the collection's counters as JSON values, and the other figures as "report"."""
         figures = {
             "made_at": self.made_at.isoformat(),
             "distance": self.distance,
@@ -252,10 +248,7 @@ def _spelling(url: str) -> tuple[str, str]:
 def _biggest(
     clusters: Iterable[Cluster], count: int, members: int, links: CanonicalFigures
 ) -> tuple[list[ClusterView], int, int]:
-    """Return the biggest clusters, the biggest first, and the numbers of clusters and pages.
-
-    All clusters are counted in ``links``.
-    """
+    """Return the biggest clusters and the numbers of clusters and pages; count all in ``links``."""
     heap: list[tuple[int, int, ClusterView]] = []
     number = pages = 0
     for cluster in clusters:
@@ -280,10 +273,8 @@ def _view(cluster: Cluster, count: int) -> ClusterView:
         for page in cluster.pages
         if page is not canonical
     )
-    members = heapq.nlargest(
-        count, others, key=lambda member: (member.distance, -member.page.page_id)
-    )
-    return ClusterView(len(cluster.pages), canonical, tuple(members))
+    farthest = heapq.nlargest(count, others, key=lambda one: (one.distance, -one.page.page_id))
+    return ClusterView(len(cluster.pages), canonical, tuple(farthest))
 
 
 def _with_differences(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
@@ -33,20 +34,9 @@ COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason
 """The added columns."""
 
 
-class Read(NamedTuple):
-    """The content of a column: simhashes, and reasons for cells without one.
+class Cell(NamedTuple):
+    """A cell that was read: its simhash, or the reason why it has none."""
 
-    ``signature`` returns the signature of a row with a simhash. ``text`` returns its text, or None
-    for a page or an empty cell.
-    """
-
-    simhashes: Sequence[int | None]
-    reasons: Sequence[str | None]
-    signature: Callable[[int], int | None]
-    text: Callable[[int], str | None]
-
-
-class _Cell(NamedTuple):
     simhash: int | None = None
     reason: str | None = None
     signature: int | None = None
@@ -94,16 +84,16 @@ def mark_duplicates(
 
     Args:
         frame: a ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``; it is not changed.
-        column: the name of the column with the texts (str) or pages (str or bytes).
+        column: the column with the texts (str) or pages (str or bytes).
         kind: ``text`` for plain texts, ``html`` for pages.
         distance: the largest number of differing bits; by default the scheme's.
-        scheme: a scheme or the name of a registered one. The default is "pgsimhash-article-1" for
-            pages, and one choice of :func:`~pgsimhash.schemes.scheme_for_texts` for all texts.
-        url_column: the name of the column with the URLs of pages, which some schemes use.
+        scheme: the default is "pgsimhash-article-1" for pages, and one choice of
+            :func:`~pgsimhash.schemes.scheme_for_texts` for all texts.
+        url_column: the column with the URLs of pages, which some schemes use.
         verify: whether the signatures must also agree; see :mod:`pgsimhash.hashing.signature`.
         jobs: the number of processes that read pages; with more than one, the calling script needs
             the usual ``if __name__ == "__main__":`` guard.
-        id_column: the name of the column whose values name the rows.
+        id_column: the column whose values name the rows.
         prefix: what the names of the added columns begin with.
         keep: whether earlier rows are the originals (``first``) or later ones (``last``).
         progress: is called with the number of rows read so far, and that of all.
@@ -130,16 +120,26 @@ def mark_duplicates(
     labels: Sequence[Any] = range(len(cells)) if names is None else names.to_list()
     if keep == "last":
         cells, urls, labels = cells[::-1], urls[::-1], labels[::-1]
-    read = read_cells(cells, urls, kind, recipe, jobs, progress)
-    if short := read.reasons.count("too_short"):
-        rows = len(cells) - read.reasons.count("null")
-        message = f"{short:,} of {rows:,} pages have too few words for {recipe.name}"
+    rows = read_cells(cells, urls, kind, recipe, jobs, progress)
+    counts = Counter(row.reason for row in rows)
+    if short := counts["too_short"]:
+        known = len(cells) - counts["null"]
+        message = f"{short:,} of {known:,} pages have too few words for {recipe.name}"
         if kind == "text":
-            message = f"{too_short(short, rows, recipe)}; only equal ones are marked"
+            message = f"{too_short(short, known, recipe)}; only equal ones are marked"
         warnings.warn(message, stacklevel=2)
+
+    @cache
+    def signature(row: int) -> int | None:
+        # Few texts need it, so it is computed on demand.
+        is_text = kind == "text"
+        return (recipe.vote(Article(cells[row], cells[row])) if is_text else rows[row]).signature
+
+    plain_texts = cells if kind == "text" else [None] * len(cells)
+    originals = _originals(rows, plain_texts, signature if verify else None, limit)
     label = nw.Int64() if names is None else names.dtype
     types = (nw.UInt64(), nw.Boolean(), label, nw.Int64(), nw.String(), label)
-    columns = _columns(read, _originals(read, limit, verify=verify), labels)
+    columns = _columns(rows, originals, labels)
     series = (
         _series(native, prefix + name, values[::-1] if keep == "last" else values, dtype)
         for name, values, dtype in zip(COLUMNS, columns, types, strict=True)
@@ -154,35 +154,25 @@ def read_cells(
     scheme: Scheme,
     jobs: int = 1,
     progress: Compared = no_progress,
-) -> Read:
-    """Return the simhashes of a column; cells may be None."""
+) -> list[Cell]:
+    """Return the cells of a column, read; they may be None. Only pages get a signature."""
     is_text = kind == "text"
     results = _read_texts(cells, scheme) if is_text else _read_pages(cells, urls, scheme, jobs)
-    rows: list[_Cell] = []
+    rows: list[Cell] = []
     for row, cell in enumerate(cells, 1):
-        rows.append(_Cell(reason="null") if cell is None else next(results))
+        rows.append(Cell(reason="null") if cell is None else next(results))
         progress(row, len(cells))
-
-    def signature(row: int) -> int | None:
-        if is_text:
-            # Few texts need it, so it is computed on demand.
-            return scheme.vote(Article(cells[row], cells[row])).signature
-        return rows[row].signature
-
-    def text(row: int) -> str | None:
-        return " ".join((cells[row] or "").split()) or None if is_text else None
-
-    return Read([row.simhash for row in rows], [row.reason for row in rows], signature, text)
+    return rows
 
 
-def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Iterator[_Cell]:
+def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Iterator[Cell]:
     for simhash in vote_texts((cell for cell in cells if cell is not None), scheme):
-        yield _Cell(simhash, "too_short" if simhash is None else None)
+        yield Cell(simhash, "too_short" if simhash is None else None)
 
 
 def _read_pages(
     cells: Sequence[str | bytes | None], urls: Sequence[str | None], scheme: Scheme, jobs: int
-) -> Iterator[_Cell]:
+) -> Iterator[Cell]:
     pages = (
         # A page can be read without a URL.
         SourcePage(cast(str, url), cell)
@@ -191,27 +181,30 @@ def _read_pages(
     )
     for record in extract_many(pages, jobs, scheme, markdown=False):
         if isinstance(record, PageRecord):
-            yield _Cell(record.simhash, signature=record.signature)
+            yield Cell(record.simhash, signature=record.signature)
         else:
-            yield _Cell(reason=record.reason)
+            yield Cell(reason=record.reason)
 
 
-def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None]:
-    """Return the original of each row, or None."""
-    originals: list[_Original | None] = [None] * len(read.simhashes)
-    # Computed on demand, once for each row.
-    signature = cache(read.signature)
+def _originals(
+    cells: Sequence[Cell],
+    texts: Sequence[str | None],
+    signature: Callable[[int], int | None] | None,
+    limit: int,
+) -> list[_Original | None]:
+    """Return the original of each row, or None; without ``signature`` none is verified."""
+    originals: list[_Original | None] = [None] * len(cells)
 
     def agree(distance: int, one: int, other: int) -> bool:
-        return not verify or verified(distance, signature(one), signature(other))
+        return signature is None or verified(distance, signature(one), signature(other))
 
     first_of: dict[str, int] = {}
     rows_of: dict[int, list[int]] = {}
     # Rows without an equal earlier row, by simhash.
     heads_of: dict[int, list[int]] = {}
-    for row, simhash in enumerate(read.simhashes):
-        text = read.text(row)
-        first = row if text is None else first_of.setdefault(text, row)
+    for row, (simhash, *_) in enumerate(cells):
+        text = " ".join((texts[row] or "").split())
+        first = first_of.setdefault(text, row) if text else row
         if simhash is None:
             originals[row] = None if first == row else _Original(0, first)
             continue
@@ -244,12 +237,7 @@ def _near_heads(
     pairs = find_pairs(np.fromiter(rows_of, dtype=np.uint64, count=len(rows_of)), limit)
     # Nearest first, so that few signatures are compared.
     order = np.argsort(pairs.distances, kind="stable")
-    for low, high, distance in zip(
-        pairs.low[order].tolist(),
-        pairs.high[order].tolist(),
-        pairs.distances[order].tolist(),
-        strict=True,
-    ):
+    for low, high, distance in zip(*(values[order].tolist() for values in pairs), strict=True):
         for one, other in ((low, high), (high, low)):
             for head in heads_of[one]:
                 if rows_of[other][0] < head:
@@ -257,17 +245,17 @@ def _near_heads(
 
 
 def _columns(
-    read: Read, originals: Sequence[_Original | None], labels: Sequence[Any]
+    rows: Sequence[Cell], originals: Sequence[_Original | None], labels: Sequence[Any]
 ) -> Iterator[Sequence[Any]]:
     """Yield the values of :data:`COLUMNS`."""
     clusters: list[int] = []
     for row, original in enumerate(originals):
         clusters.append(row if original is None else clusters[original.row])
-    yield read.simhashes
+    yield [row.simhash for row in rows]
     yield [one is not None for one in originals]
     yield [None if one is None else labels[one.row] for one in originals]
     yield [one and one.distance for one in originals]
-    yield [_reason(*pair) for pair in zip(originals, read.reasons, strict=True)]
+    yield [_reason(one, row.reason) for one, row in zip(originals, rows, strict=True)]
     yield [labels[row] for row in clusters]
 
 

@@ -44,8 +44,7 @@ ROWS: Final = 1 << 16
 SIMHASH_ROWS: Final = 1 << 20
 """Simhashes per row group, 8 MB, and per transaction."""
 
-_SOME: Final = 1_000
-"""With up to this many simhashes, some row groups can be skipped."""
+_SOME: Final = 1_000  # with up to this many simhashes, some row groups can be skipped
 
 SIMHASHES: Final = pa.schema([pa.field("simhash", pa.uint64(), nullable=False)])
 
@@ -104,11 +103,8 @@ def write_archive(
 
     It is the paper's compressed table of one permutation (Manku, Jain, Das Sarma, WWW 2007, section
     3.2) as a regular Parquet file. The more simhashes there are, the fewer bits the differences
-    take. All simhashes are sorted in memory, three times 8 bytes each.
-
-    Args:
-        path: the file.
-        simhashes: an array or an iterable of arrays, in any order.
+    take. All simhashes, an array or an iterable of arrays, are sorted in memory, three times 8
+    bytes each.
 
     Raises:
         ArgumentError: the file cannot be written, or a row is not a simhash.
@@ -123,16 +119,9 @@ def find_many(
     """Return all simhashes of a file within ``distance`` of each of a batch, exactly.
 
     Like the paper's batch queries (section 4), it reads the file once and compares it with the
-    batch in memory. For a small batch, it skips row groups whose range is too far away.
-
-    Args:
-        path: a file of simhashes, such as an archive.
-        simhashes: the batch, some millions at most: an array, a column of a data frame, or
-            integers.
-        distance: the largest number of differing bits, 0 to 12.
-
-    Returns:
-        The matches by query, nearest first, like ``Store.find_many``.
+    batch in memory, some millions at most: an array, a column of a data frame, or integers. For a
+    small batch, it skips row groups whose range is too far away. The matches are by query, nearest
+    first, like those of ``Store.find_many``.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the array or the file is invalid.
@@ -166,10 +155,8 @@ def read_simhashes(
 ) -> Iterator[NDArray[np.uint64]]:
     """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``.
 
-    Args:
-        path: the file.
-        select: whether to read a row group, given its smallest and largest simhash; by default all
-            are read.
+    ``select`` is called with the smallest and the largest simhash of a row group, and returns
+    whether to read it.
 
     Raises:
         ArgumentError: the file does not exist, or is not a file of simhashes.
@@ -182,7 +169,9 @@ def read_simhashes(
             chosen = []
             for number in range(file.metadata.num_row_groups):
                 group = file.metadata.row_group(number)
-                if select is None or _is_selected(group.column(column).statistics, select):
+                known = group.column(column).statistics
+                has_range = known is not None and known.has_min_max
+                if select is None or not has_range or select(known.min, known.max):
                     chosen.append(number)
                 else:
                     missing -= group.num_rows
@@ -199,10 +188,6 @@ def read_simhashes(
         if missing:
             # No checksum protects the page headers.
             raise _invalid(f"{path} is damaged: the number of rows differs from its footer")
-
-
-def _is_selected(known: Any, select: Callable[[int, int], bool]) -> bool:
-    return known is None or not known.has_min_max or select(known.min, known.max)
 
 
 def save_simhashes(store: Store, path: str | Path) -> int:

@@ -40,11 +40,8 @@ _READ: Final = "simhash bigint, reason string"
 _SPREAD: Final = "key bigint, simhash bigint"
 """The key has the permutation's number above the bits of the largest prefix, and the prefix."""
 
-_MOVING_NS: Final = 1_500.0
-"""Measured core nanoseconds to send a simhash to another task."""
-
-_BATCHES: Final = 100
-"""Up to this many batches of Spark (10,000 rows by default) leave it as one partition."""
+_MOVING_NS: Final = 1_500.0  # measured core nanoseconds to send a simhash to another task
+_BATCHES: Final = 100  # of Spark, 10,000 rows each by default, leave it as one piece
 
 _Batches = Iterator[pa.RecordBatch]
 _Simhashes = NDArray[np.uint64]
@@ -61,14 +58,9 @@ def fingerprint(
     """Return the frame with the columns ``simhash`` and ``reason``.
 
     ``reason`` is set if there is no simhash: ``null`` for a null cell, else a code of
-    ``PageError.reasons``.
-
-    Args:
-        frame: a row for each text or page.
-        column: the name of the column with the texts (string) or pages (string or binary).
-        kind: ``text`` for plain texts, ``html`` for pages.
-        scheme: the scheme or its name, see ``mark_duplicates``; it is pickled for the workers.
-        url_column: the name of the column with the URLs of pages, which some schemes use.
+    ``PageError.reasons``. ``column`` names the column with plain texts (string), or for the kind
+    ``html`` with pages (string or binary), and ``url_column`` that with their URLs, which some
+    schemes use. The scheme is pickled for the workers.
 
     Raises:
         ArgumentError: the kind, scheme or column does not exist, or the frame has an added column.
@@ -84,17 +76,17 @@ def fingerprint(
     if clashes:
         raise invalid_argument(f"the frame already has a column {clashes[0]!r}; rename it first")
 
-    def read(cells: Any, urls: Any) -> Any:
-        results = read_cells(_plain(cells), _plain(urls), kind, recipe)
-        signed = [None if simhash is None else to_bigint(simhash) for simhash in results.simhashes]
+    def read_batch(cells: Any, urls: Any) -> Any:
+        read = read_cells(_plain(cells), _plain(urls), kind, recipe)
+        signed = [None if cell.simhash is None else to_bigint(cell.simhash) for cell in read]
         simhashes = pd.array(signed, dtype="Int64")
-        return pd.DataFrame({"simhash": simhashes, "reason": results.reasons})
+        return pd.DataFrame({"simhash": simhashes, "reason": [cell.reason for cell in read]})
 
     # Spark derives the calling convention from these types.
-    read.__annotations__ = {"cells": pd.Series, "urls": pd.Series, "return": pd.DataFrame}
+    read_batch.__annotations__ = {"cells": pd.Series, "urls": pd.Series, "return": pd.DataFrame}
     urls = sql.lit(None).cast("string") if url_column is None else sql.col(url_column)
     udf: Any = pandas_udf
-    fingerprints = udf(read, _READ)(sql.col(column), urls)
+    fingerprints = udf(read_batch, _READ)(sql.col(column), urls)
     return frame.withColumn("_read", fingerprints).select(*frame.columns, "_read.*")
 
 
@@ -110,28 +102,21 @@ def pairs(
     It is exact, like :func:`pgsimhash.find_pairs`. For each permutation of the layout, a simhash
     goes to one task with all others that share its prefix; a pair is reported by the first task
     that finds it. A frequent prefix costs its task no quadratic time, and 60 bytes per simhash.
+    There are as many tasks as ``partitions``, by default Spark's setting for shuffles.
 
-    Args:
-        frame: the simhashes; duplicates and nulls are ignored.
-        distance: the largest number of differing bits, 0 to 12.
-        column: the name of the column with the simhashes (bigint).
-        partitions: the number of tasks; by default Spark's setting for shuffles.
-
-    Returns:
-        ``low`` and ``high`` (bigint), ordered by their unsigned values, and ``distance``.
+    The column of simhashes is a bigint, of which duplicates and nulls are ignored. The result has
+    ``low`` and ``high`` (bigint), ordered by their unsigned values, and ``distance``, 0 to 12.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the column does not exist.
     """
     limit = check_distance(distance, DISTANCE_MAX)
-    known = _distinct(frame, column)
+    known = _known(frame, column).distinct()
     # An upper bound, because counting distinct simhashes would read the pages twice.
     layout = layout_for(limit, frame.count(), moving=_MOVING_NS)
     spread = known.mapInArrow(partial(_spread, layout), _SPREAD)
-    by_key = spread.repartition("key")
-    if partitions is not None:
-        by_key = spread.repartition(partitions, "key")
-    return by_key.mapInArrow(partial(_pairs_of, layout, limit), _PAIRS)
+    by_key = ("key",) if partitions is None else (partitions, "key")
+    return spread.repartition(*by_key).mapInArrow(partial(_pairs_of, layout, limit), _PAIRS)
 
 
 def find(
@@ -142,21 +127,15 @@ def find(
     It is the paper's batch query (Manku, Jain, Das Sarma, WWW 2007, section 4): the batch, some
     millions at most, goes to all tasks, and each task reads its part of the corpus.
 
-    Args:
-        batch: the simhashes to look up; duplicates and nulls are ignored.
-        corpus: the simhashes to search; duplicates and nulls are ignored.
-        distance: the largest number of differing bits, 0 to 12.
-        column: the name of the column with the simhashes (bigint) in both.
-
-    Returns:
-        ``query`` and ``simhash`` (bigint), and ``distance``.
+    Both have the simhashes in a column of bigint, of which duplicates and nulls are ignored. The
+    result has ``query`` and ``simhash`` (bigint), and ``distance``, 0 to 12.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the column does not exist.
     """
     limit = check_distance(distance, DISTANCE_MAX)
-    queries = _distinct(batch, column)
-    known = _distinct(corpus, column)
+    queries = _known(batch, column).distinct()
+    known = _known(corpus, column).distinct()
     in_memory = np.concatenate([np.empty(0, dtype=np.uint64), *arrays(queries)])
     shared = corpus.sparkSession.sparkContext.broadcast(in_memory)
 
@@ -175,18 +154,12 @@ def clusters(pairs: DataFrame) -> DataFrame:
     """Return the clusters of the pairs of :func:`pairs`, by single linkage.
 
     Each task joins its pairs and passes on one pair per simhash. A final task joins these, with
-    about 40 bytes per simhash and task.
-
-    Returns:
-        ``simhash``, for each in a pair, and ``cluster``, the smallest simhash of its cluster by its
-            unsigned value.
+    about 40 bytes per simhash and task. The result has each ``simhash`` of a pair, and ``cluster``,
+    the smallest simhash of its cluster by its unsigned value.
     """
     edges = pairs.select(sql.col("low").alias("simhash"), sql.col("high").alias("cluster"))
-    return (
-        edges.mapInArrow(_joined, _CLUSTERS)
-        .repartition(1)
-        .mapInArrow(partial(_joined, with_roots=True), _CLUSTERS)
-    )
+    joined = edges.mapInArrow(_joined, _CLUSTERS).repartition(1)
+    return joined.mapInArrow(partial(_joined, with_roots=True), _CLUSTERS)
 
 
 def read_simhashes(session: SparkSession, path: str) -> DataFrame:
@@ -200,19 +173,14 @@ def read_simhashes(session: SparkSession, path: str) -> DataFrame:
 
 
 def arrays(frame: DataFrame, *, column: str = "simhash") -> Iterator[_Simhashes]:
-    """Yield the simhashes of a column in this process, by partitions.
+    """Yield the simhashes of a column in this process, by partitions; nulls are left out.
 
     ``parquet.write_archive(path, arrays(frame))`` writes them to a file.
 
     Raises:
         ArgumentError: the column does not exist.
     """
-    _check_column(frame, column, ("bigint",))
-    packed = (
-        frame.select(column)
-        .where(sql.col(column).isNotNull())
-        .mapInArrow(_packed, "simhashes binary")
-    )
+    packed = _known(frame, column).mapInArrow(_packed, "simhashes binary")
     for row in packed.toLocalIterator(prefetchPartitions=True):
         yield np.frombuffer(row[0], dtype=np.uint64)
 
@@ -231,10 +199,11 @@ def _plain(cells: Any) -> list[Any]:
     return [None if null else cell for cell, null in zip(cells, cells.isna(), strict=True)]
 
 
-def _distinct(frame: DataFrame, column: str) -> DataFrame:
+def _known(frame: DataFrame, column: str) -> DataFrame:
+    """Return the simhashes that are not null."""
     _check_column(frame, column, ("bigint",))
-    simhash = sql.col(column).alias("simhash")
-    return frame.select(simhash).where(sql.col("simhash").isNotNull()).distinct()
+    simhashes = frame.select(sql.col(column).alias("simhash"))
+    return simhashes.where(sql.col("simhash").isNotNull())
 
 
 def _spread(layout: Layout, batches: _Batches) -> _Batches:
