@@ -284,11 +284,7 @@ class CollectionStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures as JSON values, the time in ISO 8601 and the age in seconds."""
-        age = self.last_write_age
-        return {
-            **_json(self, *asdict(self), "duplicate_percent"),
-            "last_write_age": None if age is None else round(age.total_seconds(), 3),
-        }
+        return _json(self, *asdict(self), "duplicate_percent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,18 +328,18 @@ class Mark:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "mark": "same" if self.same else "different",
-            "marked_at": self.marked_at.isoformat(),
-        }
+        mark = "same" if self.same else "different"
+        return {"a": self.a, "b": self.b, "mark": mark, "marked_at": self.marked_at.isoformat()}
 
 
 def _json(record: object, *names: str) -> dict[str, Any]:
-    """Return attributes as JSON values: the simhash as 16 hex digits, times in ISO 8601."""
+    """Return attributes as JSON values: simhashes as hex digits, times in ISO 8601 or seconds."""
     values = {name: getattr(record, name) for name in names}
-    if values.get("simhash") is not None:
-        values["simhash"] = format_simhash(values["simhash"])
-    times = {name: value for name, value in values.items() if isinstance(value, datetime)}
-    return values | {name: time.isoformat() for name, time in times.items()}
+    for name, value in values.items():
+        if name == "simhash" and value is not None:
+            values[name] = format_simhash(value)
+        elif isinstance(value, datetime):
+            values[name] = value.isoformat()
+        elif isinstance(value, timedelta):
+            values[name] = round(value.total_seconds(), 3)
+    return values

@@ -99,16 +99,9 @@ def check_url(url: str) -> str:
 
 
 def normalized_url(url: str) -> str:
-    """Return the normal form of a URL, as crawlers compute it.
+    """Return the normal form of a URL; the default port and tracking parameters are removed.
 
-    Scheme and host become lower case, the default port and the fragment are removed, parameters are
-    sorted, tracking parameters (such as ``utm_source`` and ``fbclid``) are removed, and
-    percent-encoding is unified. All but the port and the tracking parameters is done by
-    ``w3lib.url.canonicalize_url``, which Scrapy uses to compare requests.
-
-    Raises:
-        PageError: ``url`` or the result is not an absolute http, https or file URL of at most 2,048
-            bytes.
+    ``w3lib.url.canonicalize_url``, which Scrapy uses to compare requests, does the rest.
     """
     # Few collections need w3lib, so importing this module does not load it.
     from w3lib.url import canonicalize_url

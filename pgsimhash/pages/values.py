@@ -47,8 +47,7 @@ def text_size(name: str, text: str) -> int:
     if isinstance(text, str) and "\0" not in text:
         with suppress(UnicodeEncodeError):
             return len(text.encode())
-    wanted = "a str in valid UTF-8 without NUL"
-    raise invalid_argument(f"{name} is {wanted}, not {short_repr(text)}")
+    raise invalid_argument(f"{name} is a str in valid UTF-8 without NUL, not {short_repr(text)}")
 
 
 def too_large(what: str, max_bytes: int) -> PageError:
@@ -59,14 +58,12 @@ def too_large(what: str, max_bytes: int) -> PageError:
 def check_time(time: datetime) -> datetime:
     """Return ``time`` in UTC; it has a zone, and is from 1970 to a day in the future."""
     moment = check_zone(time)
-    problem = "before 1970" if moment < EARLIEST else None
-    if moment > datetime.now(UTC) + _CLOCKS_DIFFER:
-        problem = "in the future"
-    if problem is not None:
-        raise invalid_argument(
-            f"the time {time.isoformat()} is {problem}; correct it, or leave it out for now"
-        )
-    return moment
+    if EARLIEST <= moment <= datetime.now(UTC) + _CLOCKS_DIFFER:
+        return moment
+    problem = "before 1970" if moment < EARLIEST else "in the future"
+    raise invalid_argument(
+        f"the time {time.isoformat()} is {problem}; correct it, or leave it out for now"
+    )
 
 
 def check_zone(time: datetime) -> datetime:

@@ -69,10 +69,7 @@ _PRESENTATION: Final = re.compile("width|height|[-a-z]*color|background[-a-z]*|o
 
 
 def spaced_words(text: str) -> list[str]:
-    """Return the words of lower-cased ``text``, separated by white space.
-
-    White space is that of JavaScript's regular expressions, including U+FEFF.
-    """
+    """Return the lower-cased words of ``text``; white space is JavaScript's, with U+FEFF."""
     return text.lower().replace("\ufeff", " ").split()
 
 
@@ -82,14 +79,7 @@ def long_words(text: str) -> list[str]:
 
 
 def read_blog(html: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
-    """Return the main content of a page by the recipe; its text is the Markdown.
-
-    The arguments are those of :func:`pgsimhash.html.read_article`.
-
-    Raises:
-        PageError: the bytes have another format (``not_html``), or the page has more than 30,000
-            elements (``too_large``).
-    """
+    """Return the main content of a page by the recipe; its text is the Markdown."""
     text = clean_utf8(html, charset)
     root = parse(text, ELEMENTS_MAX)
     if root is None:

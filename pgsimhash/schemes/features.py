@@ -39,11 +39,7 @@ EVENED: Final = 0.1
 
 
 def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
-    """Return the hashes of pairs of words, computed from the hashes of the words.
-
-    They are MurmurHash3's 64-bit finalizer of ``first * 0x9E3779B97F4A7C15 + second``, modulo
-    2**64. So no string is hashed for a pair.
-    """
+    """Return the hashes of pairs of words: MurmurHash3's 64-bit finalizer of those of the words."""
     return murmur3_mix(first * GOLDEN_RATIO + second)
 
 

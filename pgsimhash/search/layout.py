@@ -13,10 +13,10 @@ All SQL that depends on the layout is rendered from here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, chain, combinations, pairwise
 from math import comb
 from typing import TYPE_CHECKING, Final
 
@@ -127,21 +127,16 @@ class Layout:
     @cached_property
     def permutations(self) -> tuple[Permutation, ...]:
         """The permutations in the order of their columns."""
-        return tuple(
-            Permutation(number, leading, trailing)
-            for number, (leading, trailing) in enumerate(self._choices(), start=1)
-        )
-
-    def _choices(self) -> Iterator[tuple[tuple[Block, ...], tuple[Block, ...]]]:
+        choices = []
         for front in combinations(self.blocks, self.leading):
             rest = tuple(block for block in self.blocks if block not in front)
             if not self.inner:
-                yield front, rest
-                continue
-            pieces = _cut(rest, self.inner)
-            for number, piece in enumerate(pieces):
-                others = pieces[:number] + pieces[number + 1 :]
-                yield (*front, *piece), tuple(block for other in others for block in other)
+                choices.append((front, rest))
+            pieces = _cut(rest, self.inner) if self.inner else []
+            for piece in pieces:
+                others = chain.from_iterable(other for other in pieces if other != piece)
+                choices.append(((*front, *piece), tuple(others)))
+        return tuple(Permutation(number, *each) for number, each in enumerate(choices, start=1))
 
     @cached_property
     def distances(self) -> range:

@@ -56,9 +56,10 @@ class BlockIndex:
         """Return every known simhash within ``distance`` bits of each query; none is missed."""
         queries = as_simhashes(queries)
         check_distance(distance, DISTANCE_MAX)
-        if not self._tables:
-            return _compare(queries, self._known, distance)
         parts = [Near(np.empty(0, dtype=np.intp), self._known[:0])]
+        if not self._tables:
+            parts += _compare(queries, self._known, distance)
+            return Near(*map(np.concatenate, zip(*parts, strict=True)))
         for table, radius in zip(self._tables, self._layout.radii(distance), strict=True):
             if radius >= 0:
                 parts += _probe(table, queries, distance, radius)
@@ -122,16 +123,13 @@ def _probe(table: _Table, queries: _Simhashes, distance: int, radius: int) -> It
             yield Near(numbers, permutation.restore(candidates[hits]))
 
 
-def _compare(queries: _Simhashes, known: _Simhashes, distance: int) -> Near:
-    """Return the near pairs by comparing each query with each of a few known simhashes."""
-    numbers, places = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+def _compare(queries: _Simhashes, known: _Simhashes, distance: int) -> Iterator[Near]:
+    """Yield the near pairs by comparing each query with each of a few known simhashes."""
     for chunk in _cut(np.full(len(queries), len(known))):
         distances = hamming_distances(queries[chunk, np.newaxis], known).ravel()
         # Five times as fast in one dimension.
         rows, columns = np.divmod(np.flatnonzero(distances <= distance), max(1, len(known)))
-        numbers.append(rows + chunk.start)
-        places.append(columns)
-    return Near(np.concatenate(numbers), known[np.concatenate(places)])
+        yield Near(rows + chunk.start, known[columns])
 
 
 def _cut(sizes: _Numbers) -> Iterator[slice]:

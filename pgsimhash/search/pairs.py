@@ -304,8 +304,7 @@ def _within(hot: NDArray[np.uint64], distance: int, skipped: list[np.uint64]) ->
 
 def _each_with_each(simhashes: NDArray[np.uint64], distance: int) -> Iterator[Found]:
     same = np.zeros(len(simhashes), dtype=np.uint16)
-    for left, right, _ in _compared(same, simhashes, distance):
-        yield left, right
+    return ((left, right) for left, right, _ in _compared(same, simhashes, distance))
 
 
 def _across(few: NDArray[np.uint64], others: NDArray[np.uint64], distance: int) -> Iterator[Found]:
