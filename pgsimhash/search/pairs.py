@@ -34,6 +34,7 @@ from pgsimhash.search.layout import (
 PASSES_MAX: Final = 5_000  # passes, if the caller chooses the number of blocks
 _PAIRS: Final = 1 << 16  # pairs collected before they are yielded
 _CHUNK: Final = 1 << 14  # simhashes processed at a time, which stay in the processor's cache
+
 # Measured nanoseconds a simhash in each step; only their ratios matter.
 _SORT_NS: Final = 25.0
 _COMPARE_NS: Final = 1.5
@@ -41,6 +42,7 @@ _COMPARE_NS: Final = 1.5
 _LEADING_MAX: Final = 4
 _HOT: Final = 1 << 13  # from this many simhashes on, cutting a prefix again may be cheaper
 _FEW_BITS: Final = 6  # at most one in 2 to this power is few enough to compare with all others
+
 Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 """The left and right sides of pairs."""
 
