@@ -28,7 +28,6 @@ PYTHON: Final = {
         "pgsimhash",
         "pgsimhash.pages.records",
         "pgsimhash.sources",
-        "pgsimhash.store.events",
     ],
     "store-functions": [
         "pgsimhash.maintenance",

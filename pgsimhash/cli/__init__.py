@@ -1,17 +1,10 @@
-"""The command line: data as JSON lines on stdout, everything else on stderr.
-
-Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 an invalid option, or an unknown
-file or collection; 3 the database or the schema cannot be used, or a disk is full; 130 stopped; 141
-stdout was closed.
-"""
+"""The command line: data as JSON lines on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
 import signal
 import sys
 from typing import Any, Final
-
-__all__ = ["CLOSED", "INTERRUPTED", "STOPPED", "main"]
 
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, SIGTERM or SIGHUP."""

@@ -13,19 +13,7 @@ import click
 
 import pgsimhash
 from pgsimhash import analysis, html_reports, schemes
-from pgsimhash.cli import options
-from pgsimhash.cli.printing import (
-    file_size,
-    numbers,
-    print_figures,
-    print_json,
-    print_message,
-    print_rows,
-    print_table,
-    progress_bar,
-    stderr_console,
-    write_text,
-)
+from pgsimhash.cli import options, show
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
 
@@ -97,14 +85,13 @@ def explain(
             explanation = analysis.explain(store, *sides, distance=distance)
     else:
         recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
-        explanation = analysis.explain_sides(
-            side(a, recipe), side(b, recipe), scheme=recipe, distance=distance
-        )
-    print_json(explanation.as_json())
+        pages = side(a, recipe), side(b, recipe)
+        explanation = analysis.explain_sides(*pages, scheme=recipe, distance=distance)
+    show.json_line(explanation.as_json())
     if summary:
         _print_explanation(explanation)
     if output is not None:
-        write_text(output, html_reports.explanation_page(explanation))
+        show.write_file(output, html_reports.explanation_page(explanation))
 
 
 @analyse.command()
@@ -120,7 +107,7 @@ def history(store: pgsimhash.Store, url: str, summary: bool) -> None:
     unknown.
     """
     versions = analysis.versions(store, url, markdown=False)
-    print_rows(version.as_json() for version in versions)
+    show.rows(version.as_json() for version in versions)
     if summary:
         _print_versions(versions)
 
@@ -141,13 +128,13 @@ def report(store: pgsimhash.Store, output: Path | None, summary: bool, **groupin
     if output is None:
         # The JSON line shows neither members nor texts.
         grouping |= {"members": 0, "texts": 0}
-    with stderr_console().status("reading the collection"):
+    with show.console().status("reading the collection"):
         summarized = analysis.report(store, **grouping)
-    print_json(summarized.as_json())
+    show.json_line(summarized.as_json())
     if summary:
         _print_report(summarized)
     if output is not None:
-        write_text(output, html_reports.report_page(summarized))
+        show.write_file(output, html_reports.report_page(summarized))
 
 
 @analyse.command()
@@ -164,7 +151,7 @@ def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool
     columns = ["a", "b", "distance"]
     if urls:
         columns += ["a_title", "b_title", "a_simhash", "b_simhash"]
-    with progress_bar("pairs", pages=False) as progress:
+    with show.progress_bar("pairs", pages=False) as progress:
         if urls:
             page_pairs = analysis.page_pairs(store, distance, progress=progress)
             rows = (pair.as_json() for pair in page_pairs)
@@ -174,7 +161,7 @@ def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool
                 for block in store.pairs(distance, progress=progress)
                 for low, high, bits in zip(*(column.tolist() for column in block), strict=True)
             )
-        print_rows(rows, columns if as_csv else ())
+        show.rows(rows, columns if as_csv else ())
 
 
 @analyse.command()
@@ -200,25 +187,25 @@ def clusters(
         raise click.UsageError("give one of --save, --parquet and --csv")
     with (
         pgsimhash.connect(dsn, collection=collection, create=False) as store,
-        progress_bar("clusters", pages=False, prints=not save and parquet is None) as progress,
+        show.progress_bar("clusters", pages=False, prints=not save and parquet is None) as progress,
     ):
         if save:
             count = store.save_clusters(**grouping, progress=progress)
-            print_message(f"{count:,} clusters saved")
+            show.message(f"{count:,} clusters saved")
             return
         all_clusters = store.clusters(**grouping, progress=progress)
         if parquet is not None:
             from pgsimhash.batch.parquet import write_clusters
 
             count = write_clusters(parquet, all_clusters)
-            print_message(f"{count:,} clusters in {parquet}")
+            show.message(f"{count:,} clusters in {parquet}")
             return
         if not as_csv:
-            print_rows(cluster.as_json() for cluster in all_clusters)
+            show.rows(cluster.as_json() for cluster in all_clusters)
             return
         from pgsimhash.analysis.reports import cluster_rows
 
-        print_rows(chain.from_iterable(map(cluster_rows, all_clusters)), _CLUSTER_COLUMNS)
+        show.rows(chain.from_iterable(map(cluster_rows, all_clusters)), _CLUSTER_COLUMNS)
 
 
 @analyse.command()
@@ -246,11 +233,10 @@ def clusters(
     show_default=True,
     help="The minimum precision of the recommended distance.",
 )
-@click.option(
+@options.number(
     "--sample",
-    metavar="N",
-    type=click.IntRange(min=2),
-    help="Without labels: compare all pairs among N random pages of the collection.",
+    "Without labels: compare all pairs among N random pages of the collection.",
+    minimum=2,
 )
 @click.option(
     "--distance",
@@ -308,7 +294,7 @@ def evaluate(
             near = analysis.near_sample(analysis.sample(store, sample or 0), bits)
             _print_sample(store.scheme, near, summary)
         if borderline is not None:
-            write_text(borderline, analysis.unlabelled_csv(near.borderline))
+            show.write_file(borderline, analysis.unlabelled_csv(near.borderline))
         sys.exit(not near.pages)
 
     labelled = analysis.read_labels(pairs)
@@ -321,7 +307,7 @@ def evaluate(
         places = pages or [Path(pairs).parent]
         processes = options.choose_jobs(jobs, 2 * len(labelled))
         for scheme in dict.fromkeys(schemes):
-            with progress_bar(scheme) as progress:
+            with show.progress_bar(scheme) as progress:
                 measured = measure(places, scheme=scheme, jobs=processes, progress=progress)
                 evaluations.append(measured)
     for evaluation in evaluations:
@@ -333,7 +319,7 @@ def evaluate(
 def _print_explanation(explanation: analysis.Explanation) -> None:
     from rich.text import Text
 
-    console = stderr_console()
+    console = show.console()
     sides = (("A", explanation.a), ("B", explanation.b))
     for name, side in sides:
         labels = [text for text in (side.title, side.url) if text] or ["a simhash without a page"]
@@ -346,7 +332,7 @@ def _print_explanation(explanation: analysis.Explanation) -> None:
             line.append(" ")
         console.print(line, soft_wrap=True)
     console.print(explanation.sentence)
-    print_table(
+    show.table(
         ("permutation", "bits that differ", "finds the pair"),
         ((view.column, str(view.differing), view.finds) for view in explanation.permutations),
     )
@@ -374,33 +360,29 @@ def _print_features(console: Console, name: str, only: FeatureList) -> None:
 def _print_versions(versions: list[analysis.Version]) -> None:
     rows = []
     for version in versions[-_VERSIONS_SHOWN:]:
-        figures = (version.distance, version.distance_to_first, version.structure_distance)
-        row = [
-            version.fetched_at.isoformat(sep=" ", timespec="minutes"),
-            version.change or "first",
-            *("" if figure is None else str(figure) for figure in figures),
-            version.title or "",
-        ]
-        rows.append(row)
-    print_table(("fetched", "change", "bits", "to first", "shape", "title"), rows)
+        fetched = version.fetched_at.isoformat(sep=" ", timespec="minutes")
+        distances = (version.distance, version.distance_to_first, version.structure_distance)
+        bits = ("" if distance is None else str(distance) for distance in distances)
+        rows.append((fetched, version.change or "first", *bits, version.title or ""))
+    show.table(("fetched", "change", "bits", "to first", "shape", "title"), rows)
     if len(versions) > _VERSIONS_SHOWN:
-        print_message(f"(the newest {_VERSIONS_SHOWN} of {len(versions):,} versions)")
+        show.message(f"(the newest {_VERSIONS_SHOWN} of {len(versions):,} versions)")
 
 
 def _print_report(report: analysis.Report) -> None:
     status = report.status
     counted = ("pages", "urls", "duplicates", "simhashes")
-    print_figures(
+    show.figures(
         {
             **{name: getattr(status, name) for name in counted},
-            "bytes saved": file_size(status.duplicate_bytes),
-            "bytes on disk, all collections": file_size(status.schema_bytes),
+            "bytes saved": show.file_size(status.duplicate_bytes),
+            "bytes on disk, all collections": show.file_size(status.schema_bytes),
             "clusters": report.all_clusters,
             "duplicates in clusters": report.clustered_duplicates,
         }
     )
     for cluster in report.clusters[:5]:
-        print_message(f"{cluster.size:,} pages like {cluster.canonical.url}")
+        show.message(f"{cluster.size:,} pages like {cluster.canonical.url}")
 
 
 def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
@@ -409,7 +391,7 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
 
     unseen = evaluation.unseen
     for at in evaluation.curve:
-        print_json(
+        show.json_line(
             {
                 "scheme": evaluation.scheme,
                 "distance": at.distance,
@@ -429,38 +411,37 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
         recall = "-" if at.counts.recall is None else f"{at.counts.recall:.4f}"
         counts = (f"{count:,}" for count in (*at.counts[::2], *at.unverified[::2]))
         rows.append((str(at.distance), recall, f"{at.counts.precision:.4f}", *counts))
-    print_table(
-        numbers("distance", "recall", "precision", "found", "false", "unverified", "false"),
+    show.table(
+        show.numbers("distance", "recall", "precision", "found", "false", "unverified", "false"),
         rows,
         title=evaluation.scheme,
         row_styles=["bold" if at is evaluation.best else "" for at in evaluation.curve],
     )
-    print_message(evaluation.sentence)
+    show.message(evaluation.sentence)
     if unseen is not None:
-        print_message(unseen.sentence)
+        show.message(unseen.sentence)
 
 
 def _print_sample(scheme: str, near: analysis.NearSample, summary: bool) -> None:
     rows = []
     sums = near.histogram.cumsum().tolist()
     for bits, pairs in enumerate(near.histogram.tolist()):
-        print_json({"scheme": scheme, "pages": near.pages, "distance": bits, "pairs": pairs})
+        show.json_line({"scheme": scheme, "pages": near.pages, "distance": bits, "pairs": pairs})
         rows.append((str(bits), f"{pairs:,}", f"{sums[bits]:,}"))
     if summary:
         title = f"{scheme}: {near.pages:,} pages"
-        print_table(numbers("bits", "pairs", "pairs up to here"), rows, title=title)
+        show.table(show.numbers("bits", "pairs", "pairs up to here"), rows, title=title)
 
 
 def _report_failures(evaluations: Sequence[analysis.Evaluation]) -> bool:
     """Print each page that failed once, and how many have too little text."""
-    failures = list(
-        dict.fromkeys(page for evaluation in evaluations for page in evaluation.failures)
-    )
+    pages = (page for evaluation in evaluations for page in evaluation.failures)
+    failures = list(dict.fromkeys(pages))
     for failure in failures[:_FAILURES_SHOWN]:
-        print_message(f"failed: {failure.url}: {failure.detail}")
+        show.message(f"failed: {failure.url}: {failure.detail}")
     if len(failures) > _FAILURES_SHOWN:
-        print_message(f"{len(failures) - _FAILURES_SHOWN:,} more pages failed")
+        show.message(f"{len(failures) - _FAILURES_SHOWN:,} more pages failed")
     short = len({name for evaluation in evaluations for name in evaluation.too_short})
     if short:
-        print_message(f"{short:,} pages have too little text")
+        show.message(f"{short:,} pages have too little text")
     return bool(failures)

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import click
 
-from pgsimhash.cli import CLOSED, INTERRUPTED, STOPPED
+from pgsimhash.cli import CLOSED, INTERRUPTED, STOPPED, show
 from pgsimhash.cli.analyse import analyse
 from pgsimhash.cli.pages import decide, find, find_many, fingerprint, ingest, should_fetch
-from pgsimhash.cli.printing import escape_other_output, print_message, printable
 from pgsimhash.cli.schema import check, collection, migrate, status
 from pgsimhash.cli.upkeep import delete, expire, mark, policy, run
 from pgsimhash.errors import (
@@ -23,20 +22,12 @@ from pgsimhash.errors import (
     PgsimhashError,
 )
 
-__all__ = ["commands"]
-
 _SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Pages": (ingest, decide, should_fetch),
     "Search": (find, find_many, fingerprint),
     "Upkeep": (status, delete, expire, check, mark, migrate),
     "Groups of commands": (analyse, collection, policy, run),
 }
-
-
-class _Failure(click.ClickException):
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code  # type: ignore[misc]
 
 
 class _Commands(click.Group):
@@ -71,7 +62,7 @@ def _errors_of_commands() -> Iterator[None]:
         raise
     except (KeyboardInterrupt, click.Abort):
         # Click turns Ctrl-C into Abort while it asks a question.
-        print_message(STOPPED)
+        show.message(STOPPED)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BrokenPipeError as error:
         # At its end Python would complain about data that it could not write.
@@ -80,9 +71,9 @@ def _errors_of_commands() -> Iterator[None]:
     except click.MissingParameter as error:
         # Click lists choices over several lines.
         message = " ".join(error.format_message().split())
-        raise click.UsageError(printable(message), error.ctx) from error
+        raise click.UsageError(show.printable(message), error.ctx) from error
     except click.ClickException as error:
-        error.message = printable(error.message)  # type: ignore[misc]
+        error.message = show.printable(error.message)  # type: ignore[misc]
         raise
     except Exception as error:
         failure = _failure(error)
@@ -93,24 +84,25 @@ def _errors_of_commands() -> Iterator[None]:
 
 def _failure(error: Exception) -> click.ClickException | None:
     """Return Click's error for an error, None for an unexpected one."""
-    message = printable(str(error).strip())
+    message, code = show.printable(str(error).strip()), 3
     if isinstance(error, PageError | NotFoundError):
-        return _Failure(message, 1)
-    if isinstance(error, CollectionError) or (
+        code = 1
+    elif isinstance(error, CollectionError) or (
         isinstance(error, ArgumentError) and error.reason != "unknown_scheme"
     ):
         return click.UsageError(message)
-    if isinstance(error, PgsimhashError):
-        return _Failure(message, 3)
-    if isinstance(error, OSError):
+    elif isinstance(error, OSError):
         message = f"the operating system refuses: {message}; free space, or use another place"
-        return _Failure(message, 3)
-    # Imported here because --help needs no database.
-    import psycopg
+    elif not isinstance(error, PgsimhashError):
+        # Imported here because --help needs no database.
+        import psycopg
 
-    if isinstance(error, psycopg.Error | UnicodeEncodeError):
-        return _Failure(f"the database refuses: {message}; check the arguments", 3)
-    return None
+        if not isinstance(error, psycopg.Error | UnicodeEncodeError):
+            return None
+        message = f"the database refuses: {message}; check the arguments"
+    failure = click.ClickException(message)
+    failure.exit_code = code  # type: ignore[misc]
+    return failure
 
 
 @click.group(
@@ -130,4 +122,4 @@ def commands() -> None:
     unknown file or collection; 3 the database cannot be used, or a disk is full; 130 stopped with
     Ctrl-C, SIGTERM or SIGHUP; 141 stdout was closed, as by head.
     """
-    escape_other_output()
+    show.escape_other_output()

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 import click
 
 from pgsimhash import connect
-from pgsimhash.cli.printing import stderr_console
+from pgsimhash.cli import show
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
@@ -55,6 +55,18 @@ def checked(check: Callable[[str], Value]) -> Callable[..., Value | None]:
 def flag(name: str, help_text: str) -> Option:
     """Return an option without a value."""
     return click.option(name, is_flag=True, help=help_text)
+
+
+def switch(name: str, help_text: str, default: str | None = None) -> Option:
+    """Return ``--name`` and ``--no-name``; ``default`` describes what None means."""
+    names = f"--{name}/--no-{name}"
+    return click.option(names, default=None, show_default=default or False, help=help_text)
+
+
+def number(name: str, help_text: str, default: str | None = None, minimum: int = 1) -> Option:
+    """Return an option with an integer; ``default`` describes what None means."""
+    kind = click.IntRange(minimum, NUMBER_MAX)
+    return click.option(name, type=kind, metavar="N", show_default=default or False, help=help_text)
 
 
 def age(name: str, help_text: str) -> Option:
@@ -199,49 +211,29 @@ clusters: Final = _all_of(
     ),
 )
 
-_COUNT: Final = click.IntRange(1, NUMBER_MAX)
-
 match: Final = _all_of(
     distance("the collection's, 8"),
-    click.option(
-        "--verify/--no-verify",
-        default=None,
-        show_default="verify",
-        help="Whether the signatures of both pages must also agree.",
-    ),
+    switch("verify", "Whether the signatures of both pages must also agree.", "verify"),
     click.option(
         "--scope",
         type=click.Choice(SCOPES),
         show_default="collection",
         help="Compare with the page's host, the collection, or all collections of its scheme.",
     ),
-    click.option(
+    number(
         "--window-size",
-        type=_COUNT,
-        metavar="N",
-        help="Compare only with the last N originals, and with pages that arrived since.",
+        "Compare only with the last N originals, and with pages that arrived since.",
     ),
     age("--max-age", "Compare only with pages fetched at most this long before: 90d, 12h."),
-    click.option(
-        "--canonical-link/--no-canonical-link",
-        default=None,
-        show_default="no-canonical-link",
-        help="Whether the page in rel=canonical, on the same site, is the original.",
+    switch(
+        "canonical-link",
+        "Whether the page in rel=canonical, on the same site, is the original.",
+        "no-canonical-link",
     ),
-    click.option(
-        "--max-copies",
-        type=_COUNT,
-        metavar="N",
-        show_default="1",
-        help="How many near-duplicates are worth keeping, including the original.",
+    number(
+        "--max-copies", "How many near-duplicates are worth keeping, including the original.", "1"
     ),
-    click.option(
-        "--min-tokens",
-        type=_COUNT,
-        metavar="N",
-        show_default="the scheme's, 12",
-        help="A page with fewer words is too short.",
-    ),
+    number("--min-tokens", "A page with fewer words is too short.", "the scheme's, 12"),
 )
 """The options of ``MatchOptions``; None keeps a setting."""
 
@@ -262,9 +254,7 @@ def choose_jobs(jobs: int | None, pages: int | None) -> int:
 
 
 def _shows_summary(_: click.Context, option: click.Parameter, value: bool | None) -> bool:
-    if value is not None:
-        return value
-    return stderr_console().is_terminal
+    return show.console().is_terminal if value is None else value
 
 
 summary: Final = click.option(

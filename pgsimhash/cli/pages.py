@@ -12,25 +12,14 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
 from itertools import islice
-from typing import Any, BinaryIO, Final, get_args
+from typing import Any, Final, get_args
 from urllib.parse import unquote
 
 import click
 
 import pgsimhash
 from pgsimhash import maintenance, schemes
-from pgsimhash.cli import INTERRUPTED, options
-from pgsimhash.cli.printing import (
-    file_size,
-    numbers,
-    print_figures,
-    print_json,
-    print_message,
-    print_rows,
-    print_table,
-    print_text,
-    progress_bar,
-)
+from pgsimhash.cli import INTERRUPTED, options, show
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Match, NearPage, Verdict, VerdictName
@@ -98,7 +87,11 @@ def ingest(
     Skips files that are stored and were not modified since, so run it again after Ctrl-C.
     """
     total = count_pages(paths)
-    stdin = _stdin() if "-" in paths else None
+    stdin = options.stdin_bytes() if "-" in paths else None
+    if stdin is not None:
+        # A separate file object: Python aborts if the process ends while a thread waits for stdin.
+        with suppress(OSError):
+            stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
     # A mistyped name must not create a collection.
     create = create or collection == options.DEFAULT_COLLECTION
     try:
@@ -124,7 +117,7 @@ def ingest(
             code = _print_verdicts(written, total, left_out, summary)
     if left_out:
         kinds = (f"{kind} ({count:,})" for kind, count in left_out.items())
-        print_message(f"Left out: {', '.join(kinds)}.")
+        show.message(f"Left out: {', '.join(kinds)}.")
     sys.exit(code)
 
 
@@ -143,7 +136,7 @@ def decide(store: pgsimhash.Store, file: str, url: str | None, **settings: Any) 
     if page_url is None:
         raise click.UsageError("a page from stdin needs --url")
     verdict = store.decide(page_url, options.read_file(file), **settings)
-    print_json(verdict.as_json())
+    show.json_line(verdict.as_json())
     sys.exit(0 if verdict.keep else 1)
 
 
@@ -170,23 +163,15 @@ def should_fetch(
             checked = check_url(url.decode() if isinstance(url, bytes) else url)
         except PageError as error:
             failed += 1
-            print_message(str(error))
+            show.message(str(error))
         except UnicodeDecodeError:
             failed += 1
-            print_message(f"{url!r:.80} is not in UTF-8")
+            show.message(f"{url!r:.80} is not in UTF-8")
         else:
             fetch = store.should_fetch(checked, older_than=older_than)
             fetched += fetch
-            print_json({"url": checked, "fetch": fetch})
+            show.json_line({"url": checked, "fetch": fetch})
     sys.exit(0 if fetched and not failed else 1)
-
-
-def _stdin() -> BinaryIO:
-    stdin = options.stdin_bytes()
-    # A separate file object: Python aborts if the process ends while a thread waits for sys.stdin.
-    with suppress(OSError):
-        stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
-    return stdin
 
 
 def _lines_of_stdin_too(urls: Iterable[str]) -> Iterator[str | bytes]:
@@ -220,7 +205,7 @@ def _print_verdicts(
     interrupted = False
     started = time.monotonic()
     try:
-        with progress_bar("ingest") as progress:
+        with show.progress_bar("ingest") as progress:
             for number, verdict in enumerate(verdicts, start=1):
                 counts[verdict.verdict] += 1
                 if verdict.verdict in _DUPLICATES and len(duplicates) < _SHOWN:
@@ -229,7 +214,7 @@ def _print_verdicts(
                     failures.append(verdict)
                 if verdict.verdict in (*_DUPLICATES, "unchanged"):
                     bytes_saved += verdict.html_bytes or 0
-                print_json(verdict.as_json())
+                show.json_line(verdict.as_json())
                 progress(number + left_out[FILES_BEFORE], total)
     except KeyboardInterrupt:
         interrupted = True
@@ -238,18 +223,18 @@ def _print_verdicts(
     if summary:
         _print_duplicates(duplicates, sum(counts[name] for name in _DUPLICATES))
         for failure in failures:
-            print_message(f"failed: {failure.url}: {failure.detail}")
+            show.message(f"failed: {failure.url}: {failure.detail}")
         _print_counts(counts, bytes_saved, seconds)
         if (counts or known) and not counts.keys() - _NOT_ADDED:
-            print_message("Nothing was added: every page was already known.")
+            show.message("Nothing was added: every page was already known.")
     elif failures:
         first = failures[0]
-        print_message(f"Failed: {counts['failed']:,}. The first: {first.url}: {first.detail}")
+        show.message(f"Failed: {counts['failed']:,}. The first: {first.url}: {first.detail}")
     if interrupted:
-        print_message("Stopped. All printed pages are stored; run again to continue.")
+        show.message("Stopped. All printed pages are stored; run again to continue.")
         return INTERRUPTED
     if not counts and not known:
-        print_message("No page was found.")
+        show.message("No page was found.")
     return 0 if (counts or known) and not counts["failed"] else 1
 
 
@@ -268,8 +253,8 @@ def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
 
     more = f" (the first {len(duplicates)} of {count:,})" if len(duplicates) < count else ""
     page, original = (Column(name, overflow="fold") for name in ("page", "duplicates"))
-    print_table(
-        (page, "verdict", *numbers("bits"), original),
+    show.table(
+        (page, "verdict", *show.numbers("bits"), original),
         (
             (shown(copy.url), copy.verdict, str(copy.distance), shown(copy.duplicate_of))
             for copy in duplicates
@@ -280,11 +265,11 @@ def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
 
 def _print_counts(counts: Counter[str], bytes_saved: int, seconds: float) -> None:
     pages = counts.total()
-    print_figures(
+    show.figures(
         {
             "pages": pages,
             **{name.replace("_", " "): counts[name] for name in get_args(VerdictName)},
-            "bytes saved": file_size(bytes_saved),
+            "bytes saved": show.file_size(bytes_saved),
             "pages a second": f"{pages / seconds:,.1f}" if seconds else "-",
         }
     )
@@ -327,7 +312,7 @@ def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits:
             simhash, signature = page.simhash, page.signature if verify else None
         look_up = store.near_pages if pages else store.find
         matches = look_up(simhash, signature=signature, **limits)
-    print_rows(match.as_json() for match in matches)
+    show.rows(match.as_json() for match in matches)
     sys.exit(0 if matches else 1)
 
 
@@ -355,7 +340,7 @@ def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
             # JSON with a number of thousands of digits raises ValueError.
             except (ArgumentError, ValueError, RecursionError) as error:
                 failed = True
-                print_message(f"line {number}: {error}")
+                show.message(f"line {number}: {error}")
 
     if file == "-":
         options.stdin_bytes()  # an error if stdin is closed
@@ -365,7 +350,7 @@ def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
             matches = store.find_many([int(query["simhash"], 16) for query in batch], distance)
             for number, simhash, bits in zip(*(column.tolist() for column in matches), strict=True):
                 match = {"match": format_simhash(simhash), "distance": bits}
-                print_json({**batch[number], **match})
+                show.json_line({**batch[number], **match})
     sys.exit(failed)
 
 
@@ -397,10 +382,10 @@ def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> N
             page = _fingerprint(name, scheme)
         except PageError as error:
             failed = True
-            print_message(f"{name}: {error}")
+            show.message(f"{name}: {error}")
             continue
         if markdown:
-            print_text(page.markdown)
+            show.text(page.markdown)
             continue
         fields = dataclasses.asdict(page)
         del fields["markdown"]
@@ -411,7 +396,7 @@ def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> N
         if page.structure is not None:
             fields["structure"] = format_simhash(page.structure)
         forms = {"bigint": str(to_bigint(page.simhash)), "base32": to_base32(page.simhash)}
-        print_json({"file": name, **fields, **forms})
+        show.json_line({"file": name, **fields, **forms})
     sys.exit(failed)
 
 

@@ -12,18 +12,7 @@ import click
 
 import pgsimhash
 from pgsimhash import maintenance
-from pgsimhash.cli import options
-from pgsimhash.cli.printing import (
-    file_size,
-    print_json,
-    print_message,
-    print_rows,
-    print_table,
-    print_text,
-    printable,
-    progress_bar,
-    stderr_console,
-)
+from pgsimhash.cli import options, show
 from pgsimhash.db.schema_names import bound_to_schema, check_schema_name, schema_of
 from pgsimhash.pages.records import CollectionStatus, Verdict
 from pgsimhash.schemes import DEFAULT_NAME
@@ -102,9 +91,9 @@ def migrate(
             since=since, transaction=not no_transaction, citus=citus, layout=layout
         )
         if script:
-            print_text(script)
+            show.text(script)
         else:
-            print_message(f"Revision {since} is the newest one: there is nothing to do.")
+            show.message(f"Revision {since} is the newest one: there is nothing to do.")
         return
     if servers.configured_dsn(dsn) is None:
         raise click.UsageError(
@@ -119,16 +108,16 @@ def migrate(
         if downgrade:
             if not yes:
                 options.confirm(
-                    f"Downgrade the schema {schema} in {name} to revision {printable(downgrade)}, "
-                    "and delete all data in the dropped tables?"
+                    f"Downgrade the schema {schema} in {name} to revision "
+                    f"{show.printable(downgrade)}, and delete all data in the dropped tables?"
                 )
             connection.rollback()
             migrations.downgrade(server, downgrade)
         revision = schema_revision(connection) or "base"
-    print_message(f"The schema {schema} is at revision {revision} in {name}.")
+    show.message(f"The schema {schema} is at revision {revision} in {name}.")
     if roles is not None:
         created = migrations.create_roles(server, roles or None)
-        print_message(f"Its roles are {', '.join(created)}.")
+        show.message(f"Its roles are {', '.join(created)}.")
 
 
 @click.command()
@@ -148,8 +137,8 @@ def status(connection: Connection, collection: str | None) -> None:
         # Raises the error if it does not exist.
         open_collection(connection, collection, create=False)
     collections = read_status(connection, collection)
-    print_rows(counters.as_json() for counters in collections)
-    if stderr_console().is_terminal:
+    show.rows(counters.as_json() for counters in collections)
+    if show.console().is_terminal:
         _print_status(collections)
 
 
@@ -172,7 +161,7 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
     def report(violations: Iterable[maintenance.Violation]) -> None:
         nonlocal count, repaired
         for violation in violations:
-            print_json(violation.as_json())
+            show.json_line(violation.as_json())
             count += 1
             repaired += violation.repaired
 
@@ -182,7 +171,7 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
         with pgsimhash.connect(connection, collection=name, create=False) as store:
             violations = maintenance.check(store, repair=repair)
             report(violation for violation in violations if violation.object is None)
-    print_message(
+    show.message(
         f"{count} found, {repaired} of them repaired." if count else "No violations were found."
     )
     if repaired < count:
@@ -202,9 +191,9 @@ def _print_status(collections: Iterable[CollectionStatus]) -> None:
         last_write = "-" if row.last_write_age is None else f"{_age(row.last_write_age)} ago"
         rows.append((row.collection, row.scheme, *figures, last_write))
     names = ("pages", "URLs", "simhashes", "duplicates")
-    print_table(("collection", "scheme", *names, "last write"), rows)
+    show.table(("collection", "scheme", *names, "last write"), rows)
     for size in {row.schema_bytes for row in collections}:
-        stderr_console().print(f"{file_size(size)} on disk with all collections and indexes")
+        show.console().print(f"{show.file_size(size)} on disk with all collections and indexes")
 
 
 def _age(age: timedelta) -> str:
@@ -216,11 +205,8 @@ def _age(age: timedelta) -> str:
 
 
 def _markdown_option(default: str) -> options.Option:
-    return click.option(
-        "--keep-markdown/--no-keep-markdown",
-        default=None,
-        help=f"Whether to store the main content of new pages as Markdown; by default {default}.",
-    )
+    content = "the main content of new pages as Markdown"
+    return options.switch("keep-markdown", f"Whether to store {content}; by default {default}.")
 
 
 @click.group()
@@ -236,7 +222,7 @@ def list_collections(connection: Connection) -> None:
 
     names = collection_names(connection)
     if not names:
-        print_message(f"The schema {schema_of(connection)} has no collection yet.")
+        show.message(f"The schema {schema_of(connection)} has no collection yet.")
     for name in names:
         known = find_collection(connection, name)
         if known is not None:
@@ -248,11 +234,10 @@ def list_collections(connection: Connection) -> None:
 @options.scheme(DEFAULT_NAME)
 @options.distance("the scheme's: 8; short 6; blog, interop 3; at most the layout's")
 @_markdown_option("not")
-@click.option(
-    "--normalize-urls/--no-normalize-urls",
-    default=None,
-    help="Whether to normalize URLs (case, default ports, fragments, tracking parameters); by "
-    "default not.",
+@options.switch(
+    "normalize-urls",
+    "Whether to normalize URLs (case, default ports, fragments, tracking parameters); by default "
+    "not.",
 )
 @options.with_connection
 def create(connection: Connection, name: str, **settings: Any) -> None:
@@ -291,7 +276,7 @@ def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
     """Rename a collection, or swap the names of two with --swap."""
     with pgsimhash.connect(dsn, collection=old, create=False) as store:
         maintenance.rename(store, new, swap=swap)
-    print_json({"collection": new, "before": old, "swapped": swap})
+    show.json_line({"collection": new, "before": old, "swapped": swap})
 
 
 @collection.command()
@@ -336,11 +321,11 @@ def rebuild(
         nonlocal failed
         failed += verdict.verdict == "failed"
         if verdicts:
-            print_json(verdict.as_json())
+            show.json_line(verdict.as_json())
 
     with (
         pgsimhash.connect(dsn, collection=name, create=False) as store,
-        progress_bar("rebuild", prints=verdicts) as progress,
+        show.progress_bar("rebuild", prints=verdicts) as progress,
     ):
         rebuilt = maintenance.rebuild(
             store,
@@ -354,11 +339,11 @@ def rebuild(
     _print_collection(rebuilt)
     if not replace and into_schema is None:
         old = into or f"{name}-2"
-        print_message(
+        show.message(
             f"The old collection is now {old}; pgsimhash collection delete {old} deletes it."
         )
     if failed:
-        print_message(f"{failed} versions were omitted; --verdicts shows why.")
+        show.message(f"{failed} versions were omitted; --verdicts shows why.")
         sys.exit(1)
 
 
@@ -376,11 +361,11 @@ def delete(connection: Connection, name: str, yes: bool) -> None:
 
     if not yes:
         open_collection(connection, name, create=False)
-        options.confirm(f"Delete collection {printable(name)!r} and everything in it?")
+        options.confirm(f"Delete collection {show.printable(name)!r} and everything in it?")
     pages = maintenance.delete_collection(connection, name)
-    print_json({"collection": name, "pages": pages})
+    show.json_line({"collection": name, "pages": pages})
 
 
 def _print_collection(collection: Collection) -> None:
     fields = dataclasses.asdict(collection)
-    print_json({"collection": fields.pop("name"), **fields})
+    show.json_line({"collection": fields.pop("name"), **fields})

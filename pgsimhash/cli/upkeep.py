@@ -12,8 +12,7 @@ import click
 
 import pgsimhash
 from pgsimhash import analysis, maintenance
-from pgsimhash.cli import options
-from pgsimhash.cli.printing import print_json, print_message, print_rows, stderr_console
+from pgsimhash.cli import options, show
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.urls import check_url, host_of, lowered
@@ -50,7 +49,7 @@ def delete(url: str | None, host: str | None, urls: bool, collection: str, dsn: 
             deleted = store.delete_host(host, progress=progress)
         else:
             deleted = store.delete(url or "")
-    print_json(deleted.as_json(urls=urls))
+    show.json_line(deleted.as_json(urls=urls))
     sys.exit(0 if deleted.versions else 1)
 
 
@@ -68,13 +67,13 @@ def expire(store: pgsimhash.Store, older_than: timedelta | None, urls: bool) -> 
     """
     with _deleting() as progress:
         deleted = store.expire(older_than, progress=progress)
-    print_json(deleted.as_json(urls=urls))
+    show.json_line(deleted.as_json(urls=urls))
 
 
 @contextmanager
 def _deleting() -> Iterator[Deleted]:
     """Yield a function that shows the number of deleted versions."""
-    with stderr_console().status("deleting") as status:
+    with show.console().status("deleting") as status:
         yield lambda pages: status.update(f"deleted: {pages:,} versions")
 
 
@@ -87,7 +86,7 @@ def run() -> None:
 @options.with_store
 def list_runs(store: pgsimhash.Store) -> None:
     """List the runs, the last one first, a JSON line each."""
-    print_rows(record.as_json() for record in maintenance.runs(store))
+    show.rows(record.as_json() for record in maintenance.runs(store))
 
 
 @run.command()
@@ -107,9 +106,9 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
         else:
             deleted = maintenance.delete_run(store, number, progress=progress)
             fields = {"run": number}
-    print_json({**fields, **deleted.as_json(urls=urls)})
+    show.json_line({**fields, **deleted.as_json(urls=urls)})
     if not deleted.versions:
-        print_message("The run had added no page, so no version was deleted.")
+        show.message("The run had added no page, so no version was deleted.")
 
 
 @click.command()
@@ -147,14 +146,14 @@ def mark(
         if source is not None:
             _mark_pairs(store, analysis.read_labels(source))
         elif action is None:
-            print_rows(known.as_json() for known in maintenance.marks(store))
+            show.rows(known.as_json() for known in maintenance.marks(store))
         elif action != "remove":
             maintenance.mark(store, *urls, same=action == "same")
-            print_message(f"Marked as {action}.")
+            show.message(f"Marked as {action}.")
         elif maintenance.unmark(store, *urls):
-            print_message("The mark is removed.")
+            show.message("The mark is removed.")
         else:
-            print_message("These two had no mark.")
+            show.message("These two had no mark.")
             sys.exit(1)
 
 
@@ -166,8 +165,8 @@ def _mark_pairs(store: pgsimhash.Store, pairs: list[analysis.LabelledPair]) -> N
             maintenance.mark(store, pair.a, pair.b, same=pair.label == "copy")
         except (ArgumentError, NotFoundError) as error:
             failed += 1
-            print_json({"a": pair.a, "b": pair.b, "reason": error.reason, "detail": str(error)})
-    print_message(f"Pairs marked: {len(pairs) - failed:,}, failed: {failed:,}.")
+            show.json_line({"a": pair.a, "b": pair.b, "reason": error.reason, "detail": str(error)})
+    show.message(f"Pairs marked: {len(pairs) - failed:,}, failed: {failed:,}.")
     if failed:
         sys.exit(1)
 
@@ -189,9 +188,9 @@ def policy() -> None:
 def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     """List the policies, or the settings of a URL, as JSON lines; ages are in seconds."""
     if url is not None:
-        print_json({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
+        show.json_line({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
     else:
-        print_rows(known.as_json() for known in maintenance.policies(store))
+        show.rows(known.as_json() for known in maintenance.policies(store))
 
 
 @policy.command("set")
@@ -208,7 +207,7 @@ def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) 
     changed = PolicySettings(**settings)
     create = collection == options.DEFAULT_COLLECTION
     with pgsimhash.connect(dsn, collection=collection, create=create) as store:
-        print_json(maintenance.set_policy(store, pattern, changed).as_json())
+        show.json_line(maintenance.set_policy(store, pattern, changed).as_json())
 
 
 @policy.command()
@@ -217,5 +216,5 @@ def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) 
 def remove(store: pgsimhash.Store, pattern: str) -> None:
     """Remove the policy of a pattern; exits with 1 if there is none."""
     removed = maintenance.remove_policy(store, pattern)
-    print_json({"pattern": pattern, "removed": removed})
+    show.json_line({"pattern": pattern, "removed": removed})
     sys.exit(0 if removed else 1)

@@ -174,8 +174,7 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
     Raises:
         NotFoundError: the collection has no such run.
     """
-    known = [run.run_id for run in runs(store)]
-    if run_id not in known:
+    if run_id not in [run.run_id for run in runs(store)]:
         raise NotFoundError(
             "unknown_run",
             f"collection {store.collection!r} has no run {run_id}; "

@@ -143,15 +143,14 @@ def rebuild(
 
 
 def _check_free(connection: psycopg.Connection[Any], name: str) -> None:
-    if find_collection(connection, name) is None:
-        return
-    schema = schema_of(connection)
-    option = "" if schema == SCHEMA else f" --schema {schema}"
-    raise CollectionError(
-        "taken",
-        f"collection {name!r} exists already in the schema {schema}; delete it (pgsimhash "
-        f"collection delete {name}{option}), or give another name with into= (--into)",
-    )
+    if find_collection(connection, name) is not None:
+        schema = schema_of(connection)
+        option = "" if schema == SCHEMA else f" --schema {schema}"
+        raise CollectionError(
+            "taken",
+            f"collection {name!r} exists already in the schema {schema}; delete it (pgsimhash "
+            f"collection delete {name}{option}), or give another name with into= (--into)",
+        )
 
 
 def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> Scheme | None:

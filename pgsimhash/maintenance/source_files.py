@@ -29,7 +29,7 @@ from pgsimhash.sources import (
 )
 from pgsimhash.sources.page import plain_path, shown
 from pgsimhash.store import Store
-from pgsimhash.store.collection import lock_to_write
+from pgsimhash.store.collection import Collection, lock_to_write
 from pgsimhash.store.session import retried
 
 _AT_ONCE: Final = 1000
@@ -83,9 +83,6 @@ class _Progress:
         self.last_record = max(last, record)
         (self.failed.add if failed else self.failed.discard)(record)
 
-    def as_row(self) -> dict[str, Any]:
-        return {**asdict(self), "failed": sorted(self.failed)}
-
 
 def ingest_files(
     store: Store,
@@ -134,7 +131,7 @@ class _Files:
     """Assigns the verdicts of pages to their files."""
 
     def __init__(self, store: Store, reread: bool, left_out: Counter[str]) -> None:
-        self._store, self._reread, self._left_out = store, reread, left_out
+        self.session, self._reread, self._left_out = store.session, reread, left_out
         # The file and record of each page without a verdict yet; a file alone marks its end.
         self._pending: deque[tuple[_Progress | None, int | None] | _Progress] = deque()
         self._unwritten: dict[str, _Progress] = {}
@@ -148,7 +145,7 @@ class _Files:
             files = [None if isinstance(file, PageFailure) else _at_present(file) for file in chunk]
             known = [file for file in files if file is not None]
             if known:
-                _begin(self._store, known, reread=self._reread)
+                self._begin(known)
             for path, file in zip(chunk, files, strict=True):
                 if isinstance(path, PageFailure):
                     self._pending.append((None, None))
@@ -202,10 +199,39 @@ class _Files:
             self._unwritten[file.path] = file
             self._pending.popleft()
 
+    @retried
+    def _begin(self, files: Sequence[_Progress]) -> None:
+        """Load the recorded progress of files, and mark their pages as seen; record new files."""
+        with self.session.writing() as (connection, collection):
+            lock_to_write(connection, collection)
+            known = fetch(connection, "begin_sources", _rows(collection, files), dict_row)
+            rows = {} if self._reread else {row["path"]: row for row in known}
+            seen = []
+            for file in files:
+                row = rows.get(file.path)
+                if row and (file.size, file.modified_ns) == (row["size"], row["modified_ns"]):
+                    file.last_record, file.failed = row["last_record"], set(row["failed"])
+                    file.page_id = row["page_id"]
+                    if file.page_id is not None:
+                        seen.append(file.page_id)
+            if seen:
+                pages = {"own_id": collection.collection_id, "page_ids": seen, "seen_at": None}
+                fetch(connection, "see_pages", pages)
+
+    @retried
     def _write(self) -> None:
-        if self._unwritten:
-            _write(self._store, list(self._unwritten.values()))
-            self._unwritten.clear()
+        if not self._unwritten:
+            return
+        with self.session.writing() as (connection, collection):
+            lock_to_write(connection, collection)
+            rows = _rows(collection, self._unwritten.values())
+            fetch(connection, "put_sources", rows)
+        self._unwritten.clear()
+
+
+def _rows(collection: Collection, files: Iterable[_Progress]) -> dict[str, Any]:
+    rows = [{**asdict(file), "failed": sorted(file.failed)} for file in files]
+    return {"collection_id": collection.collection_id, "rows": Jsonb(rows)}
 
 
 def _at_present(file: Path) -> _Progress | None:
@@ -218,35 +244,3 @@ def _at_present(file: Path) -> _Progress | None:
     if not stat.S_ISREG(status.st_mode) or len(path.encode()) > _PATH_BYTES_MAX:
         return None
     return _Progress(path, is_html_name(file.name), status.st_size, status.st_mtime_ns)
-
-
-@retried
-def _begin(store: Store, files: Sequence[_Progress], *, reread: bool) -> None:
-    """Load the recorded progress of files, and mark their pages as seen; record new files."""
-    with store.session.writing() as (connection, collection):
-        lock_to_write(connection, collection)
-        listed = Jsonb([file.as_row() for file in files])
-        scope = {"collection_id": collection.collection_id, "rows": listed}
-        known = fetch(connection, "begin_sources", scope, dict_row)
-        rows = {} if reread else {row["path"]: row for row in known}
-        seen = []
-        for file in files:
-            row = rows.get(file.path)
-            if row is None or (file.size, file.modified_ns) != (row["size"], row["modified_ns"]):
-                continue
-            file.last_record, file.failed = row["last_record"], set(row["failed"])
-            file.page_id = row["page_id"]
-            if row["page_id"] is not None:
-                seen.append(row["page_id"])
-        if seen:
-            pages = {"own_id": collection.collection_id, "page_ids": seen, "seen_at": None}
-            fetch(connection, "see_pages", pages)
-
-
-@retried
-def _write(store: Store, files: Sequence[_Progress]) -> None:
-    with store.session.writing() as (connection, collection):
-        lock_to_write(connection, collection)
-        rows = Jsonb([file.as_row() for file in files])
-        scope = {"collection_id": collection.collection_id, "rows": rows}
-        fetch(connection, "put_sources", scope)

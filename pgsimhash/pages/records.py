@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -330,6 +331,36 @@ class Mark:
         """Return the fields as JSON values."""
         mark = "same" if self.same else "different"
         return {"a": self.a, "b": self.b, "mark": mark, "marked_at": self.marked_at.isoformat()}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One batch or one lookup of a store.
+
+    Attributes:
+        name: ``ingest`` for a stored batch, ``decide`` for one that was only decided, else the name
+            of the lookup method, such as ``find``. ``find_together`` is one statement for the
+            ``find`` of several asyncio tasks.
+        collection: the name of the collection.
+        run_id: the run of a stored batch.
+        seconds: the duration, including retries and waiting for other writers.
+        count: the number of pages of the batch, or of URLs or simhashes that were looked up.
+        results: for a batch, the number of pages by verdict; for a lookup, the number of pages or
+            simhashes as ``found``.
+        error: the ``reason`` of the error that ended it, or the name of its class; else None.
+    """
+
+    name: str
+    collection: str
+    run_id: int | None
+    seconds: float
+    count: int
+    results: Mapping[str, int]
+    error: str | None = None
+
+
+OnEvent = Callable[[Event], object]
+"""A function that receives each event, in the calling thread, so it must be fast."""
 
 
 def _json(record: object, *names: str) -> dict[str, Any]:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
     from sqlalchemy import orm
 
+    from pgsimhash.pages.records import Event, OnEvent
     from pgsimhash.schemes import Scheme
-    from pgsimhash.store.events import Event, OnEvent
     from pgsimhash.store.store import Store
 else:
     __getattr__, __dir__ = loaded_later(
-        __name__, {"pgsimhash.store.events": "Event OnEvent", "pgsimhash.store.store": "Store"}
+        __name__, {"pgsimhash.pages.records": "Event OnEvent", "pgsimhash.store.store": "Store"}
     )
 
 __all__ = ["Event", "OnEvent", "Store", "connect"]
@@ -82,7 +82,7 @@ def connect(
         retry_seconds: for how long to retry a lookup or batch after a lost connection or a
             transaction that the server aborted. Each takes effect once. 0 disables retries, None
             means a minute. Nothing is retried in your own transactions.
-        on_event: a function that receives an :class:`~pgsimhash.store.events.Event` after each
+        on_event: a function that receives an :class:`~pgsimhash.pages.records.Event` after each
             batch and each lookup. Its exceptions are logged.
 
     Raises:

@@ -38,7 +38,7 @@ from pgsimhash.db.sources import source_of
 from pgsimhash.db.statements import await_
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.policies import MatchOptions
-from pgsimhash.pages.records import Match, Verdict
+from pgsimhash.pages.records import Match, OnEvent, Verdict
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
 from pgsimhash.runtime import requires
@@ -48,7 +48,6 @@ from pgsimhash.sources import PAUSE
 from pgsimhash.store import batches, lookups
 from pgsimhash.store.batches import Item, Source, bounded
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.events import OnEvent
 from pgsimhash.store.session import Session, retried
 from pgsimhash.store.store import Store
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, Final
 
 from pgsimhash.db.statements import fetch
@@ -17,18 +16,15 @@ Deleted = Callable[[int], None]
 """Receives the number of pages deleted so far."""
 
 
-def expire(session: Session, older_than: timedelta | None, progress: Deleted) -> Deletion:
-    """Delete versions last seen longer ago than an age, or as policies define."""
-    return _delete(session, "expire_batch", {"older_than": older_than}, progress)
+def delete(
+    session: Session, progress: Deleted, function: str = "delete_batch", **pages: Any
+) -> Deletion:
+    """Delete the pages of a ``url``, of a ``host`` or of the run with a ``run_id``.
 
-
-def delete(session: Session, progress: Deleted, **pages: Any) -> Deletion:
-    """Delete the pages of a ``url``, of a ``host`` or of the run with a ``run_id``."""
+    The function ``expire_batch`` deletes versions last seen longer ago than ``older_than``, or than
+    policies define.
+    """
     which = {"url": None, "host": None, "run_id": None, **pages}
-    return _delete(session, "delete_batch", which, progress)
-
-
-def _delete(session: Session, function: str, which: dict[str, Any], progress: Deleted) -> Deletion:
     after_page: int | None = 0
     versions = 0
     gone, reverted, promoted = urls = dict[str, None](), dict[str, None](), dict[str, None]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import contextmanager, nullcontext
 from functools import partial, wraps
@@ -27,6 +28,7 @@ from pgsimhash.errors import (
     invalid_argument,
 )
 from pgsimhash.log import log_waits, logger
+from pgsimhash.pages.records import Event, Matches, OnEvent, Verdict
 from pgsimhash.store.collection import (
     Collection,
     CollectionSettings,
@@ -36,7 +38,6 @@ from pgsimhash.store.collection import (
     follow,
     open_collection,
 )
-from pgsimhash.store.events import Event, OnEvent, results_of
 
 RETRY_SECONDS: Final = 60.0
 """How long to retry by default: a restarting server takes some of these seconds."""
@@ -134,7 +135,7 @@ class Session:
         reason = None
         try:
             answer = self._retried(call)
-            results = results_of(answer)
+            results = _results_of(answer)
             return answer
         except BaseException as error:
             reason = error.reason if isinstance(error, PgsimhashError) else type(error).__name__
@@ -309,6 +310,18 @@ def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
 def _is_alone(connection: psycopg.Connection[Any]) -> bool:
     """Return whether each statement is its own transaction."""
     return connection.autocommit and is_idle(connection)
+
+
+def _results_of(answer: Any) -> Mapping[str, int]:
+    """Return the numbers of an answer by verdict, or of the pages or simhashes found."""
+    if isinstance(answer, list) and answer and isinstance(answer[0], Verdict):
+        return dict(Counter(verdict.verdict for verdict in answer))
+    if isinstance(answer, Matches):
+        return {"found": len(answer.queries)}
+    if isinstance(answer, list):
+        return {"found": sum(len(part) if isinstance(part, list) else 1 for part in answer)}
+    # A page or None, or a bool.
+    return {"found": int(bool(answer))}
 
 
 def _milliseconds(name: str, seconds: float | None) -> str | None:

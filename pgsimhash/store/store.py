@@ -395,7 +395,7 @@ class Store:
         """
         if older_than is not None:
             check_age(older_than)
-        return deleting.expire(self.session, older_than, progress)
+        return deleting.delete(self.session, progress, "expire_batch", older_than=older_than)
 
     def delete(self, url: str) -> Deletion:
         """Delete all versions of the page at ``url``."""

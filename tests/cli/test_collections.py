@@ -73,7 +73,7 @@ def test_ctrl_c_leaves_everything_unchanged(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as context:
-        context.setattr("pgsimhash.cli.schema.print_json", interrupt)
+        context.setattr("pgsimhash.cli.show.json_line", interrupt)
         assert run(*REBUILD, "kept", *SHINGLES, "--verdicts").code == 130
     assert [line["collection"] for line in run("collection", "list").lines] == ["kept"]
     assert run(*REBUILD, "kept", *SHINGLES).code == 0

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from pgsimhash import connect, maintenance
-from pgsimhash.cli import printing
+from pgsimhash.cli import show
 from pgsimhash.cli.commands import commands
 from pgsimhash.pages.policies import PolicySettings
 from tests.cli.harness import names_of
@@ -193,15 +193,15 @@ def _checked_output(arguments: list[str], terminal: bool) -> str:
 
 def test_json_says_what_it_escapes(capsys: pytest.CaptureFixture[str]) -> None:
     text = EVIL + "".join(STEERING) + "é\U0001f6a2"
-    printing.print_json({"url": text})
+    show.json_line({"url": text})
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line) == {"url": text}
     assert "é\U0001f6a2" in line
 
 
 def test_escaped_names_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
-    assert printing.printable("a\x1b[31m\x9b\u202eé\n") == "a\\x1b[31m\\x9b\\u202eé\\x0a"
-    printing.print_text("a\n\tb\x1b\n")
+    assert show.printable("a\x1b[31m\x9b\u202eé\n") == "a\\x1b[31m\\x9b\\u202eé\\x0a"
+    show.text("a\n\tb\x1b\n")
     assert capsys.readouterr().out == "a\n    b\\x1b\n\n"
 
 
@@ -213,7 +213,7 @@ def test_markup_in_names_is_text(dsn_with_evil: str, monkeypatch: pytest.MonkeyP
 
 def test_log_records_of_libraries_and_uncaught_errors_are_escaped() -> None:
     script = (
-        "import logging; from pgsimhash.cli import printing; printing.escape_other_output();"
+        "import logging; from pgsimhash.cli import show; show.escape_other_output();"
         f"evil = {EVIL!r};"
         "\ntry: raise ValueError(evil)"
         "\nexcept ValueError: logging.getLogger('a').exception('said %s', evil)"

@@ -53,18 +53,18 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def print_json(value: dict[str, Any]) -> None:
+def json_line(value: dict[str, Any]) -> None:
     """Print one JSON line to stdout, in UTF-8 independent of the locale."""
     line = json.dumps(value, ensure_ascii=False)
     # JSON only escapes C0. The other characters occur only within strings too.
     click.echo(_UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", line).encode())
 
 
-def print_rows(rows: Iterable[dict[str, Any]], columns: Sequence[str] = ()) -> None:
+def rows(records: Iterable[dict[str, Any]], columns: Sequence[str] = ()) -> None:
     """Print JSON lines to stdout, or with ``columns`` a CSV table with a header."""
     if not columns:
-        for row in rows:
-            print_json(row)
+        for record in records:
+            json_line(record)
         return
     from pgsimhash.analysis.pairs import as_cell
 
@@ -73,23 +73,23 @@ def print_rows(rows: Iterable[dict[str, Any]], columns: Sequence[str] = ()) -> N
             return ""
         return printable(as_cell(str(value)) if name.endswith("title") else str(value))
 
-    for row in chain([dict(zip(columns, columns, strict=True))], rows):
+    for row in chain([dict(zip(columns, columns, strict=True))], records):
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(cell(name, row[name]) for name in columns)
         click.echo(line.getvalue().encode())
 
 
-def print_text(text: str) -> None:
+def text(lines: str) -> None:
     """Print text of several lines to stdout, in UTF-8; tabs become spaces."""
-    click.echo(printable_lines(text.expandtabs(4)).encode())
+    click.echo(printable_lines(lines.expandtabs(4)).encode())
 
 
-def print_message(message: str) -> None:
+def message(line: str) -> None:
     """Print a message to stderr."""
-    click.echo(printable(message), err=True)
+    click.echo(printable(line), err=True)
 
 
-def stderr_console() -> Console:
+def console() -> Console:
     """Return the console on stderr, without colours and motion if it is piped."""
     # Names may look like markup, in which a link is an escape sequence.
     return _console_class()(stderr=True, highlight=False, markup=False, emoji=False)
@@ -115,24 +115,22 @@ def _console_class() -> type[Console]:
     return PrintableConsole
 
 
-def print_table(
-    columns: Iterable[str | Column], rows: Iterable[Iterable[str]], **style: Any
-) -> None:
+def table(columns: Iterable[str | Column], cells: Iterable[Iterable[str]], **style: Any) -> None:
     """Print a table on stderr; ``style`` are arguments of Rich's ``Table``."""
     from rich.table import Table
 
-    table = Table(*columns, title_justify="left", **style)
-    for row in rows:
-        table.add_row(*row)
-    stderr_console().print(table)
+    drawn = Table(*columns, title_justify="left", **style)
+    for row in cells:
+        drawn.add_row(*row)
+    console().print(drawn)
 
 
-def print_figures(figures: dict[str, int | str]) -> None:
+def figures(values: dict[str, int | str]) -> None:
     """Print a table of names and values."""
-    rows = (
-        (name, f"{value:,}" if isinstance(value, int) else value) for name, value in figures.items()
+    cells = (
+        (name, f"{value:,}" if isinstance(value, int) else value) for name, value in values.items()
     )
-    print_table(("figure", *numbers("value")), rows, show_header=False)
+    table(("figure", *numbers("value")), cells, show_header=False)
 
 
 def file_size(count: int) -> str:
@@ -158,8 +156,8 @@ def progress_bar(
     Items other than ``pages`` are shown in per cent. ``prints`` says whether the command prints
     data meanwhile: if the terminal also shows the data, its lines are the progress.
     """
-    console = stderr_console()
-    if not console.is_terminal or (prints and sys.stdout.isatty()):
+    terminal = console()
+    if not terminal.is_terminal or (prints and sys.stdout.isatty()):
         yield no_progress
         return
     from rich import progress as bars
@@ -169,7 +167,7 @@ def progress_bar(
     # stdout is data, so Rich must not redirect it above the bar.
     with bars.Progress(
         *columns,
-        console=console,
+        console=terminal,
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
@@ -178,12 +176,8 @@ def progress_bar(
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file in UTF-8, independent of the locale; it replaces an existing file atomically.
-
-    Raises:
-        click.FileError: the file cannot be written.
-    """
+def write_file(path: Path, text: str) -> None:
+    """Write a file in UTF-8, independent of the locale; it replaces an existing file atomically."""
     try:
         with replacing(path) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
