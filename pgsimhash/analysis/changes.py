@@ -144,8 +144,7 @@ class Piece(NamedTuple):
     changed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A paragraph of each text, side by side.
 
     ``same`` and ``changed`` have both sides, ``removed`` only the left, ``added`` only the right.
@@ -158,8 +157,7 @@ class Row:
     skipped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """The rows of a comparison; ``cut`` says whether texts or rows were cut off."""
 
     rows: tuple[Row, ...]
@@ -251,16 +249,10 @@ def _changed(before: str, after: str) -> Row:
     a, b = _WORD.findall(before), _WORD.findall(after)
     if len(a) > _WORDS_MAX or len(b) > _WORDS_MAX:
         return Row("changed", (Piece(before, True),), (Piece(after, True),))
-    left: list[Piece] = []
-    right: list[Piece] = []
-    matcher = SequenceMatcher(None, _words(before), _words(after))
-    for tag, a_start, a_end, b_start, b_end in matcher.get_opcodes():
-        changed = tag != "equal"
-        if a_end > a_start:
-            left.append(Piece("".join(a[a_start:a_end]), changed))
-        if b_end > b_start:
-            right.append(Piece("".join(b[b_start:b_end]), changed))
-    return Row("changed", tuple(left), tuple(right))
+    runs = SequenceMatcher(None, _words(before), _words(after)).get_opcodes()
+    left = tuple(Piece("".join(a[i:j]), tag != "equal") for tag, i, j, *_ in runs if i < j)
+    right = tuple(Piece("".join(b[i:j]), tag != "equal") for tag, *_, i, j in runs if i < j)
+    return Row("changed", left, right)
 
 
 def _words(line: str) -> list[str]:

@@ -53,12 +53,10 @@ class Counts(NamedTuple):
         return self.found / matches if matches else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class AtDistance:
-    """The matches up to a distance in bits.
+class AtDistance(NamedTuple):
+    """The matches up to a distance: those that signatures confirm, as in ``ingest``, and all.
 
-    ``counts`` are of the matches that signatures confirm, as ``ingest`` decides, and ``kinds`` are
-    the same by kind of pair; ``unverified`` are of all matches.
+    ``kinds`` are ``counts`` by kind of pair.
     """
 
     distance: int
@@ -297,17 +295,16 @@ def fingerprint_pages(
     records = extract_many(starting(), jobs, scheme, markdown=False)
     for number, record in enumerate(records, start=1):
         name, page = started.popleft()
+        if isinstance(page, SourcePage):
+            done.prints[name] = None
         if isinstance(record, PageRecord):
             done.prints[name] = Print(record.simhash, record.signature, record.title)
             if record.unseen is not None:
                 shares[name] = record.unseen
+        elif record.reason == "too_short":
+            done.too_short.append(name)
         else:
-            if isinstance(page, SourcePage):
-                done.prints[name] = None
-            if record.reason == "too_short":
-                done.too_short.append(name)
-            else:
-                done.failures.append(PageFailure(name, record.reason, record.detail))
+            done.failures.append(PageFailure(name, record.reason, record.detail))
         progress(number, total)
     if shares:
         worst = max(shares, key=shares.__getitem__)

@@ -31,11 +31,9 @@ TOP: Final = 20
 """How many features of each side an explanation lists."""
 
 Reason = Literal["same_simhash", "within_distance", "beyond_distance", "signatures_differ"]
-
 Origin = Literal["page", "markdown"]
 
 _VALUES: Final = "simhash", "url", "title", "fetched_at", "signature", "structure", "markdown"
-
 _BLOCKS: Final = 5
 _BLOCK_CHARS: Final = 150
 """How many low-weight text blocks are listed, and how many characters of each."""
@@ -73,12 +71,10 @@ class BlockBits(NamedTuple):
     differing: int
 
 
-@dataclass(frozen=True, slots=True)
-class PermutationView:
-    """The pair in one permutation.
+class PermutationView(NamedTuple):
+    """The differing bits of a permutation's prefix, and the distance from which it finds the pair.
 
-    ``differing`` is the number of differing bits of the prefix. ``sees_from`` is the smallest
-    distance at which a lookup of one finds the other by this permutation, or None.
+    ``sees_from`` is None if a lookup of one finds the other at no distance.
     """
 
     number: int
@@ -161,7 +157,7 @@ class Explanation:
             "a": _side_json(self.a),
             "b": _side_json(self.b),
             "blocks": [block._asdict() for block in self.blocks],
-            "permutations": [asdict(view) for view in self.permutations],
+            "permutations": [view._asdict() for view in self.permutations],
             "features": self.features and asdict(self.features),
             "difference": self.difference and self.difference.as_json(),
         }

@@ -153,7 +153,6 @@ def near_sample(sample: Sample, distance: int, borderline: int = 100, seed: int 
     """Compare all pages with each other, up to 16 bits, and choose borderline pairs.
 
     The comparison is exact and takes quadratic time (10,000 pages are 50 million comparisons).
-
     Up to ``borderline`` pairs are chosen, of pages with different simhashes, within :data:`SPREAD`
     bits of ``distance``. They are spread over the clusters of pairs up to ``distance`` (at most
     12): no cluster gets a second pair before all others have one. The choice is random, and the

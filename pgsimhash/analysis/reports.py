@@ -133,8 +133,7 @@ class Report:
             ],
             "all_hosts": self.all_hosts,
             "clusters": [
-                {"pages": cluster.size, "canonical": cluster.canonical.url}
-                for cluster in self.clusters
+                {"pages": view.size, "canonical": view.canonical.url} for view in self.clusters
             ],
             "all_clusters": self.all_clusters,
             "clustered_pages": self.clustered_pages,

@@ -27,7 +27,6 @@ with requires("pgsimhash.batch.frames", "narwhals", extra="frames"):
     import narwhals.stable.v2 as nw
 
 Kind = Literal["text", "html"]
-
 Frame = TypeVar("Frame")
 
 COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason", "cluster")
@@ -156,18 +155,15 @@ def read_cells(
     progress: Compared = no_progress,
 ) -> list[Cell]:
     """Return the cells of a column, read; they may be None. Only pages get a signature."""
-    is_text = kind == "text"
-    results = _read_texts(cells, scheme) if is_text else _read_pages(cells, urls, scheme, jobs)
+    results = _read_pages(cells, urls, scheme, jobs)
+    if kind == "text":
+        simhashes = vote_texts((cell for cell in cells if cell is not None), scheme)
+        results = (Cell(one, "too_short" if one is None else None) for one in simhashes)
     rows: list[Cell] = []
     for row, cell in enumerate(cells, 1):
         rows.append(Cell(reason="null") if cell is None else next(results))
         progress(row, len(cells))
     return rows
-
-
-def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Iterator[Cell]:
-    for simhash in vote_texts((cell for cell in cells if cell is not None), scheme):
-        yield Cell(simhash, "too_short" if simhash is None else None)
 
 
 def _read_pages(
@@ -205,17 +201,15 @@ def _originals(
     for row, (simhash, *_) in enumerate(cells):
         text = " ".join((texts[row] or "").split())
         first = first_of.setdefault(text, row) if text else row
-        if simhash is None:
-            originals[row] = None if first == row else _Original(0, first)
-            continue
-        alike = rows_of.setdefault(simhash, [])
-        if first == row:
-            first = next((earlier for earlier in alike if agree(0, row, earlier)), row)
-        if first == row:
-            heads_of.setdefault(simhash, []).append(row)
-        else:
+        if simhash is not None:
+            alike = rows_of.setdefault(simhash, [])
+            if first == row:
+                first = next((earlier for earlier in alike if agree(0, row, earlier)), row)
+            if first == row:
+                heads_of.setdefault(simhash, []).append(row)
+            alike.append(row)
+        if first != row:
             originals[row] = _Original(0, first)
-        alike.append(row)
     for later, others, distance in _near_heads(heads_of, rows_of, limit):
         best = originals[later]
         if best is not None and (distance, others[0]) >= best:

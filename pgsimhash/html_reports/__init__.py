@@ -81,8 +81,7 @@ def bars(distances: Mapping[int, int]) -> list[Bar]:
         pages = distances.get(bits, 0)
         height = round(max(_TALLEST * pages / highest, 2.0) if pages else 0.0, 1)
         x, y = round(LEFT + bits * step + 1, 1), round(BASE - height, 1)
-        label = _short(pages) if pages else ""
-        histogram.append(Bar(x, y, round(step - 2, 1), height, bits, pages, label))
+        histogram.append(Bar(x, y, round(step - 2, 1), height, bits, pages, _short(pages)))
     return histogram
 
 
@@ -107,12 +106,8 @@ def _render(template: str, title: str, **values: object) -> str:
     folder = files(__package__).joinpath("templates")
     style = folder.joinpath("style.css").read_text(encoding="utf-8")
     policy = _POLICY.format(base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
-    page: str = (
-        _templates(str(folder))
-        .get_template(f"{template}.html")
-        .render(title=title, style=style, policy=policy, **values)
-    )
-    return page
+    page = _templates(str(folder)).get_template(f"{template}.html")
+    return str(page.render(title=title, style=style, policy=policy, **values))
 
 
 @cache
