@@ -77,9 +77,9 @@ def pgsimhash_lookups(clock: Clock, values: Simhashes, queries: Simhashes, dista
     clock.done("conversion")
     index = BlockIndex(values)
     clock.done("build")
-    near = index.near(queries, distance)
+    numbers, near = index.near(queries, distance)
     clock.done("search")
-    return zip(near.queries.tolist(), near.simhashes.tolist(), strict=True)
+    return zip(numbers.tolist(), near.tolist(), strict=True)
 
 
 def leonsim_lookups(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:

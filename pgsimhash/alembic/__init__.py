@@ -84,9 +84,7 @@ def downgrade(
         since: the present revision, for ``--sql``; None means the newest that this package knows.
 
     Raises:
-        ArgumentError: see :func:`upgrade`.
-        SchemaError: see :func:`upgrade`; or the schema has a revision of a newer package.
-        StoreError: see :func:`upgrade`.
+        SchemaError: the schema has a revision of a newer package. Others as for :func:`upgrade`.
     """
     _migrate(op, revision, schema, since, up=False)
 

@@ -135,8 +135,8 @@ def find_many(
 
     parts = [np.empty((2, 0), dtype=np.uint64)]
     for known in read_simhashes(path, select):
-        near = index.near(known, limit)
-        parts.append(np.stack([near.simhashes, known[near.queries]]))
+        numbers, near = index.near(known, limit)
+        parts.append(np.stack([near, known[numbers]]))
     queries, matches = np.concatenate(parts, axis=1)
     # Each match belongs to every query with this simhash.
     order = np.argsort(batch, kind="stable")

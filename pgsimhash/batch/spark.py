@@ -142,10 +142,9 @@ def find(
     def near(batches: _Batches) -> _Batches:
         index = BlockIndex(shared.value)
         for (simhashes,) in map(_columns, batches):
-            matches = index.near(simhashes, limit)
-            hits = simhashes[matches.queries]
-            distances = hamming_distances(matches.simhashes, hits)
-            yield _batch(_MATCHES, matches.simhashes, hits, distances)
+            numbers, matches = index.near(simhashes, limit)
+            hits = simhashes[numbers]
+            yield _batch(_MATCHES, matches, hits, hamming_distances(matches, hits))
 
     return known.mapInArrow(near, _MATCHES)
 

@@ -27,15 +27,8 @@ _Numbers = NDArray[np.intp]
 _Simhashes = NDArray[np.uint64]
 
 
-class Near(NamedTuple):
-    """The near pairs of queries and known simhashes: shape (n,) each.
-
-    ``queries`` holds the index of the query (intp), ``simhashes`` the known simhash (uint64). Pairs
-    are distinct and in the order of the queries.
-    """
-
-    queries: _Numbers
-    simhashes: _Simhashes
+Near = tuple[_Numbers, _Simhashes]
+"""The indexes of queries, and the known simhashes near them: shape (n,) each."""
 
 
 class BlockIndex:
@@ -53,13 +46,17 @@ class BlockIndex:
             self._tables = [_table(one, self._known) for one in self._layout.permutations]
 
     def near(self, queries: _Simhashes, distance: int) -> Near:
-        """Return every known simhash within ``distance`` bits of each query; none is missed."""
+        """Return every known simhash within ``distance`` bits of each query; none is missed.
+
+        Pairs are distinct and in the order of the queries.
+        """
         queries = as_simhashes(queries)
         check_distance(distance, DISTANCE_MAX)
-        parts = [Near(np.empty(0, dtype=np.intp), self._known[:0])]
+        parts = [(np.empty(0, dtype=np.intp), self._known[:0])]
         if not self._tables:
             parts += _compare(queries, self._known, distance)
-            return Near(*map(np.concatenate, zip(*parts, strict=True)))
+            numbers, simhashes = map(np.concatenate, zip(*parts, strict=True))
+            return numbers, simhashes
         for table, radius in zip(self._tables, self._layout.radii(distance), strict=True):
             if radius >= 0:
                 parts += _probe(table, queries, distance, radius)
@@ -68,7 +65,7 @@ class BlockIndex:
         numbers, simhashes = numbers[order], simhashes[order]
         first = np.ones(len(order), dtype=bool)
         first[1:] = (numbers[1:] != numbers[:-1]) | (simhashes[1:] != simhashes[:-1])
-        return Near(numbers[first], simhashes[first])
+        return numbers[first], simhashes[first]
 
 
 class _Table(NamedTuple):
@@ -120,7 +117,7 @@ def _probe(table: _Table, queries: _Simhashes, distance: int, radius: int) -> It
             hits = np.flatnonzero(hamming_distances(repeated, candidates) <= distance)
             first = chunk.start + part.start
             numbers = np.searchsorted(np.cumsum(of_query[part]), hits, side="right") + first
-            yield Near(numbers, permutation.restore(candidates[hits]))
+            yield numbers, permutation.restore(candidates[hits])
 
 
 def _compare(queries: _Simhashes, known: _Simhashes, distance: int) -> Iterator[Near]:
@@ -129,7 +126,7 @@ def _compare(queries: _Simhashes, known: _Simhashes, distance: int) -> Iterator[
         distances = hamming_distances(queries[chunk, np.newaxis], known).ravel()
         # Five times as fast in one dimension.
         rows, columns = np.divmod(np.flatnonzero(distances <= distance), max(1, len(known)))
-        yield Near(rows + chunk.start, known[columns])
+        yield rows + chunk.start, known[columns]
 
 
 def _cut(sizes: _Numbers) -> Iterator[slice]:

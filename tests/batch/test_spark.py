@@ -118,7 +118,7 @@ def test_a_batch_finds_all_known_simhashes(distance: int, session: Any) -> None:
     near = BlockIndex(known).near(queries, distance)
     expected = [
         (int(queries[number]), int(value), int(queries[number] ^ value).bit_count())
-        for number, value in zip(near.queries, near.simhashes, strict=True)
+        for number, value in zip(*near, strict=True)
     ]
     assert as_rows(found) == sorted(expected)
     assert len(expected) > 50

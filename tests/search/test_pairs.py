@@ -179,8 +179,8 @@ def matches(
 
 
 def found(index: BlockIndex, queries: NDArray[np.uint64], distance: int) -> list[tuple[int, int]]:
-    near = index.near(queries, distance)
-    return list(zip(near.queries.tolist(), near.simhashes.tolist(), strict=True))
+    numbers, near = index.near(queries, distance)
+    return list(zip(numbers.tolist(), near.tolist(), strict=True))
 
 
 def near_to(
