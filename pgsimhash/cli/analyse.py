@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     from pgsimhash.analysis.explanation import FeatureList
 
-_CLUSTER_COLUMNS: Final = (
-    *("cluster", "url", "simhash", "canonical", "title", "canonical_url", "canonical_problems"),
-)
-
 _VERSIONS_SHOWN: Final = 50
 _FAILURES_SHOWN: Final = 20
 
@@ -205,7 +201,9 @@ def clusters(
             return
         from pgsimhash.analysis.reports import cluster_rows
 
-        show.rows(chain.from_iterable(map(cluster_rows, all_clusters)), _CLUSTER_COLUMNS)
+        columns = ("cluster", "url", "simhash", "canonical", "title")
+        links = ("canonical_url", "canonical_problems")
+        show.rows(chain.from_iterable(map(cluster_rows, all_clusters)), columns + links)
 
 
 @analyse.command()

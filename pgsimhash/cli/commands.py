@@ -9,18 +9,12 @@ from typing import Any, Final
 
 import click
 
+from pgsimhash import errors
 from pgsimhash.cli import CLOSED, INTERRUPTED, STOPPED, show
 from pgsimhash.cli.analyse import analyse
 from pgsimhash.cli.pages import decide, find, find_many, fingerprint, ingest, should_fetch
 from pgsimhash.cli.schema import check, collection, migrate, status
 from pgsimhash.cli.upkeep import delete, expire, mark, policy, run
-from pgsimhash.errors import (
-    ArgumentError,
-    CollectionError,
-    NotFoundError,
-    PageError,
-    PgsimhashError,
-)
 
 _SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Pages": (ingest, decide, should_fetch),
@@ -85,15 +79,15 @@ def _errors_of_commands() -> Iterator[None]:
 def _failure(error: Exception) -> click.ClickException | None:
     """Return Click's error for an error, None for an unexpected one."""
     message, code = show.printable(str(error).strip()), 3
-    if isinstance(error, PageError | NotFoundError):
+    if isinstance(error, errors.PageError | errors.NotFoundError):
         code = 1
-    elif isinstance(error, CollectionError) or (
-        isinstance(error, ArgumentError) and error.reason != "unknown_scheme"
+    elif isinstance(error, errors.CollectionError) or (
+        isinstance(error, errors.ArgumentError) and error.reason != "unknown_scheme"
     ):
         return click.UsageError(message)
     elif isinstance(error, OSError):
         message = f"the operating system refuses: {message}; free space, or use another place"
-    elif not isinstance(error, PgsimhashError):
+    elif not isinstance(error, errors.PgsimhashError):
         # Imported here because --help needs no database.
         import psycopg
 

@@ -104,9 +104,7 @@ class _Distance(click.IntRange):
 
     name = "bits|close|loose"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | Any:
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         named = {str(name): level_distance(name) for name in LEVELS}
         return super().convert(named.get(value, value), param, ctx)
 
@@ -237,10 +235,9 @@ match: Final = _all_of(
 )
 """The options of ``MatchOptions``; None keeps a setting."""
 
-jobs: Final = click.option(
+jobs: Final = number(
     "--jobs",
-    type=click.IntRange(min=1),
-    help="Processes that read pages; by default one per core, up to 8, if there are enough pages.",
+    "Processes that read pages; by default one per core, up to 8, if there are enough pages.",
 )
 
 

@@ -161,12 +161,10 @@ def should_fetch(
     for url in _lines_of_stdin_too(urls):
         try:
             checked = check_url(url.decode() if isinstance(url, bytes) else url)
-        except PageError as error:
+        except (PageError, UnicodeDecodeError) as error:
             failed += 1
-            show.message(str(error))
-        except UnicodeDecodeError:
-            failed += 1
-            show.message(f"{url!r:.80} is not in UTF-8")
+            reason = str(error) if isinstance(error, PageError) else f"{url!r:.80} is not in UTF-8"
+            show.message(reason)
         else:
             fetch = store.should_fetch(checked, older_than=older_than)
             fetched += fetch
@@ -224,7 +222,14 @@ def _print_verdicts(
         _print_duplicates(duplicates, sum(counts[name] for name in _DUPLICATES))
         for failure in failures:
             show.message(f"failed: {failure.url}: {failure.detail}")
-        _print_counts(counts, bytes_saved, seconds)
+        show.figures(
+            {
+                "pages": counts.total(),
+                **{name.replace("_", " "): counts[name] for name in get_args(VerdictName)},
+                "bytes saved": show.file_size(bytes_saved),
+                "pages a second": f"{counts.total() / seconds:,.1f}" if seconds else "-",
+            }
+        )
         if (counts or known) and not counts.keys() - _NOT_ADDED:
             show.message("Nothing was added: every page was already known.")
     elif failures:
@@ -260,18 +265,6 @@ def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
             for copy in duplicates
         ),
         title=f"Duplicates{more}",
-    )
-
-
-def _print_counts(counts: Counter[str], bytes_saved: int, seconds: float) -> None:
-    pages = counts.total()
-    show.figures(
-        {
-            "pages": pages,
-            **{name.replace("_", " "): counts[name] for name in get_args(VerdictName)},
-            "bytes saved": show.file_size(bytes_saved),
-            "pages a second": f"{pages / seconds:,.1f}" if seconds else "-",
-        }
     )
 
 

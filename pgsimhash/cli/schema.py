@@ -190,8 +190,8 @@ def _print_status(collections: Iterable[CollectionStatus]) -> None:
             figures[-1] += f" ({row.duplicate_percent:g} %)"
         last_write = "-" if row.last_write_age is None else f"{_age(row.last_write_age)} ago"
         rows.append((row.collection, row.scheme, *figures, last_write))
-    names = ("pages", "URLs", "simhashes", "duplicates")
-    show.table(("collection", "scheme", *names, "last write"), rows)
+    names = ("collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "last write")
+    show.table(names, rows)
     for size in {row.schema_bytes for row in collections}:
         show.console().print(f"{show.file_size(size)} on disk with all collections and indexes")
 

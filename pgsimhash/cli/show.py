@@ -16,10 +16,8 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -91,12 +89,6 @@ def message(line: str) -> None:
 
 def console() -> Console:
     """Return the console on stderr, without colours and motion if it is piped."""
-    # Names may look like markup, in which a link is an escape sequence.
-    return _console_class()(stderr=True, highlight=False, markup=False, emoji=False)
-
-
-@cache
-def _console_class() -> type[Console]:
     from rich.console import Console
     from rich.segment import Segment
 
@@ -112,7 +104,8 @@ def _console_class() -> type[Console]:
                 text = segment.text if segment.control else printable_lines(segment.text)
                 yield Segment(text, segment.style, segment.control)
 
-    return PrintableConsole
+    # Names may look like markup, in which a link is an escape sequence.
+    return PrintableConsole(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def table(columns: Iterable[str | Column], cells: Iterable[Iterable[str]], **style: Any) -> None:
@@ -202,8 +195,5 @@ class _LogLines(logging.Formatter):
         return printable_lines(super().formatException(ei))
 
 
-def _print_exception(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
-    text = "".join(traceback.format_exception(kind, error, trace))
-    click.echo(printable_lines(text), err=True, nl=False)
+def _print_exception(*raised: Any) -> None:
+    click.echo(printable_lines("".join(traceback.format_exception(*raised))), err=True, nl=False)

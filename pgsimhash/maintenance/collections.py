@@ -99,8 +99,7 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
     values = {name: getattr(settings, name) for name in SETTINGS}
     parameters = {"collection": store.collection, "pattern": pattern, **values}
     with store.session.writing() as (connection, _):
-        (policy,) = fetch_records(connection, "set_policy", parameters, Policy)
-    return policy
+        return fetch_records(connection, "set_policy", parameters, Policy)[0]
 
 
 def remove_policy(store: Store, pattern: str) -> bool:
