@@ -316,7 +316,8 @@ def test_the_forms_are_one_simhash() -> None:
 
 def test_every_environment_variable_is_a_setting() -> None:
     package = [path.read_text("utf-8") for path in (ROOT / "pgsimhash").rglob("*.py")]
-    used = {name for code in package for name in re.findall(r'= "(PGSIMHASH_[A-Z_]+)"', code)}
+    names = re.compile(r'(?:= |environ.get\()"(PGSIMHASH_[A-Z_]+)"')
+    used = {name for code in package for name in names.findall(code)}
     assert used == {*re.findall(r"^\| `(PGSIMHASH_\w+)`", text_of("settings.md"), re.MULTILINE)}
 
 
