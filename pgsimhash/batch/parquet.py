@@ -169,9 +169,14 @@ def read_simhashes(
             chosen = []
             for number in range(file.metadata.num_row_groups):
                 group = file.metadata.row_group(number)
-                known = group.column(column).statistics
-                has_range = known is not None and known.has_min_max
-                if select is None or not has_range or select(known.min, known.max):
+                # Those of a damaged file end the process, so they are read only if they are needed.
+                known = None if select is None else group.column(column).statistics
+                if (
+                    select is None
+                    or known is None
+                    or not known.has_min_max
+                    or select(known.min, known.max)
+                ):
                     chosen.append(number)
                 else:
                     missing -= group.num_rows

@@ -103,7 +103,7 @@ def web_link(url: str | None) -> str | None:
 
 
 def _render(template: str, title: str, **values: object) -> str:
-    folder = files(__package__).joinpath("templates")
+    folder = files(__package__)
     style = folder.joinpath("style.css").read_text(encoding="utf-8")
     policy = _POLICY.format(base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
     page = _templates(str(folder)).get_template(f"{template}.html")
