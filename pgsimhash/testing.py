@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_DSN"
 IMAGE_VARIABLE: Final = "PGSIMHASH_TEST_IMAGE"
 
+# Settings that protect data from a crash; tests switch them off.
 _DURABILITY: Final = ("fsync", "synchronous_commit", "full_page_writes")
-"""Settings that protect data from a crash; tests switch them off."""
 
 
 def chosen_server() -> str:

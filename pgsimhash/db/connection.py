@@ -15,11 +15,10 @@ from pgsimhash.db.statements import close, execute, waited
 from pgsimhash.errors import NoServerError, SchemaError, StoreError, install_command
 from pgsimhash.log import log_waits
 
-REVISION: Final = "0001"
-"""The schema revision of this package version."""
+REVISION: Final = "0001"  # the schema revision of this package version
 
 _OLDEST_SERVER: Final = 140000
-
+# Options of libpq that the DSN, the environment or a service file can override.
 _SETTINGS: Final = {
     "connect_timeout": "10",
     "application_name": "pgsimhash",
@@ -29,19 +28,14 @@ _SETTINGS: Final = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
-"""Options of libpq that the DSN, the environment or a service file can override."""
-
+# Cannot be overridden: a database, a user or the environment may set another one.
 _ENCODING: Final = {"client_encoding": "UTF8"}
-"""Cannot be overridden: a database, a user or the environment may set another one."""
 
 
 def open_connection(
     dsn: str, *, autocommit: bool = False, asynchronous: bool = False
 ) -> psycopg.Connection[Any]:
-    """Connect to PostgreSQL 14 or later; the connection prepares no statements.
-
-    An asynchronous connection is opened in a greenlet, which uses it like a blocking one.
-    """
+    """Connect to PostgreSQL 14 or later, in a greenlet if asynchronous; prepare no statements."""
     driver: Any = psycopg.AsyncConnection if asynchronous else psycopg.Connection
     try:
         settings = _missing_settings(conninfo.conninfo_to_dict(dsn))

@@ -25,20 +25,14 @@ from pgsimhash.db.statements import close, in_thread
 from pgsimhash.log import logger
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
-
+# The variable of many platforms. It is used if it names PostgreSQL, in SQLAlchemy's form too.
 URL_VARIABLE: Final = "DATABASE_URL"
-"""The variable of many platforms. It is used if it names PostgreSQL, in SQLAlchemy's form too."""
-
+# Those of libpq that name a server, as for psql.
 LIBPQ_VARIABLES: Final = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE", "PGUSER")
-"""libpq's variables that name a server, as for psql."""
-
-EMBEDDED: Final = "embedded"
-"""The DSN of the embedded server."""
+EMBEDDED: Final = "embedded"  # the DSN of the embedded server
 
 _WITH_DRIVER: Final = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://")
-
-_PREPARED_AFTER: Final = 5
-"""How many executions psycopg waits by default before it prepares a statement."""
+_PREPARED_AFTER: Final = 5  # executions before psycopg prepares a statement, its default
 
 
 def configured_dsn(dsn: str | None = None) -> str | None:
@@ -98,10 +92,7 @@ def open_deployed(
     *,
     asynchronous: bool = False,
 ) -> psycopg.Connection[Any]:
-    """Connect in autocommit mode; the embedded server's schema is deployed and upgraded.
-
-    Frequent statements are prepared if ``prepare`` is true, or None and there is no pooler.
-    """
+    """Connect in autocommit mode; the embedded server's schema is deployed and upgraded."""
     schema = configured_schema(schema)
     server = in_thread(partial(resolve_dsn, dsn), asynchronous)
     connection = open_connection(server, autocommit=True, asynchronous=asynchronous)

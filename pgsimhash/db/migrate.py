@@ -52,7 +52,6 @@ _COPIED_SETTING: Final = (
     "DO $$ BEGIN PERFORM pg_catalog.set_config('{}', pg_catalog.current_setting('{}'), true); "
     "END $$"
 )
-
 _PINNED: Final = "SET LOCAL search_path = pg_catalog, pg_temp"
 
 

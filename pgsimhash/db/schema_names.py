@@ -18,9 +18,7 @@ from pgsimhash.errors import StoreError, invalid_argument
 if TYPE_CHECKING:
     import psycopg
 
-SCHEMA: Final = "pgsimhash"
-"""The default schema."""
-
+SCHEMA: Final = "pgsimhash"  # the default schema
 SCHEMA_VARIABLE: Final = "PGSIMHASH_SCHEMA"
 
 # No name that needs escaping or is too long.

@@ -28,8 +28,7 @@ SCHEMA_FILES: Final = (
     "sources.sql",
     "check.sql",
     "roles.sql",
-)
-"""The files of the schema, in the order of deployment."""
+)  # in the order of deployment
 
 _PARTS: Final = re.compile(
     r" *-- Permutation 1:\n.*?( *-- Permutation 2:\n.*?)( *-- Permutation 3:\n.*?)"
@@ -37,7 +36,6 @@ _PARTS: Final = re.compile(
     re.DOTALL,
 )
 _RADII: Final = re.compile(r"(?<=-- Distances:\n).*?(?= *-- All distances)", re.DOTALL)
-
 _TABLE: Final = re.compile(r"CREATE TABLE (\w+\.\w+) \(\n    -- (.+)$", re.MULTILINE)
 _COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
 _CREATED: Final = re.compile(

@@ -49,8 +49,7 @@ RAISED: Final[dict[str, tuple[type[PgsimhashError], str]]] = {
     "PS035": (StoreError, "refused"),
     "PS040": (SchemaError, "other_owner"),
     "PS041": (SchemaError, "unversioned"),
-}
-"""The errors that functions of the schema raise; docs/sql.md lists them too."""
+}  # raised by functions of the schema; docs/sql.md lists them too
 
 
 class Translation(NamedTuple):
@@ -128,16 +127,15 @@ _BY_STATE: Final = {
         "gave_up", _GAVE_UP, "if the connection is in a pipeline() block, leave that first"
     ),
     "22": _INVALID,
-}
-"""PostgreSQL's errors by SQLSTATE or its class."""
+}  # PostgreSQL's errors by SQLSTATE or its class
 
+# SQLSTATEs, or their classes, for the errors that psycopg raises itself.
 _STATES: Final[tuple[tuple[Any, str], ...]] = (
     (psycopg.NotSupportedError, "0A"),
     (psycopg.DataError, "22"),
     # Lost connections; and psycopg raises InternalError if a server crashes during a COMMIT.
     ((psycopg.OperationalError, psycopg.InternalError), "08"),
 )
-"""Classes of SQLSTATE for the errors that psycopg raises itself."""
 
 _POOL: Final = Translation(
     "pool_exhausted",
@@ -146,6 +144,7 @@ _POOL: Final = Translation(
     "sooner",
 )
 
+# Errors about a connection, by the name of their class.
 _OF_SQLALCHEMY: Final = {
     "TimeoutError": _POOL,
     "PendingRollbackError": Translation(
@@ -165,7 +164,6 @@ _OF_SQLALCHEMY: Final = {
         "end that first, or give an engine with a pool instead of a single connection",
     ),
 }
-"""Errors of SQLAlchemy about a connection, by the name of their class."""
 
 
 @contextmanager

@@ -38,13 +38,9 @@ if TYPE_CHECKING:
 
 
 class ConnectionSource(ABC):
-    """Lends connections to a store.
+    """Lends connections to a store."""
 
-    Attributes:
-        owned: whether the store ends the transactions. If so, a lost connection can be replaced.
-    """
-
-    owned = True
+    owned = True  # the store ends the transactions, and can replace a lost connection
 
     def __init__(self, asynchronous: bool) -> None:
         self._asynchronous = asynchronous
@@ -52,14 +48,10 @@ class ConnectionSource(ABC):
 
     @abstractmethod
     def connection(self, *, loop: bool = False) -> AbstractContextManager[psycopg.Connection[Any]]:
-        """Check out a connection for the block.
+        """Check out a connection; with ``loop``, the caller's code in the block may use the store.
 
-        Args:
-            loop: whether the caller's code runs within the block, and may use the store.
-
-        Raises:
-            StoreError: the source is closed or exhausted, or the caller's transaction failed.
-            NoServerError: no server answers.
+        A closed or exhausted source, or the caller's failed transaction, is a StoreError; if no
+        server answers, it is a NoServerError.
         """
 
     def in_transaction(self) -> bool:
@@ -91,10 +83,7 @@ def source_of(
 ) -> ConnectionSource:
     """Return the source for an argument of ``pgsimhash.connect`` or ``connect_async``.
 
-    Raises:
-        ArgumentError: the type is not supported, or ``prepare`` is given for a connection that the
-            store does not open.
-        StoreError: the connection is closed, or uses another driver than psycopg 3.
+    Their ArgumentErrors and StoreErrors about ``where`` are raised here.
     """
     if hasattr(where, "render_as_string"):
         # A URL of SQLAlchemy.

@@ -29,8 +29,7 @@ from pgsimhash.db.scripts import SCHEMA_FILES, parameters_of, read_sql
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-_FETCHED: Final = 2_000
-"""Rows per fetch of a server-side cursor."""
+_FETCHED: Final = 2_000  # rows per fetch of a server-side cursor
 
 _FUNCTION: Final = re.compile(
     r"^CREATE FUNCTION pgsimhash\.(\w+)\((.*?)\)\s+(?:RETURNS|LANGUAGE)", re.MULTILINE | re.DOTALL
@@ -43,7 +42,6 @@ _TYPES: Final = {
 }
 _T = TypeVar("_T")
 _Record = TypeVar("_Record", bound="DataclassInstance")
-
 _numbers: Final = count()
 
 

@@ -46,16 +46,10 @@ _ROOTS_ACCOUNT: Final = "pgsimhash"
 
 
 def start(folder: Path | None = None) -> str:
-    """Start the embedded server, or join the running one, and return its DSN.
+    """Start the server, or join the running one, and return its DSN; a failure is a NoServerError.
 
-    The server stops with the last process that called this.
-
-    Args:
-        folder: the folder of the data; by default PGSIMHASH_DATA_DIR or the platform's.
-
-    Raises:
-        NoServerError: the extra is not installed, the folder belongs to another user or contains
-            something else, or the server does not start.
+    It stops with the last process that called this. ``folder`` is by default PGSIMHASH_DATA_DIR or
+    the platform's. It may not belong to another user, or contain something else.
     """
     from psycopg import conninfo
 

@@ -34,15 +34,10 @@ from pgsimhash.runtime.machine import memory_bytes
 if TYPE_CHECKING:
     import psutil
 
-_MARK: Final = "cluster_name=pgsimhash"
-"""An argument that identifies the servers of this package."""
-
+_MARK: Final = "cluster_name=pgsimhash"  # identifies the servers of this package
 _SOCKET: Final = ".s.PGSQL.5432"
-
 READY: Final = "ready"
-
-PATIENCE: Final = 600
-"""Seconds for a server that has to recover, or for the processes of a killed one to end."""
+PATIENCE: Final = 600  # seconds for a server to recover, or for processes of a killed one to end
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from pgsimhash.html.weights import weigh
 from pgsimhash.pages.values import BytesLike
 
 _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
-MARKED_UP_MAX: Final = 150_000
-"""The Markdown of a page with more elements has no headings, lists and links."""
+MARKED_UP_MAX: Final = 150_000  # Markdown of more elements has no headings, lists and links
 
 
 def read_article(

@@ -37,11 +37,11 @@ def flags_of(lists: Mapping[int, Collection[str]]) -> Counter[str]:
     return flags
 
 
+# The tags whose content is not text.
 NEVER_TEXT: Final = words(
     "script style template svg iframe object embed applet canvas audio video input button select"
     " textarea datalist head noscript map frameset"
 )
-"""The tags whose content is not text."""
 
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
 LIST_TAGS: Final = words("ul ol dl")
@@ -144,7 +144,6 @@ NAMED_MAX: Final = 50_000  # how many block elements are classified by their att
 
 _BEGIN, _LINK_BEGIN, _LINK_END, _SIGN, _DATE = (f" {sign} " for sign in SIGNS)
 _CALLS: Final = ("tel:", "fax:")
-
 _CONTAINERS: Final = words(
     "body address article aside details dialog div fieldset footer form header main"
     " menu nav section summary"
@@ -299,7 +298,8 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                     elements.append(element)
                     goes_on = False
                 if tag == "a" and not in_link:
-                    in_link = _link_begin(child)
+                    calls = (child.get("href") or "").startswith(_CALLS)
+                    in_link = f"{_LINK_BEGIN}{_DATE}" if calls else _LINK_BEGIN
                 in_pre = in_pre or tag == "pre"
                 children = iter(child)
                 text, is_tail = child.text, False
@@ -332,11 +332,6 @@ def _page() -> Element:
     page = Element(0, "", UNNAMED)
     page.parent = page
     return page
-
-
-def _link_begin(link: HtmlElement) -> str:
-    calls = (link.get("href") or "").startswith(_CALLS)
-    return f"{_LINK_BEGIN}{_DATE}" if calls else _LINK_BEGIN
 
 
 class Names(NamedTuple):

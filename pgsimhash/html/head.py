@@ -172,11 +172,9 @@ def restore_images(root: HtmlElement) -> None:
 
 
 def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None] = ()) -> None:
-    """Raise if a page is an error page, a bot check or JavaScript-rendered.
+    """Raise a PageError if a page is an error page, a bot check or JavaScript-rendered.
 
-    Raises:
-        PageError: a part of the title or the first line names an error (``error_page``), the page
-            is a bot check (``blocked``), or a script fills an empty element (``needs_script``).
+    Error pages are named in a part of the title or the first line; scripts fill an empty element.
     """
     words = text.split()
     content = " ".join(words).lower()

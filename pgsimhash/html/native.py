@@ -20,8 +20,8 @@ from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
 from pgsimhash.hashing.votes import bins_to_copy
 from pgsimhash.html import blocks, page_words, weights
 
+# The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links.
 Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
-"""The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links."""
 
 _SHORT_RUN: Final = 64
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
@@ -127,10 +127,7 @@ _short_run = lru_cache(maxsize=8192)(_long_run)
 
 
 def fits_lxml(extension: Any) -> bool:
-    """Return whether the extension sees a small tree as lxml does.
-
-    It reads libxml2's nodes by the C interface of lxml's elements.
-    """
+    """Return whether the extension, which reads libxml2's nodes, sees a small tree as lxml does."""
     if etree._Element.__basicsize__ != extension.ELEMENT_SIZE or etree.LIBXML_VERSION[0] != 2:
         return False
     return all(

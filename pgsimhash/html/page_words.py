@@ -76,14 +76,11 @@ CONTACTS: Final = words(
 # Runs of this many digits are telephone numbers in a block of at most this many words with one such
 # as "fax".
 _CONTACT_DIGITS, _CONTACT_WORDS = 5, 30
-
+# A block of at most this many words with one such as "updated" is a note of a date.
 _NOTE_WORDS: Final = 12
-"""A block of at most this many words with one such as "updated" is a note of a date."""
-
 YEARS: Final = frozenset(map(str, range(1900, 2100)))
 BEFORE: Final = MONTHS | _POSTED | UPDATED | set(SIGNS[3:])
 BEHIND: Final = MONTHS | _HOURS | _COUNTED  # what makes the numbers behind or before it volatile
-
 
 _NAMED_FRAME: Final = Named.BESIDE | Named.FOOTER | Named.HEADER | Named.APART
 _FRAME_TAGS: Final = BESIDE_TAGS | words("footer header")

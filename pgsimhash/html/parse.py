@@ -88,7 +88,6 @@ HEAD: Final = frozenset({
 })  # fmt: skip
 
 _Text = str | bytes
-
 _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 _NO_MEMORY: Final = etree.ErrorTypes.ERR_NO_MEMORY
 # lxml accepts fewer names from Python than its parser creates.

@@ -71,9 +71,7 @@ _T = TypeVar("_T")
 _V = TypeVar("_V")
 
 _END: Any = object()
-
-_STATEMENT_CALLS: Final = 64
-"""Calls per statement: this bounds how long the first waits for the last."""
+_STATEMENT_CALLS: Final = 64  # per statement; bounds how long the first waits for the last
 
 
 class ConnectOptions(TypedDict, total=False):
@@ -290,10 +288,7 @@ class AsyncStore:
 
 
 class _GreenletStore(Store):
-    """A store in a greenlet. It reads pages in threads, or in processes if they have limits.
-
-    Concurrent calls that store one page each share a transaction if the store commits it.
-    """
+    """A store in a greenlet, whose concurrent calls for one page each share statements."""
 
     def __init__(self, session: Session, reader: PageReader) -> None:
         super().__init__(session)
@@ -374,14 +369,10 @@ class _Call(NamedTuple):
 
 
 class TaskBatcher:
-    """Combine the calls of several tasks into one statement.
+    """Combine the calls of several tasks with equal options into one statement.
 
-    Calls that arrive during a statement are part of the next one, if their options are equal. A
+    Calls that arrive during a statement are part of the next one; ``statements`` may run at once. A
     single call is sent immediately. A call whose task is cancelled may still have an effect.
-
-    Args:
-        answer_all: returns the answers to several calls with the same options, in order.
-        statements: how many may run at once.
     """
 
     def __init__(

@@ -22,29 +22,18 @@ from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import BytesLike, check_time, text_size
 from pgsimhash.sources import PAUSE, SourcePage
 
-BATCH_PAGES: Final = 256
-"""Pages per batch: few enough to show progress while pages are read."""
-
-BATCH_SIMHASHES: Final = 1000
-"""Records per batch if no page has to be read."""
-
+BATCH_PAGES: Final = 256  # few enough to show progress while pages are read
+BATCH_SIMHASHES: Final = 1000  # records per batch if no page has to be read
 BATCH_SECONDS: Final = 2.0
-
+# The text of a page at most, and the text after which a batch ends. PostgreSQL drops the connection
+# at a message of 1 GB. A batch has at most twice this size, and quotes are sent doubled.
 BATCH_BYTES: Final = 64 * 1024 * 1024
-"""The text of a page at most, and the text after which a batch ends.
-
-PostgreSQL drops the connection at a message of 1 GB. A batch has at most twice this size, and
-quotes and backslashes are sent doubled.
-"""
 
 _TEXTS: Final = ("url", "title", "canonical_url", "language", "markdown")
 
+# The input of a store. A record must be fingerprinted by the collection's scheme.
 Page = SourcePage | PageFailure | PageRecord | tuple[str, str | BytesLike]
-"""The input of a store. A record must be fingerprinted by the collection's scheme."""
-
-Source = SourcePage | PageFailure | PageRecord
-"""The same without pairs."""
-
+Source = SourcePage | PageFailure | PageRecord  # the same without pairs
 Item = PageRecord | PageFailure
 
 

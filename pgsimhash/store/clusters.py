@@ -38,8 +38,7 @@ from pgsimhash.store.collection import Collection, checked_distance, lock_to_wri
 from pgsimhash.store.lookups import all_simhashes, scope_of, stored_pages
 from pgsimhash.store.session import Session
 
-_SAVED: Final = 50_000
-"""Members of clusters per statement that saves them."""
+_SAVED: Final = 50_000  # members of clusters per statement that saves them
 
 
 def clusters(
@@ -57,7 +56,9 @@ def clusters(
     roots = cluster_simhashes(simhashes, pairs, linkage, distance)
     marks = all_marks(connection, collection)
     roots = join_marked(simhashes, roots, _joined(connection, collection, marks, simhashes))
-    shared = _with_company(simhashes, roots)
+    # Those that share their cluster with others.
+    shared: NDArray[np.bool_] = simhashes != roots
+    shared[np.searchsorted(simhashes, roots[shared])] = True
     scope = {
         "collection_id": collection.collection_id,
         "simhashes": _bigint_array(simhashes[shared]),
@@ -86,10 +87,7 @@ def stream_clusters(
 def save_clusters(
     session: Session, distance: int | None, linkage: Linkage, score: Score, progress: Compared
 ) -> int:
-    """Replace the rows of the table of clusters, and return the number of clusters.
-
-    The rows are complete before the first is written, so other writers wait for the writing alone.
-    """
+    """Replace the rows of the table, all computed before, and return the number of clusters."""
     page_ids, ids, canonical = array("q"), array("q"), array("b")
     with session.reading(together=True) as (connection, collection):
         bits = checked_distance(collection, distance, DISTANCE_MAX)
@@ -128,13 +126,6 @@ def _joined(
     ends = [(present[a], present[b]) for a, b in must_links if {a, b} <= present.keys()]
     # Skip simhashes that were added after the others were read.
     return [pair for pair in ends if np.isin(pair, simhashes).all()]
-
-
-def _with_company(simhashes: NDArray[np.uint64], roots: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which simhashes share their cluster with others."""
-    shared: NDArray[np.bool_] = simhashes != roots
-    shared[np.searchsorted(simhashes, roots[shared])] = True
-    return shared
 
 
 def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> list[Mark]:

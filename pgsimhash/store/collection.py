@@ -21,9 +21,8 @@ from pgsimhash.search.layout import get_layout
 if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
 
-
+# The timeouts of a transaction; see :class:`pgsimhash.store.session.Session`.
 _BOUNDS: Final = ("lock_timeout", "otherwise", "statement_timeout", "statement_otherwise")
-"""The timeouts of a transaction; see :class:`pgsimhash.store.session.Session`."""
 
 
 class CollectionSettings(TypedDict, total=False):
@@ -66,10 +65,7 @@ def open_collection(
     create: bool,
     **settings: Unpack[CollectionSettings],
 ) -> Collection:
-    """Return the collection ``name``; with ``create``, create it if it is missing.
-
-    ``bounds`` sets the timeouts of the transaction.
-    """
+    """Return the collection ``name``; with ``create``, create it if it is missing."""
     collection = find_collection(connection, name, bounds)
     if collection is not None:
         return _checked(collection, settings)
@@ -83,10 +79,7 @@ def open_collection(
 def create_collection(
     connection: psycopg.Connection[Any], name: str, **settings: Unpack[CollectionSettings]
 ) -> Collection:
-    """Return the collection ``name``; create it if it is missing.
-
-    The default distance is the scheme's, or the layout's maximum if that is smaller.
-    """
+    """Return the collection ``name``; create it if it is missing."""
     if not name:
         raise CollectionError("taken", "the name of a collection is empty; give one")
     collection = find_collection(connection, name)
@@ -115,10 +108,7 @@ def create_collection(
 def find_collection(
     connection: psycopg.Connection[Any], name: str, bounds: Mapping[str, str | None] | None = None
 ) -> Collection | None:
-    """Return the collection ``name``, or None if it does not exist.
-
-    ``bounds`` sets the timeouts of the transaction, see :class:`pgsimhash.store.session.Session`.
-    """
+    """Return the collection ``name``, or None; ``bounds`` sets the transaction's timeouts."""
     text_size("the name", name)
     parameters = {"collection": name, **dict.fromkeys(_BOUNDS), **(bounds or {})}
     rows = fetch(connection, "collection", parameters, class_row(Collection))
@@ -154,10 +144,7 @@ def follow(
 def checked_distance(
     collection: Collection, distance: int | None, largest: int | None = None
 ) -> int:
-    """Return ``distance``, by default the collection's, if it is at most ``largest``.
-
-    By default, the layout's largest distance counts.
-    """
+    """Return ``distance``, by default the collection's; ``largest`` is by default the layout's."""
     if largest is None:
         largest = get_layout(collection.layout).distances[-1]
     return check_distance(collection.default_distance if distance is None else distance, largest)
@@ -166,10 +153,7 @@ def checked_distance(
 def lock_collections(
     connection: psycopg.Connection[Any], collections: Sequence[Collection], *, loaders: bool = False
 ) -> None:
-    """Lock the collections against other writers until the transaction ends.
-
-    ``loaders`` also locks out those who insert pages with SQL.
-    """
+    """Lock collections against other writers, with ``loaders`` also those who insert with SQL."""
     ids = [collection.collection_id for collection in collections]
     strength = {"collection_ids": ids, "strength": 3 if loaders else 2}
     fetch(connection, "lock_collections", strength)

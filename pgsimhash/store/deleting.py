@@ -9,11 +9,8 @@ from pgsimhash.db.statements import fetch
 from pgsimhash.pages.records import Deletion
 from pgsimhash.store.session import Session
 
-BATCH: Final = 1000
-"""Pages per transaction: each blocks other writers for some tens of milliseconds."""
-
-Deleted = Callable[[int], None]
-"""Receives the number of pages deleted so far."""
+BATCH: Final = 1000  # pages per transaction, which blocks other writers for some tens of ms
+Deleted = Callable[[int], None]  # receives the number of pages deleted so far
 
 
 def delete(

@@ -26,16 +26,14 @@ from pgsimhash.store.batches import Item, next_batch, with_normalized_url
 from pgsimhash.store.collection import Collection, checked_distance, lock_collections
 from pgsimhash.store.session import Session
 
+# The reasons of pages that are intact but have too little text.
 _TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
-"""The reasons of pages that are intact but have too little text."""
-
+# The fields of a record that ``_add_batch`` reads under their names.
 _SENT: Final = tuple(
     each.name for each in fields(PageRecord) if each.name not in ("signature", "unseen")
 )
-"""The fields of a record that ``_add_batch`` reads under their names."""
-
+# The fields of a record that its verdict repeats; ``_add_batch`` returns the others.
 _SHOWN: Final = ("url", "simhash", "html_bytes", "title", "markdown")
-"""The fields of a record that its verdict repeats; ``_add_batch`` returns the others."""
 
 
 class StalePoliciesError(Exception):
@@ -44,14 +42,11 @@ class StalePoliciesError(Exception):
 
 @dataclass(slots=True)
 class Run:
-    """The run of batches that follow one another; without a label, they belong to no run.
-
-    ``run_id`` is None before the first batch, ``pages`` the number of pages including the last one.
-    """
+    """The run of batches that follow one another; without a label, they belong to no run."""
 
     label: str | None
-    run_id: int | None = None
-    pages: int = 0
+    run_id: int | None = None  # None before the first batch
+    pages: int = 0  # including the last batch
     # The verdicts of a batch whose commit is in doubt.
     unsure: list[Verdict] | None = None
 
@@ -279,9 +274,7 @@ def add_batch(
 
     Each item has its settings and, if they are given, its ``ids``: then it is decided as if it had
     arrived with this ``page_id`` and ``run_id``. Without ``remember`` nothing is stored or locked.
-
-    Raises:
-        StalePoliciesError: the settings do not include policies, and the collection has some.
+    If the collection has policies and the settings do not, it is a StalePoliciesError.
     """
     now = datetime.now(UTC)
     items = list(map(_with_enough_words, items, settings))

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BATCH: Final = 10_000
-"""Simhashes per statement: this bounds the server's memory."""
-
-SLICES: Final = 64
-"""Slices of a collection, one statement each: this bounds the size of a result."""
+_BATCH: Final = 10_000  # simhashes per statement; bounds the server's memory
+SLICES: Final = 64  # of a collection, one statement each; bounds the size of a result
 
 
 def scope_of(collection: Collection) -> dict[str, Any]:

@@ -39,20 +39,15 @@ from pgsimhash.store.collection import (
     open_collection,
 )
 
-RETRY_SECONDS: Final = 60.0
-"""How long to retry by default: a restarting server takes some of these seconds."""
-
+RETRY_SECONDS: Final = 60.0  # a restarting server takes some of these seconds
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 2.0
-
+# How long the store's own transactions wait for each lock, and run a statement after it.
 _LOCK_SECONDS: Final = 300
-"""How long the store's own transactions wait for each lock, and run a statement after it."""
-
 LOCK_TIMEOUT: Final = f"{_LOCK_SECONDS}s"
+_LONGEST: Final = 2**31 // 1000  # PostgreSQL's maximum in seconds: 24 days
 
-_LONGEST: Final = 2**31 // 1000
-"""PostgreSQL's maximum in seconds: 24 days."""
-
+# May succeed when the transaction is repeated.
 _ABORTED: Final = (
     errors.SerializationFailure,
     errors.DeadlockDetected,
@@ -63,7 +58,6 @@ _ABORTED: Final = (
     # From a node of a Citus cluster.
     errors.ConnectionFailure,
 )
-"""Errors of an aborted transaction that may succeed when it is repeated."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
