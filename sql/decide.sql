@@ -60,19 +60,7 @@ BEGIN
         compared := pgsimhash._siblings(own_id);
     END IF;
     newest_pages := pgsimhash._newest_pages(compared);
-    pairs := ARRAY(
-        SELECT (l.simhashes[n.query_number], n.simhash)::pgsimhash._near_pair
-        FROM (
-            SELECT
-                d.max_distance, d.scope = 'global' AS everywhere,
-                array_agg(DISTINCT d.simhash) AS simhashes
-            FROM unnest(batch) AS d
-            GROUP BY 1, 2
-        ) AS l
-        JOIN pgsimhash.collections AS c
-            ON c.collection_id = own_id OR l.everywhere AND c.collection_id = ANY (compared)
-        CROSS JOIN LATERAL pgsimhash.near_duplicates(l.simhashes, l.max_distance, c.name) AS n
-    );
+    pairs := pgsimhash._near_pairs(own_id, compared, batch);
     IF remember AND NOT has_ids THEN
         pairs := pairs
             || pgsimhash._lock_compared(collection, own_id, compared, newest_pages, batch);
@@ -167,6 +155,36 @@ CREATE FUNCTION pgsimhash._counts(
             )
         )
         AND pgsimhash._verified(distance, signature_high, signature_low, own_high, own_low);
+
+-- The stored simhashes near those of a batch, each within its own distance. A function and a loop,
+-- because Citus sends all variables of a function with a query of it.
+CREATE FUNCTION pgsimhash._near_pairs(
+    own_id integer, compared integer[], batch pgsimhash._decision[]
+) RETURNS pgsimhash._near_pair[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    lookup record;
+    pairs pgsimhash._near_pair[] := '{}';
+BEGIN
+    FOR lookup IN
+        SELECT
+            d.max_distance, d.scope = 'global' AS everywhere,
+            array_agg(DISTINCT d.simhash) AS queries
+        FROM unnest(batch) AS d
+        GROUP BY 1, 2
+    LOOP
+        pairs := pairs || ARRAY(
+            SELECT (lookup.queries[m.query_number], m.simhash)::pgsimhash._near_pair
+            FROM pgsimhash.collections AS c
+            CROSS JOIN LATERAL
+                pgsimhash.near_duplicates(lookup.queries, lookup.max_distance, c.name) AS m
+            WHERE c.collection_id = own_id
+                OR lookup.everywhere AND c.collection_id = ANY (compared)
+        );
+    END LOOP;
+    RETURN pairs;
+END
+$$;
 
 -- The newest page of each collection, 0 if it has none.
 CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
