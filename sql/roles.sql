@@ -22,6 +22,7 @@ DECLARE
         JOIN pg_roles AS r ON r.oid = a.grantee
         WHERE p.oid = 'pgsimhash.pages'::regclass AND a.privilege_type = 'INSERT'
             AND former LIKE '%\_owner' AND r.rolname = left(former, -length('owner')) || 'writer'
+        LIMIT 1
     );
     -- Roles belong to the server, so each database needs different names.
     owner constant text := coalesce(

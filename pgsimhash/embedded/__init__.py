@@ -121,7 +121,7 @@ class _Share:
             time.sleep(0.01)
 
     def _ensure_supervisor(self) -> None:
-        """Start a supervisor if there is none, and wait until the server is ready."""
+        """Start a supervisor if none is running. Wait until the server is ready."""
         cluster = self._cluster
         lock = cluster.opened("supervisor")
         log = cluster.opened("log", os.O_APPEND)
