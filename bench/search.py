@@ -27,9 +27,9 @@ from rich.console import Console
 from rich.table import Table
 
 from pgsimhash import AsyncStore, analysis, connect, connect_async
-from pgsimhash.db import migrate
 from pgsimhash.db.connection import open_connection
 from pgsimhash.hashing.bits import to_bigint
+from pgsimhash.schema import migrate
 from pgsimhash.search.layout import get_layout
 
 if TYPE_CHECKING:

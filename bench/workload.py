@@ -14,8 +14,8 @@ import psycopg
 from numpy.typing import NDArray
 
 from pgsimhash import embedded
-from pgsimhash.db import migrate
 from pgsimhash.db.schema_names import SCHEMA, in_schema
+from pgsimhash.schema import migrate
 
 Simhashes = NDArray[np.uint64]
 

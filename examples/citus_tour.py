@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 
 from pgsimhash import connect, fingerprint
-from pgsimhash.db import migrate
+from pgsimhash.schema import migrate
 from pgsimhash.sources import read_pages
 
 PAGES = Path(__file__).parent / "pages"

@@ -18,8 +18,8 @@ import psycopg
 
 import pgsimhash
 from pgsimhash import embedded, errors
-from pgsimhash.db import migrate
 from pgsimhash.errors import PgsimhashError
+from pgsimhash.schema import migrate
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -42,7 +42,7 @@ PYTHON: Final = {
         "pgsimhash.hashing.hashes",
         "pgsimhash.hashing.tokens",
     ],
-    "own-tables": ["pgsimhash.sqlalchemy", "pgsimhash.alembic", "pgsimhash.db.migrate"],
+    "own-tables": ["pgsimhash.sqlalchemy", "pgsimhash.alembic", "pgsimhash.schema.migrate"],
     "batches": [
         "pgsimhash.batch.frames",
         "pgsimhash.batch.parquet",

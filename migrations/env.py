@@ -19,15 +19,15 @@ from sqlalchemy.exc import ArgumentError
 
 from pgsimhash.db.connection import describe
 from pgsimhash.db.dsn import DSN_VARIABLE, EMBEDDED, configured_dsn, resolve_dsn
-from pgsimhash.db.migrate import (
+from pgsimhash.db.schema_names import configured_schema
+from pgsimhash.errors import NoServerError, PgsimhashError
+from pgsimhash.schema.migrate import (
     VERSION_TABLE,
     engine_for,
     refusals_translated,
     run_revisions,
     wait_for_others,
 )
-from pgsimhash.db.schema_names import configured_schema
-from pgsimhash.errors import NoServerError, PgsimhashError
 
 _arguments = context.get_x_argument(as_dictionary=True)
 

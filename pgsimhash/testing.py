@@ -155,7 +155,7 @@ def pgsimhash_template(pgsimhash_server: str) -> Iterator[str]:
     """The name of a database with the schema, which is copied for each test."""
     from psycopg import conninfo
 
-    from pgsimhash.db import migrate
+    from pgsimhash.schema import migrate
 
     with fresh_database(pgsimhash_server) as dsn:
         migrate.upgrade(dsn)

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import conninfo
 
-from pgsimhash.db import migrate
+from pgsimhash.schema import migrate
 from tests.database import run_sql
 
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_CITUS_DSN"

@@ -14,7 +14,7 @@ from unittest import mock
 import psycopg
 import pytest
 
-from pgsimhash.db.scripts import read_sql
+from pgsimhash.db.schema_names import read_sql
 
 _ARGUMENT = r'"\w+" => %\(\w+\)s::pg_catalog\.\w+(?:\[\])?'
 _COLUMNS = r'\*|"\w+"(?:, "\w+")*'
@@ -32,7 +32,7 @@ _FILES = [
 
 # These deploy, or execute statements of the caller.
 _OTHERS = (
-    "pgsimhash.alembic", "pgsimhash.db.migrate", "pgsimhash.embedded", "pgsimhash.sqlalchemy",
+    "pgsimhash.alembic", "pgsimhash.schema.migrate", "pgsimhash.embedded", "pgsimhash.sqlalchemy",
     "pgsimhash.testing",
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from alembic.operations import Operations
 
-from pgsimhash.db.scripts import drop_statements, schema_script, split_statements
+from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements
 from pgsimhash.search.layout import Layout
 
 revision: str = "0001"

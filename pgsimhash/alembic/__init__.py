@@ -99,7 +99,7 @@ def _migrate(
     citus: bool = False,
     layout: str | None = None,
 ) -> None:
-    from pgsimhash.db import migrate
+    from pgsimhash.schema import migrate
 
     outer: MigrationContext = op.get_context()
     if outer.dialect.name != "postgresql":

@@ -161,7 +161,7 @@ def with_connection(command: Command) -> Command:
 
     @wraps(command)
     def with_open_connection(*arguments: Any, dsn: str | None, **options: Any) -> None:
-        from pgsimhash.db.dsn import checked_connection
+        from pgsimhash.schema.deployed import checked_connection
 
         with checked_connection(dsn) as connection:
             command(connection, *arguments, **options)

@@ -72,8 +72,9 @@ def migrate(
     """
     # Alembic is slow to import, and only this command needs it.
     from pgsimhash.db import dsn as servers
-    from pgsimhash.db import migrate as migrations
-    from pgsimhash.db.connection import describe, open_connection, schema_revision
+    from pgsimhash.db.connection import describe, open_connection
+    from pgsimhash.schema import migrate as migrations
+    from pgsimhash.schema.deployed import schema_revision
 
     if sql and (downgrade or roles is not None):
         raise click.UsageError(

@@ -1,21 +1,17 @@
-"""Open connections, and check their settings and the schema."""
+"""Open connections, and check their settings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, LiteralString
+from typing import Any, Final
 
 import psycopg
 from psycopg import conninfo, pq
 
-from pgsimhash.db.schema_names import SCHEMA, in_schema, schema_of
-from pgsimhash.db.scripts import read_sql
 from pgsimhash.db.server_errors import first_line, no_connection
 from pgsimhash.db.statements import close, execute, waited
-from pgsimhash.errors import NoServerError, SchemaError, StoreError, install_command
+from pgsimhash.errors import NoServerError, StoreError
 from pgsimhash.log import log_waits
-
-REVISION: Final = "0001"  # the schema revision of this package version
 
 _OLDEST_SERVER: Final = 140000
 # Options of libpq that the DSN, the environment or a service file can override.
@@ -55,7 +51,7 @@ def open_connection(
     try:
         if connection.info.server_version < _OLDEST_SERVER:
             version = connection.info.server_version // 10000
-            raise _unsuitable(f"PostgreSQL 14 or later is needed, and this server is {version}")
+            raise unsuitable(f"PostgreSQL 14 or later is needed, and this server is {version}")
         check_settings(connection)
     except BaseException:
         close(connection)
@@ -75,7 +71,7 @@ def is_direct(connection: psycopg.Connection[Any]) -> bool:
 
     A pooler reports a number of its own, and may use another process for the next transaction.
     """
-    (process,) = _row(connection, "SELECT pg_catalog.pg_backend_pid()")
+    ((process,),) = execute(connection, "SELECT pg_catalog.pg_backend_pid()")
     return bool(process == connection.info.backend_pid)
 
 
@@ -86,85 +82,22 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
     """
     status = connection.info.parameter_status
     if (encoding := status("server_encoding")) not in (None, "UTF8"):
-        raise _unsuitable(
+        raise unsuitable(
             f"the database {connection.info.dbname!r} has the encoding {encoding}, which cannot "
             "store all texts; use one with UTF-8: "
             "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
         )
     if (encoding := status("client_encoding")) not in (None, "UTF8"):
-        raise _unsuitable(
+        raise unsuitable(
             f"the connection has the client_encoding {encoding}, and texts are in UTF-8; "
             "run: SET client_encoding TO 'UTF8'"
         )
     if status("standard_conforming_strings") == "off":
-        raise _unsuitable(
+        raise unsuitable(
             "standard_conforming_strings is off, which changes the meaning of the schema's "
             "functions; run: SET standard_conforming_strings TO on, or permanently: "
             "ALTER DATABASE name RESET standard_conforming_strings"
         )
-
-
-def check_schema(connection: psycopg.Connection[Any]) -> None:
-    """Check that the schema can be used and has the revision of this package version."""
-    schema = schema_of(connection)
-    option, argument = (
-        ("", "") if schema == SCHEMA else (f" --schema {schema}", f', schema="{schema}"')
-    )
-    migrate = (
-        f"pgsimhash migrate{option}; or, if the schema is part of your own Alembic history, "
-        f'add a revision with: pgsimhash.alembic.upgrade(op, revision="{REVISION}"{argument})'
-    )
-    is_versioned, has_tables, nulls, has_citus = _row(connection, read_sql("deployed.sql"))
-    if not nulls:
-        raise _unsuitable(
-            "array_nulls is off, so missing values would be stored as the text NULL; turn "
-            "it on for the role or the connection: SET array_nulls TO on"
-        )
-    if has_citus and _row(connection, read_sql("worker.sql"))[0]:
-        # Each node has its own sequences, so a page added here would get an id that is too low.
-        raise _unsuitable(
-            f"the connection is to a worker of a Citus cluster, and the schema {schema} belongs "
-            "to the whole cluster; connect to the coordinator"
-        )
-    revision = _recorded_revision(connection) if is_versioned else None
-    if revision is None and has_tables:
-        raise SchemaError(
-            "unversioned",
-            f"the schema {schema} has tables but no recorded revision, like a copy "
-            "without its rows; load the rows of all tables too (pg_dump --data-only "
-            "--disable-triggers), or drop the schema and deploy it again",
-        )
-    if revision is None:
-        raise SchemaError("missing", f"the schema {schema} is not in this database; run: {migrate}")
-    if revision < REVISION:
-        raise SchemaError(
-            "older",
-            f"the schema {schema} is at revision {revision} and this version of pgsimhash needs "
-            f"{REVISION}; run: {migrate}",
-        )
-    if revision > REVISION:
-        raise SchemaError(
-            "newer",
-            f"the schema {schema} is at revision {revision}, created by a newer pgsimhash than "
-            f"this, which knows {REVISION}; upgrade {install_command()}",
-        )
-
-
-def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
-    """Return the revision of the schema, None if it is not deployed."""
-    is_versioned = _row(connection, read_sql("deployed.sql"))[0]
-    return _recorded_revision(connection) if is_versioned else None
-
-
-def _recorded_revision(connection: psycopg.Connection[Any]) -> str | None:
-    row = _row(connection, "SELECT version_num FROM pgsimhash.alembic_version")
-    return None if row is None else str(row[0])
-
-
-def _row(connection: psycopg.Connection[Any], query: LiteralString) -> Any:
-    """Return the first row of a query on the schema that is no function of it."""
-    rows = execute(connection, in_schema(query, schema_of(connection)))
-    return rows[0] if rows else None
 
 
 def _missing_settings(given: Mapping[str, object]) -> dict[str, str]:
@@ -178,5 +111,6 @@ def _missing_settings(given: Mapping[str, object]) -> dict[str, str]:
     return {name: value for name, value in _SETTINGS.items() if name not in {*given, *present}}
 
 
-def _unsuitable(problem: str) -> StoreError:
+def unsuitable(problem: str) -> StoreError:
+    """Return the error for a server or settings that the package cannot work with."""
     return StoreError("unsuitable", problem)

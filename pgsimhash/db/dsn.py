@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache, partial
-from typing import Any, Final
+from functools import cache
+from typing import Final
 
 import psycopg
 from psycopg import conninfo
 
-from pgsimhash.db.connection import (
-    REVISION,
-    check_schema,
-    is_direct,
-    open_connection,
-    schema_revision,
-)
-from pgsimhash.db.schema_names import bound_to_schema, configured_schema
-from pgsimhash.db.server_errors import translated_errors
-from pgsimhash.db.statements import close, in_thread
 from pgsimhash.log import logger
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
@@ -32,7 +20,6 @@ LIBPQ_VARIABLES: Final = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSER
 EMBEDDED: Final = "embedded"  # the DSN of the embedded server
 
 _WITH_DRIVER: Final = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://")
-_PREPARED_AFTER: Final = 5  # executions before psycopg prepares a statement, its default
 
 
 def configured_dsn(dsn: str | None = None) -> str | None:
@@ -83,40 +70,3 @@ def _place(dsn: str) -> str:
 def _log_server(name: str) -> None:
     """Log, once in a process, which server is used although none was named."""
     logger.warning("no DSN is given: using %s; name another with %s", name, DSN_VARIABLE)
-
-
-def open_deployed(
-    dsn: str | None,
-    schema: str | None = None,
-    prepare: bool | None = None,
-    *,
-    asynchronous: bool = False,
-) -> psycopg.Connection[Any]:
-    """Connect in autocommit mode; the embedded server's schema is deployed and upgraded."""
-    schema = configured_schema(schema)
-    server = in_thread(partial(resolve_dsn, dsn), asynchronous)
-    connection = open_connection(server, autocommit=True, asynchronous=asynchronous)
-    try:
-        with bound_to_schema(connection, schema), translated_errors(connection):
-            if is_direct(connection) if prepare is None else prepare:
-                connection.prepare_threshold = _PREPARED_AFTER
-            is_embedded = configured_dsn(dsn) in (None, EMBEDDED)
-            if is_embedded and (schema_revision(connection) or "") < REVISION:
-                # Alembic is slow to import and rarely needed.
-                from pgsimhash.db.migrate import upgrade
-
-                in_thread(partial(upgrade, server, schema=schema), asynchronous)
-    except BaseException:
-        close(connection)
-        raise
-    return connection
-
-
-@contextmanager
-def checked_connection(
-    dsn: str | None, schema: str | None = None
-) -> Iterator[psycopg.Connection[Any]]:
-    """Connect in autocommit mode to a database with the schema; translate errors in the block."""
-    with open_deployed(dsn, schema) as connection, translated_errors(connection):
-        check_schema(connection)
-        yield connection

@@ -1,6 +1,6 @@
-"""The name of the schema: ``pgsimhash``, or your own.
+"""The name of the schema: ``pgsimhash``, or your own; and its SQL files.
 
-The SQL files use ``pgsimhash``, and :func:`in_schema` replaces it. A connection uses one schema, so
+The files use ``pgsimhash``, and :func:`in_schema` replaces it. A connection uses one schema, so
 functions that take a connection need no argument for it.
 """
 
@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,23 @@ if TYPE_CHECKING:
 SCHEMA: Final = "pgsimhash"  # the default schema
 SCHEMA_VARIABLE: Final = "PGSIMHASH_SCHEMA"
 
+SCHEMA_FILES: Final = (
+    "tables.sql",
+    "simhash.sql",
+    "collections.sql",
+    "layout.sql",
+    "search.sql",
+    "pages.sql",
+    "marks.sql",
+    "policies.sql",
+    "delete.sql",
+    "decide.sql",
+    "add.sql",
+    "sources.sql",
+    "check.sql",
+    "roles.sql",
+)  # in the order of deployment
+
 # No name that needs escaping or is too long.
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 # In public, other users may create functions that hide those of the package.
@@ -30,6 +48,11 @@ _OTHERS: Final = frozenset({"public", "information_schema"})
 # migrate", nor in pgsimhash_caller.
 _NAMED: Final = re.compile(r"(?<![\w.])pgsimhash(?=\.[a-z_%])|(?<=CREATE SCHEMA )pgsimhash\b")
 _QUOTED: Final = re.compile(r"(?<=nspname)( = '| OPERATOR\(pg_catalog\.=\) ')pgsimhash(?=')")
+
+
+_PARAMETER: Final = re.compile(
+    r"(?:^|,)\s*(OUT )?\"?(\w+)\"? ([a-z0-9_ ]+?)(\[\])?(?= DEFAULT|,|$)"
+)
 
 
 def check_schema_name(name: str) -> str:
@@ -48,6 +71,17 @@ def configured_schema(schema: str | None = None) -> str:
     if schema is None:
         schema = os.environ.get(SCHEMA_VARIABLE) or SCHEMA
     return check_schema_name(schema)
+
+
+def read_sql(path: str) -> LiteralString:
+    """Return the text of the file ``sql/<path>``."""
+    # The files ship with the package, so they are trusted like literals.
+    return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
+
+
+def parameters_of(text: str) -> list[tuple[str, str, str, str]]:
+    """Return the parameters of a function: OUT or nothing, name, type, and brackets of an array."""
+    return _PARAMETER.findall(" ".join(text.split()))
 
 
 def in_schema(text: LiteralString, schema: str) -> LiteralString:

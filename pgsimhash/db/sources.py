@@ -23,7 +23,6 @@ from weakref import WeakKeyDictionary
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from pgsimhash.db.dsn import open_deployed
 from pgsimhash.db.server_errors import (
     closed,
     no_connection,
@@ -76,21 +75,21 @@ class ConnectionSource(ABC):
 
 def source_of(
     where: Any,
-    schema: str | None = None,
+    connect: Callable[[str | None], Any],
     prepare: bool | None = None,
     *,
     asynchronous: bool = False,
 ) -> ConnectionSource:
     """Return the source for an argument of ``pgsimhash.connect`` or ``connect_async``.
 
-    Their ArgumentErrors and StoreErrors about ``where`` are raised here.
+    Their ArgumentErrors and StoreErrors about ``where`` are raised here. ``connect`` opens a
+    connection to a DSN.
     """
     if hasattr(where, "render_as_string"):
         # A URL of SQLAlchemy.
         where = where.render_as_string(hide_password=False)
     if where is None or isinstance(where, str):
-        connect = partial(open_deployed, where, schema, prepare, asynchronous=asynchronous)
-        return _DsnSource(connect, asynchronous)
+        return _DsnSource(partial(connect, where), asynchronous)
     if prepare is not None:
         raise invalid_argument(
             "prepare applies to connections that the store opens itself, over a DSN or a URL; "

@@ -23,8 +23,13 @@ import psycopg
 from psycopg.pq import Format, TransactionStatus
 from psycopg.rows import RowFactory, class_row, tuple_row
 
-from pgsimhash.db.schema_names import in_schema, schema_of
-from pgsimhash.db.scripts import SCHEMA_FILES, parameters_of, read_sql
+from pgsimhash.db.schema_names import (
+    SCHEMA_FILES,
+    in_schema,
+    parameters_of,
+    read_sql,
+    schema_of,
+)
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

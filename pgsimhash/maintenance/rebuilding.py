@@ -9,7 +9,6 @@ from typing import Any, Unpack
 import psycopg
 from psycopg.rows import dict_row
 
-from pgsimhash.db.connection import check_schema
 from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import CollectionError, StoreError, invalid_argument
@@ -18,6 +17,7 @@ from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.kept_markdown import reread
 from pgsimhash.runtime import no_progress
+from pgsimhash.schema.deployed import check_schema
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES

@@ -17,10 +17,10 @@ from sqlalchemy.orm import Mapped, MappedColumn, declarative_base, mapped_column
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import NullType
 
-from pgsimhash.db.schema_names import SCHEMA, check_schema_name
-from pgsimhash.db.scripts import prefix_of, read_sql
+from pgsimhash.db.schema_names import SCHEMA, check_schema_name, read_sql
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import check_distance
+from pgsimhash.schema.scripts import prefix_of
 from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, Permutation, get_layout
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH, as_simhash, prefix_name
 

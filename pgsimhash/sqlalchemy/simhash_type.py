@@ -33,9 +33,9 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.visitors import InternalTraversal
 from sqlalchemy.types import NullType, TypeDecorator
 
-from pgsimhash.db.scripts import prefix_of
 from pgsimhash.errors import ArgumentError, invalid_argument
 from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, from_bigint, to_bigint
+from pgsimhash.schema.scripts import prefix_of
 from pgsimhash.search.layout import Layout, Permutation, get_layout
 
 _BY_ORDER: Final = {operators.lt, operators.le, operators.gt, operators.ge}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pgsimhash.runtime import loaded_later
@@ -98,10 +99,11 @@ def connect(
     """
     # Imported here because `--help` does not need them, and they take half of the import time.
     from pgsimhash.db.sources import source_of
+    from pgsimhash.schema.deployed import open_deployed
     from pgsimhash.store.session import Session
     from pgsimhash.store.store import Store
 
-    source = source_of(where, schema, prepare)
+    source = source_of(where, partial(open_deployed, schema=schema, prepare=prepare), prepare)
     try:
         session = Session(
             source,

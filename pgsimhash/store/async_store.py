@@ -42,6 +42,7 @@ from pgsimhash.pages.records import Match, OnEvent, Verdict
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
 from pgsimhash.runtime import requires
+from pgsimhash.schema.deployed import open_deployed
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.search.clusters import Cluster
 from pgsimhash.sources import PAUSE
@@ -115,7 +116,10 @@ async def connect_async(
     interrupted.
     """
     reader = PageReader(page_seconds, page_memory)
-    source = source_of(where, options.get("schema"), prepare, asynchronous=True)
+    connect = partial(
+        open_deployed, schema=options.get("schema"), prepare=prepare, asynchronous=True
+    )
+    source = source_of(where, connect, prepare, asynchronous=True)
 
     def open_session() -> Session:
         try:

@@ -15,7 +15,7 @@ from weakref import WeakSet
 import psycopg
 from psycopg import errors
 
-from pgsimhash.db.connection import check_schema, check_settings
+from pgsimhash.db.connection import check_settings
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.sources import ConnectionSource
@@ -29,6 +29,7 @@ from pgsimhash.errors import (
 )
 from pgsimhash.log import log_waits, logger
 from pgsimhash.pages.records import Event, Matches, OnEvent, Verdict
+from pgsimhash.schema.deployed import check_schema
 from pgsimhash.store.collection import (
     Collection,
     CollectionSettings,

@@ -17,10 +17,10 @@ from pgsimhash.analysis.explanation import (
     read_side,
     weighted_features,
 )
-from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError, NotFoundError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.reading.kept_markdown import kept_article
+from pgsimhash.schema import migrate
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.search.layout import LAYOUTS, Layout, get_layout
 from tests.conftest import ROOT

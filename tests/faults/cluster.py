@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from psycopg import conninfo
 
-from pgsimhash.db import migrate
+from pgsimhash.schema import migrate
 from tests.programs import free_port
 
 SETTINGS = (

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash.db import migrate
+from pgsimhash.schema import migrate
 from tests.faults.cluster import Cluster, programs
 from tests.faults.writing import Outcome, Writers
 

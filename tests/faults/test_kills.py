@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from pgsimhash import connect, maintenance
-from pgsimhash.db import migrate
 from pgsimhash.db.schema_names import bound_to_schema
+from pgsimhash.schema import migrate
 from tests.faults.cluster import Cluster
 from tests.faults.writing import Work, Writers, assert_sound, finish, rebuild, survive
 from tests.pooler import PROGRAM, REQUIRED, pooler

@@ -20,8 +20,8 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.orm import Mapped, mapped_column
 
 from pgsimhash import ArgumentError, connect
-from pgsimhash.db import migrate
 from pgsimhash.hashing.bits import hamming_distance, hamming_distances
+from pgsimhash.schema import migrate
 from pgsimhash.search.layout import LAYOUTS, get_layout
 from pgsimhash.sqlalchemy import (
     SIMHASH,

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import async_scoped_session, async_sessionmaker, cre
 from sqlalchemy.pool import NullPool, QueuePool, StaticPool
 
 import pgsimhash
-import pgsimhash.db.migrate
+import pgsimhash.schema.migrate
 from pgsimhash import (
     ArgumentError,
     CollectionError,
@@ -332,7 +332,7 @@ class TestSession:
     def test_after_each_commit_it_uses_another_connection_with_the_same_schema(
         self, dsn: str, url: sqlalchemy.URL
     ) -> None:
-        pgsimhash.db.migrate.upgrade(dsn, schema="crawl")
+        pgsimhash.schema.migrate.upgrade(dsn, schema="crawl")
         engine = sqlalchemy.create_engine(url, poolclass=NullPool)
         with orm.Session(engine) as session:
             store = connect(session, schema="crawl")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.policies import SETTINGS, PolicySettings
+from pgsimhash.schema import migrate
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import ingest
 from pgsimhash.store.collection import Collection

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from pgsimhash import SchemaError, Store, connect, maintenance
-from pgsimhash.db import migrate
 from pgsimhash.maintenance import collections
+from pgsimhash.schema import migrate
 from tests.conftest import ROOT
 from tests.database import dropped_afterwards, new_role, run_sql
 from tests.manual import text_of

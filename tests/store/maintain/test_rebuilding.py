@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.db import migrate
 from pgsimhash.db.schema_names import SCHEMA, schema_of
 from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, StoreError
 from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.schema import migrate
 from tests.conftest import ROOT
 from tests.database import after_a_wait, end_others, insert_page, run_sql, wait_for_a_lock
 from tests.store.content import content, indexed

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from pgsimhash import Store, Verdict, connect, maintenance
-from pgsimhash.db import migrate
 from pgsimhash.db.schema_names import SCHEMA
 from pgsimhash.errors import ArgumentError, CollectionError, SchemaError
 from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.schema import migrate
 from tests.database import run_sql
 from tests.refusals import because
 from tests.store.content import content

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from psycopg.rows import namedtuple_row
 
 from pgsimhash import PgsimhashError, maintenance
-from pgsimhash.db import migrate
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import from_halves, verified
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.urls import host_of
+from pgsimhash.schema import migrate
 from tests.database import database_examples
 from tests.store.decide.test_rule import OPTIONS, OTHER, OWN, Database, records, some_of
 

@@ -6,9 +6,9 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, connect
-from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.hashing.signature import SAME_BITS_MAX, to_halves, verified
+from pgsimhash.schema import migrate
 from pgsimhash.search.layout import DISTANCE_MAX
 from tests.database import explained, run_sql
 from tests.refusals import because, sqlstate

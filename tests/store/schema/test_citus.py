@@ -11,8 +11,8 @@ from sqlalchemy.pool import NullPool
 
 import pgsimhash.alembic
 from pgsimhash import connect
-from pgsimhash.db import migrate
 from pgsimhash.errors import StoreError
+from pgsimhash.schema import migrate
 from pgsimhash.testing import url_of_dsn
 from tests.citus import workers
 from tests.conftest import ROOT

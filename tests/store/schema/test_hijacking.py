@@ -18,8 +18,8 @@ from psycopg import conninfo, sql
 
 import pgsimhash
 from pgsimhash import connect, maintenance
-from pgsimhash.db import migrate
-from pgsimhash.db import scripts as sql_files
+from pgsimhash.db.schema_names import read_sql
+from pgsimhash.schema import migrate
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.testing import fresh_database
 from tests.database import as_role, new_role, run_sql
@@ -64,7 +64,7 @@ def calls(script: str) -> set[str]:
 
 def plant(connection: psycopg.Connection) -> None:
     """Create functions and operators in `public` for types that PostgreSQL would convert."""
-    scripts = [migrate.upgrade_sql(), *map(sql_files.read_sql, ("deployed.sql", "worker.sql"))]
+    scripts = [migrate.upgrade_sql(), *map(read_sql, ("deployed.sql", "worker.sql"))]
     called = {name for script in scripts for name in re.findall(r"\b([a-z_]\w*)\(", script)}
     known = connection.execute(
         "SELECT DISTINCT proname, pronargs, provariadic <> 0 FROM pg_proc "

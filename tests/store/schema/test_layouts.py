@@ -10,9 +10,10 @@ import psycopg
 import pytest
 
 from pgsimhash import StoreError, connect, hamming_distance
-from pgsimhash.db import migrate
-from pgsimhash.db.scripts import SCHEMA_FILES, in_layout, read_sql
+from pgsimhash.db.schema_names import SCHEMA_FILES, read_sql
 from pgsimhash.hashing.bits import from_bigint, to_bigint
+from pgsimhash.schema import migrate
+from pgsimhash.schema.scripts import in_layout
 from pgsimhash.search.layout import (
     COLLECTION_SHIFT,
     DEFAULT_LAYOUT,

@@ -14,9 +14,8 @@ from psycopg import conninfo
 
 import pgsimhash.alembic
 from pgsimhash import SchemaError, StoreError, connect, maintenance
-from pgsimhash.db import connection as connections
-from pgsimhash.db import migrate
 from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.schema import deployed, migrate
 from pgsimhash.sources import read_pages
 from tests.conftest import ROOT
 from tests.database import run_sql
@@ -42,7 +41,7 @@ def _next_revision(monkeypatch: pytest.MonkeyPatch) -> None:
 def package_at(revision: str) -> Iterator[None]:
     """Let the package expect this revision, like its next release."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(connections, "REVISION", revision)
+        patched.setattr(deployed, "REVISION", revision)
         yield
 
 

@@ -10,8 +10,8 @@ import pytest
 from psycopg import sql
 
 from pgsimhash import Store, StoreError, connect, maintenance
-from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError
+from pgsimhash.schema import migrate
 from pgsimhash.testing import fresh_database
 from tests.database import as_role, dropped_afterwards, new_role, run_sql
 from tests.manual import blocks

@@ -16,12 +16,12 @@ import sqlalchemy as sa
 from psycopg import conninfo
 
 from pgsimhash import SchemaError, StoreError, connect
-from pgsimhash.db import migrate
-from pgsimhash.db.connection import REVISION, check_schema
-from pgsimhash.db.scripts import read_sql
+from pgsimhash.db.schema_names import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.pages.policies import SETTINGS, MatchOptions, MatchSettings
 from pgsimhash.pages.records import Verdict
+from pgsimhash.schema import migrate
+from pgsimhash.schema.deployed import REVISION, check_schema
 from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX
 from pgsimhash.sqlalchemy import metadata
 from pgsimhash.testing import url_of_dsn

@@ -12,20 +12,21 @@ from click.testing import CliRunner
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.cli.commands import commands
-from pgsimhash.db import migrate, statements
-from pgsimhash.db.connection import check_schema, schema_revision
-from pgsimhash.db.dsn import checked_connection
+from pgsimhash.db import statements
 from pgsimhash.db.schema_names import (
     SCHEMA,
     bound_to_schema,
     check_schema_name,
     in_schema,
+    read_sql,
     schema_of,
 )
-from pgsimhash.db.scripts import drop_statements, read_sql, schema_script
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
 from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import MatchOptions, PolicySettings
+from pgsimhash.schema import migrate
+from pgsimhash.schema.deployed import check_schema, checked_connection, schema_revision
+from pgsimhash.schema.scripts import drop_statements, schema_script
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.store.collection import collection_names
 from tests.conftest import ROOT

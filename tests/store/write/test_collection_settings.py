@@ -9,8 +9,8 @@ import pytest
 import pgsimhash
 from pgsimhash import CollectionError, Store, analysis, connect, maintenance
 from pgsimhash.analysis.explanation import Side
-from pgsimhash.db import migrate
 from pgsimhash.errors import ArgumentError
+from pgsimhash.schema import migrate
 from pgsimhash.schemes import (
     BLOG_WORDS_SCHEME,
     DEFAULT_SCHEME,

@@ -13,9 +13,9 @@ from psycopg import conninfo, sql
 
 from pgsimhash import Store, StoreError, Verdict, analysis, connect, maintenance
 from pgsimhash.cli.commands import commands
-from pgsimhash.db import migrate
 from pgsimhash.db.connection import open_connection
 from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.schema import migrate
 from tests.database import let, run_sql
 from tests.refusals import because, sqlstate
 from tests.store.calls import CHANGES, READS

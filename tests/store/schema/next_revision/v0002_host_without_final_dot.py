@@ -9,8 +9,8 @@ Revises: 0001
 
 from alembic.operations import Operations
 
-from pgsimhash.db.schema_names import in_schema
-from pgsimhash.db.scripts import read_sql, split_statements
+from pgsimhash.db.schema_names import in_schema, read_sql
+from pgsimhash.schema.scripts import split_statements
 from pgsimhash.search.layout import Layout
 
 revision: str = "0002"

@@ -17,9 +17,8 @@ from sqlalchemy import Connection, Engine, Text, cast, create_engine, func, sele
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from pgsimhash.db.connection import check_schema, open_connection
-from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema
-from pgsimhash.db.scripts import read_sql, split_statements
+from pgsimhash.db.connection import open_connection
+from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema, read_sql
 from pgsimhash.db.server_errors import (
     LOST,
     Translation,
@@ -37,6 +36,8 @@ from pgsimhash.errors import (
     invalid_argument,
 )
 from pgsimhash.log import logger
+from pgsimhash.schema.deployed import check_schema
+from pgsimhash.schema.scripts import split_statements
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 
 if TYPE_CHECKING:

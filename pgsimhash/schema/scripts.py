@@ -7,28 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib.resources import files
-from typing import Final, LiteralString
+from typing import Final
 
-from pgsimhash.db.schema_names import SCHEMA, in_schema
+from pgsimhash.db.schema_names import SCHEMA, SCHEMA_FILES, in_schema, parameters_of, read_sql
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, Permutation
-
-SCHEMA_FILES: Final = (
-    "tables.sql",
-    "simhash.sql",
-    "collections.sql",
-    "layout.sql",
-    "search.sql",
-    "pages.sql",
-    "marks.sql",
-    "policies.sql",
-    "delete.sql",
-    "decide.sql",
-    "add.sql",
-    "sources.sql",
-    "check.sql",
-    "roles.sql",
-)  # in the order of deployment
 
 _PARTS: Final = re.compile(
     r" *-- Permutation 1:\n.*?( *-- Permutation 2:\n.*?)( *-- Permutation 3:\n.*?)"
@@ -46,15 +28,6 @@ _DESCRIBED: Final = re.compile(
     r"(?:\((.*?)\)\s+(?:RETURNS|LANGUAGE))?",
     re.MULTILINE | re.DOTALL,
 )
-_PARAMETER: Final = re.compile(
-    r"(?:^|,)\s*(OUT )?\"?(\w+)\"? ([a-z0-9_ ]+?)(\[\])?(?= DEFAULT|,|$)"
-)
-
-
-def read_sql(path: str) -> LiteralString:
-    """Return the text of the file ``sql/<path>``."""
-    # The files ship with the package, so they are trusted like literals.
-    return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
 
 
 def in_layout(script: str, layout: Layout) -> str:
@@ -119,11 +92,6 @@ def prefix_of(permutation: Permutation, simhash: str, cast: str = "") -> str:
     ]
     moved = [f"({block} << {position})" if position else block for block, position in blocks]
     return moved[0] if len(moved) == 1 else f"({' | '.join(moved)})"
-
-
-def parameters_of(text: str) -> list[tuple[str, str, str, str]]:
-    """Return the parameters of a function: OUT or nothing, name, type, and brackets of an array."""
-    return _PARAMETER.findall(" ".join(text.split()))
 
 
 def split_statements(script: str) -> list[str]:

@@ -1,0 +1,128 @@
+"""Databases with the schema: its revision, and connections for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, LiteralString
+
+import psycopg
+
+from pgsimhash.db.connection import is_direct, open_connection, unsuitable
+from pgsimhash.db.dsn import EMBEDDED, configured_dsn, resolve_dsn
+from pgsimhash.db.schema_names import (
+    SCHEMA,
+    bound_to_schema,
+    configured_schema,
+    in_schema,
+    read_sql,
+    schema_of,
+)
+from pgsimhash.db.server_errors import translated_errors
+from pgsimhash.db.statements import close, execute, in_thread
+from pgsimhash.errors import SchemaError, install_command
+
+REVISION: Final = "0001"  # the schema revision of this package version
+
+_PREPARED_AFTER: Final = 5  # executions before psycopg prepares a statement, its default
+
+
+def check_schema(connection: psycopg.Connection[Any]) -> None:
+    """Check that the schema can be used and has the revision of this package version."""
+    schema = schema_of(connection)
+    option, argument = (
+        ("", "") if schema == SCHEMA else (f" --schema {schema}", f', schema="{schema}"')
+    )
+    migrate = (
+        f"pgsimhash migrate{option}; or, if the schema is part of your own Alembic history, "
+        f'add a revision with: pgsimhash.alembic.upgrade(op, revision="{REVISION}"{argument})'
+    )
+    is_versioned, has_tables, nulls, has_citus = _row(connection, read_sql("deployed.sql"))
+    if not nulls:
+        raise unsuitable(
+            "array_nulls is off, so missing values would be stored as the text NULL; turn "
+            "it on for the role or the connection: SET array_nulls TO on"
+        )
+    if has_citus and _row(connection, read_sql("worker.sql"))[0]:
+        # Each node has its own sequences, so a page added here would get an id that is too low.
+        raise unsuitable(
+            f"the connection is to a worker of a Citus cluster, and the schema {schema} belongs "
+            "to the whole cluster; connect to the coordinator"
+        )
+    revision = _recorded_revision(connection) if is_versioned else None
+    if revision is None and has_tables:
+        raise SchemaError(
+            "unversioned",
+            f"the schema {schema} has tables but no recorded revision, like a copy "
+            "without its rows; load the rows of all tables too (pg_dump --data-only "
+            "--disable-triggers), or drop the schema and deploy it again",
+        )
+    if revision is None:
+        raise SchemaError("missing", f"the schema {schema} is not in this database; run: {migrate}")
+    if revision < REVISION:
+        raise SchemaError(
+            "older",
+            f"the schema {schema} is at revision {revision} and this version of pgsimhash needs "
+            f"{REVISION}; run: {migrate}",
+        )
+    if revision > REVISION:
+        raise SchemaError(
+            "newer",
+            f"the schema {schema} is at revision {revision}, created by a newer pgsimhash than "
+            f"this, which knows {REVISION}; upgrade {install_command()}",
+        )
+
+
+def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
+    """Return the revision of the schema, None if it is not deployed."""
+    is_versioned = _row(connection, read_sql("deployed.sql"))[0]
+    return _recorded_revision(connection) if is_versioned else None
+
+
+def _recorded_revision(connection: psycopg.Connection[Any]) -> str | None:
+    row = _row(connection, "SELECT version_num FROM pgsimhash.alembic_version")
+    return None if row is None else str(row[0])
+
+
+def _row(connection: psycopg.Connection[Any], query: LiteralString) -> Any:
+    """Return the first row of a query on the schema that is no function of it."""
+    rows = execute(connection, in_schema(query, schema_of(connection)))
+    return rows[0] if rows else None
+
+
+def open_deployed(
+    dsn: str | None,
+    schema: str | None = None,
+    prepare: bool | None = None,
+    *,
+    asynchronous: bool = False,
+) -> psycopg.Connection[Any]:
+    """Connect in autocommit mode; the embedded server's schema is deployed and upgraded."""
+    schema = configured_schema(schema)
+    server = in_thread(partial(resolve_dsn, dsn), asynchronous)
+    connection = open_connection(server, autocommit=True, asynchronous=asynchronous)
+    try:
+        with bound_to_schema(connection, schema), translated_errors(connection):
+            if is_direct(connection) if prepare is None else prepare:
+                connection.prepare_threshold = _PREPARED_AFTER
+            is_embedded = configured_dsn(dsn) in (None, EMBEDDED)
+            if is_embedded and (schema_revision(connection) or "") < REVISION:
+                # Alembic is slow to import and rarely needed.
+                from pgsimhash.schema.migrate import upgrade
+
+                in_thread(partial(upgrade, server, schema=schema), asynchronous)
+    except BaseException:
+        close(connection)
+        raise
+    return connection
+
+
+@contextmanager
+def checked_connection(
+    dsn: str | None, schema: str | None = None
+) -> Iterator[psycopg.Connection[Any]]:
+    """Connect in autocommit mode to a database with the schema; translate errors in the block."""
+    with open_deployed(dsn, schema) as connection, translated_errors(connection):
+        check_schema(connection)
+        yield connection
