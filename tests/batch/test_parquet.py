@@ -195,24 +195,6 @@ def test_clusters_have_a_row_for_each_page(
     ]
 
 
-def test_a_file_stays_until_the_new_one_is_complete(path: Path) -> None:
-    def arrays() -> Iterator[Any]:
-        yield np.arange(5, dtype=np.uint64)
-        assert not path.exists() or path.read_bytes() == before
-        yield np.arange(5.0)
-
-    before = b""
-    with pytest.raises(ArgumentError, match="row 0"):
-        parquet.write_simhashes(path, arrays())
-    assert list(path.parent.iterdir()) == []
-    parquet.write_archive(path, np.arange(9, dtype=np.uint64))
-    before = path.read_bytes()
-    with pytest.raises(ArgumentError, match="row 0"):
-        parquet.write_simhashes(path, arrays())
-    assert path.read_bytes() == before
-    assert list(path.parent.iterdir()) == [path]
-
-
 FULL = """
 import resource, sys
 import numpy as np

@@ -63,17 +63,15 @@ def test_explain_shows_bits_features_and_low_weight_blocks(run: Run, tmp_path: P
     assert " 0.0," not in shown
     assert f'{feature}</bdi> <span class="quiet">{weight:.2g}</span>' in html
     page = line["a"]
-    assert 0 < page["unseen"] < 0.5
-    assert len(page["unseen_blocks"]) == 5
     assert f"in low-weight blocks of A: {page['unseen']:.1%} of the words" in shown
     assert f"A: {page['unseen']:.1%} of the words" in html
+    assert len(page["unseen_blocks"]) == 5
     for beginning in page["unseen_blocks"]:
         assert beginning in shown
         assert f"<li><bdi>{beginning}</bdi></li>" in html
-    bare = run("analyse", "explain", "1", "2", "--summary")
-    assert "simhash without a page" in bare.stderr
-    assert "low-weight" not in bare.stderr
-    assert (bare.lines[0]["a"]["unseen"], bare.lines[0]["a"]["unseen_blocks"]) == (None, [])
+    bare = run("analyse", "explain", "1", "2", "--summary").stderr
+    assert "simhash without a page" in bare
+    assert "low-weight" not in bare
 
 
 def test_history_prints_a_line_for_each_version(run: Run, folder: Path) -> None:
@@ -143,6 +141,9 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
     made = run("analyse", "clusters", "--parquet", file, "--distance", "8")
     made.ends(0, f"{len(clusters)} clusters in {file}")
     assert made.stdout == ""
+    options = ("--canonical", "shortest-url", "--linkage", "complete")
+    for cluster in run("analyse", "clusters", *options).lines:
+        assert cluster["canonical"] == min((page["url"] for page in cluster["pages"]), key=len)
     table = list(csv.DictReader(run("analyse", "clusters", "--csv").stdout.splitlines()))
     assert {row.pop("canonical_problems") for row in table} >= {"conflicting outside"}
     rows = [
@@ -180,17 +181,6 @@ def test_the_table_of_clusters_has_titles_and_canonical_links(run: Run, tmp_path
     assert [row["canonical_url"] for row in table] == ["", "https://b.example/"]
     assert [row["canonical_problems"] for row in table] == ["", "outside"]
     assert table[1]["title"] == "'=1+1"
-
-
-def test_clusters_have_a_canonical_page(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    (cluster,) = run("analyse", "clusters", "--distance", "8").lines
-    names = [Path(page["url"]).name for page in cluster["pages"]]
-    assert sorted(names) == ["wells-copy.html", "wells.html"]
-    assert cluster["canonical"].endswith(names[0])
-    options = ("--canonical", "shortest-url", "--linkage", "complete")
-    (other,) = run("analyse", "clusters", *options).lines
-    assert other["canonical"].endswith("wells.html")
 
 
 @pytest.mark.parametrize("command", ["pairs", "clusters"])

@@ -41,10 +41,8 @@ def test_a_collection_is_rebuilt(run: Run, folder: Path) -> None:
     assert "pgsimhash collection delete default-2" in done.stderr
     assert run("find", folder / "wells.html").code == 0
     assert run("ingest", folder).code == 0
-    assert {line["collection"]: line["simhashes"] for line in run("status").lines} == {
-        "default": 2,
-        "default-2": 2,
-    }
+    simhashes = {line["collection"]: line["simhashes"] for line in run("status").lines}
+    assert simhashes == {"default": 2, "default-2": 2}
     assert run(*REBUILD, "default", "--into", "x", "--replace").stderr == ""
     assert len(run("status").lines) == 2
 
@@ -81,13 +79,6 @@ def test_ctrl_c_leaves_everything_unchanged(
     assert (pages["kept"], pages["kept-2"]) == (3, 4)
 
 
-def test_impossible_rebuilds_name_the_fix(run: Run, kept: None) -> None:
-    refused = run(*REBUILD, "kept", "--scheme", "pgsimhash-interop-1")
-    refused.ends(2, "ingest the pages into another")
-    run("collection", "create", "taken")
-    run(*REBUILD, "kept", "--into", "taken").ends(2, "--into")
-
-
 def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder: Path) -> None:
     run("ingest", folder)
     rebuild = *REBUILD, "default", "--into-schema", "wide"
@@ -105,8 +96,10 @@ def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder
     assert run("collection", "list").lines == []
 
 
-def test_collections_are_renamed_and_swapped(run: Run, kept: None) -> None:
+def test_collections_are_renamed_or_swapped_and_taken_names_refused(run: Run, kept: None) -> None:
     run("collection", "create", "other")
+    run(*REBUILD, "kept", "--into", "other").ends(2, "--into")
+    run(*REBUILD, "kept", "--scheme", "pgsimhash-interop-1").ends(2, "ingest the pages into")
     renamed = run("collection", "rename", "other", "kept", "--swap")
     assert renamed.lines == [{"collection": "kept", "before": "other", "swapped": True}]
     run("collection", "rename", "kept", "other").ends(2, "--swap")
@@ -116,7 +109,6 @@ def test_collections_are_renamed_and_swapped(run: Run, kept: None) -> None:
 def test_the_deletion_of_a_collection_needs_confirmation(run: Run, folder: Path) -> None:
     run("ingest", folder)
     run("collection", "delete", "default").ends(2, "--yes")
-    assert run("collection", "delete", "defualt", "--yes").code == 2
     deleted = run("collection", "delete", "default", "--yes").lines
     assert deleted == [{"collection": "default", "pages": 3}]
     assert run("collection", "list").lines == []

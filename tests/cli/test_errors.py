@@ -141,21 +141,6 @@ def test_a_failed_write_keeps_the_old_file(folder: Path) -> None:
     assert set(folder.iterdir()) == before
 
 
-def test_a_page_keeps_its_mode_and_a_link_its_target(folder: Path) -> None:
-    target, link = folder / "why.html", folder / "link.html"
-    subprocess.run(explain(folder, target), check=True)
-    link.touch()
-    assert target.stat().st_mode == link.stat().st_mode
-    target.write_text("the page before")
-    target.chmod(0o640)
-    link.unlink()
-    link.symlink_to(target)
-    subprocess.run(explain(folder, link), check=True)
-    assert link.is_symlink()
-    assert target.read_text().startswith("<!doctype html>")
-    assert target.stat().st_mode & 0o777 == 0o640
-
-
 def test_a_page_can_be_written_to_a_pipe_or_device(folder: Path) -> None:
     command = explain(folder, "/dev/stdout")
     assert "<!doctype html>" in run_program(*command).stdout

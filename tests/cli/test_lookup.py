@@ -11,17 +11,6 @@ from pgsimhash.hashing.bits import from_base32, to_base32
 from tests.cli.harness import Run
 
 
-def test_find_a_page_by_file_stdin_or_simhash(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    wells = folder / "wells.html"
-    by_file = run("find", wells)
-    (match, *_) = by_file.lines
-    assert (by_file.code, match["url"], match["title"]) == (0, wells.as_uri(), "Wells")
-    assert run("find", "-", stdin=wells.read_bytes()).stdout == by_file.stdout
-    for simhash in (match["simhash"], str(int(match["simhash"], 16))):
-        assert run("find", simhash).stdout == by_file.stdout
-
-
 def test_find_pages_near_a_url(run: Run, folder: Path) -> None:
     run("ingest", folder)
     wells, copy, looms = (
@@ -39,23 +28,29 @@ def test_find_pages_near_a_url(run: Run, folder: Path) -> None:
     assert [line["url"] for line in wide] == [copy]
 
 
-def test_find_all_pages_of_each_match(run: Run, dsn: str, folder: Path) -> None:
+def test_a_file_stdin_a_url_or_a_simhash_finds_matches_or_all_their_pages(
+    run: Run, dsn: str, folder: Path
+) -> None:
     run("ingest", folder)
     wells = folder / "wells.html"
     (known,) = run("fingerprint", wells).lines
     with connect(dsn) as store:
         store.add("https://a.example/1", int(known["simhash"], 16))
         store.add("https://a.example/2", int(known["simhash"], 16) ^ 0b1111)
-    with_file = run("find", wells, "--pages")
+    matches, pages = run("find", wells), run("find", wells, "--pages")
+    first = matches.lines[0]
+    assert (matches.code, first["url"], first["title"]) == (0, wells.as_uri(), "Wells")
     files = {(folder / name).as_uri() for name in ("wells.html", "wells-copy.html")}
     added = {"https://a.example/1", "https://a.example/2"}
-    assert {line["url"] for line in with_file.lines} == files | added
-    distances = [line["distance"] for line in with_file.lines]
+    assert {line["url"] for line in pages.lines} == files | added
+    distances = [line["distance"] for line in pages.lines]
     assert distances == sorted(distances)
-    assert run("find", known["simhash"], "--pages").stdout == with_file.stdout
-    assert run("find", "-", "--pages", stdin=wells.read_bytes()).stdout == with_file.stdout
-    for what in (wells, wells.as_uri(), known["simhash"]):
-        for more in ([], ["--pages"]):
+    decimal = str(int(known["simhash"], 16))
+    for more, expected in (([], matches), (["--pages"], pages)):
+        assert run("find", "-", *more, stdin=wells.read_bytes()).stdout == expected.stdout
+        for what in (known["simhash"], decimal):
+            assert run("find", what, *more).stdout == expected.stdout
+        for what in (wells, wells.as_uri(), known["simhash"]):
             whole = run("find", what, *more).lines
             assert len(whole) >= 2
             assert run("find", what, *more, "--limit", "2").lines == whole[:2]
@@ -73,24 +68,22 @@ def test_an_argument_with_a_scheme_is_a_url_unless_a_file_exists(
     assert "has no page at x://looms.html" in run("find", "x://looms.html").stderr
 
 
-def test_fingerprint_prints_the_simhash_in_every_form(run: Run, folder: Path) -> None:
+def test_fingerprint_prints_the_simhash_in_every_form_and_reports_a_bad_file(
+    run: Run, folder: Path
+) -> None:
     html = (folder / "wells.html").read_bytes()
-    done = run("fingerprint", folder / "wells.html")
+    done = run("fingerprint", folder / "short.html", folder / "wells.html")
     (line,) = done.lines
     page = pgsimhash.fingerprint(html)
-    assert (done.code, line["title"], line["scheme"]) == (0, "Wells", "pgsimhash-article-1")
+    assert (line["title"], line["scheme"]) == ("Wells", "pgsimhash-article-1")
     assert line["text_digest"] == f"{page.text_digest:016x}"
     assert int(line["simhash"], 16) == int(line["bigint"]) % 2**64 == page.simhash
     assert from_base32(line["base32"]) == page.simhash
     assert not any(isinstance(value, int) and abs(value) > 2**53 for value in line.values())
-    assert run("fingerprint", "-", stdin=html).lines[0]["simhash"] == line["simhash"]
-
-
-def test_fingerprint_reports_a_bad_file_and_continues(run: Run, folder: Path) -> None:
-    done = run("fingerprint", folder / "short.html", folder / "wells.html")
-    assert [line["title"] for line in done.lines] == ["Wells"]
     done.ends(1, "short.html")
     assert len(done.stderr.splitlines()) == 1
+    alone = run("fingerprint", "-", stdin=html)
+    assert (alone.code, alone.lines[0]["simhash"]) == (0, line["simhash"])
     done = run("fingerprint", "--markdown", folder / "wells-copy.html")
     assert "Well number 1 was dug" in done.stdout
     assert "Home" not in done.stdout
@@ -106,7 +99,7 @@ def test_simhashes_in_base32_and_distances_by_name_are_accepted(run: Run) -> Non
     assert run("find-many", "-", stdin=b"7777777777776===\n").lines[0]["distance"] == 0
 
 
-def test_find_many_answers_a_file_without_adding_it(run: Run, folder: Path) -> None:
+def test_find_many_answers_a_file_and_reports_invalid_lines(run: Run, folder: Path) -> None:
     run("ingest", folder)
     known = run("fingerprint", folder / "wells.html").lines[0]["simhash"]
     near, far = (f"{int(known, 16) ^ bits:016x}" for bits in (0b101, 0xFFFF))
@@ -118,15 +111,9 @@ def test_find_many_answers_a_file_without_adding_it(run: Run, folder: Path) -> N
         {"url": "https://b.example/", "simhash": known, "match": known, "distance": 0},
     ])  # fmt: skip
     assert run("status").lines[0]["simhashes"] == 2
-
-
-def test_find_many_reports_invalid_lines_and_continues(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    known = run("fingerprint", folder / "looms.html").lines[0]["simhash"]
     bad = ["wrong", '{"url": 1}', '{"simhash": 1.5}', '{"simhash": true}', "{", str(2**64)]
     digits = "9" * 5000  # more than Python reads
     bad += [digits, f'{{"simhash": {digits}}}', f'{{"simhash": "{known}", "a": {digits}}}']
     done = run("find-many", "-", stdin="\n".join([*bad, known]))
-    assert done.code == 1
-    assert [line["match"] for line in done.lines] == [known]
+    assert (done.code, [line["match"] for line in done.lines]) == (1, [known])
     assert [f"line {n}:" in done.stderr for n in range(1, 11)] == [True] * 9 + [False]

@@ -59,19 +59,13 @@ def test_a_mark_is_set_listed_and_removed(run: Run, folder: Path) -> None:
     done = run("mark", a, b, "--different")
     done.ends(0, "different")
     assert done.stdout == ""
+    run("mark", a, "https://nowhere.example/", "--same").ends(1, "ingest the page first")
     (listed,) = run("mark").lines
     assert ({listed["a"], listed["b"]}, listed["mark"]) == ({a, b}, "different")
     assert run("analyse", "clusters", "--distance", "3").lines == []
     assert run("mark", b, a, "--remove").code == 0
     assert run("mark", b, a, "--remove").code == 1
     assert len(run("analyse", "clusters", "--distance", "3").lines) == 1
-
-
-def test_a_mark_of_an_unknown_url_names_the_fix(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    a = (folder / "wells.html").as_uri()
-    run("mark", a, "https://nowhere.example/", "--same").ends(1, "ingest the page first")
-    assert run("mark").lines == []
 
 
 def test_the_pairs_of_a_file_are_marked_and_those_that_fail_are_printed(

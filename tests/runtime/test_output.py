@@ -1,6 +1,36 @@
-"""What a notebook shows of a result is short, and escaped."""
+"""A file is replaced as a whole; what a notebook shows of a result is short, and escaped."""
+
+from pathlib import Path
+
+import pytest
 
 from pgsimhash import Store, analysis
+from pgsimhash.runtime.output import replacing
+
+
+def test_a_file_is_replaced_once_the_new_one_is_complete(tmp_path: Path) -> None:
+    path, link, other = (tmp_path / name for name in ("it", "link", "other"))
+    path.write_text("before")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    with pytest.raises(ZeroDivisionError), replacing(link) as file:
+        assert file.write(b"part") / 0
+    with replacing(link) as file:
+        file.write(b"after")
+        assert path.read_text() == "before"
+    assert path.read_text() == "after"
+    # It keeps its mode, and a link its target; a new one has the default mode.
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    with replacing(other):
+        pass
+    assert {*tmp_path.iterdir()} == {path, link, other}
+    path.unlink()
+    path.touch()
+    assert other.stat().st_mode == path.stat().st_mode
+    with pytest.raises(ZeroDivisionError), replacing(tmp_path / "new") as file:
+        assert file.write(b"part") / 0
+    assert {*tmp_path.iterdir()} == {path, link, other}
 
 
 def test_results_in_a_notebook(store: Store) -> None:
