@@ -8,11 +8,7 @@ import pytest
 
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, count_pages, read_pages
-
-
-def failed(item: SourcePage | PageFailure) -> tuple[str, str, str]:
-    assert isinstance(item, PageFailure)
-    return item.url, item.reason, item.detail
+from tests.sources.content import failed
 
 
 def names(folder: Path) -> list[str]:
@@ -83,10 +79,11 @@ def test_a_link_to_nothing_and_a_pipe_are_failures_where_they_name_a_page(folder
     os.mkfifo(folder / "ab.html")
     os.mkfifo(folder / "ab.jsonl")
     items = list(read_pages([folder]))
-    assert [failed(item) for item in items if isinstance(item, PageFailure)] == [
-        (f"file://{folder}/a.html", "unreadable", "No such file or directory"),
-        (f"file://{folder}/ab.html", "unreadable", "a device or pipe, not a file"),
-        (f"{folder}/ab.jsonl", "unreadable", "a device or pipe, not a file"),
+    no_file, pipe = "No such file or directory", "a device or pipe, not a file"
+    assert [item for item in items if isinstance(item, PageFailure)] == [
+        PageFailure(f"file://{folder}/a.html", "unreadable", no_file),
+        PageFailure(f"file://{folder}/ab.html", "unreadable", pipe),
+        PageFailure(f"{folder}/ab.jsonl", "unreadable", pipe),
     ]
     assert len(items) == 8
 
@@ -118,10 +115,11 @@ def test_pages_and_folders_that_may_not_be_read_are_failures(
     assert count_pages([folder]) == 4
     for name in ("d.jsonl", "e.warc.gz"):
         (folder / name).touch()
-    *_, html, below, lines, archive = read_pages([folder])
-    assert failed(html) == (f"file://{folder}/b.html", "unreadable", "Permission denied")
-    for item, name in ((below, "c"), (lines, "d.jsonl"), (archive, "e.warc.gz")):
-        assert failed(item) == (str(folder / name), "unreadable", "Permission denied")
+    places = [f"file://{folder}/b.html", *(f"{folder}/{name}" for name in ("c", "d.jsonl"))]
+    assert list(read_pages([folder]))[-4:] == [
+        PageFailure(place, "unreadable", "Permission denied")
+        for place in [*places, f"{folder}/e.warc.gz"]
+    ]
 
 
 def test_a_page_that_went_meanwhile_is_a_failure(folder: Path) -> None:
@@ -129,7 +127,8 @@ def test_a_page_that_went_meanwhile_is_a_failure(folder: Path) -> None:
     next(pages)
     (folder / "b.html").unlink()
     next(pages)
-    assert failed(next(pages))[1:] == ("unreadable", "No such file or directory")
+    gone = PageFailure(f"file://{folder}/b.html", "unreadable", "No such file or directory")
+    assert next(pages) == gone
     assert len(list(pages)) == 2
 
 
@@ -140,7 +139,7 @@ def test_a_page_over_the_limit_is_not_opened(
         file.truncate(10**12)
     (tmp_path / "b.html").write_bytes(b"x" * 100)
     large, fits = read_pages([tmp_path], max_bytes=100)
-    assert failed(large)[1:] == ("too_large", "the file is larger than 100 bytes (max_bytes)")
+    assert failed(large, "the file is larger than 100 bytes (max_bytes)")[1] == "too_large"
     assert isinstance(fits, SourcePage)
 
 

@@ -123,12 +123,3 @@ def test_empty_lines_count_as_lines_and_a_byte_order_mark_does_no_harm(tmp_path:
     path = tmp_path / "pages.jsonl.gz"
     path.write_bytes(gzip.compress(b"\n \r\n" * 20_000 + b"\t" + GOOD + b"\n\n\nx\n" + GOOD))
     assert [item.url for item in read_pages([path])] == [PAGE.url, f"{path}#40004", PAGE.url]
-
-
-def test_very_much_data_without_pages_ends_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "pages.jsonl.gz"
-    path.write_bytes(gzip.compress(GOOD + b"\n") + gzip.compress(b"\n" * (1 << 24), 1) * 512)
-    page, end = read_pages([path])
-    assert page == PAGE
-    assert isinstance(end, PageFailure)
-    assert "data without pages" in end.detail

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -51,32 +51,21 @@ def records(count: int) -> list[bytes]:
 @pytest.mark.parametrize(("fields", "texts", "expected"), [
     ({"text": "Grüße"}, True, "Grüße"), ({"text": "Grüße", "html": "<p>"}, True, "Grüße"),
     ({"text": "Grüße", "html": "<p>"}, False, "<p>"), ({"html": "<p>"}, True, "<p>"),
-])  # fmt: skip
-def test_the_text_of_a_line_and_of_a_row(
-    tmp_path: Path, fields: dict[str, Any], texts: bool, expected: str
-) -> None:
-    for path in written(tmp_path, {"url": URL, **fields}):
-        assert read(path, texts=texts) == [SourcePage(URL, expected)]
-
-
-@pytest.mark.parametrize(("fields", "texts", "detail"), [
     ({"text": "Grüße"}, False, '"text" needs a scheme for texts'),
     ({"text": None}, True, '"text" is not a string'), ({"text": 1}, True, '"text" is not a string'),
     ({}, True, '"text"'), ({"body": ""}, False, '"html"'),
 ])  # fmt: skip
-def test_lines_and_rows_without_a_text(
-    tmp_path: Path, fields: dict[str, Any], texts: bool, detail: str
+def test_the_text_of_a_line_and_of_a_row_or_why_it_has_none(
+    tmp_path: Path, fields: dict[str, Any], texts: bool, expected: str
 ) -> None:
-    for path in written(tmp_path, {"url": URL, **fields}):
+    lines = tmp_path / "a.jsonl"
+    lines.write_text(json.dumps({"url": URL, **fields}))
+    for path in (lines, write_rows(tmp_path / "a.parquet", [{"url": URL, **fields}])):
         (item,) = read(path, texts=texts)
-        assert failed(item, detail)[1] == "unreadable"
-
-
-def written(folder: Path, fields: dict[str, Any]) -> Iterator[Path]:
-    """Files with the same fields in JSON and in Parquet."""
-    lines = folder / "a.jsonl"
-    lines.write_text(json.dumps(fields))
-    yield from (lines, write_rows(folder / "a.parquet", [fields]))
+        if isinstance(item, SourcePage):
+            assert item == SourcePage(URL, expected)
+        else:
+            assert failed(item, expected)[1] == "unreadable"
 
 
 def test_the_page_list_of_a_crawler_is_skipped_unless_its_texts_are_read(tmp_path: Path) -> None:
@@ -274,19 +263,19 @@ def test_a_dictionary_that_is_missing_or_damaged_and_zstd_of_lines(tmp_path: Pat
     assert read(lines) == [PAGE]
 
 
-@pytest.mark.parametrize(("module", "extra", "name"), [
-    ("pyarrow", "parquet", "a.parquet"),
-    ("backports.zstd", "zstd", "a.warc.zst"),
-])  # fmt: skip
+@pytest.mark.parametrize(("module", "name", "data", "fix"), [
+    ("pyarrow", "a.parquet", b"PAR1", "pip install -e '.[parquet]'"),
+    ("backports.zstd", "a.warc.zst", frames()[0], "pip install -e '.[zstd]'"),
+    ("brotli", "a.warc.gz", record(b"\x1b\0", http={"Content-Encoding": "br"}),
+     "pip install 'brotli>=1.2'"),
+], ids=["pyarrow", "zstd", "brotli"])  # fmt: skip
 def test_a_library_that_is_missing_is_named(
-    tmp_path: Path, module: str, extra: str, name: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, module: str, name: str, data: bytes, fix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / name
-    path.write_bytes(b"PAR1" if extra == "parquet" else frames()[0])
     for known in (module, "compression.zstd"):
         monkeypatch.setitem(sys.modules, known, None)
-    (item,) = read(path)
-    assert failed(item, f"pip install -e '.[{extra}]'") == (str(path), "unreadable")
+    (item,) = read(tmp_path / name, data)
+    assert failed(item, fix) == (URL if module == "brotli" else f"{tmp_path / name}", "unreadable")
 
 
 # Memory and folders

@@ -1,6 +1,5 @@
 import gzip
 import random
-import sys
 import zlib
 from collections import Counter
 from datetime import UTC, datetime
@@ -168,12 +167,6 @@ def test_encodings_of_other_libraries_are_undone(
     records = [record(**encoded(encoding, body)) for body in bodies]
     items = read(path, *records, max_bytes=100_000)
     assert [failed(item)[1] for item in items] == ["unreadable", "unreadable", "too_large"]
-
-
-def test_brotli_that_is_missing_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "brotli", None)
-    (item,) = read(path, record(**encoded("br", b"\x1b\x00")))
-    assert failed(item, "pip install 'brotli>=1.2'") == ("https://example.com/", "unreadable")
 
 
 @pytest.mark.parametrize(("broken", "reason"), [
@@ -345,10 +338,15 @@ def header(length: int) -> bytes:
 
 
 @pytest.mark.parametrize("piece", [b"\n", b" \r\n", b"x", b"no record\n", header(0)])
-def test_very_much_data_without_pages_ends_an_archive(path: Path, piece: bytes) -> None:
+def test_very_much_data_without_pages_ends_a_file(path: Path, piece: bytes) -> None:
     page, *_, end = read(path, record(), packed(piece, 8192))
     assert isinstance(page, SourcePage)
     assert failed(end, "data without pages")[1] == "unreadable"
+    if piece == b"\n":
+        line = gzip.compress(b'{"url": "https://example.com/", "html": ""}\n')
+        lines = read(path.with_name("a.jsonl.gz"), line, packed(piece, 8192))
+        assert (len(lines), urls(lines)) == (2, [page.url])
+        assert failed(lines[1], "data without pages")[1] == "unreadable"
 
 
 def test_a_record_larger_than_its_gzip_data_can_be_ends_an_archive(path: Path) -> None:
