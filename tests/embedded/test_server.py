@@ -117,11 +117,14 @@ class Client:
 
 @contextmanager
 def clients(home: Path, count: int = 1) -> Iterator[list[Client]]:
+    """Lend clients; those that still run after the block end like normal programs, silently."""
     with ExitStack() as stack:
         started = [Client(home) for _ in range(count)]
         for client in started:
             stack.callback(client.kill)
         yield started
+        for client in started:
+            assert client.process.poll() is not None or client.end() == ""
 
 
 def refusal(home: Path) -> str:
@@ -146,17 +149,19 @@ def made() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-"))
     with clients(folder) as (client,):
         client.dsn()
-        assert client.end() == ""
     yield folder
     shutil.rmtree(folder)
+
+
+def copied(made: Path, folder: Path) -> Path:
+    subprocess.run(["cp", "-a", made, folder], check=True)
+    return folder
 
 
 @pytest.fixture
 def used(home: Path, made: Path) -> Path:
     """A copy of the folder for one test."""
-    folder = home / "used"
-    subprocess.run(["cp", "-a", made, folder], check=True)
-    return folder
+    return copied(made, home / "used")
 
 
 @contextmanager
@@ -191,7 +196,6 @@ def test_a_process_that_has_the_pid_of_a_killed_server_is_left_alone(
         with clients(used) as (client,):
             psycopg.connect(client.dsn()).close()
             assert postmaster(used).pid != stranger.pid
-            assert client.end() == ""
     assert not pid_file(used).exists()
 
 
@@ -223,7 +227,6 @@ def test_the_server_survives_all_but_its_last_user(used: Path) -> None:
         wait_until(lambda: not running.is_running())
     with clients(used) as (fourth,):
         assert fourth.dsn() == where
-        assert fourth.end() == ""
     assert not pid_file(used).exists()
 
 
@@ -276,25 +279,21 @@ def test_of_many_that_begin_at_once_one_starts_the_server(
 ) -> None:
     folder = home / "data"
     if not is_new:
-        subprocess.run(["cp", "-a", made, folder], check=True)
+        copied(made, folder)
     log, starting = folder / "postgres.log", "starting PostgreSQL"
     before = 0 if is_new else log.read_text().count(starting)
     with clients(folder, 6) as started:
         assert len({client.dsn() for client in started}) == 1
-        assert {client.end() for client in started} == {""}
     assert log.read_text().count(starting) == before + 1
     assert not pid_file(folder).exists()
 
 
 def test_a_killed_server_starts_again(used: Path) -> None:
-    with clients(used, 2) as (first, second):
-        with psycopg.connect(first.dsn()):
-            psycopg.connect(second.dsn()).close()
-            postmaster(used).kill()
-            with clients(used) as (third,):
-                psycopg.connect(third.dsn()).close()
-                assert third.end() == ""
-        assert first.end() == second.end() == ""
+    with clients(used, 2) as (first, second), psycopg.connect(first.dsn()):
+        psycopg.connect(second.dsn()).close()
+        postmaster(used).kill()
+        with clients(used) as (third,):
+            psycopg.connect(third.dsn()).close()
     assert not pid_file(used).exists()
 
 
@@ -348,23 +347,20 @@ QUOTED = 'it\'s a "quoted" $HOME `id` 100% a=b \\'
 def test_the_socket_is_in_a_private_folder_whatever_the_path(
     home: Path, made: Path, name: str
 ) -> None:
-    folder = home / name
-    subprocess.run(["cp", "-a", made, folder], check=True)
+    folder = copied(made, home / name)
     with clients(folder) as (client,):
         where = client.dsn()
         sockets = Path(str(conninfo.conninfo_to_dict(where)["host"]))
         assert private(sockets)
         assert (sockets == folder / "postgres") == (name == QUOTED)
         psycopg.connect(where).close()
-        assert client.end() == ""
     assert sockets.exists() == (name == QUOTED)
 
 
 def test_without_a_place_for_a_private_socket_there_is_no_server(
     home: Path, made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = home / ("long" * 40)
-    subprocess.run(["cp", "-a", made, folder], check=True)
+    folder = copied(made, home / ("long" * 40))
     temporary = home / ("tmp" * 40)
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
@@ -378,7 +374,6 @@ def test_a_socket_that_others_may_reach_is_not_used(used: Path) -> None:
     (used / "postgres").chmod(0o700)
     with clients(used) as (client,):
         psycopg.connect(client.dsn()).close()
-        assert client.end() == ""
 
 
 @needs_root
@@ -392,7 +387,6 @@ def test_as_root_the_server_has_its_own_user_and_groups_only(used: Path) -> None
         assert set(ids["Gid"]) == {str(entry.pw_gid)}
         assert set(ids["Groups"]) <= set(map(str, os.getgrouplist("pgsimhash", entry.pw_gid)))
         assert "0" not in ids["Groups"]
-        assert client.end() == ""
 
 
 def everything(folder: Path) -> list[tuple[Path, int, int, int]]:
@@ -471,7 +465,6 @@ def test_garbage_in_lock_files_and_settings_of_clients_do_no_harm(
         size = "SELECT setting::int8 / 128 FROM pg_settings WHERE name = 'shared_buffers'"
         ((megabytes,),) = run_sql(client.dsn(), size)
         assert f"shared_buffers={megabytes}MB" in server._settings()
-        assert client.end() == ""
     # They depend on the memory.
     monkeypatch.setattr(server, "memory_bytes", lambda: 2 << 30)
     assert {"shared_buffers=256MB", "effective_cache_size=1024MB"} <= set(server._settings())

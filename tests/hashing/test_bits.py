@@ -40,6 +40,10 @@ def test_bigint_and_text_forms_round_trip(simhash: int) -> None:
 ])  # fmt: skip
 def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
     assert pgsimhash.parse_simhash(text) == simhash
+    # Thirteen digits that can be both are refused, not guessed.
+    with pytest.raises(ArgumentError, match="can be a decimal or base32"):
+        pgsimhash.parse_simhash("2345672345672")
+    assert pgsimhash.parse_simhash("2345672345672===") == bits.from_base32("2345672345672")
 
 
 @given(simhashes)
@@ -55,12 +59,6 @@ def test_base32_is_the_eight_bytes_in_thirteen_digits_of_either_case(simhash: in
         assert bits.from_base32(form) == simhash
         if not written.isdigit():
             assert pgsimhash.parse_simhash(form) == simhash
-
-
-def test_thirteen_digits_that_could_be_a_decimal_or_base32_are_refused_not_guessed() -> None:
-    with pytest.raises(ArgumentError, match="can be a decimal or base32"):
-        pgsimhash.parse_simhash("2345672345672")
-    assert pgsimhash.parse_simhash("2345672345672===") == bits.from_base32("2345672345672")
 
 
 NOT_BASE32 = [
@@ -82,13 +80,16 @@ def test_invalid_base32_is_refused(text: str) -> None:
 
 
 def test_bands_and_levels_of_similarity_have_names_and_distances() -> None:
-    assert [bits.band(distance) for distance in (0, 3, 4, 8, 9, 64)] == [
-        "duplicate", "duplicate", "near", "near", "different", "different",
-    ]  # fmt: skip
-    assert bits.level_distance("close") == 1
-    assert bits.level_distance("loose") == 6
-    for level, share in (("close", 0.98), ("loose", 0.90)):
-        farthest = bits.level_distance(level)  # type: ignore[arg-type]
+    expected = {0: ("duplicate", 100.0), 3: ("duplicate", 95.3), 4: ("near", 93.8)}
+    expected |= {8: ("near", 87.5), 9: ("different", 85.9), 64: ("different", 0.0)}
+    for distance, named in expected.items():
+        assert (bits.band(distance), bits.similarity_percent(distance)) == named
+    near = Verdict("https://a.example/2", "near", "within_distance", 5, 8, "https://a.example/1")
+    assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)
+    assert Verdict("https://a.example/1", "new", "first_seen", 5).similarity_percent is None
+    assert Match(5, 3, "https://a.example/", None).as_json()["similarity_percent"] == 95.3
+    for level, farthest, share in (("close", 1, 0.98), ("loose", 6, 0.90)):
+        assert bits.level_distance(level) == farthest  # type: ignore[arg-type]
         assert bits.similarity(0, (1 << farthest) - 1) >= share
         assert bits.similarity(0, (1 << farthest + 1) - 1) < share
     with pytest.raises(ArgumentError, match="one of close, loose"):
@@ -114,16 +115,6 @@ def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -
     assert bits.hamming_distances(
         simhash, np.array([other, simhash], dtype=np.uint64)
     ).tolist() == [len(flipped), 0]
-
-
-def test_verdicts_and_matches_have_a_similarity_in_per_cent() -> None:
-    assert [bits.similarity_percent(distance) for distance in (0, 3, 8, 64)] == [
-        100.0, 95.3, 87.5, 0.0,
-    ]  # fmt: skip
-    near = Verdict("https://a.example/2", "near", "within_distance", 5, 8, "https://a.example/1")
-    assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)
-    assert Verdict("https://a.example/1", "new", "first_seen", 5).similarity_percent is None
-    assert Match(5, 3, "https://a.example/", None).as_json()["similarity_percent"] == 95.3
 
 
 @given(
