@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import tee
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -197,38 +198,40 @@ def _evaluated(
     scheme: str, pairs: Sequence[LabelledPair], prints: Fingerprints, precision: float
 ) -> Evaluation:
     known = [pair for pair in pairs if pair.a in prints.prints and pair.b in prints.prints]
-    # The numbers of pairs by kind and label, and of those at each distance, confirmed or not.
-    sizes = Counter((pair.kind, pair.label == "copy") for pair in known)
-    places: Counter[tuple[str, bool, int, bool]] = Counter()
+    # The numbers of pairs by kind, label, distance (None without a simhash) and confirmation.
+    tallies: Counter[tuple[str, bool, int | None, bool]] = Counter()
     for pair in known:
         a, b = prints.prints[pair.a], prints.prints[pair.b]
+        bits, confirmed = None, False
         if a is not None and b is not None:
             bits = hamming_distance(a.simhash, b.simhash)
             confirmed = verified(bits, a.signature, b.signature)
-            places[pair.kind, pair.label == "copy", bits, confirmed] += 1
+        tallies[pair.kind, pair.label == "copy", bits, confirmed] += 1
+    kinds = sorted({kind for kind, *_ in tallies})
 
-    def within(distance: int, kind: str, *, verify: bool) -> Counts:
-        matches = {True: 0, False: 0}
-        for (other, is_copy, bits, confirmed), count in places.items():
-            if other == kind and bits <= distance and (confirmed or not verify):
-                matches[is_copy] += count
-        return Counts(matches[True], sizes[kind, True], matches[False], sizes[kind, False])
+    def within(distance: int, counted: Sequence[str], *, verify: bool = True) -> Counts:
+        counts = Counter[str]()
+        for (kind, is_copy, bits, confirmed), number in tallies.items():
+            if kind in counted:
+                counts["copies" if is_copy else "distinct"] += number
+                if bits is not None and bits <= distance and (confirmed or not verify):
+                    counts["found" if is_copy else "false_matches"] += number
+        return Counts(**counts)
 
-    kinds = sorted({kind for kind, _ in sizes})
-    curve = []
-    for distance in range(LARGEST + 1):
-        by_kind = {kind: within(distance, kind, verify=True) for kind in kinds}
-        everything = [within(distance, kind, verify=False) for kind in kinds]
-        curve.append(AtDistance(distance, _sum(by_kind.values()), _sum(everything), by_kind))
+    curve = [
+        AtDistance(
+            distance,
+            within(distance, kinds),
+            within(distance, kinds, verify=False),
+            {kind: within(distance, [kind]) for kind in kinds},
+        )
+        for distance in range(LARGEST + 1)
+    ]
     usable = curve[: DISTANCE_MAX + 1]  # a search has no larger distance
     precise = [at for at in usable if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)
     unread = len(pairs) - len(known), prints.too_short, prints.failures, prints.unseen
     return Evaluation(scheme, curve, best, precision, *unread)
-
-
-def _sum(counts: Iterable[Counts]) -> Counts:
-    return Counts(*map(sum, zip(Counts(), *counts, strict=True)))
 
 
 @dataclass(slots=True)
@@ -285,16 +288,9 @@ def fingerprint_pages(
     """Return the fingerprints of named pages; ``progress`` receives their number and ``total``."""
     done = Fingerprints()
     shares: dict[str, float] = {}
-    started: deque[Named] = deque()
-
-    def starting() -> Iterator[SourcePage | PageFailure]:
-        for named in pages:
-            started.append(named)
-            yield named[1]
-
-    records = extract_many(starting(), jobs, scheme, markdown=False)
-    for number, record in enumerate(records, start=1):
-        name, page = started.popleft()
+    named, ahead = tee(pages)
+    records = extract_many((page for _, page in ahead), jobs, scheme, markdown=False)
+    for number, ((name, page), record) in enumerate(zip(named, records, strict=True), start=1):
         if isinstance(page, SourcePage):
             done.prints[name] = None
         if isinstance(record, PageRecord):

@@ -155,31 +155,25 @@ def read_cells(
     progress: Compared = no_progress,
 ) -> list[Cell]:
     """Return the cells of a column, read; they may be None. Only pages get a signature."""
-    results = _read_pages(cells, urls, scheme, jobs)
+    present = [(cell, url) for cell, url in zip(cells, urls, strict=True) if cell is not None]
     if kind == "text":
-        simhashes = vote_texts((cell for cell in cells if cell is not None), scheme)
+        simhashes = vote_texts((text for text, _ in present), scheme)
         results = (Cell(one, "too_short" if one is None else None) for one in simhashes)
+    else:
+        # A page can be read without a URL.
+        pages = (SourcePage(cast(str, url), page) for page, url in present)
+        records = extract_many(pages, jobs, scheme, markdown=False)
+        results = (
+            Cell(record.simhash, signature=record.signature)
+            if isinstance(record, PageRecord)
+            else Cell(reason=record.reason)
+            for record in records
+        )
     rows: list[Cell] = []
     for row, cell in enumerate(cells, 1):
         rows.append(Cell(reason="null") if cell is None else next(results))
         progress(row, len(cells))
     return rows
-
-
-def _read_pages(
-    cells: Sequence[str | bytes | None], urls: Sequence[str | None], scheme: Scheme, jobs: int
-) -> Iterator[Cell]:
-    pages = (
-        # A page can be read without a URL.
-        SourcePage(cast(str, url), cell)
-        for cell, url in zip(cells, urls, strict=True)
-        if cell is not None
-    )
-    for record in extract_many(pages, jobs, scheme, markdown=False):
-        if isinstance(record, PageRecord):
-            yield Cell(record.simhash, signature=record.signature)
-        else:
-            yield Cell(reason=record.reason)
 
 
 def _originals(
