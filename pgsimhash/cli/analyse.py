@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -16,11 +16,6 @@ from pgsimhash import analysis, html_reports, schemes
 from pgsimhash.cli import options, show
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from pgsimhash.analysis.explanation import FeatureList
 
 _VERSIONS_SHOWN: Final = 50
 _FAILURES_SHOWN: Final = 20
@@ -332,36 +327,31 @@ def _print_explanation(explanation: analysis.Explanation) -> None:
     console.print(explanation.sentence)
     show.table(
         ("permutation", "bits that differ", "finds the pair"),
-        ((view.column, str(view.differing), view.finds) for view in explanation.permutations),
+        ((view.column, view.differing, view.finds) for view in explanation.permutations),
     )
     for name, side in sides:
         if side.unseen is not None:
             console.print(f"in low-weight blocks of {name}: {side.unseen:.1%} of the words")
             for beginning in side.unseen_blocks:
                 console.print(f"   {beginning}")
-    if explanation.features is not None:
-        _print_features(console, "A", explanation.features.only_a)
-        _print_features(console, "B", explanation.features.only_b)
+    features = explanation.features
+    for name, only in (("A", features.only_a), ("B", features.only_b)) if features else ():
+        off = ""
+        if only.origin == "markdown" and only.bits_off != 0:
+            far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
+            off = f" (by its Markdown, which is {far})"
+        shown = ", ".join(f"{feature} {weight}" for feature, weight in only.shown)
+        console.print(f"only in {name}{off}: {only.count:,} features: {shown}")
     if explanation.difference is not None:
         console.print("The JSON line and the HTML page of -o show how the texts differ.")
-
-
-def _print_features(console: Console, name: str, only: FeatureList) -> None:
-    off = ""
-    if only.origin == "markdown" and only.bits_off != 0:
-        far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
-        off = f" (by its Markdown, which is {far})"
-    shown = ", ".join(f"{feature} {weight}" for feature, weight in only.shown)
-    console.print(f"only in {name}{off}: {only.count:,} features: {shown}")
 
 
 def _print_versions(versions: list[analysis.Version]) -> None:
     rows = []
     for version in versions[-_VERSIONS_SHOWN:]:
         fetched = version.fetched_at.isoformat(sep=" ", timespec="minutes")
-        distances = (version.distance, version.distance_to_first, version.structure_distance)
-        bits = ("" if distance is None else str(distance) for distance in distances)
-        rows.append((fetched, version.change or "first", *bits, version.title or ""))
+        bits = version.distance, version.distance_to_first, version.structure_distance
+        rows.append((fetched, version.change or "first", *bits, version.title))
     show.table(("fetched", "change", "bits", "to first", "shape", "title"), rows)
     if len(versions) > _VERSIONS_SHOWN:
         show.message(f"(the newest {_VERSIONS_SHOWN} of {len(versions):,} versions)")
@@ -407,8 +397,8 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
     rows = []
     for at in evaluation.curve:
         recall = "-" if at.counts.recall is None else f"{at.counts.recall:.4f}"
-        counts = (f"{count:,}" for count in (*at.counts[::2], *at.unverified[::2]))
-        rows.append((str(at.distance), recall, f"{at.counts.precision:.4f}", *counts))
+        shares = recall, f"{at.counts.precision:.4f}"
+        rows.append((at.distance, *shares, *at.counts[::2], *at.unverified[::2]))
     show.table(
         show.numbers("distance", "recall", "precision", "found", "false", "unverified", "false"),
         rows,
@@ -425,7 +415,7 @@ def _print_sample(scheme: str, near: analysis.NearSample, summary: bool) -> None
     sums = near.histogram.cumsum().tolist()
     for bits, pairs in enumerate(near.histogram.tolist()):
         show.json_line({"scheme": scheme, "pages": near.pages, "distance": bits, "pairs": pairs})
-        rows.append((str(bits), f"{pairs:,}", f"{sums[bits]:,}"))
+        rows.append((bits, pairs, sums[bits]))
     if summary:
         title = f"{scheme}: {near.pages:,} pages"
         show.table(show.numbers("bits", "pairs", "pairs up to here"), rows, title=title)

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
 from itertools import islice
@@ -112,8 +112,13 @@ def ingest(
             page_memory=None if page_memory is None else page_memory * 10**6,
             **settings,
         )
+        written = verdicts
+        if parquet is not None:
+            from pgsimhash.batch.parquet import write_verdicts
+
+            written = write_verdicts(parquet, verdicts)
         # If printing fails, the progress of the files is recorded before the store is closed.
-        with closing(verdicts), closing(_written_to(parquet, verdicts)) as written:
+        with closing(verdicts), closing(written):
             code = _print_verdicts(written, total, left_out, summary)
     if left_out:
         kinds = (f"{kind} ({count:,})" for kind, count in left_out.items())
@@ -178,15 +183,6 @@ def _lines_of_stdin_too(urls: Iterable[str]) -> Iterator[str | bytes]:
             yield from filter(None, map(bytes.strip, options.stdin_bytes()))
         else:
             yield url
-
-
-def _written_to(parquet: str | None, verdicts: Generator[Verdict]) -> Generator[Verdict]:
-    """Write verdicts to a Parquet file too, if one is named; it has all printed ones."""
-    if parquet is None:
-        return verdicts
-    from pgsimhash.batch.parquet import write_verdicts
-
-    return write_verdicts(parquet, verdicts)
 
 
 def _print_verdicts(
@@ -261,7 +257,7 @@ def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
     show.table(
         (page, "verdict", *show.numbers("bits"), original),
         (
-            (shown(copy.url), copy.verdict, str(copy.distance), shown(copy.duplicate_of))
+            (shown(copy.url), copy.verdict, copy.distance, shown(copy.duplicate_of))
             for copy in duplicates
         ),
         title=f"Duplicates{more}",

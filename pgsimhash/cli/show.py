@@ -108,22 +108,21 @@ def console() -> Console:
     return PrintableConsole(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def table(columns: Iterable[str | Column], cells: Iterable[Iterable[str]], **style: Any) -> None:
+def table(
+    columns: Iterable[str | Column], cells: Iterable[Iterable[str | int | None]], **style: Any
+) -> None:
     """Print a table on stderr; ``style`` are arguments of Rich's ``Table``."""
     from rich.table import Table
 
     drawn = Table(*columns, title_justify="left", **style)
     for row in cells:
-        drawn.add_row(*row)
+        drawn.add_row(*(f"{cell:,}" if isinstance(cell, int) else cell for cell in row))
     console().print(drawn)
 
 
 def figures(values: dict[str, int | str]) -> None:
     """Print a table of names and values."""
-    cells = (
-        (name, f"{value:,}" if isinstance(value, int) else value) for name, value in values.items()
-    )
-    table(("figure", *numbers("value")), cells, show_header=False)
+    table(("figure", *numbers("value")), values.items(), show_header=False)
 
 
 def file_size(count: int) -> str:

@@ -73,11 +73,8 @@ def plain_path(path: Path) -> Path:
 
     Links stay as they are, except before ``..``, which is the parent of a link's target.
     """
-    absolute = path.absolute()
-    if ".." not in absolute.parts:
-        return absolute
     plain = Path()
-    for part in absolute.parts:
+    for part in path.absolute().parts:
         if part != "..":
             plain /= part
         else:
