@@ -126,14 +126,13 @@ END
 $$;
 
 -- The names of all collections, or of one.
-CREATE FUNCTION pgsimhash._collection_names(collection_id integer) RETURNS SETOF text
+CREATE FUNCTION pgsimhash._collection_names(own_id integer) RETURNS SETOF text
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT c.name
     FROM pgsimhash.collections AS c
-    WHERE c.collection_id = coalesce(_collection_names.collection_id, c.collection_id)
+    WHERE c.collection_id = coalesce(own_id, c.collection_id)
     ORDER BY c.name;
 END
 $$;
@@ -161,11 +160,9 @@ END
 $$;
 
 -- Deletes a collection; returns the number of versions of pages.
-CREATE FUNCTION pgsimhash._delete_collection(collection_id integer) RETURNS bigint
+CREATE FUNCTION pgsimhash._delete_collection(own_id integer) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 DECLARE
-    own_id constant integer := _delete_collection.collection_id;
     deleted bigint;
 BEGIN
     DELETE FROM pgsimhash.last_seen WHERE collection_id = own_id;
@@ -361,11 +358,10 @@ CREATE FUNCTION pgsimhash._end_rebuild() RETURNS text
 -- omitted. An error if the layout does not support the distance of a policy. Draws the ids of rows
 -- that another schema gave.
 CREATE FUNCTION pgsimhash._copy_rows(
-    from_schema text, source_id integer, collection_id integer, tables text[]
+    from_schema text, source_id integer, own_id integer, tables text[]
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    own_id constant integer := collection_id;
     one text;
 BEGIN
     FOREACH one IN ARRAY tables LOOP

@@ -756,23 +756,20 @@ $$;
 
 -- A promoted server may assign a rolled-back page_id again.
 CREATE FUNCTION pgsimhash._batch_stored(
-    collection_id integer, run_id bigint, run_pages bigint, page_ids bigint[], urls text[]
+    own_id integer, run_id bigint, run_pages bigint, page_ids bigint[], urls text[]
 ) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
-    RETURN (
-        SELECT CASE WHEN _batch_stored.run_id IS NULL THEN EXISTS (
-            SELECT FROM pgsimhash.pages
-            WHERE collection_id = _batch_stored.collection_id
-                AND page_id = ANY (_batch_stored.page_ids)
-                AND url = ANY (_batch_stored.urls)
-        ) ELSE _batch_stored.run_pages = (
-            SELECT sum(pages)
-            FROM pgsimhash.runs
-            WHERE collection_id = _batch_stored.collection_id
-                AND run_id = _batch_stored.run_id
-        ) END
+    IF run_id IS NULL THEN
+        RETURN EXISTS (
+            SELECT FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id AND p.page_id = ANY (page_ids) AND p.url = ANY (urls)
+        );
+    END IF;
+    RETURN run_pages = (
+        SELECT r.pages
+        FROM pgsimhash.runs AS r
+        WHERE r.collection_id = own_id AND r.run_id = _batch_stored.run_id
     );
 END
 $$;

@@ -376,12 +376,11 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._runs(collection_id integer) RETURNS SETOF pgsimhash.runs
+CREATE FUNCTION pgsimhash._runs(own_id integer) RETURNS SETOF pgsimhash.runs
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT * FROM pgsimhash.runs WHERE collection_id = _runs.collection_id ORDER BY run_id DESC;
+    SELECT r.* FROM pgsimhash.runs AS r WHERE r.collection_id = own_id ORDER BY r.run_id DESC;
 END
 $$;
 

@@ -175,15 +175,14 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._marks(collection_id integer)
+CREATE FUNCTION pgsimhash._marks(own_id integer)
     RETURNS TABLE (a text, b text, same boolean, marked_at timestamptz)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT url_a AS a, url_b AS b, same, marked_at
-    FROM pgsimhash.marks
-    WHERE collection_id = _marks.collection_id
-    ORDER BY mark_id;
+    SELECT m.url_a, m.url_b, m.same, m.marked_at
+    FROM pgsimhash.marks AS m
+    WHERE m.collection_id = own_id
+    ORDER BY m.mark_id;
 END
 $$;

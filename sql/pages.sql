@@ -189,10 +189,9 @@ $$;
 
 -- Versions of pages, in order of arrival, up to a number of bytes.
 CREATE FUNCTION pgsimhash._next_versions(
-    source_id integer, after_page bigint, batch integer, bytes bigint
+    own_id integer, after_page bigint, batch integer, bytes bigint
 ) RETURNS SETOF pgsimhash.pages
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT p.*
@@ -201,23 +200,22 @@ BEGIN
             ORDER BY n.page_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS bytes_before
         FROM (
-            SELECT page_id, markdown
-            FROM pgsimhash.pages
-            WHERE collection_id = _next_versions.source_id AND page_id > _next_versions.after_page
-            ORDER BY page_id
-            LIMIT _next_versions.batch
+            SELECT p.page_id, p.markdown
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id AND p.page_id > after_page
+            ORDER BY p.page_id
+            LIMIT batch
         ) AS n
     ) AS n
-    JOIN pgsimhash.pages AS p
-        ON p.collection_id = _next_versions.source_id AND p.page_id = n.page_id
-    WHERE coalesce(n.bytes_before < _next_versions.bytes, true)
+    JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = n.page_id
+    WHERE coalesce(n.bytes_before < bytes, true)
     ORDER BY p.page_id;
 END
 $$;
 
 -- The distinct simhashes of slice 0, 1, ... of their whole range, as one value with eight bytes per
 -- simhash, big-endian: five times as fast as COPY.
-CREATE FUNCTION pgsimhash._simhash_slice(collection_id integer, number integer, slices integer)
+CREATE FUNCTION pgsimhash._simhash_slice(own_id integer, number integer, slices integer)
 RETURNS bytea
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
     SET enable_bitmapscan = off SET enable_hashagg = off SET enable_sort = off AS $$
@@ -231,44 +229,40 @@ BEGIN
         FROM (
             SELECT DISTINCT p.simhash
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = _simhash_slice.collection_id
-                AND p.simhash BETWEEN first AND last
+            WHERE p.collection_id = own_id AND p.simhash BETWEEN first AND last
         ) AS s
     );
 END
 $$;
 
 -- A sample of the present versions, reproducible by the seed.
-CREATE FUNCTION pgsimhash._sample(collection_id integer, size integer, seed bigint)
+CREATE FUNCTION pgsimhash._sample(own_id integer, size integer, seed bigint)
     RETURNS TABLE (url text, simhash bigint, title text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT p.url, p.simhash, p.title
     FROM pgsimhash.pages AS p
-    WHERE p.collection_id = _sample.collection_id
+    WHERE p.collection_id = own_id
         AND NOT EXISTS (
             SELECT FROM pgsimhash.pages AS newer
             WHERE newer.collection_id = p.collection_id
                 AND newer.url = p.url
                 AND newer.page_id > p.page_id
         )
-    ORDER BY hashint8extended(p.page_id, _sample.seed), p.page_id
-    LIMIT _sample.size;
+    ORDER BY hashint8extended(p.page_id, seed), p.page_id
+    LIMIT size;
 END
 $$;
 
 -- The present versions of all pages that share a cluster, or else a simhash, with another page. The
 -- clusters come as arrays, because a standby has no temporary tables.
-CREATE FUNCTION pgsimhash._clusters(
-    collection_id integer, simhashes bigint[], clusters bigint[]
-) RETURNS TABLE (
+CREATE FUNCTION pgsimhash._clusters(own_id integer, simhashes bigint[], clusters bigint[])
+RETURNS TABLE (
     cluster bigint, page_id bigint, url text, simhash bigint, fetched_at timestamptz, title text,
     features integer, canonical_url text
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT
@@ -280,10 +274,9 @@ BEGIN
             coalesce(c.cluster, p.simhash) AS cluster,
             count(*) OVER (PARTITION BY coalesce(c.cluster, p.simhash)) AS pages
         FROM pgsimhash.pages AS p
-        LEFT JOIN ROWS FROM (
-            unnest(_clusters.simhashes), unnest(_clusters.clusters)
-        ) AS c (simhash, cluster) USING (simhash)
-        WHERE p.collection_id = _clusters.collection_id
+        LEFT JOIN ROWS FROM (unnest(simhashes), unnest(clusters)) AS c (simhash, cluster)
+            USING (simhash)
+        WHERE p.collection_id = own_id
             AND NOT EXISTS (
                 SELECT FROM pgsimhash.pages AS newer
                 WHERE newer.collection_id = p.collection_id
@@ -298,18 +291,17 @@ $$;
 
 -- The first of the present versions with each simhash. BETWEEN requires an order that only one
 -- index has.
-CREATE FUNCTION pgsimhash._first_pages(collection_id integer, simhashes bigint[])
+CREATE FUNCTION pgsimhash._first_pages(own_id integer, simhashes bigint[])
     RETURNS TABLE (simhash bigint, url text, title text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT q.simhash, p.url, p.title
-    FROM unnest(_first_pages.simhashes) AS q (simhash)
+    FROM unnest(simhashes) AS q (simhash)
     CROSS JOIN LATERAL (
         SELECT k.url, k.title
         FROM pgsimhash.pages AS k
-        WHERE k.collection_id = _first_pages.collection_id
+        WHERE k.collection_id = own_id
             AND k.simhash BETWEEN q.simhash AND q.simhash
             AND NOT EXISTS (
                 SELECT FROM pgsimhash.pages AS newer
@@ -326,11 +318,9 @@ $$;
 -- Adds rows to the saved clusters, the first ones in place of all earlier rows; without pages that
 -- were deleted meanwhile.
 CREATE FUNCTION pgsimhash._save_clusters(
-    collection_id integer, page_ids bigint[], clusters bigint[], canonical boolean[], first boolean
+    own_id integer, page_ids bigint[], clusters bigint[], canonical boolean[], first boolean
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    own_id constant integer := collection_id;
 BEGIN
     IF first THEN
         DELETE FROM pgsimhash.clusters AS c WHERE c.collection_id = own_id;
@@ -349,12 +339,10 @@ $$;
 -- content changed by the most bits, summed over versions, where all_urls counts those with more than
 -- one version.
 CREATE FUNCTION pgsimhash._report(
-    collection_id integer, hosts bigint, urls bigint,
+    own_id integer, hosts bigint, urls bigint,
     OUT by_distance json, OUT by_host json, OUT changed json
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    own_id constant integer := collection_id;
 BEGIN
     by_distance := (
         SELECT coalesce(json_agg(d), '[]')

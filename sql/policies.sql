@@ -219,14 +219,13 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._policies(collection_id integer) RETURNS SETOF pgsimhash.policies
+CREATE FUNCTION pgsimhash._policies(own_id integer) RETURNS SETOF pgsimhash.policies
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT *
-    FROM pgsimhash.policies
-    WHERE collection_id = _policies.collection_id
-    ORDER BY host COLLATE "C", path COLLATE "C";
+    SELECT p.*
+    FROM pgsimhash.policies AS p
+    WHERE p.collection_id = own_id
+    ORDER BY p.host COLLATE "C", p.path COLLATE "C";
 END
 $$;

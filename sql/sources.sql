@@ -3,22 +3,21 @@
 -- Adds the files that are unknown, before the first page of a file is stored: an undo deletes the row,
 -- also of a job that goes on. Returns the rows of all these files; a single page that was deleted
 -- since counts as not stored.
-CREATE FUNCTION pgsimhash._begin_sources(collection_id integer, rows jsonb)
+CREATE FUNCTION pgsimhash._begin_sources(own_id integer, rows jsonb)
 RETURNS SETOF pgsimhash.sources
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 DECLARE
     paths constant text[] := ARRAY(SELECT r ->> 'path' FROM jsonb_array_elements(rows) AS r);
 BEGIN
     INSERT INTO pgsimhash.sources (collection_id, path, size, modified_ns, last_record, failed)
-    SELECT _begin_sources.collection_id, r.path, r.size, r.modified_ns, 0, '{}'
-    FROM jsonb_populate_recordset(NULL::pgsimhash.sources, _begin_sources.rows) AS r
+    SELECT own_id, r.path, r.size, r.modified_ns, 0, '{}'
+    FROM jsonb_populate_recordset(NULL::pgsimhash.sources, rows) AS r
     ORDER BY r.path
     ON CONFLICT (collection_id, path) DO NOTHING;
     RETURN QUERY
     SELECT s.*
     FROM pgsimhash.sources AS s
-    WHERE s.collection_id = _begin_sources.collection_id
+    WHERE s.collection_id = own_id
         AND s.path = ANY (paths)
         AND (
             s.page_id IS NULL
@@ -31,14 +30,13 @@ END
 $$;
 
 -- Updates rows; those that an undo deleted stay deleted.
-CREATE FUNCTION pgsimhash._put_sources(collection_id integer, rows jsonb) RETURNS void
+CREATE FUNCTION pgsimhash._put_sources(own_id integer, rows jsonb) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     UPDATE pgsimhash.sources AS s
     SET size = r.size, modified_ns = r.modified_ns, last_record = r.last_record, failed = r.failed,
         page_id = r.page_id
-    FROM jsonb_populate_recordset(NULL::pgsimhash.sources, _put_sources.rows) AS r
-    WHERE s.collection_id = _put_sources.collection_id AND s.path = r.path;
+    FROM jsonb_populate_recordset(NULL::pgsimhash.sources, rows) AS r
+    WHERE s.collection_id = own_id AND s.path = r.path;
 END
 $$;

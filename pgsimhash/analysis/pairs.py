@@ -143,7 +143,7 @@ def sample(store: Store, size: int, seed: int = 0) -> Sample:
     The same ``seed`` chooses the same pages.
     """
     with store.session.reading() as (connection, collection):
-        parameters = {"collection_id": collection.collection_id, "size": size, "seed": seed}
+        parameters = {"own_id": collection.collection_id, "size": size, "seed": seed}
         rows = fetch(connection, "sample", parameters)
     values = np.array([simhash for _, simhash, _ in rows], dtype=np.int64).view(np.uint64)
     return Sample([url for url, *_ in rows], values, [title for *_, title in rows])
@@ -220,7 +220,7 @@ def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Gener
 
 def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Iterator[PagePair]:
     """Yield the pairs of the first page of each simhash and its other pages."""
-    scope = {"collection_id": collection.collection_id, "simhashes": [], "clusters": []}
+    scope = {"own_id": collection.collection_id, "simhashes": [], "clusters": []}
     with closing(stream(connection, "clusters", scope)) as rows:
         for simhash, members in groupby(rows, key=itemgetter(0)):
             value = from_bigint(simhash)
@@ -237,7 +237,7 @@ def _as_pages(
     for start in range(0, len(chunk.low), _PAIRS):
         low, high, distances = (column[start : start + _PAIRS] for column in chunk)
         signed = np.unique(np.concatenate((low, high))).view(np.int64).tolist()
-        scope = {"collection_id": collection.collection_id, "simhashes": signed}
+        scope = {"own_id": collection.collection_id, "simhashes": signed}
         first = {
             from_bigint(simhash): PairedPage(url, title, from_bigint(simhash))
             for simhash, url, title in fetch(connection, "first_pages", scope)

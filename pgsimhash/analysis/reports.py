@@ -181,7 +181,7 @@ def report(
         (status,) = read_status(connection, collection.name)
         # One row more than none says how many there are.
         limits = {"hosts": max(hosts, 1), "urls": max(urls, 1)}
-        scope = {"collection_id": collection.collection_id, **limits}
+        scope = {"own_id": collection.collection_id, **limits}
         ((distances, *tables),) = fetch(connection, "report", scope)
         by_host, changed = ([tuple(row.values()) for row in table] for table in tables)
         links = CanonicalFigures(dict.fromkeys(PROBLEMS, 0), {problem: [] for problem in PROBLEMS})

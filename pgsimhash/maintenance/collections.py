@@ -116,7 +116,7 @@ def remove_policy(store: Store, pattern: str) -> bool:
 def policies(store: Store) -> list[Policy]:
     """Return the policies of the collection, by host and path."""
     with store.session.reading() as (connection, collection):
-        scope = {"collection_id": collection.collection_id}
+        scope = {"own_id": collection.collection_id}
         return fetch_records(connection, "policies", scope, Policy)
 
 
@@ -160,7 +160,7 @@ def _two(collection: Collection, a: str, b: str) -> dict[str, str]:
 def runs(store: Store) -> list[RunRecord]:
     """Return the runs that added pages, the last one first."""
     with store.session.reading() as (connection, collection):
-        scope = {"collection_id": collection.collection_id}
+        scope = {"own_id": collection.collection_id}
         return fetch_records(connection, "runs", scope, RunRecord)
 
 
@@ -217,7 +217,7 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
             raise CollectionError(
                 "unknown", f"collection {name!r} was renamed during the call; try again"
             )
-        scope = {"collection_id": doomed.collection_id}
+        scope = {"own_id": doomed.collection_id}
         return int(fetch(connection, "delete_collection", scope)[0][0])
 
 

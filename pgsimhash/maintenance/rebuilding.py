@@ -109,7 +109,7 @@ def rebuild(
                 keep_markdown=source.keep_markdown if keep_markdown is None else keep_markdown,
                 normalize_urls=source.normalize_urls,
             )
-            ids = {"source_id": source.collection_id, "collection_id": target.collection_id}
+            ids = {"source_id": source.collection_id, "own_id": target.collection_id}
             scope: dict[str, Any] = {"from_schema": from_schema, **ids}
             # What verdicts depend on, and the runs.
             tables = ["policies", "marks", "runs", *([] if new_scheme else ["sources"])]
@@ -184,7 +184,7 @@ def _versions(
     total = count_pages(connection, source)
     done, last_page = 0, 0
     progress("pages", done, total)
-    limits = {"source_id": source.collection_id, "batch": BATCH_PAGES, "bytes": BATCH_BYTES}
+    limits = {"own_id": source.collection_id, "batch": BATCH_PAGES, "bytes": BATCH_BYTES}
     names = [name for name in names_of(PageRecord) if markdown or name != "markdown"]
     columns = ("page_id", "run_id", *columns_of(names))
     while rows := fetch(

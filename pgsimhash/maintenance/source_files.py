@@ -231,7 +231,7 @@ class _Files:
 
 def _rows(collection: Collection, files: Iterable[_Progress]) -> dict[str, Any]:
     rows = [{**asdict(file), "failed": sorted(file.failed)} for file in files]
-    return {"collection_id": collection.collection_id, "rows": Jsonb(rows)}
+    return {"own_id": collection.collection_id, "rows": Jsonb(rows)}
 
 
 def _at_present(file: Path) -> _Progress | None:

@@ -60,7 +60,7 @@ def clusters(
     shared: NDArray[np.bool_] = simhashes != roots
     shared[np.searchsorted(simhashes, roots[shared])] = True
     scope = {
-        "collection_id": collection.collection_id,
+        "own_id": collection.collection_id,
         "simhashes": _bigint_array(simhashes[shared]),
         "clusters": _bigint_array(roots[shared]),
     }
@@ -99,7 +99,7 @@ def save_clusters(
         # Not before: computing takes longer than a transaction may idle.
         session.bound_waits(connection)
         lock_to_write(connection, collection)
-        scope = {"collection_id": collection.collection_id}
+        scope = {"own_id": collection.collection_id}
         for start in range(0, max(len(page_ids), 1), _SAVED):
             part = slice(start, start + _SAVED)
             rows = {
@@ -130,7 +130,7 @@ def _joined(
 
 def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> list[Mark]:
     """Return the marks of a collection, in their order."""
-    scope = {"collection_id": collection.collection_id}
+    scope = {"own_id": collection.collection_id}
     return fetch_records(connection, "marks", scope, Mark)
 
 

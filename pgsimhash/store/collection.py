@@ -117,7 +117,7 @@ def find_collection(
 
 def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
     """Return the names of all collections, sorted."""
-    return fetch(connection, "collection_names", {"collection_id": None}, scalar_row)
+    return fetch(connection, "collection_names", {"own_id": None}, scalar_row)
 
 
 def follow(
@@ -161,7 +161,7 @@ def lock_collections(
 
 def check_there(connection: psycopg.Connection[Any], collection: Collection) -> None:
     """Check that a collection still exists, under any name."""
-    scope = {"collection_id": collection.collection_id}
+    scope = {"own_id": collection.collection_id}
     if not fetch(connection, "collection_names", scope):
         raise _moved(collection)
 

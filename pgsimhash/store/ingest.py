@@ -221,7 +221,7 @@ class Ingest:
             # A server process that is still committing the batch holds this lock.
             lock_collections(connection, [collection])
             parameters = {
-                "collection_id": collection.collection_id,
+                "own_id": collection.collection_id,
                 "run_id": run.run_id,
                 "run_pages": run.pages,
                 "page_ids": [each.page_id for each in unsure if each.verdict != "unchanged"],

@@ -126,7 +126,7 @@ def simhash_slices(
     for number in range(SLICES):
         # The database orders signed numbers: the lower half of simhashes follows the upper.
         parameters = {
-            "collection_id": collection.collection_id,
+            "own_id": collection.collection_id,
             "number": (number + SLICES // 2) % SLICES,
             "slices": SLICES,
         }
