@@ -83,7 +83,8 @@ BEGIN
         FROM unnest(urls, simhashes, moments, failures) WITH ORDINALITY
             AS p (url, simhash, fetched_at, failure, number)
         JOIN pgsimhash.collections AS c ON c.collection_id = own_id
-        LEFT JOIN pgsimhash._settings_for(own_id, urls) AS s USING (number)
+        LEFT JOIN pgsimhash._settings_for(own_id, urls) WITH ORDINALITY AS s
+            ON s.ordinality = p.number
         WHERE p.failure IS NULL
     ) AS p;
     RETURN QUERY

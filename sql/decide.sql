@@ -14,17 +14,11 @@ CREATE TYPE pgsimhash._decision AS (
     original_id bigint, original_url text, distance integer, reason text, copies integer
 );
 
--- The other columns of a page.
-CREATE TYPE pgsimhash._content AS (
-    run_id bigint, title text, canonical_url text, language text, features integer, tokens integer,
-    html_bytes integer, structure bigint, markdown text
-);
-
 -- Two near simhashes: one of the batch, and one of the store or of the batch.
 CREATE TYPE pgsimhash._near_pair AS (query bigint, near bigint);
 
 -- Decides about a batch in order and stores it. pages is an array of objects with the fields of
--- _decision and _content.
+-- _decision and columns of pages.
 --
 -- Near simhashes are looked up before the lock. Without remember nothing is locked or stored. If
 -- the pages have ids, they are evaluated as if they had arrived with these ids, nothing is locked,
@@ -190,19 +184,14 @@ $$;
 CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN (
-        SELECT array_agg(
-            coalesce(
-                (
-                    SELECT max(p.page_id)
-                    FROM pgsimhash.pages AS p
-                    WHERE p.collection_id = c.collection_id
-                ),
-                0
-            )
-            ORDER BY c.number
+    RETURN ARRAY(
+        SELECT (
+            SELECT coalesce(max(p.page_id), 0)
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = c.collection_id
         )
         FROM unnest(collection_ids) WITH ORDINALITY AS c (collection_id, number)
+        ORDER BY c.number
     );
 END
 $$;
@@ -289,7 +278,7 @@ DECLARE
     before pgsimhash._decision;
 BEGIN
     FOR known IN
-        SELECT u.number, u.before_number, v.page_id, v.simhash, v.text_digest,
+        SELECT number, u.before_number, v.page_id, v.simhash, v.text_digest,
             coalesce(v.first_page, batch[u.first_number].page_id) AS first_page
         FROM (
             SELECT
@@ -298,23 +287,10 @@ BEGIN
             FROM unnest(batch) WITH ORDINALITY AS d
             WINDOW same_url AS (PARTITION BY d.url COLLATE "C" ORDER BY d.ordinality)
         ) AS u
-        -- Like _version_before, without a call for each page.
-        LEFT JOIN LATERAL (
-            SELECT
-                p.page_id, p.simhash, p.text_digest,
-                (
-                    SELECT f.page_id
-                    FROM pgsimhash.pages AS f
-                    WHERE f.collection_id = own_id AND f.url = u.url
-                    ORDER BY f.collection_id, f.url, f.page_id
-                    LIMIT 1
-                ) AS first_page
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id AND p.url = u.url AND p.page_id < first_id
-            ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-            LIMIT 1
-        ) AS v ON true
-        ORDER BY u.number
+        LEFT JOIN pgsimhash._versions_before(
+            own_id, ARRAY(SELECT d.url FROM unnest(batch) AS d), first_id
+        ) AS v USING (number)
+        ORDER BY number
     LOOP
         page := batch[known.number];
         before := batch[known.before_number];
@@ -376,7 +352,8 @@ BEGIN
             FROM unnest(batch) WITH ORDINALITY AS o
             WHERE o.url = n.url AND o.ordinality < d.ordinality
         ) AS b ON true
-        LEFT JOIN LATERAL pgsimhash._version_before(own_id, n.url, first_id) AS v ON true
+        LEFT JOIN LATERAL
+            pgsimhash._versions_before(own_id, ARRAY[n.url], first_id) AS v ON true
         WHERE d.is_stored
             AND coalesce(v.first_page, batch[b.first_number].page_id)
                 < coalesce(d.first_page, 9223372036854775807)
@@ -622,26 +599,31 @@ BEGIN
 END
 $$;
 
--- The newest version of a URL before a page, and the id of the first version.
-CREATE FUNCTION pgsimhash._version_before(own_id integer, of_url text, before_page bigint)
-RETURNS TABLE (page_id bigint, simhash bigint, text_digest bigint, first_page bigint)
+-- The newest version of each URL before a page, and the id of its first version.
+CREATE FUNCTION pgsimhash._versions_before(own_id integer, urls text[], before_page bigint)
+RETURNS TABLE (
+    number bigint, page_id bigint, simhash bigint, text_digest bigint, first_page bigint
+)
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT
-        p.page_id, p.simhash, p.text_digest,
+        u.number, v.page_id, v.simhash, v.text_digest,
         (
             SELECT f.page_id
             FROM pgsimhash.pages AS f
-            WHERE f.collection_id = own_id AND f.url = of_url
+            WHERE f.collection_id = own_id AND f.url = u.url
             ORDER BY f.collection_id, f.url, f.page_id
             LIMIT 1
         )
-    FROM pgsimhash.pages AS p
-    WHERE p.collection_id = own_id AND p.url = of_url AND p.page_id < before_page
-    ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-    LIMIT 1;
+    FROM unnest(urls) WITH ORDINALITY AS u (url, number)
+    CROSS JOIN LATERAL (
+        SELECT p.page_id, p.simhash, p.text_digest
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.url = u.url AND p.page_id < before_page
+        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        LIMIT 1
+    ) AS v;
 END
 $$;
 
@@ -684,13 +666,13 @@ BEGIN
     SELECT
         own_id, d.page_id, d.url, d.simhash, coalesce(d.fetched_at, now()), d.html_digest,
         d.text_digest, d.signature_high, d.signature_low, d.original_id, d.distance,
-        coalesce(batch_run, d.run_id), d.title, d.canonical_url, d.language, d.features, d.tokens,
-        d.html_bytes, d.structure, d.markdown,
+        coalesce(batch_run, p.run_id), p.title, p.canonical_url, p.language, p.features, p.tokens,
+        p.html_bytes, p.structure, p.markdown,
         row_number() OVER (PARTITION BY d.simhash ORDER BY d.ordinality) = 1
             AND d.simhash <> ALL (indexed_simhashes)
-    FROM ROWS FROM (
-        unnest(batch), json_populate_recordset(NULL::pgsimhash._content, pages)
-    ) WITH ORDINALITY AS d
+    FROM unnest(batch) WITH ORDINALITY AS d
+    JOIN json_populate_recordset(NULL::pgsimhash.pages, pages) WITH ORDINALITY AS p
+        USING (ordinality)
     WHERE d.is_stored OR has_ids;
     IF has_ids THEN
         RETURN NULL;

@@ -48,7 +48,7 @@ CREATE FUNCTION pgsimhash._delete_pages(
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET enable_seqscan = off
     SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-    SET enable_sort = off SET jit = off
+    SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
     AS $$
 DECLARE
     wanted constant integer := pgsimhash.lock_collection(collection, 3);
@@ -66,7 +66,7 @@ DECLARE
     );
     urls text[];
     simhashes bigint[];
-    runs bigint[];
+    run_ids bigint[];
     copy record;
 BEGIN
     SELECT c.copy_ids, c.heads, c.originals INTO copy
@@ -81,14 +81,36 @@ BEGIN
         array_agg(r.page_id), array_agg(r.url),
         array_agg(DISTINCT r.simhash) FILTER (WHERE r.indexed),
         array_agg(DISTINCT r.run_id)
-    INTO deleted, urls, simhashes, runs
+    INTO deleted, urls, simhashes, run_ids
     FROM removed AS r;
     DELETE FROM pgsimhash.last_seen AS s
     WHERE s.collection_id = wanted AND s.page_id = ANY (deleted);
     DELETE FROM pgsimhash.clusters AS c
     WHERE c.collection_id = wanted AND c.page_id = ANY (deleted);
-    PERFORM
-        pgsimhash._shrink_runs(wanted, runs, deleted), pgsimhash._index_simhashes(wanted, simhashes);
+    -- Runs without pages are deleted. The bounds of the others move to remaining pages, where the
+    -- next search begins.
+    UPDATE pgsimhash.runs AS r
+    SET first_page = (
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = wanted AND p.run_id = r.run_id
+                AND p.page_id BETWEEN r.first_page AND r.last_page
+            ORDER BY p.collection_id, p.page_id
+            LIMIT 1
+        ),
+        last_page = (
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = wanted AND p.run_id = r.run_id
+                AND p.page_id BETWEEN r.first_page AND r.last_page
+            ORDER BY p.collection_id DESC, p.page_id DESC
+            LIMIT 1
+        )
+    WHERE r.collection_id = wanted AND r.run_id = ANY (run_ids)
+        AND (r.first_page = ANY (deleted) OR r.last_page = ANY (deleted));
+    DELETE FROM pgsimhash.runs AS r
+    WHERE r.collection_id = wanted AND r.run_id = ANY (run_ids) AND r.first_page IS NULL;
+    PERFORM pgsimhash._index_simhashes(wanted, simhashes);
     promoted := pgsimhash._promote_copies(wanted, copy.copy_ids, copy.heads, copy.originals);
     pages := coalesce(cardinality(deleted), 0);
     SELECT
@@ -201,8 +223,10 @@ BEGIN
                 FROM unnest(copy_ids, leaders) WITH ORDINALITY AS u (page_id, leader, number)
                 JOIN pgsimhash.pages AS c ON c.collection_id = own_id AND c.page_id = u.page_id
                 JOIN pgsimhash.pages AS l ON l.collection_id = own_id AND l.page_id = u.leader
-                LEFT JOIN pgsimhash._settings_for(own_id, urls) AS s ON s.number = u.number
-                LEFT JOIN LATERAL pgsimhash._version_before(own_id, c.url, c.page_id) AS v ON true
+                LEFT JOIN pgsimhash._settings_for(own_id, urls) WITH ORDINALITY AS s
+                    ON s.ordinality = u.number
+                LEFT JOIN LATERAL
+                    pgsimhash._versions_before(own_id, ARRAY[c.url], c.page_id) AS v ON true
                 CROSS JOIN LATERAL (
                     SELECT
                         CASE WHEN s.scope = 'host' THEN c.host END AS only_host,
@@ -262,37 +286,6 @@ BEGIN
 END
 $$;
 
--- Runs without pages are deleted. The bounds of the others move to remaining pages, where the next
--- search begins.
-CREATE FUNCTION pgsimhash._shrink_runs(own_id integer, run_ids bigint[], page_ids bigint[])
-RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
-    AS $$
-BEGIN
-    UPDATE pgsimhash.runs AS r
-    SET first_page = (
-            SELECT p.page_id
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id AND p.run_id = r.run_id
-                AND p.page_id BETWEEN r.first_page AND r.last_page
-            ORDER BY p.collection_id, p.page_id
-            LIMIT 1
-        ),
-        last_page = (
-            SELECT p.page_id
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id AND p.run_id = r.run_id
-                AND p.page_id BETWEEN r.first_page AND r.last_page
-            ORDER BY p.collection_id DESC, p.page_id DESC
-            LIMIT 1
-        )
-    WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids)
-        AND (r.first_page = ANY (page_ids) OR r.last_page = ANY (page_ids));
-    DELETE FROM pgsimhash.runs AS r
-    WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids) AND r.first_page IS NULL;
-END
-$$;
-
 -- The pages are searched without a lock and locked one batch at a time. They are read in the order
 -- of their ids; otherwise the planner would sort the rest of the table for each batch. Without an
 -- age, policies define the age of each page, if any does. last_page is NULL at the end.
@@ -338,9 +331,9 @@ BEGIN
             ORDER BY p.page_id
             LIMIT batch
         ) AS o;
-        SELECT array_agg(next_pages[s.number]), array_agg(now() - s.expire_after)
+        SELECT array_agg(next_pages[s.ordinality]), array_agg(now() - s.expire_after)
         INTO old, seen_befores
-        FROM pgsimhash._settings_for(wanted, urls) AS s
+        FROM pgsimhash._settings_for(wanted, urls) WITH ORDINALITY AS s
         WHERE s.expire_after IS NOT NULL;
     ELSE
         SELECT array_agg(o.page_id), array_agg(now() - older_than), max(o.page_id)

@@ -48,7 +48,8 @@ BEGIN
 END
 $$;
 
--- Writes a mark, or replaces it, unless it contradicts other marks.
+-- Writes a mark, or replaces it, unless it contradicts other marks: those of the URLs that marks join
+-- to the two, directly or indirectly.
 CREATE FUNCTION pgsimhash._put_mark(own_id integer, a text, b text, same boolean) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -58,20 +59,24 @@ DECLARE
 BEGIN
     DELETE FROM pgsimhash.marks AS m
     WHERE m.collection_id = own_id AND m.url_a = low AND m.url_b = high;
-    IF same THEN
-        SELECT m.url_a, m.url_b INTO against
-        FROM pgsimhash._marked_same(own_id, a) AS x (url)
-        CROSS JOIN pgsimhash._marked_same(own_id, b) AS y (url)
-        JOIN pgsimhash.marks AS m
-            ON m.collection_id = own_id AND NOT m.same
-            AND m.url_a = least(x.url COLLATE "C", y.url COLLATE "C")
-            AND m.url_b = greatest(x.url COLLATE "C", y.url COLLATE "C")
-        LIMIT 1;
-    ELSE
-        SELECT a AS url_a, b AS url_b INTO against
-        FROM pgsimhash._marked_same(own_id, a) AS x (url)
-        WHERE x.url = b;
-    END IF;
+    WITH RECURSIVE joined (mark_end, url) AS (
+        SELECT u, u FROM unnest(ARRAY[a, b]) AS u
+        UNION
+        SELECT j.mark_end, m.url
+        FROM joined AS j
+        CROSS JOIN LATERAL pgsimhash._marks_of(own_id, j.url) AS m
+        WHERE m.same
+    )
+    SELECT m.url_a, m.url_b INTO against
+    FROM joined AS x
+    JOIN joined AS y ON x.mark_end = a AND y.mark_end = b
+    JOIN pgsimhash.marks AS m
+        ON m.collection_id = own_id AND NOT m.same
+        AND m.url_a IN (x.url, y.url) AND m.url_b IN (x.url, y.url)
+    WHERE _put_mark.same
+    UNION ALL
+    SELECT a, b FROM joined AS j WHERE NOT _put_mark.same AND j.mark_end = a AND j.url = b
+    LIMIT 1;
     IF against.url_a IS NOT NULL THEN
         RAISE EXCEPTION 'other marks say that % and % are %',
             against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
@@ -119,8 +124,8 @@ BEGIN
             ON o.collection_id = own_id AND o.page_id = p.duplicate_of
         LEFT JOIN pgsimhash.pages AS d
             ON d.collection_id = own_id AND d.page_id = o.duplicate_of
-        LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[a, b]) AS s
-            ON CASE p.url WHEN a THEN 1 ELSE 2 END = s.number
+        LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[a, b]) WITH ORDINALITY AS s
+            ON s.ordinality = CASE p.url WHEN a THEN 1 ELSE 2 END
         WHERE p.collection_id = own_id AND p.url IN (a, b)
             AND CASE
                 WHEN same THEN p.url = later
@@ -137,24 +142,6 @@ BEGIN
         WHERE p.collection_id = own_id AND p.page_id = page.page_id
             AND answer.verdict <> 'unchanged';
     END LOOP;
-END
-$$;
-
--- A URL, and all URLs that marks join to it, directly or indirectly.
-CREATE FUNCTION pgsimhash._marked_same(own_id integer, url text) RETURNS SETOF text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    WITH RECURSIVE joined (url) AS (
-        SELECT _marked_same.url
-        UNION
-        SELECT CASE m.url_a WHEN j.url THEN m.url_b ELSE m.url_a END
-        FROM joined AS j
-        JOIN pgsimhash.marks AS m
-            ON m.collection_id = own_id AND m.same AND (m.url_a = j.url OR m.url_b = j.url)
-    )
-    SELECT j.url FROM joined AS j;
 END
 $$;
 

@@ -105,30 +105,28 @@ BEGIN
 END
 $$;
 
--- A policy matches a URL if its host is the URL's host, a parent domain of it or *, and its path,
--- in which * matches anything, matches the rest of the URL from the first slash on. The first
--- matching policy that defines a setting decides it: longer hosts first, then longer paths, and *
--- last. Each URL has a row; without policies, the function returns no rows. URLs that
--- match the same policies are decided once. The hash join is forced because a thousand URLs and a
--- thousand policies are a million pairs.
-CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
-    number integer, distance smallint, verify boolean, scope text, window_size integer,
-    max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
-    expire_after interval, refetch_after interval
-)
+-- The settings that policies define for each URL, in order; no rows without policies. A policy matches
+-- a URL if its host is the URL's host, a parent domain of it or *, and its path, in which * matches
+-- anything, matches the rest of the URL from the first slash on. The first matching policy that defines
+-- a setting decides it: longer hosts first, then longer paths, and * last. URLs that match the same
+-- policies are decided once. The hash join is forced because a thousand URLs and a thousand policies
+-- are a million pairs.
+CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[])
+RETURNS SETOF pgsimhash.policies
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100 SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_nestloop = off
     SET enable_hashjoin = on SET enable_sort = on
     AS $$
-#variable_conflict use_column
 BEGIN
+    IF NOT EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id) THEN
+        RETURN;
+    END IF;
     RETURN QUERY
     WITH page AS MATERIALIZED (
         SELECT
-            u.url_number::integer AS url_number,
-            coalesce(pgsimhash.host_of(u.url), '') AS host,
+            u.number, coalesce(pgsimhash.host_of(u.url), '') AS host,
             coalesce(substring(u.url FROM '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)$'), '') AS path
-        FROM unnest(urls) WITH ORDINALITY AS u (url, url_number)
+        FROM unnest(urls) WITH ORDINALITY AS u (url, number)
     ),
     hosts AS MATERIALIZED (
         SELECT h.host, array_to_string(h.labels[label:], '.') AS policy_host
@@ -153,39 +151,31 @@ BEGIN
         WHERE p.collection_id = own_id
             AND p.host = ANY (ARRAY(SELECT DISTINCT h.policy_host FROM hosts AS h))
     ),
-    fitting AS (
-        SELECT a.url_number, array_agg(r.policy_id ORDER BY r.rank) AS policy_ids
+    fitting AS MATERIALIZED (
+        SELECT a.number, array_agg(r.policy_id ORDER BY r.rank) AS policy_ids
         FROM page AS a
         JOIN hosts AS h USING (host)
         JOIN ranked AS r ON r.host = h.policy_host
         WHERE r.path = '*'
             OR CASE WHEN a.path LIKE '/%' THEN a.path ELSE '/' || a.path END LIKE r.alike
-        GROUP BY a.url_number
+        GROUP BY a.number
     ),
-    alike AS (
-        SELECT f.policy_ids, array_agg(a.url_number) AS url_numbers
-        FROM page AS a
-        LEFT JOIN fitting AS f USING (url_number)
-        WHERE EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id)
+    -- Of several values with one key, the last one stays.
+    merged AS MATERIALIZED (
+        SELECT f.policy_ids, jsonb_populate_record(
+            NULL::pgsimhash.policies, jsonb_object_agg(s.key, s.value ORDER BY o.place DESC)
+        ) AS settings
+        FROM (SELECT DISTINCT f.policy_ids FROM fitting AS f) AS f
+        CROSS JOIN LATERAL unnest(f.policy_ids) WITH ORDINALITY AS o (policy_id, place)
+        JOIN pgsimhash.policies AS p ON p.collection_id = own_id AND p.policy_id = o.policy_id
+        CROSS JOIN LATERAL jsonb_each(jsonb_strip_nulls(to_jsonb(p))) AS s
         GROUP BY f.policy_ids
     )
-    SELECT
-        unnest(a.url_numbers),
-        (array_agg(p.distance ORDER BY o.place) FILTER (WHERE p.distance IS NOT NULL))[1],
-        (array_agg(p.verify ORDER BY o.place) FILTER (WHERE p.verify IS NOT NULL))[1],
-        (array_agg(p.scope ORDER BY o.place) FILTER (WHERE p.scope IS NOT NULL))[1],
-        (array_agg(p.window_size ORDER BY o.place) FILTER (WHERE p.window_size IS NOT NULL))[1],
-        (array_agg(p.max_age ORDER BY o.place) FILTER (WHERE p.max_age IS NOT NULL))[1],
-        (array_agg(p.canonical_link ORDER BY o.place) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
-        (array_agg(p.max_copies ORDER BY o.place) FILTER (WHERE p.max_copies IS NOT NULL))[1],
-        (array_agg(p.min_tokens ORDER BY o.place) FILTER (WHERE p.min_tokens IS NOT NULL))[1],
-        (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1],
-        (array_agg(p.refetch_after ORDER BY o.place) FILTER (WHERE p.refetch_after IS NOT NULL))[1]
-    FROM alike AS a
-    LEFT JOIN LATERAL unnest(a.policy_ids) WITH ORDINALITY AS o (policy_id, place) ON true
-    LEFT JOIN pgsimhash.policies AS p ON p.collection_id = own_id AND p.policy_id = o.policy_id
-    GROUP BY a.url_numbers
-    ORDER BY 1;
+    SELECT (m.settings).*
+    FROM page AS a
+    LEFT JOIN fitting AS f USING (number)
+    LEFT JOIN merged AS m USING (policy_ids)
+    ORDER BY a.number;
 END
 $$;
 
