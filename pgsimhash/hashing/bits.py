@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, SupportsIndex, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, SupportsIndex, overload
 
 from pgsimhash.errors import ArgumentError, invalid_argument
 
@@ -126,18 +126,14 @@ def _no_column(name: str) -> ArgumentError:
 def simhash_arrays(
     simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]],
 ) -> Iterator[NDArray[np.uint64]]:
-    """Return arrays, given what :func:`as_simhashes` takes or an iterable of that."""
-    if hasattr(simhashes, "__array__"):
-        return iter([as_simhashes(cast("Iterable[SupportsIndex]", simhashes))])
-    if isinstance(simhashes, _NO_COLUMNS) or not isinstance(simhashes, Iterable):
-        raise _no_column(type(simhashes).__name__)
-    return _arrays(simhashes)
+    """Yield arrays, given what :func:`as_simhashes` takes or an iterable of that."""
 
-
-def _arrays(parts: Iterable[Any]) -> Iterator[NDArray[np.uint64]]:
     def is_column(part: object) -> bool:
         return isinstance(part, Iterable) and not isinstance(part, str)
 
+    parts: Iterable[Any] = [simhashes] if hasattr(simhashes, "__array__") else simhashes
+    if isinstance(parts, _NO_COLUMNS) or not isinstance(parts, Iterable):
+        raise _no_column(type(parts).__name__)
     for are_columns, group in groupby(parts, is_column):
         if are_columns:
             yield from map(as_simhashes, group)

@@ -57,28 +57,22 @@ def render(element: HtmlElement, base: str | None, left_out: LeftOut | None = No
     Without ``left_out``, hidden elements and scripts are rendered, too.
     """
     writer = _Writer(base)
+    elements, texts, tails = left_out or LeftOut(set(), set(), set())
     walker = etree.iterwalk(element, events=("start", "end"))
     skipped = None
     for event, node in walker:
-        if event == "start":
-            if left_out is not None and (
-                node in left_out.elements or node.tag in NEVER_TEXT or is_hidden(node)
-            ):
-                skipped = node
-                walker.skip_subtree()
-                continue
-            writer.start(node)
-            if node.text and (left_out is None or node not in left_out.texts):
-                writer.text(node.text)
-            continue
-        if node is skipped:
-            skipped = None
+        if event == "end":
+            if node is not skipped:
+                writer.end(node)
+            if node.tail and node is not element and node not in tails:
+                writer.text(node.tail)
+        elif left_out and (node in elements or node.tag in NEVER_TEXT or is_hidden(node)):
+            skipped = node
+            walker.skip_subtree()
         else:
-            writer.end(node)
-        if node is element or (left_out is not None and node in left_out.tails):
-            continue
-        if node.tail:
-            writer.text(node.tail)
+            writer.start(node)
+            if node.text and node not in texts:
+                writer.text(node.text)
     writer.flush()
     return "\n\n".join(writer.blocks)
 
@@ -99,7 +93,7 @@ class _Writer:
         # The prefixes of each open list item or quote: of its first line, and of the others.
         self._first: list[str] = []
         self._rest: list[str] = []
-        self._deeper = self._indents = 0
+        self._indents = 0
         self._lists: list[int | None] = []
         self._heading = ""
         self._languages: dict[HtmlElement, str] = {}
@@ -146,7 +140,7 @@ class _Writer:
             self._enter("> ", "> ")
         elif tag == "dd" and not _goes_on(node):
             self._enter(": ")
-        elif tag == "dd" and not self._deeper:
+        elif tag == "dd":
             self._first[-1] = ": "
         elif tag == "ul":
             self._lists.append(None)
@@ -174,7 +168,8 @@ class _Writer:
         else:
             self.flush()
             if tag in ("li", "blockquote") or (tag == "dd" and not _goes_on(node)):
-                self._leave()
+                self._first.pop()
+                self._rest.pop()
             elif tag in ("ul", "ol"):
                 self._lists.pop()
             elif tag in _HEADINGS:
@@ -237,8 +232,8 @@ class _Writer:
         return "".join(line)
 
     def _emit(self, text: str) -> None:
-        first, rest = "".join(self._first), "".join(self._rest)
-        self._first[:] = self._rest
+        first, rest = ("".join(each[:_CONTAINERS_MAX]) for each in (self._first, self._rest))
+        self._first[:_CONTAINERS_MAX] = self._rest[:_CONTAINERS_MAX]
         self._indents += len(rest) * (text.count("\n") + 1)
         if rest and self._indents <= _INDENTS_MAX:
             text = "\n".join(
@@ -248,18 +243,8 @@ class _Writer:
         self.blocks.append(text)
 
     def _enter(self, first: str, rest: str | None = None) -> None:
-        if len(self._first) >= _CONTAINERS_MAX:
-            self._deeper += 1
-            return
         self._first.append(first)
         self._rest.append(" " * len(first) if rest is None else rest)
-
-    def _leave(self) -> None:
-        if self._deeper:
-            self._deeper -= 1
-        else:
-            self._first.pop()
-            self._rest.pop()
 
     def _end_inline(self, node: HtmlElement) -> None:
         block, place, parts = self._open.pop()

@@ -61,9 +61,12 @@ def _bound_to() -> int:
 def _limits(groups: Path, own: Path) -> Iterator[float]:
     """Yield the limits of the groups of this process, in cores."""
     for folder in _folders("cpu", groups, own):
-        quota, period = _quota(folder)
-        if quota.isdecimal() and period.isdecimal() and int(period):
-            yield int(quota) / int(period)
+        # The quota and its period: version 2 has both in one file. Without a limit, the quota is
+        # not a number.
+        files = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
+        values = " ".join(_read(folder / name) for name in files).split()
+        if len(values) == 2 and all(map(str.isdecimal, values)) and int(values[1]):
+            yield int(values[0]) / int(values[1])
 
 
 def _folders(controller: str, groups: Path, own: Path) -> Iterator[Path]:
@@ -80,15 +83,6 @@ def _folders(controller: str, groups: Path, own: Path) -> Iterator[Path]:
             if not folder.is_relative_to(root):
                 break
             yield folder
-
-
-def _quota(folder: Path) -> tuple[str, str]:
-    """Return a group's quota and period in microseconds; the quota is no number if unlimited."""
-    quota, _, period = _read(folder / "cpu.max").strip().partition(" ")
-    if quota:
-        return quota, period
-    quota, period = (_read(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
-    return quota, period
 
 
 def _read(path: Path) -> str:

@@ -22,9 +22,7 @@ from pgsimhash.html.blocks import BESIDE_TAGS, HEADING_TAGS, LIST_TAGS, words
 from pgsimhash.html.markdown import is_data_table
 from pgsimhash.html.parse import clean_utf8, parse
 
-RUN_MAX: Final = (
-    256  # characters of a run of letters that count; hashing longer runs takes too long
-)
+RUN_MAX: Final = 256  # characters of a run of letters that count; longer runs are slow to hash
 CHARS_MAX: Final = 1_000_000  # characters of a text that count
 _NAMES: Final = words(
     "references reflist refs bibliography biblio citations endnotes footnotes literature"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Final
 
@@ -96,13 +96,19 @@ def too_short(short: int, texts: int, scheme: Scheme) -> str:
 def vote_texts(texts: Iterable[str], scheme: Scheme) -> Iterator[int | None]:
     """Yield the simhashes of texts as :func:`simhash_texts` does, without a warning."""
     weigh = scheme.weigh
-    has_words_and_pairs = (
+    if (
         isinstance(weigh, ShingleWeights)
         and weigh.sizes == (1, 2)
         and scheme.hash_features is murmur3_64_of_words
-    )
-    for batch in _batches(texts):
-        yield from _vote_batch(batch, scheme) if has_words_and_pairs else _one_by_one(batch, scheme)
+    ):
+        for batch in _batches(texts):
+            yield from _vote_batch(batch, scheme, DAMPINGS[weigh.damping])
+        return
+    for text in texts:
+        try:
+            yield scheme.simhash(text)
+        except PageError:
+            yield None
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -118,20 +124,13 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _one_by_one(texts: Iterable[str], scheme: Scheme) -> Iterator[int | None]:
-    for text in texts:
-        try:
-            yield scheme.simhash(text)
-        except PageError:
-            yield None
-
-
-def _vote_batch(texts: Sequence[str], scheme: Scheme) -> list[int | None]:
+def _vote_batch(
+    texts: Sequence[str], scheme: Scheme, damp: Callable[[int], float]
+) -> list[int | None]:
     """Return the simhashes of texts by a scheme of words and pairs, in arrays of features.
 
     Weights are whole units, which doubles add exactly in any order.
     """
-    assert isinstance(scheme.weigh, ShingleWeights)
     tokens = [scheme.tokenize(text)[:TOKENS_MAX] for text in texts]
     lengths = [len(words) for words in tokens]
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
@@ -148,7 +147,6 @@ def _vote_batch(texts: Sequence[str], scheme: Scheme) -> list[int | None]:
     voters = np.concatenate((hashes[singles % size], pair_hashes(hashes[first], hashes[second])))
     owners = np.concatenate((singles // size, pairs // (size * size)))
     tf = np.concatenate((single_counts, pair_counts))
-    damp = DAMPINGS[scheme.weigh.damping]
     weights = np.array([0.0, *map(damp, range(1, int(tf.max(initial=0)) + 1))])
     units = np.rint(weights / WEIGHT_UNIT)[tf]
     totals = np.bincount(owners, units, len(texts))
