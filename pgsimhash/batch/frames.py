@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
@@ -42,8 +42,6 @@ class Cell(NamedTuple):
 
 
 class _Original(NamedTuple):
-    """The original of a row; the smaller tuple wins."""
-
     distance: int
     row: int
 
@@ -183,53 +181,46 @@ def _originals(
     limit: int,
 ) -> list[_Original | None]:
     """Return the original of each row, or None; without ``signature`` none is verified."""
-    originals: list[_Original | None] = [None] * len(cells)
-
-    def agree(distance: int, one: int, other: int) -> bool:
-        return signature is None or verified(distance, signature(one), signature(other))
-
-    first_of: dict[str, int] = {}
+    near_ones = _near_simhashes({cell.simhash for cell in cells if cell.simhash is not None}, limit)
     rows_of: dict[int, list[int]] = {}
-    # Rows without an equal earlier row, by simhash.
-    heads_of: dict[int, list[int]] = {}
+
+    def nearest(row: int, simhash: int) -> _Original | None:
+        best = None
+        for distance, near in ((0, simhash), *near_ones.get(simhash, ())):
+            if best is not None and best.distance < distance:
+                break
+            for earlier in rows_of.get(near, ()):
+                if best is not None and best.row < earlier:
+                    break
+                if signature is None or verified(distance, signature(row), signature(earlier)):
+                    best = _Original(distance, earlier)
+                    break
+        return best
+
+    originals: list[_Original | None] = []
+    first_of: dict[str, int] = {}
     for row, (simhash, *_) in enumerate(cells):
         text = " ".join((texts[row] or "").split())
-        first = first_of.setdefault(text, row) if text else row
+        original = None
+        if text and first_of.setdefault(text, row) != row:
+            original = _Original(0, first_of[text])
+        elif simhash is not None:
+            original = nearest(row, simhash)
+        originals.append(original)
         if simhash is not None:
-            alike = rows_of.setdefault(simhash, [])
-            if first == row:
-                first = next((earlier for earlier in alike if agree(0, row, earlier)), row)
-            if first == row:
-                heads_of.setdefault(simhash, []).append(row)
-            alike.append(row)
-        if first != row:
-            originals[row] = _Original(0, first)
-    for later, others, distance in _near_heads(heads_of, rows_of, limit):
-        best = originals[later]
-        if best is not None and (distance, others[0]) >= best:
-            continue
-        for row in others:
-            if row > later:
-                break
-            if agree(distance, later, row):
-                original = _Original(distance, row)
-                originals[later] = original if best is None else min(best, original)
-                break
+            rows_of.setdefault(simhash, []).append(row)
     return originals
 
 
-def _near_heads(
-    heads_of: Mapping[int, list[int]], rows_of: Mapping[int, list[int]], limit: int
-) -> Iterator[tuple[int, list[int], int]]:
-    """Yield rows, the rows of a near simhash of which the first is earlier, and the distance."""
-    pairs = find_pairs(np.fromiter(rows_of, dtype=np.uint64, count=len(rows_of)), limit)
-    # Nearest first, so that few signatures are compared.
+def _near_simhashes(simhashes: set[int], limit: int) -> Mapping[int, list[tuple[int, int]]]:
+    """Return the near simhashes of each one after their distances, the nearest ones first."""
+    pairs = find_pairs(np.fromiter(simhashes, dtype=np.uint64, count=len(simhashes)), limit)
     order = np.argsort(pairs.distances, kind="stable")
+    near_ones = defaultdict[int, list[tuple[int, int]]](list)
     for low, high, distance in zip(*(values[order].tolist() for values in pairs), strict=True):
-        for one, other in ((low, high), (high, low)):
-            for head in heads_of[one]:
-                if rows_of[other][0] < head:
-                    yield head, rows_of[other], distance
+        near_ones[low].append((distance, high))
+        near_ones[high].append((distance, low))
+    return near_ones
 
 
 def _columns(
