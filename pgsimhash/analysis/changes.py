@@ -10,8 +10,9 @@ from difflib import SequenceMatcher
 from itertools import groupby, zip_longest
 from typing import Any, Final, Literal, NamedTuple
 
-from pgsimhash.hashing.bits import band, format_simhash, hamming_distance
+from pgsimhash.hashing.bits import band, hamming_distance
 from pgsimhash.html.blocks import SAME_TEMPLATE_MAX
+from pgsimhash.pages.records import json_values
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import scope_of, stored_pages, unknown_page
 
@@ -62,19 +63,11 @@ class Version:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields, except the Markdown, as JSON values, simhashes as 16 hex digits."""
-        return {
-            "url": self.url,
-            "version": self.number,
-            "fetched_at": self.fetched_at.isoformat(),
-            "seen_at": self.seen_at.isoformat(),
-            "title": self.title,
-            "simhash": format_simhash(self.simhash),
-            "distance": self.distance,
-            "distance_to_first": self.distance_to_first,
-            "structure_distance": self.structure_distance,
-            "change": self.change,
-            "html_bytes": self.html_bytes,
-        }
+        values = json_values(
+            self, "fetched_at", "seen_at", "title", "simhash", "distance", "distance_to_first",
+            "structure_distance", "change", "html_bytes",
+        )  # fmt: skip
+        return {"url": self.url, "version": self.number, **values}
 
 
 def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:

@@ -9,15 +9,10 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pgsimhash.analysis.changes import Difference, known_distance, side_by_side, stored_versions
 from pgsimhash.errors import PageError
-from pgsimhash.hashing.bits import (
-    BITS,
-    check_distance,
-    check_simhash,
-    format_simhash,
-    hamming_distance,
-)
+from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, hamming_distance
 from pgsimhash.hashing.signature import SIGNATURE_BITS, bits_max, verified
 from pgsimhash.html import Article
+from pgsimhash.pages.records import json_values
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size, frozen
 from pgsimhash.reading.kept_markdown import kept_article
@@ -356,15 +351,9 @@ def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:
 
 
 def _side_json(side: Side) -> dict[str, Any]:
-    return {
-        "url": side.url,
-        "title": side.title,
-        "simhash": format_simhash(side.simhash),
-        "fetched_at": None if side.fetched_at is None else side.fetched_at.isoformat(),
-        "text": side.origin,
-        "unseen": side.unseen,
-        "unseen_blocks": side.unseen_blocks,
-    }
+    values = json_values(side, "url", "title", "simhash", "fetched_at")
+    blocks = json_values(side, "unseen", "unseen_blocks")
+    return {**values, "text": side.origin, **blocks}
 
 
 def weighted_features(side: Side, scheme: Scheme) -> tuple[Mapping[str, float], int | None]:

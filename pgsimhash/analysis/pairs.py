@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -182,11 +182,8 @@ def near_sample(sample: Sample, distance: int, borderline: int = 100, seed: int 
     rng.shuffle(candidates)
     pairs = stream_pairs(distinct, min(middle, DISTANCE_MAX))
     clusters = cluster_simhashes(distinct, pairs)[np.searchsorted(distinct, values)].tolist()
-    used: Counter[int] = Counter()
-    turns = []
-    for _, row, _ in candidates:
-        turns.append(used[clusters[row]])
-        used[clusters[row]] += 1
+    turn_of = defaultdict[int, Iterator[int]](count)
+    turns = [next(turn_of[clusters[row]]) for _, row, _ in candidates]
     chosen = []
     for place in np.argsort(turns, kind="stable")[:borderline].tolist():
         bits, row, column = candidates[place]

@@ -18,7 +18,7 @@ import psycopg
 from pgsimhash.analysis.changes import Difference, side_by_side
 from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import hamming_distance
-from pgsimhash.pages.records import CollectionStatus
+from pgsimhash.pages.records import CollectionStatus, json_values
 from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store
@@ -124,9 +124,7 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the collection's counters as JSON values, and the other figures as "report"."""
         figures = {
-            "made_at": self.made_at.isoformat(),
-            "distance": self.distance,
-            "linkage": self.linkage,
+            **json_values(self, "made_at", "distance", "linkage"),
             "distances": {str(bits): pages for bits, pages in self.distances.items()},
             "hosts": [
                 {**host._asdict(), "template_decides": host.template_decides} for host in self.hosts

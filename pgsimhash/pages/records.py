@@ -148,7 +148,7 @@ class Verdict:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits."""
-        return _json(
+        return json_values(
             self, "url", "verdict", "simhash", "distance", "similarity_percent", "duplicate_of",
             "reason", "detail", "keep", "page_id", "original_page_id",
         )  # fmt: skip
@@ -188,7 +188,7 @@ class Match:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits."""
-        return _json(self, "simhash", "distance", "similarity_percent", "url", "title")
+        return json_values(self, "simhash", "distance", "similarity_percent", "url", "title")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class NearPage:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits, the time in ISO 8601."""
-        return _json(
+        return json_values(
             self, "url", "title", "simhash", "distance", "similarity_percent", "fetched_at",
             "page_id",
         )  # fmt: skip
@@ -285,7 +285,7 @@ class CollectionStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures as JSON values, the time in ISO 8601 and the age in seconds."""
-        return _json(self, *asdict(self), "duplicate_percent")
+        return json_values(self, *asdict(self), "duplicate_percent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +308,7 @@ class RunRecord:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, times in ISO 8601."""
-        values = _json(self, *asdict(self))
+        values = json_values(self, *asdict(self))
         return {"run": values.pop("run_id"), **values}
 
 
@@ -363,7 +363,7 @@ OnEvent = Callable[[Event], object]
 """A function that receives each event, in the calling thread, so it must be fast."""
 
 
-def _json(record: object, *names: str) -> dict[str, Any]:
+def json_values(record: object, *names: str) -> dict[str, Any]:
     """Return attributes as JSON values: simhashes as hex digits, times in ISO 8601 or seconds."""
     values = {name: getattr(record, name) for name in names}
     for name, value in values.items():
