@@ -103,43 +103,25 @@ def source_of(
 
         if isinstance(where, pools.AsyncConnectionPool if asynchronous else pools.ConnectionPool):
             return _PoolSource(where, asynchronous)
-    over = _over_async_sqlalchemy if asynchronous else _over_sqlalchemy
-    if source := over(where):
-        return source
-    raise _unsupported(where, asynchronous)
-
-
-def _over_sqlalchemy(where: Any) -> ConnectionSource | None:
     # Slow to import, but whoever has one of its objects has imported it.
-    import sqlalchemy
-    from sqlalchemy import orm
+    engine: Any
+    callers: tuple[Any, ...]
+    if asynchronous:
+        from sqlalchemy.ext import asyncio as alchemy
 
-    if isinstance(where, sqlalchemy.Engine):
-        return _EngineSource(where, asynchronous=False)
-    if isinstance(where, sqlalchemy.Connection | orm.Session):
-        return _SessionSource(lambda: where, asynchronous=False)
-    if isinstance(where, orm.scoped_session):
-        return _SessionSource(where, asynchronous=False)
-    return None
+        engine = alchemy.AsyncEngine
+        callers = alchemy.AsyncConnection, alchemy.AsyncSession, alchemy.async_scoped_session
+    else:
+        import sqlalchemy
+        from sqlalchemy import orm
 
-
-def _over_async_sqlalchemy(where: Any) -> ConnectionSource | None:
-    from sqlalchemy.ext import asyncio as alchemy
-
-    if isinstance(where, alchemy.AsyncEngine):
-        return _EngineSource(where.sync_engine, asynchronous=True)
-    if isinstance(where, alchemy.AsyncConnection):
-        if where.sync_connection is None:
-            raise invalid_argument(
-                "the AsyncConnection is not connected yet; await it: "
-                "connect_async(await engine.connect())"
-            )
-        return _SessionSource(lambda: where.sync_connection, asynchronous=True)
-    if isinstance(where, alchemy.AsyncSession):
-        return _SessionSource(lambda: where.sync_session, asynchronous=True)
-    if isinstance(where, alchemy.async_scoped_session):
-        return _SessionSource(lambda: where().sync_session, asynchronous=True)
-    return None
+        engine = sqlalchemy.Engine
+        callers = sqlalchemy.Connection, orm.Session, orm.scoped_session
+    if isinstance(where, engine):
+        return _EngineSource(getattr(where, "sync_engine", where), asynchronous)
+    if isinstance(where, callers):
+        return _SessionSource(where, asynchronous)
+    raise _unsupported(where, asynchronous)
 
 
 def _unsupported(where: object, asynchronous: bool) -> ArgumentError:
@@ -322,17 +304,29 @@ class _EngineSource(ConnectionSource):
 
 
 class _SessionSource(ConnectionSource):
-    """Lends the connection of the caller's SQLAlchemy session, or the SQLAlchemy connection.
-
-    A scoped session is a different one after its remove().
-    """
+    """Lends the connection of the caller's SQLAlchemy session, or the SQLAlchemy connection."""
 
     owned = False
 
-    def __init__(self, present: Callable[[], Any], asynchronous: bool) -> None:
+    def __init__(self, where: Any, asynchronous: bool) -> None:
         super().__init__(asynchronous)
-        _check_driver(present())
-        self._present = present
+        self._where = where
+        if self._present() is None:
+            raise invalid_argument(
+                "the AsyncConnection is not connected yet; await it: "
+                "connect_async(await engine.connect())"
+            )
+        _check_driver(self._present())
+
+    def _present(self) -> Any:
+        """Return the blocking session or connection.
+
+        A scoped session, which is callable, returns a different one after its remove().
+        """
+        present = self._where() if callable(self._where) else self._where
+        for name in ("sync_session", "sync_connection"):
+            present = getattr(present, name, present)
+        return present
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
