@@ -104,21 +104,17 @@ def connect(
     from pgsimhash.store.store import Store
 
     source = source_of(where, partial(open_deployed, schema=schema, prepare=prepare), prepare)
-    try:
-        session = Session(
-            source,
-            collection,
-            create=create,
-            schema=schema,
-            lock_timeout=lock_timeout,
-            statement_timeout=statement_timeout,
-            retry_seconds=retry_seconds,
-            on_event=on_event,
-            scheme=scheme,
-            keep_markdown=keep_markdown,
-            normalize_urls=normalize_urls,
-        )
-    except BaseException:
-        source.close()
-        raise
+    session = Session(
+        source,
+        collection,
+        create=create,
+        schema=schema,
+        lock_timeout=lock_timeout,
+        statement_timeout=statement_timeout,
+        retry_seconds=retry_seconds,
+        on_event=on_event,
+        scheme=scheme,
+        keep_markdown=keep_markdown,
+        normalize_urls=normalize_urls,
+    )
     return Store(session)

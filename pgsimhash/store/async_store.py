@@ -120,15 +120,8 @@ async def connect_async(
         open_deployed, schema=options.get("schema"), prepare=prepare, asynchronous=True
     )
     source = source_of(where, connect, prepare, asynchronous=True)
-
-    def open_session() -> Session:
-        try:
-            return Session(source, **options)
-        except BaseException:
-            source.close()
-            raise
-
-    return AsyncStore(_GreenletStore(await greenlet_spawn(open_session), reader), reader)
+    session: Session = await greenlet_spawn(partial(Session, source, **options))
+    return AsyncStore(_GreenletStore(session, reader), reader)
 
 
 def _awaited(

@@ -169,26 +169,26 @@ def split_marked(pages: Sequence[ClusterPage], marks: Iterable[Mark]) -> list[li
     if not apart:
         return [list(pages)]
     parts: list[list[ClusterPage]] = []
+    marked: list[list[ClusterPage]] = []  # the marked pages of each part
     place: dict[str, int] = {}
-    for page in pages:
+    # Marked pages first.
+    for page in sorted(pages, key=lambda page: units.get(page.url, page.url) not in apart):
         unit = units.get(page.url, page.url)
-        if unit not in apart:
-            continue
         if unit not in place:
-            taken = {place.get(other) for other in apart[unit]}
-            allowed = [number for number in range(len(parts)) if number not in taken]
-            nearest = _nearest(page, parts, allowed)
-            if nearest is None:
-                nearest = len(parts)
+            taken = {place.get(other) for other in apart.get(unit, ())}
+            distances = [
+                (hamming_distance(page.simhash, other.simhash), other.page_id, number)
+                for number, part in enumerate(marked)
+                if number not in taken
+                for other in part
+            ]
+            place[unit] = min(distances)[2] if distances else len(parts)
+            if place[unit] == len(parts):
                 parts.append([])
-            place[unit] = nearest
+                marked.append([])
         parts[place[unit]].append(page)
-    seeds = list(map(list, parts))
-    for page in pages:
-        unit = units.get(page.url, page.url)
-        if unit not in apart:
-            nearest = place.setdefault(unit, _nearest(page, seeds, range(len(seeds))) or 0)
-            parts[nearest].append(page)
+        if unit in apart:
+            marked[place[unit]].append(page)
     return [sorted(part, key=lambda page: page.page_id) for part in parts]
 
 
@@ -200,15 +200,3 @@ def _units(marks: Iterable[Mark]) -> dict[str, str]:
             group = groups.get(mark.a, {mark.a}) | groups.get(mark.b, {mark.b})
             groups.update(dict.fromkeys(group, group))
     return {url: min(group) for url, group in groups.items()}
-
-
-def _nearest(
-    page: ClusterPage, parts: Sequence[Sequence[ClusterPage]], numbers: Iterable[int]
-) -> int | None:
-    """Return the part with the page nearest to ``page``; among equals the lowest page id."""
-    distances = [
-        (hamming_distance(page.simhash, other.simhash), other.page_id, number)
-        for number in numbers
-        for other in parts[number]
-    ]
-    return min(distances)[2] if distances else None

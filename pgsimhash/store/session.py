@@ -84,7 +84,7 @@ class Session:
         on_event: OnEvent | None = None,
         **settings: Unpack[CollectionSettings],
     ) -> None:
-        """Open ``collection``; see :func:`pgsimhash.connect`."""
+        """Open ``collection``, or close the source; see :func:`pgsimhash.connect`."""
         if retry_seconds is not None and not 0 <= retry_seconds <= 86_400:
             raise invalid_argument(
                 f"retry_seconds must be between 0 (no retries) and a day, not {retry_seconds!r}"
@@ -108,11 +108,15 @@ class Session:
                 f"{locks + _LOCK_SECONDS:.0f}s" if source.owned and locks else "0"
             ),
         }
-        with self.transaction() as connection:
-            check_schema(connection)
-            self.collection = open_collection(
-                connection, collection, self.bounds, create=create, **settings
-            )
+        try:
+            with self.transaction() as connection:
+                check_schema(connection)
+                self.collection = open_collection(
+                    connection, collection, self.bounds, create=create, **settings
+                )
+        except BaseException:
+            source.close()
+            raise
 
     def attempt(
         self,
