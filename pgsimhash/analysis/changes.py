@@ -10,11 +10,11 @@ from difflib import SequenceMatcher
 from itertools import groupby, zip_longest
 from typing import Any, Final, Literal, NamedTuple
 
+from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import band, hamming_distance
 from pgsimhash.html.blocks import SAME_TEMPLATE_MAX
 from pgsimhash.pages.records import json_values
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import scope_of, stored_pages, unknown_page
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
 Kind = Literal["same", "changed", "removed", "added", "skipped"]
@@ -92,11 +92,15 @@ def stored_versions(
     store: Store, url: str, names: Iterable[str], *, all_versions: bool = False
 ) -> list[dict[str, Any]]:
     """Return values of a page's current version, or of all; raise NotFoundError without any."""
-    with store.session.reading() as (connection, collection):
-        scope, urls = scope_of(collection), [collection.page_url(url)]
-        pages = stored_pages(connection, scope, urls, names, all_versions=all_versions)
+    with store.session.reading() as access:
+        urls = [access.collection.page_url(url)]
+        pages = access.stored_pages(urls, names, all_versions=all_versions)
     if not pages:
-        raise unknown_page(collection, url)
+        raise NotFoundError(
+            "unknown_page",
+            f"collection {store.collection!r} does not know {url}: URLs are compared as "
+            "given; correct it, name another --collection, or ingest the page first",
+        )
     return pages
 
 

@@ -26,7 +26,6 @@ from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import HTML_SUFFIXES, SourcePage, read_html, read_pages
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import scope_of, stored_pages
 
 _SUFFIXES: Final = ("", *HTML_SUFFIXES)
 _URLS: Final = 1_000  # that one statement looks up
@@ -249,13 +248,14 @@ def stored_fingerprints(store: Store, urls: Iterable[str]) -> Fingerprints:
     names = list(dict.fromkeys(urls))
     values = "url", "simhash", "signature", "title"
     prints: dict[str, Print] = {}
-    with store.session.reading() as (connection, collection):
+    with store.session.reading() as access:
+        collection = access.collection
         # The database rejects NUL, and no page has a URL with NUL.
         url_of = {name: collection.page_url(name) for name in names if "\0" not in name}
         spelled = list(url_of.values())
         for start in range(0, len(spelled), _URLS):
             batch = spelled[start : start + _URLS]
-            for page in stored_pages(connection, scope_of(collection), batch, values):
+            for page in access.stored_pages(batch, values):
                 prints[page["url"]] = Print(page["simhash"], page["signature"], page["title"])
     detail = f"collection {collection.name!r} has no page with this URL"
     missing = [name for name in names if url_of.get(name) not in prints]

@@ -19,8 +19,6 @@ from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights, Scheme, get_scheme
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
-from pgsimhash.store.clusters import all_marks
-from pgsimhash.store.collection import checked_distance
 
 TOP: Final = 20
 """How many features of each side an explanation lists."""
@@ -182,11 +180,11 @@ def explain(
         *sides,
         scheme=get_scheme(store.scheme),
         layout=get_layout(store.layout),
-        distance=checked_distance(store.opened, distance),
+        distance=store.opened.checked_distance(distance),
         top=top,
     )
-    with store.session.reading() as (connection, collection):
-        marks = all_marks(connection, collection)
+    with store.session.reading() as access:
+        marks = access.marks()
     for mark in marks:
         if {mark.a, mark.b} == {side.url for side in sides}:
             name = "the same" if mark.same else "different"

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-import psycopg
 from numpy.typing import NDArray
 
-from pgsimhash.db.statements import fetch, stream
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import check_distance, format_simhash, from_bigint, hamming_distances
 from pgsimhash.runtime import no_progress
@@ -25,8 +23,7 @@ from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store import Store
-from pgsimhash.store.collection import Collection, checked_distance
-from pgsimhash.store.lookups import all_simhashes
+from pgsimhash.store.lookups import Access
 
 LARGEST: Final = 16
 """The largest distance that is evaluated; beyond it matches are random."""
@@ -97,7 +94,7 @@ def page_pairs(
     Raises:
         ArgumentError: ``distance`` is not in 0..12.
     """
-    checked_distance(store.opened, distance, DISTANCE_MAX)
+    store.opened.checked_distance(distance, DISTANCE_MAX)
     return _page_pairs(store, distance, progress)
 
 
@@ -133,8 +130,8 @@ class NearSample(NamedTuple):
 
 def simhashes(store: Store) -> NDArray[np.uint64]:
     """Return all distinct simhashes of the collection: shape (n,), dtype uint64."""
-    with store.session.reading() as (connection, collection):
-        return all_simhashes(connection, collection)
+    with store.session.reading() as access:
+        return access.simhashes()
 
 
 def sample(store: Store, size: int, seed: int = 0) -> Sample:
@@ -142,9 +139,8 @@ def sample(store: Store, size: int, seed: int = 0) -> Sample:
 
     The same ``seed`` chooses the same pages.
     """
-    with store.session.reading() as (connection, collection):
-        parameters = {"own_id": collection.collection_id, "size": size, "seed": seed}
-        rows = fetch(connection, "sample", parameters)
+    with store.session.reading() as access:
+        rows = access.fetch("sample", size=size, seed=seed)
     values = np.array([simhash for _, simhash, _ in rows], dtype=np.int64).view(np.uint64)
     return Sample([url for url, *_ in rows], values, [title for *_, title in rows])
 
@@ -207,18 +203,17 @@ def unlabelled_csv(pairs: Sequence[Unlabelled]) -> str:
 
 
 def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Generator[PagePair]:
-    with store.session.reading(together=True) as (connection, collection):
-        limit = checked_distance(collection, distance, DISTANCE_MAX)
-        simhashes = all_simhashes(connection, collection)
-        yield from _sharing(connection, collection)
+    with store.session.reading(together=True) as access:
+        limit = access.collection.checked_distance(distance, DISTANCE_MAX)
+        simhashes = access.simhashes()
+        yield from _sharing(access)
         for chunk in stream_pairs(simhashes, limit, progress=progress):
-            yield from _as_pages(connection, collection, chunk)
+            yield from _as_pages(access, chunk)
 
 
-def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Iterator[PagePair]:
+def _sharing(access: Access) -> Iterator[PagePair]:
     """Yield the pairs of the first page of each simhash and its other pages."""
-    scope = {"own_id": collection.collection_id, "simhashes": [], "clusters": []}
-    with closing(stream(connection, "clusters", scope)) as rows:
+    with closing(access.stream("clusters", simhashes=[], clusters=[])) as rows:
         for simhash, members in groupby(rows, key=itemgetter(0)):
             value = from_bigint(simhash)
             pages = (PairedPage(url, title, value) for _, _, url, _, _, title, *_ in members)
@@ -227,17 +222,14 @@ def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Ite
                 yield PagePair(first, other, 0)
 
 
-def _as_pages(
-    connection: psycopg.Connection[Any], collection: Collection, chunk: Pairs
-) -> Iterator[PagePair]:
+def _as_pages(access: Access, chunk: Pairs) -> Iterator[PagePair]:
     """Yield the pairs of a chunk as the first pages of their simhashes."""
     for start in range(0, len(chunk.low), _PAIRS):
         low, high, distances = (column[start : start + _PAIRS] for column in chunk)
         signed = np.unique(np.concatenate((low, high))).view(np.int64).tolist()
-        scope = {"own_id": collection.collection_id, "simhashes": signed}
         first = {
             from_bigint(simhash): PairedPage(url, title, from_bigint(simhash))
-            for simhash, url, title in fetch(connection, "first_pages", scope)
+            for simhash, url, title in access.fetch("first_pages", simhashes=signed)
         }
         for a, b, bits in zip(low.tolist(), high.tolist(), distances.tolist(), strict=True):
             if a in first and b in first:

@@ -13,18 +13,14 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-import psycopg
-
 from pgsimhash.analysis.changes import Difference, side_by_side
-from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.pages.records import CollectionStatus, json_values
 from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
-from pgsimhash.store.collection import Collection, checked_distance
-from pgsimhash.store.lookups import read_status, scope_of, stored_pages
+from pgsimhash.store.lookups import Access, read_status
 
 PROBLEMS: Final = {
     "missing": "no page names a canonical URL",
@@ -174,20 +170,18 @@ def report(
     """
     check_linkage(linkage)
     score = scorer(canonical)
-    with store.session.reading(together=True) as (connection, collection):
-        limit = checked_distance(collection, distance, DISTANCE_MAX)
-        (status,) = read_status(connection, collection.name)
+    with store.session.reading(together=True) as access:
+        limit = access.collection.checked_distance(distance, DISTANCE_MAX)
+        (status,) = read_status(access.connection, access.collection.name)
         # One row more than none says how many there are.
-        limits = {"hosts": max(hosts, 1), "urls": max(urls, 1)}
-        scope = {"own_id": collection.collection_id, **limits}
-        ((distances, *tables),) = fetch(connection, "report", scope)
+        ((distances, *tables),) = access.fetch("report", hosts=max(hosts, 1), urls=max(urls, 1))
         by_host, changed = ([tuple(row.values()) for row in table] for table in tables)
         links = CanonicalFigures(dict.fromkeys(PROBLEMS, 0), {problem: [] for problem in PROBLEMS})
-        all_clusters = clusters_of(connection, collection, limit, linkage, score)
+        all_clusters = clusters_of(access, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, clusters, members, links)
         if texts:
             # One cluster after the other, to hold few whole texts at a time.
-            views = [_with_differences(connection, collection, view, texts) for view in views]
+            views = [_with_differences(access, view, texts) for view in views]
     return Report(
         status=status,
         made_at=datetime.now(UTC),
@@ -274,12 +268,10 @@ def _view(cluster: Cluster, count: int) -> ClusterView:
     return ClusterView(len(cluster.pages), canonical, tuple(farthest))
 
 
-def _with_differences(
-    connection: psycopg.Connection[Any], collection: Collection, view: ClusterView, texts: int
-) -> ClusterView:
+def _with_differences(access: Access, view: ClusterView, texts: int) -> ClusterView:
     """Return the cluster with the differences of the first members, if Markdown is kept."""
     urls = [view.canonical.url, *(member.page.url for member in view.members[:texts])]
-    pages = stored_pages(connection, scope_of(collection), urls, ("url", "markdown"))
+    pages = access.stored_pages(urls, ("url", "markdown"))
     kept = {page["url"]: page["markdown"] for page in pages if page["markdown"] is not None}
     original = kept.get(view.canonical.url)
     members = list(view.members)

@@ -32,7 +32,6 @@ from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.search.pairs import distinct
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import simhash_slices
 
 with requires("pgsimhash.batch.parquet", "pyarrow", extra="parquet"):
     import pyarrow as pa
@@ -204,8 +203,8 @@ def save_simhashes(store: Store, path: str | Path) -> int:
         ArgumentError: the file cannot be written.
         StoreError: the database does not answer.
     """
-    with store.session.reading() as (connection, collection):
-        return write_simhashes(path, simhash_slices(connection, collection))
+    with store.session.reading() as access:
+        return write_simhashes(path, access.simhash_slices())
 
 
 def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[Verdict]:

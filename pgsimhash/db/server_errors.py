@@ -6,6 +6,7 @@ a trigger or constraint of yours is never mistaken for one of the package.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
@@ -144,6 +145,16 @@ _POOL: Final = Translation(
     "sooner",
 )
 
+# What the server says of a refused login, without a SQLSTATE, and our message about it.
+_REFUSED_LOGINS: Final = (
+    (
+        "authentication failed|no password",
+        "the server refused the login: {}; check user and password in --dsn or PGSIMHASH_DSN",
+    ),
+    ("permission denied for database", "{}; grant the user CONNECT on it, or name another user"),
+    ("does not exist", "{}; create it, or name another in --dsn or PGSIMHASH_DSN"),
+)
+
 # Errors about a connection, by the name of their class.
 _OF_SQLALCHEMY: Final = {
     "TimeoutError": _POOL,
@@ -218,20 +229,9 @@ def first_line(error: BaseException) -> str:
 def no_connection(error: BaseException) -> NoServerError:
     """Return the error for a failed connection, with the fix."""
     problem = first_line(error)
-    if "authentication failed" in problem or "no password" in problem:
-        return NoServerError(
-            "login_refused",
-            f"the server refused the login: {problem}; check user and password in --dsn or "
-            f"PGSIMHASH_DSN",
-        )
-    if "permission denied for database" in problem:
-        return NoServerError(
-            "login_refused", f"{problem}; grant the user CONNECT on it, or name another user"
-        )
-    if "does not exist" in problem:
-        return NoServerError(
-            "login_refused", f"{problem}; create it, or name another in --dsn or PGSIMHASH_DSN"
-        )
+    for words, message in _REFUSED_LOGINS:
+        if re.search(words, problem):
+            return NoServerError("login_refused", message.format(problem))
     return NoServerError(
         "no_server",
         f"no PostgreSQL server answers: {problem}; start it, or correct --dsn or PGSIMHASH_DSN "

@@ -15,7 +15,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -157,7 +157,8 @@ class _DsnSource(ConnectionSource):
         # A loop has its own connection, so that lookups of other tasks need not wait for its end.
         with self._turns.taken() if self._asynchronous and not loop else nullcontext():
             idle = self._idle.setdefault(os.getpid(), [])
-            connection = self._take(idle)
+            usable = (connection for connection in self._popped() if not connection.closed)
+            connection = next(usable, None) or self._connect()
             try:
                 yield connection
             except NoServerError:
@@ -171,19 +172,15 @@ class _DsnSource(ConnectionSource):
                 if self._closed:
                     self._close_idle()
 
-    def _take(self, idle: list[Any]) -> Any:
+    def _popped(self) -> Iterator[Any]:
+        """Yield idle connections; another thread gets different ones."""
         with suppress(IndexError):
             while True:
-                connection = idle.pop()
-                if not connection.closed:
-                    return connection
-        return self._connect()
+                yield self._idle.get(os.getpid(), []).pop()
 
     def _close_idle(self) -> None:
-        idle = self._idle.get(os.getpid(), [])
-        with suppress(IndexError):
-            while True:
-                close(idle.pop())
+        for connection in self._popped():
+            close(connection)
 
     def close(self) -> None:
         # The others are closed when they are returned.
@@ -203,20 +200,14 @@ class _PoolSource(ConnectionSource):
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
         connection = self._take()
-        autocommit = connection.autocommit
         try:
-            if not autocommit:
-                waited(connection.set_autocommit(True))
-            yield connection
+            # The pool replaces a finished connection.
+            with _in_autocommit(connection, connection.pgconn.finish):
+                yield connection
         except NoServerError:
             self._lost = True
             raise
         finally:
-            if not is_idle(connection):
-                # The pool replaces it.
-                connection.pgconn.finish()
-            elif not autocommit:
-                waited(connection.set_autocommit(False))
             waited(self._pool.putconn(connection))
             if self._lost:
                 # The other connections may be lost too.
@@ -276,16 +267,10 @@ class _EngineSource(ConnectionSource):
             checked_out = self._engine.connect()
         try:
             connection = _driver_connection(checked_out)
-            autocommit = connection.autocommit
-            with translated_sqlalchemy_errors():
-                waited(connection.set_autocommit(True))
-            try:
+            with ExitStack() as stack:
+                with translated_sqlalchemy_errors():
+                    stack.enter_context(_in_autocommit(connection, checked_out.invalidate))
                 yield connection
-            finally:
-                if is_idle(connection):
-                    waited(connection.set_autocommit(autocommit))
-                else:
-                    checked_out.invalidate()
         except NoServerError:
             checked_out.close()
             self._find_lost()
@@ -355,6 +340,20 @@ class _SessionSource(ConnectionSource):
             if session.in_transaction():
                 return _is_in_transaction(_driver_connection(_connection_of(session)))
         return False
+
+
+@contextmanager
+def _in_autocommit(connection: Any, discard: Callable[[], object]) -> Iterator[None]:
+    """Put a connection of a pool into autocommit mode; discard it if a transaction stays open."""
+    autocommit = connection.autocommit
+    waited(connection.set_autocommit(True))
+    try:
+        yield
+    finally:
+        if is_idle(connection):
+            waited(connection.set_autocommit(autocommit))
+        else:
+            discard()
 
 
 def _check_driver(where: Any) -> None:

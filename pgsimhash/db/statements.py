@@ -80,17 +80,6 @@ def execute(
     rows: RowFactory[Any] = tuple_row,
 ) -> list[Any]:
     """Execute a statement and return its rows."""
-    fetched: list[Any] = waited(_send(connection, statement, parameters, rows).fetchall())
-    return fetched
-
-
-def _send(
-    connection: psycopg.BaseConnection[Any],
-    statement: LiteralString,
-    parameters: Mapping[str, Any] | None = None,
-    rows: RowFactory[Any] = tuple_row,
-) -> Any:
-    """Execute a statement and return its cursor."""
     asynchronous = isinstance(connection, psycopg.AsyncConnection)
     # The caller's connection may have its own cursor classes and row factories.
     kind: Any = psycopg.AsyncCursor if asynchronous else psycopg.Cursor
@@ -98,7 +87,8 @@ def _send(
     # Times in text form depend on the DateStyle.
     cursor.format = Format.BINARY
     waited(cursor.execute(statement, parameters))
-    return cursor
+    fetched: list[Any] = waited(cursor.fetchall())
+    return fetched
 
 
 def stream(
@@ -133,20 +123,20 @@ def transaction(connection: psycopg.BaseConnection[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def savepoint(connection: psycopg.BaseConnection[Any]) -> Iterator[None]:
+def savepoint(connection: Any) -> Iterator[None]:
     """Begin a transaction that only the caller may commit, and run a block in a savepoint of it.
 
     In such a transaction, psycopg's blocks are savepoints too; before it, they would commit.
     """
-    _send(connection, "SAVEPOINT pgsimhash")
+    waited(connection.execute("SAVEPOINT pgsimhash"))
     try:
         yield
     except BaseException:
         with suppress(psycopg.Error):
-            _send(connection, "ROLLBACK TO SAVEPOINT pgsimhash")
+            waited(connection.execute("ROLLBACK TO SAVEPOINT pgsimhash"))
         raise
     else:
-        _send(connection, "RELEASE SAVEPOINT pgsimhash")
+        waited(connection.execute("RELEASE SAVEPOINT pgsimhash"))
 
 
 def waited(result: Any) -> Any:

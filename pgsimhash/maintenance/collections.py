@@ -11,7 +11,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import bound_to_schema
-from pgsimhash.db.statements import fetch, fetch_records, is_idle, transaction
+from pgsimhash.db.statements import fetch, is_idle, transaction
 from pgsimhash.errors import CollectionError, NotFoundError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings, match_settings
@@ -20,22 +20,18 @@ from pgsimhash.pages.values import check_age
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store, deleting
-from pgsimhash.store.clusters import all_marks
 from pgsimhash.store.collection import (
     Collection,
-    checked_distance,
     follow,
     lock_collections,
-    lock_to_write,
     open_collection,
 )
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import policies_for
-from pgsimhash.store.lookups import count_pages, record_values
+from pgsimhash.store.lookups import Access, record_values
 from pgsimhash.store.session import LOCK_TIMEOUT, retried
 
-_SLICE: Final = 20_000
-"""Approximate rows per statement."""
+_SLICE: Final = 20_000  # approximate rows per statement
 
 
 @retried
@@ -48,10 +44,11 @@ def change_settings(
     verdicts stay: :func:`~pgsimhash.maintenance.rebuild` repeats them. ``distance`` is the default
     distance, ``keep_markdown`` whether to store the main content of new pages.
     """
-    with store.session.writing() as (connection, collection):
-        lock_to_write(connection, collection)
+    with store.session.writing() as access:
+        access.lock()
+        connection, collection = access
         if distance is not None:
-            checked_distance(collection, distance)
+            collection.checked_distance(distance)
         changed = {"distance": distance, "keep_markdown": keep_markdown}
         kept = {"scheme": None, "normalize_urls": None}
         fetch(connection, "put_collection", {"name": collection.name, **changed, **kept})
@@ -67,10 +64,10 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
     Raises:
         CollectionError: the new name is empty or taken or, with ``swap``, does not exist.
     """
-    with store.session.writing() as (connection, collection):
-        names = {"old_name": collection.name, "new_name": name, "swap": swap}
-        fetch(connection, "rename_collection", names)
-        store.session.collection = dataclasses.replace(collection, name=name)
+    with store.session.writing() as access:
+        old_name = access.collection.name
+        access.fetch("rename_collection", old_name=old_name, new_name=name, swap=swap)
+        store.session.collection = dataclasses.replace(access.collection, name=name)
 
 
 def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
@@ -95,11 +92,10 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
             f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
             f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number"
         )
-    match_settings({}, checked_distance(store.opened, settings.distance), settings)
+    match_settings({}, store.opened.checked_distance(settings.distance), settings)
     values = {name: getattr(settings, name) for name in SETTINGS}
-    parameters = {"collection": store.collection, "pattern": pattern, **values}
-    with store.session.writing() as (connection, _):
-        return fetch_records(connection, "set_policy", parameters, Policy)[0]
+    with store.session.writing() as access:
+        return access.records("set_policy", Policy, pattern=pattern, **values)[0]
 
 
 def remove_policy(store: Store, pattern: str) -> bool:
@@ -108,16 +104,14 @@ def remove_policy(store: Store, pattern: str) -> bool:
     Raises:
         ArgumentError: the pattern is invalid.
     """
-    parameters = {"collection": store.collection, "pattern": pattern}
-    with store.session.writing() as (connection, _):
-        return bool(fetch(connection, "remove_policy", parameters)[0][0])
+    with store.session.writing() as access:
+        return bool(access.fetch("remove_policy", pattern=pattern)[0][0])
 
 
 def policies(store: Store) -> list[Policy]:
     """Return the policies of the collection, by host and path."""
-    with store.session.reading() as (connection, collection):
-        scope = {"own_id": collection.collection_id}
-        return fetch_records(connection, "policies", scope, Policy)
+    with store.session.reading() as access:
+        return access.records("policies", Policy)
 
 
 def policy_for(store: Store, url: str) -> PolicySettings:
@@ -137,31 +131,30 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
         NotFoundError: one of the URLs is unknown.
         ArgumentError: the URLs are equal, or the mark contradicts other marks.
     """
-    with store.session.writing() as (connection, collection):
-        fetch(connection, "mark", {**_two(collection, a, b), "same": same})
+    with store.session.writing() as access:
+        access.fetch("mark", same=same, **_two(access.collection, a, b))
 
 
 def unmark(store: Store, a: str, b: str) -> bool:
     """Remove the mark of two URLs, and decide them again; return whether there was one."""
-    with store.session.writing() as (connection, collection):
-        return bool(fetch(connection, "unmark", _two(collection, a, b))[0][0])
+    with store.session.writing() as access:
+        return bool(access.fetch("unmark", **_two(access.collection, a, b))[0][0])
 
 
 def marks(store: Store) -> list[Mark]:
     """Return all marks, in the order in which they were set."""
-    with store.session.reading() as (connection, collection):
-        return all_marks(connection, collection)
+    with store.session.reading() as access:
+        return access.marks()
 
 
-def _two(collection: Collection, a: str, b: str) -> dict[str, str]:
-    return {"collection": collection.name, "a": collection.page_url(a), "b": collection.page_url(b)}
+def _two(collection: Collection, a: str, b: str) -> dict[str, Any]:
+    return {"a": collection.page_url(a), "b": collection.page_url(b)}
 
 
 def runs(store: Store) -> list[RunRecord]:
     """Return the runs that added pages, the last one first."""
-    with store.session.reading() as (connection, collection):
-        scope = {"own_id": collection.collection_id}
-        return fetch_records(connection, "runs", scope, RunRecord)
+    with store.session.reading() as access:
+        return access.records("runs", RunRecord)
 
 
 def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) -> Deletion:
@@ -217,8 +210,7 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
             raise CollectionError(
                 "unknown", f"collection {name!r} was renamed during the call; try again"
             )
-        scope = {"own_id": doomed.collection_id}
-        return int(fetch(connection, "delete_collection", scope)[0][0])
+        return int(Access(connection, doomed).fetch("delete_collection")[0][0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,16 +250,16 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
         StoreError: row security may hide rows from the role.
     """
     session = store.session
-    with session.reading() as (connection, collection):
-        slices = 1 + count_pages(connection, collection) // _SLICE
-        objects = foreign_objects(connection)
+    with session.reading() as access:
+        slices = 1 + access.count_pages() // _SLICE
+        objects = foreign_objects(access.connection)
     yield from objects
     for number in range(slices):
-        with session.reading() as (connection, collection):
-            violations = _slice(connection, collection.name, number, slices, repair=False)
+        with session.reading() as access:
+            violations = _slice(access, number, slices, repair=False)
         if violations and repair:
-            with session.writing() as (connection, collection):
-                violations = _slice(connection, collection.name, number, slices, repair=True)
+            with session.writing() as access:
+                violations = _slice(access, number, slices, repair=True)
         yield from violations
 
 
@@ -279,9 +271,8 @@ def foreign_objects(connection: psycopg.Connection[Any]) -> list[Violation]:
     ]
 
 
-def _slice(
-    connection: psycopg.Connection[Any], collection: str, number: int, slices: int, *, repair: bool
-) -> list[Violation]:
-    values = {"collection": collection, "repair": repair, "slice": number, "slices": slices}
-    rows = fetch(connection, "check_collection", values, dict_row)
-    return [Violation(collection, **record_values(row), repaired=repair) for row in rows]
+def _slice(access: Access, number: int, slices: int, *, repair: bool) -> list[Violation]:
+    values: dict[str, Any] = {"repair": repair, "slice": number, "slices": slices}
+    rows = access.fetch("check_collection", dict_row, **values)
+    name = access.collection.name
+    return [Violation(name, **record_values(row), repaired=repair) for row in rows]

@@ -23,7 +23,7 @@ from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
 from pgsimhash.store.ingest import add_batch, policies_for, settings_of
-from pgsimhash.store.lookups import columns_of, count_pages, names_of, record_values
+from pgsimhash.store.lookups import Access, columns_of, names_of, record_values
 
 _Version = tuple[dict[str, Any], PageRecord | PageFailure]
 """The ``page_id`` and ``run_id`` of a version, and its record."""
@@ -181,14 +181,15 @@ def _versions(
     progress: Progress,
 ) -> Iterator[list[_Version]]:
     """Yield all versions in batches, fingerprinted by the new scheme."""
-    total = count_pages(connection, source)
+    access = Access(connection, source)
+    total = access.count_pages()
     done, last_page = 0, 0
     progress("pages", done, total)
-    limits = {"own_id": source.collection_id, "batch": BATCH_PAGES, "bytes": BATCH_BYTES}
+    limits = {"batch": BATCH_PAGES, "bytes": BATCH_BYTES}
     names = [name for name in names_of(PageRecord) if markdown or name != "markdown"]
     columns = ("page_id", "run_id", *columns_of(names))
-    while rows := fetch(
-        connection, "next_versions", {**limits, "after_page": last_page}, dict_row, columns=columns
+    while rows := access.fetch(
+        "next_versions", dict_row, columns=columns, after_page=last_page, **limits
     ):
         last_page, done = rows[-1]["page_id"], done + len(rows)
         versions: list[_Version] = []

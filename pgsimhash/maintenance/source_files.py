@@ -13,7 +13,6 @@ from typing import Any, BinaryIO, Final, Unpack
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from pgsimhash.db.statements import fetch
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageFailure, Verdict
 from pgsimhash.pages.values import MAX_BYTES
@@ -29,20 +28,12 @@ from pgsimhash.sources import (
 )
 from pgsimhash.sources.page import plain_path, shown
 from pgsimhash.store import Store
-from pgsimhash.store.collection import Collection, lock_to_write
 from pgsimhash.store.session import retried
 
-_AT_ONCE: Final = 1000
-"""Files per lookup statement."""
-
-_UNWRITTEN_MAX: Final = 256
-"""Verdicts after which progress is recorded: a killed job repeats one batch."""
-
-_FAILED_MAX: Final = 1000
-"""The maximum number of recorded failures per file; the records after them are read again."""
-
-_PATH_BYTES_MAX: Final = 2048
-"""Longer paths do not fit into the index, and are not recorded."""
+_AT_ONCE: Final = 1000  # files per lookup statement
+_UNWRITTEN_MAX: Final = 256  # verdicts until progress is recorded: a killed job repeats a batch
+_FAILED_MAX: Final = 1000  # recorded failures of a file; the records after them are read again
+_PATH_BYTES_MAX: Final = 2048  # longer paths do not fit into the index, and are not recorded
 
 
 @dataclass(slots=True)
@@ -202,9 +193,9 @@ class _Files:
     @retried
     def _begin(self, files: Sequence[_Progress]) -> None:
         """Load the recorded progress of files, and mark their pages as seen; record new files."""
-        with self.session.writing() as (connection, collection):
-            lock_to_write(connection, collection)
-            known = fetch(connection, "begin_sources", _rows(collection, files), dict_row)
+        with self.session.writing() as access:
+            access.lock()
+            known = access.fetch("begin_sources", dict_row, rows=_rows(files))
             rows = {} if self._reread else {row["path"]: row for row in known}
             seen = []
             for file in files:
@@ -215,23 +206,20 @@ class _Files:
                     if file.page_id is not None:
                         seen.append(file.page_id)
             if seen:
-                pages = {"own_id": collection.collection_id, "page_ids": seen, "seen_at": None}
-                fetch(connection, "see_pages", pages)
+                access.fetch("see_pages", page_ids=seen, seen_at=None)
 
     @retried
     def _write(self) -> None:
         if not self._unwritten:
             return
-        with self.session.writing() as (connection, collection):
-            lock_to_write(connection, collection)
-            rows = _rows(collection, self._unwritten.values())
-            fetch(connection, "put_sources", rows)
+        with self.session.writing() as access:
+            access.lock()
+            access.fetch("put_sources", rows=_rows(self._unwritten.values()))
         self._unwritten.clear()
 
 
-def _rows(collection: Collection, files: Iterable[_Progress]) -> dict[str, Any]:
-    rows = [{**asdict(file), "failed": sorted(file.failed)} for file in files]
-    return {"own_id": collection.collection_id, "rows": Jsonb(rows)}
+def _rows(files: Iterable[_Progress]) -> Jsonb:
+    return Jsonb([{**asdict(file), "failed": sorted(file.failed)} for file in files])
 
 
 def _at_present(file: Path) -> _Progress | None:

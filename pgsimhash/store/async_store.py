@@ -46,7 +46,7 @@ from pgsimhash.schema.deployed import open_deployed
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.search.clusters import Cluster
 from pgsimhash.sources import PAUSE
-from pgsimhash.store import batches, lookups
+from pgsimhash.store import batches
 from pgsimhash.store.batches import Item, Source, bounded
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.session import Session, retried
@@ -171,13 +171,10 @@ def _iterated_over(
 
 def _blocking(value: Any) -> Any:
     """Return a value; an asynchronous iterable as an iterator for a greenlet."""
-    return _waited_for(value) if isinstance(value, AsyncIterable) else value
-
-
-def _waited_for(values: AsyncIterable[_T]) -> Iterator[_T]:
-    coming = aiter(values)
-    while (value := await_(anext(coming, _END))) is not _END:
-        yield value
+    if not isinstance(value, AsyncIterable):
+        return value
+    coming = aiter(value)
+    return iter(lambda: await_(anext(coming, _END)), _END)
 
 
 class AsyncStore:
@@ -352,8 +349,8 @@ def find_together(
     store: Store, simhashes: Sequence[int], distance: int | None
 ) -> list[list[Match]]:
     """Return the matches of each simhash, with one statement."""
-    with store.session.looking_up(distance) as (connection, collection):
-        return lookups.find(connection, collection, simhashes, distance)
+    with store.session.looking_up(distance) as access:
+        return access.find(simhashes, distance)
 
 
 class _Call(NamedTuple):

@@ -14,13 +14,11 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import psycopg
 from numpy.typing import NDArray
 
-from pgsimhash.db.statements import fetch, fetch_records, stream
 from pgsimhash.hashing.bits import from_bigint, hamming_distance
 from pgsimhash.pages.records import Mark
 from pgsimhash.runtime import no_progress
@@ -34,37 +32,34 @@ from pgsimhash.search.clusters import (
 )
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
-from pgsimhash.store.collection import Collection, checked_distance, lock_to_write
-from pgsimhash.store.lookups import all_simhashes, scope_of, stored_pages
+from pgsimhash.store.lookups import Access
 from pgsimhash.store.session import Session
 
 _SAVED: Final = 50_000  # members of clusters per statement that saves them
 
 
 def clusters(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
+    access: Access,
     distance: int,
     linkage: Linkage,
     score: Score,
     progress: Compared = no_progress,
 ) -> Iterator[Cluster]:
-    """Yield the clusters of more than one page; ``connection`` must be in a transaction."""
-    simhashes = all_simhashes(connection, collection)
+    """Yield the clusters of more than one page; the connection must be in a transaction."""
+    simhashes = access.simhashes()
     simhashes.sort()
     pairs = stream_pairs(simhashes, distance, progress=progress)
     roots = cluster_simhashes(simhashes, pairs, linkage, distance)
-    marks = all_marks(connection, collection)
-    roots = join_marked(simhashes, roots, _joined(connection, collection, marks, simhashes))
+    marks = access.marks()
+    roots = join_marked(simhashes, roots, _joined(access, marks, simhashes))
     # Those that share their cluster with others.
     shared: NDArray[np.bool_] = simhashes != roots
     shared[np.searchsorted(simhashes, roots[shared])] = True
-    scope = {
-        "own_id": collection.collection_id,
+    arrays = {
         "simhashes": _bigint_array(simhashes[shared]),
         "clusters": _bigint_array(roots[shared]),
     }
-    with closing(stream(connection, "clusters", scope)) as rows:
+    with closing(access.stream("clusters", **arrays)) as rows:
         for _, members in groupby(rows, key=itemgetter(0)):
             pages = [
                 ClusterPage(page_id, url, from_bigint(simhash), *others)
@@ -79,9 +74,9 @@ def stream_clusters(
     session: Session, distance: int | None, linkage: Linkage, score: Score, progress: Compared
 ) -> Generator[Cluster]:
     """Yield the clusters in one transaction."""
-    with session.reading(together=True) as (connection, collection):
-        bits = checked_distance(collection, distance, DISTANCE_MAX)
-        yield from clusters(connection, collection, bits, linkage, score, progress)
+    with session.reading(together=True) as access:
+        bits = access.collection.checked_distance(distance, DISTANCE_MAX)
+        yield from clusters(access, bits, linkage, score, progress)
 
 
 def save_clusters(
@@ -89,49 +84,39 @@ def save_clusters(
 ) -> int:
     """Replace the rows of the table, all computed before, and return the number of clusters."""
     page_ids, ids, canonical = array("q"), array("q"), array("b")
-    with session.reading(together=True) as (connection, collection):
-        bits = checked_distance(collection, distance, DISTANCE_MAX)
-        for cluster in clusters(connection, collection, bits, linkage, score, progress):
+    with session.reading(together=True) as access:
+        bits = access.collection.checked_distance(distance, DISTANCE_MAX)
+        for cluster in clusters(access, bits, linkage, score, progress):
             for page in cluster.pages:
                 page_ids.append(page.page_id)
                 ids.append(cluster.cluster_id)
                 canonical.append(page is cluster.canonical)
         # Not before: computing takes longer than a transaction may idle.
-        session.bound_waits(connection)
-        lock_to_write(connection, collection)
-        scope = {"own_id": collection.collection_id}
+        session.bound_waits(access.connection)
+        access.lock()
         for start in range(0, max(len(page_ids), 1), _SAVED):
             part = slice(start, start + _SAVED)
-            rows = {
-                "page_ids": page_ids[part].tolist(),
-                "clusters": ids[part].tolist(),
-                "canonical": list(map(bool, canonical[part])),
-                "first": start == 0,
-            }
-            fetch(connection, "save_clusters", scope | rows)
+            access.fetch(
+                "save_clusters",
+                page_ids=page_ids[part].tolist(),
+                clusters=ids[part].tolist(),
+                canonical=list(map(bool, canonical[part])),
+                first=start == 0,
+            )
     return len(set(ids))
 
 
 def _joined(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    marks: Sequence[Mark],
-    simhashes: NDArray[np.uint64],
+    access: Access, marks: Sequence[Mark], simhashes: NDArray[np.uint64]
 ) -> list[tuple[int, int]]:
     """Return the present simhashes of the pages that must-links join."""
     must_links = [(mark.a, mark.b) for mark in marks if mark.same]
     urls = list(chain.from_iterable(must_links))
-    pages = stored_pages(connection, scope_of(collection), urls, ("url", "simhash"))
+    pages = access.stored_pages(urls, ("url", "simhash"))
     present = {page["url"]: page["simhash"] for page in pages}
     ends = [(present[a], present[b]) for a, b in must_links if {a, b} <= present.keys()]
     # Skip simhashes that were added after the others were read.
     return [pair for pair in ends if np.isin(pair, simhashes).all()]
-
-
-def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> list[Mark]:
-    """Return the marks of a collection, in their order."""
-    scope = {"own_id": collection.collection_id}
-    return fetch_records(connection, "marks", scope, Mark)
 
 
 def _bigint_array(simhashes: NDArray[np.uint64]) -> str:

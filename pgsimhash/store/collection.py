@@ -56,6 +56,12 @@ class Collection:
         except PageError:
             return url
 
+    def checked_distance(self, distance: int | None, largest: int | None = None) -> int:
+        """Return ``distance``, by default the collection's; ``largest`` is the layout's if None."""
+        if largest is None:
+            largest = get_layout(self.layout).distances[-1]
+        return check_distance(self.default_distance if distance is None else distance, largest)
+
 
 def open_collection(
     connection: psycopg.Connection[Any],
@@ -141,15 +147,6 @@ def follow(
     return collection
 
 
-def checked_distance(
-    collection: Collection, distance: int | None, largest: int | None = None
-) -> int:
-    """Return ``distance``, by default the collection's; ``largest`` is by default the layout's."""
-    if largest is None:
-        largest = get_layout(collection.layout).distances[-1]
-    return check_distance(collection.default_distance if distance is None else distance, largest)
-
-
 def lock_collections(
     connection: psycopg.Connection[Any], collections: Sequence[Collection], *, loaders: bool = False
 ) -> None:
@@ -159,24 +156,8 @@ def lock_collections(
     fetch(connection, "lock_collections", strength)
 
 
-def check_there(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Check that a collection still exists, under any name."""
-    scope = {"own_id": collection.collection_id}
-    if not fetch(connection, "collection_names", scope):
-        raise _moved(collection)
-
-
-def lock_to_write(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Lock a collection against other writers, and check that it has the same name then.
-
-    A rebuild that ended during the wait gave the name to another collection.
-    """
-    lock_collections(connection, [collection])
-    if follow(connection, collection).collection_id != collection.collection_id:
-        raise _moved(collection)
-
-
-def _moved(collection: Collection) -> MovedCollectionError:
+def moved(collection: Collection) -> MovedCollectionError:
+    """Return the error for a collection that lost its name, or all of its rows."""
     return MovedCollectionError(
         "moved",
         f"collection {collection.name!r} was replaced or deleted during the call; try again",

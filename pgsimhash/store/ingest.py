@@ -23,7 +23,7 @@ from pgsimhash.pages.records import BITS_64, PageFailure, PageRecord, Verdict, V
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import back, text_size
 from pgsimhash.store.batches import Item, next_batch, with_normalized_url
-from pgsimhash.store.collection import Collection, checked_distance, lock_collections
+from pgsimhash.store.collection import Collection, lock_collections
 from pgsimhash.store.session import Session
 
 # The reasons of pages that are intact but have too little text.
@@ -247,7 +247,7 @@ def settings_of(
     count: int = 1,
 ) -> list[MatchSettings]:
     """Return the settings of each of ``count`` pages; ``policies`` are theirs, if there are any."""
-    checked_distance(collection, options.get("distance"))
+    collection.checked_distance(options.get("distance"))
     of_pages: Sequence[PolicySettings | None] = policies or [None] * count
     distance = collection.default_distance
     settings = {policy: match_settings(options, distance, policy) for policy in set(of_pages)}

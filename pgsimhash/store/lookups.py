@@ -1,163 +1,186 @@
-"""Look up simhashes and pages, and read statistics."""
+"""The collection that a call uses: look up its simhashes and pages, and read statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import psycopg
-from psycopg.rows import class_row, dict_row, scalar_row
+from psycopg.rows import RowFactory, class_row, dict_row, scalar_row, tuple_row
 
-from pgsimhash.db.statements import fetch
-from pgsimhash.errors import NotFoundError
+from pgsimhash.db.statements import fetch, fetch_records, stream
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.hashing.signature import from_halves, to_halves
-from pgsimhash.pages.records import BITS_64, CollectionStatus, Match, Matches, NearPage, PageRecord
-from pgsimhash.store.collection import Collection
+from pgsimhash.pages.records import (
+    BITS_64,
+    CollectionStatus,
+    Mark,
+    Match,
+    Matches,
+    NearPage,
+    PageRecord,
+)
+from pgsimhash.store.collection import Collection, follow, lock_collections, moved
 
 if TYPE_CHECKING:
     import numpy as np
+    from _typeshed import DataclassInstance
     from numpy.typing import NDArray
+
+_Record = TypeVar("_Record", bound="DataclassInstance")
 
 _BATCH: Final = 10_000  # simhashes per statement; bounds the server's memory
 SLICES: Final = 64  # of a collection, one statement each; bounds the size of a result
 
 
-def scope_of(collection: Collection) -> dict[str, Any]:
-    """Return the parameters of statements that name a collection and its scheme."""
-    return {"collection": collection.name, "scheme": collection.scheme}
+class Access(NamedTuple):
+    """The collection that a call uses, and the connection to it."""
 
+    connection: psycopg.Connection[Any]
+    collection: Collection
 
-def find(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    simhashes: Sequence[int],
-    distance: int | None,
-    signature: int | None = None,
-    **conditions: Any,
-) -> list[list[Match]]:
-    """Return the matches of each simhash, nearest first."""
-    signed = list(map(to_bigint, simhashes))
-    high, low = to_halves(signature)
-    conditions |= {"with_pages": True, "signature_high": high, "signature_low": low}
-    rows = _find(connection, collection, signed, distance, **conditions)
-    matches: list[list[Match]] = [[] for _ in simhashes]
-    for number, value, bits, url, title in rows:
-        matches[number - 1].append(Match(from_bigint(value), bits, url, title))
-    return matches
+    def fetch(
+        self,
+        function: str,
+        rows: RowFactory[Any] = tuple_row,
+        /,
+        *,
+        columns: tuple[str, ...] = (),
+        **parameters: Any,
+    ) -> list[Any]:
+        """Call a function of the schema, which may take the collection's id, name and scheme."""
+        return fetch(self.connection, function, self._scope() | parameters, rows, columns=columns)
 
+    def records(self, function: str, record: type[_Record], /, **parameters: Any) -> list[_Record]:
+        """Call a function, and return its rows as objects of a dataclass."""
+        return fetch_records(self.connection, function, self._scope() | parameters, record)
 
-def near_pages(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    page: str | int,
-    distance: int | None,
-    signature: int | None,
-    **conditions: Any,
-) -> list[NearPage]:
-    """Return the pages near a URL or a simhash, nearest first."""
-    high, low = to_halves(signature)
-    parameters = {
-        **scope_of(collection),
-        "url": collection.page_url(page) if isinstance(page, str) else None,
-        "simhash": None if isinstance(page, str) else to_bigint(page),
-        "signature_high": high,
-        "signature_low": low,
-        "distance": distance,
-        **conditions,
-    }
-    rows = fetch(connection, "find_pages", parameters, dict_row)
-    return [NearPage(**record_values(row)) for row in rows]
+    def stream(self, function: str, /, **parameters: Any) -> Generator[Any]:
+        """Call a function in a transaction, and yield its rows without loading all of them."""
+        return stream(self.connection, function, self._scope() | parameters)
 
+    def _scope(self) -> dict[str, Any]:
+        row = self.collection
+        return {"own_id": row.collection_id, "collection": row.name, "scheme": row.scheme}
 
-def find_many(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    simhashes: NDArray[np.uint64],
-    distance: int | None,
-) -> Matches:
-    """Return the matches of an array of simhashes, by query, nearest first."""
-    import numpy as np
+    def find(
+        self,
+        simhashes: Sequence[int],
+        distance: int | None,
+        signature: int | None = None,
+        **conditions: Any,
+    ) -> list[list[Match]]:
+        """Return the matches of each simhash, nearest first."""
+        signed = list(map(to_bigint, simhashes))
+        high, low = to_halves(signature)
+        conditions |= {"with_pages": True, "signature_high": high, "signature_low": low}
+        matches: list[list[Match]] = [[] for _ in simhashes]
+        for number, value, bits, url, title in self._find(signed, distance, **conditions):
+            matches[number - 1].append(Match(from_bigint(value), bits, url, title))
+        return matches
 
-    parts = []
-    for start in range(0, max(1, len(simhashes)), _BATCH):
-        signed = simhashes[start : start + _BATCH].view(np.int64).tolist()
-        rows = _find(connection, collection, signed, distance)
-        numbers, values, distances, *_ = zip(*rows, strict=True) if rows else ((), (), ())
-        queries = np.array(numbers, dtype=np.int64) - 1 + start
-        found = np.array(values, dtype=np.int64).view(np.uint64)
-        parts.append((queries, found, np.array(distances, dtype=np.uint8)))
-    return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    def near_pages(
+        self, page: str | int, distance: int | None, signature: int | None, **conditions: Any
+    ) -> list[NearPage]:
+        """Return the pages near a URL or a simhash, nearest first."""
+        high, low = to_halves(signature)
+        rows = self.fetch(
+            "find_pages",
+            dict_row,
+            url=self.collection.page_url(page) if isinstance(page, str) else None,
+            simhash=None if isinstance(page, str) else to_bigint(page),
+            signature_high=high,
+            signature_low=low,
+            distance=distance,
+            **conditions,
+        )
+        return [NearPage(**record_values(row)) for row in rows]
 
+    def find_many(self, simhashes: NDArray[np.uint64], distance: int | None) -> Matches:
+        """Return the matches of an array of simhashes, by query, nearest first."""
+        import numpy as np
 
-def exists(
-    connection: psycopg.Connection[Any], collection: Collection, simhash: int, distance: int | None
-) -> bool:
-    """Return whether a collection has a simhash within a distance."""
-    return bool(_find(connection, collection, [to_bigint(simhash)], distance, most=1))
+        parts = []
+        for start in range(0, max(1, len(simhashes)), _BATCH):
+            signed = simhashes[start : start + _BATCH].view(np.int64).tolist()
+            rows = self._find(signed, distance)
+            numbers, values, distances, *_ = zip(*rows, strict=True) if rows else ((), (), ())
+            queries = np.array(numbers, dtype=np.int64) - 1 + start
+            found = np.array(values, dtype=np.int64).view(np.uint64)
+            parts.append((queries, found, np.array(distances, dtype=np.uint8)))
+        return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
+    def exists(self, simhash: int, distance: int | None) -> bool:
+        """Return whether the collection has a simhash within a distance."""
+        return bool(self._find([to_bigint(simhash)], distance, most=1))
 
-def _find(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    simhashes: list[int],
-    distance: int | None,
-    **conditions: Any,
-) -> list[tuple[Any, ...]]:
-    """Return the number of the query, the simhash, its distance, and its first page."""
-    parameters = {
-        **dict.fromkeys(("most", "host", "since", "signature_high", "signature_low")),
-        **scope_of(collection),
-        "simhashes": simhashes,
-        "distance": distance,
-        "with_pages": False,
-        **conditions,
-    }
-    return fetch(connection, "find", parameters)
-
-
-def simhash_slices(
-    connection: psycopg.Connection[Any], collection: Collection
-) -> Iterator[NDArray[np.uint64]]:
-    """Yield all distinct simhashes of a collection, ascending, in slices."""
-    import numpy as np
-
-    for number in range(SLICES):
-        # The database orders signed numbers: the lower half of simhashes follows the upper.
+    def _find(
+        self, simhashes: list[int], distance: int | None, **conditions: Any
+    ) -> list[tuple[Any, ...]]:
+        """Return the number of the query, the simhash, its distance, and its first page."""
         parameters = {
-            "own_id": collection.collection_id,
-            "number": (number + SLICES // 2) % SLICES,
-            "slices": SLICES,
+            **dict.fromkeys(("most", "host", "since", "signature_high", "signature_low")),
+            "with_pages": False,
+            **conditions,
         }
-        (values,) = fetch(connection, "simhash_slice", parameters, scalar_row)
-        yield np.frombuffer(values or b"", dtype=">u8").astype(np.uint64)
+        return self.fetch("find", simhashes=simhashes, distance=distance, **parameters)
 
+    def simhash_slices(self) -> Iterator[NDArray[np.uint64]]:
+        """Yield all distinct simhashes, ascending, in slices."""
+        import numpy as np
 
-def all_simhashes(
-    connection: psycopg.Connection[Any], collection: Collection
-) -> NDArray[np.uint64]:
-    """Return all distinct simhashes of a collection, ascending."""
-    import numpy as np
+        for number in range(SLICES):
+            # The database orders signed numbers: the lower half of simhashes follows the upper.
+            place = (number + SLICES // 2) % SLICES
+            (values,) = self.fetch("simhash_slice", scalar_row, number=place, slices=SLICES)
+            yield np.frombuffer(values or b"", dtype=">u8").astype(np.uint64)
 
-    return np.concatenate(list(simhash_slices(connection, collection)))
+    def simhashes(self) -> NDArray[np.uint64]:
+        """Return all distinct simhashes, ascending."""
+        import numpy as np
 
+        return np.concatenate(list(self.simhash_slices()))
 
-def stored_pages(
-    connection: psycopg.Connection[Any],
-    scope: Mapping[str, Any],
-    urls: Sequence[str],
-    names: Iterable[str],
-    *,
-    all_versions: bool = False,
-) -> list[dict[str, Any]]:
-    """Return values of StoredPage, by their names, of the URLs that a collection has.
+    def stored_pages(
+        self,
+        urls: Iterable[str],
+        names: Iterable[str],
+        *,
+        all_versions: bool = False,
+        **any_scheme: None,
+    ) -> list[dict[str, Any]]:
+        """Return values of StoredPage, by their names, of the URLs that the collection has.
 
-    They are those of the present versions, or of all versions in the order of their arrival.
-    """
-    parameters = {**scope, "urls": list(urls), "all_versions": all_versions}
-    rows = fetch(connection, "stored_pages", parameters, dict_row, columns=columns_of(names))
-    return list(map(record_values, rows))
+        They are those of the present versions, or of all versions in the order of their arrival.
+        With ``scheme=None``, the scheme may have changed.
+        """
+        parameters = {"urls": list(urls), "all_versions": all_versions, **any_scheme}
+        rows = self.fetch("stored_pages", dict_row, columns=columns_of(names), **parameters)
+        return list(map(record_values, rows))
+
+    def marks(self) -> list[Mark]:
+        """Return the marks of the collection, in their order."""
+        return self.records("marks", Mark)
+
+    def count_pages(self) -> int:
+        """Return the number of versions in the collection, estimated if there are many."""
+        return int(self.fetch("count_collection", scalar_row, columns=("pages",))[0])
+
+    def lock(self) -> None:
+        """Lock the collection against other writers, and check that it has the same name then.
+
+        A rebuild that ended during the wait gave the name to another collection.
+        """
+        connection, collection = self
+        lock_collections(connection, [collection])
+        if follow(connection, collection).collection_id != collection.collection_id:
+            raise moved(collection)
+
+    def check_there(self) -> None:
+        """Check that the collection still exists, under any name."""
+        if not self.fetch("collection_names"):
+            raise moved(self.collection)
 
 
 def names_of(record: type[PageRecord]) -> list[str]:
@@ -181,21 +204,6 @@ def record_values(row: Mapping[str, Any]) -> dict[str, Any]:
         if values.get(name) is not None:
             values[name] = from_bigint(values[name])
     return values
-
-
-def unknown_page(collection: Collection, url: str) -> NotFoundError:
-    """Return the error for a page that a collection does not have."""
-    return NotFoundError(
-        "unknown_page",
-        f"collection {collection.name!r} does not know {url}: URLs are compared as "
-        "given; correct it, name another --collection, or ingest the page first",
-    )
-
-
-def count_pages(connection: psycopg.Connection[Any], collection: Collection) -> int:
-    """Return the number of versions in a collection, estimated if there are many."""
-    scope = {"own_id": collection.collection_id}
-    return int(fetch(connection, "count_collection", scope, columns=("pages",))[0][0])
 
 
 def read_status(

@@ -22,7 +22,6 @@ from pgsimhash.db.sources import ConnectionSource
 from pgsimhash.db.statements import execute, is_failed, is_idle, savepoint, transaction
 from pgsimhash.errors import (
     CollectionError,
-    NoServerError,
     PgsimhashError,
     StoreError,
     invalid_argument,
@@ -31,14 +30,12 @@ from pgsimhash.log import log_waits, logger
 from pgsimhash.pages.records import Event, Matches, OnEvent, Verdict
 from pgsimhash.schema.deployed import check_schema
 from pgsimhash.store.collection import (
-    Collection,
     CollectionSettings,
-    check_there,
-    checked_distance,
     find_collection,
     follow,
     open_collection,
 )
+from pgsimhash.store.lookups import Access
 
 RETRY_SECONDS: Final = 60.0  # a restarting server takes some of these seconds
 _FIRST_PAUSE: Final = 0.05
@@ -175,10 +172,7 @@ class Session:
 
     def _may_retry(self, error: PgsimhashError) -> bool:
         """Return whether nothing was committed, and the fault may be transient."""
-        is_lost = isinstance(error, NoServerError) and error.reason in (
-            "connection_lost",
-            "no_server",
-        )
+        is_lost = error.reason in ("connection_lost", "no_server")
         return self.source.owned and (is_lost or isinstance(error.__cause__, _ABORTED))
 
     def is_in_callers_transaction(self) -> bool:
@@ -250,35 +244,32 @@ class Session:
         find_collection(connection, self.collection.name, bounds)
 
     @contextmanager
-    def reading(
-        self, *, together: bool = False
-    ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
+    def reading(self, *, together: bool = False) -> Iterator[Access]:
         """Read from the collection that has the name now, in one transaction if ``together``."""
         with self.transaction(loop=True) if together else self.read() as connection:
-            self.collection = opened = follow(connection, self.collection)
-            yield connection, opened
-            check_there(connection, opened)
+            self.collection = follow(connection, self.collection)
+            access = Access(connection, self.collection)
+            yield access
+            access.check_there()
 
     @contextmanager
-    def looking_up(
-        self, distance: int | None
-    ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
+    def looking_up(self, distance: int | None) -> Iterator[Access]:
         """Read by statements that name the collection and its scheme, so that they need no row."""
-        checked_distance(self.collection, distance)
+        self.collection.checked_distance(distance)
         try:
             with self.read() as connection:
-                yield connection, self.collection
+                yield Access(connection, self.collection)
         except CollectionError:
             # Raises the reason.
             with self.reading():
                 raise
 
     @contextmanager
-    def writing(self) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
+    def writing(self) -> Iterator[Access]:
         """Write to the collection that has the name now, in a transaction."""
         with self.transaction() as connection:
             self.collection = follow(connection, self.collection, self.bounds)
-            yield connection, self.collection
+            yield Access(connection, self.collection)
 
 
 def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:

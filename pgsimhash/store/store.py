@@ -28,9 +28,10 @@ from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, sc
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import batches, deleting, lookups
 from pgsimhash.store.batches import Item, Page, Source, as_source, page_of
-from pgsimhash.store.collection import Collection, checked_distance
+from pgsimhash.store.collection import Collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import Ingest
+from pgsimhash.store.lookups import Access
 from pgsimhash.store.session import Session, retried
 
 # Methods import what only they need: a lookup reads no page and needs no numpy.
@@ -135,10 +136,8 @@ class Store:
             "host": None if host is None else lowered(host),
             "since": None if since is None else check_zone(since),
         }
-        with self.session.looking_up(distance) as (connection, collection):
-            return lookups.find(
-                connection, collection, [simhash], distance, signature, **conditions
-            )[0]
+        with self.session.looking_up(distance) as access:
+            return access.find([simhash], distance, signature, **conditions)[0]
 
     @retried
     def near_pages(
@@ -169,10 +168,8 @@ class Store:
         if limit is not None and limit < 1:
             raise invalid_argument(f"limit must be at least 1, not {limit!r}")
         conditions = {"verify": verify, "most": None if limit is None else index(limit)}
-        with self.session.looking_up(distance) as (connection, collection):
-            return lookups.near_pages(
-                connection, collection, page, distance, signature, **conditions
-            )
+        with self.session.looking_up(distance) as access:
+            return access.near_pages(page, distance, signature, **conditions)
 
     @retried
     def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
@@ -181,22 +178,21 @@ class Store:
         ``simhashes`` is an array, a column of a data frame, or integers. It is several times as
         fast as one by one.
         """
-        with self.session.looking_up(distance) as (connection, collection):
-            return lookups.find_many(connection, collection, as_simhashes(simhashes), distance)
+        with self.session.looking_up(distance) as access:
+            return access.find_many(as_simhashes(simhashes), distance)
 
     @retried
     def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
-        with self.session.looking_up(distance) as (connection, collection):
-            return lookups.exists(connection, collection, simhash, distance)
+        with self.session.looking_up(distance) as access:
+            return access.exists(simhash, distance)
 
     @retried
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
         urls, names = [self.opened.page_url(url)], lookups.names_of(StoredPage)
-        scope = {"collection": self.collection, "scheme": None}
         with self.session.read() as connection:
-            pages = lookups.stored_pages(connection, scope, urls, names)
+            pages = Access(connection, self.opened).stored_pages(urls, names, scheme=None)
         return StoredPage(**pages[0]) if pages else None
 
     @retried
@@ -417,9 +413,9 @@ class Store:
         """
         from pgsimhash.search.pairs import stream_pairs
 
-        with self.session.reading() as (connection, collection):
-            bits = checked_distance(collection, distance, DISTANCE_MAX)
-            simhashes = lookups.all_simhashes(connection, collection)
+        with self.session.reading() as access:
+            bits = access.collection.checked_distance(distance, DISTANCE_MAX)
+            simhashes = access.simhashes()
         return stream_pairs(simhashes, bits, progress=progress)
 
     def clusters(
@@ -442,7 +438,7 @@ class Store:
             progress: see :meth:`pairs`. The first cluster follows when all pairs are found.
         """
         check_linkage(linkage)
-        checked_distance(self.opened, distance, DISTANCE_MAX)
+        self.opened.checked_distance(distance, DISTANCE_MAX)
         from pgsimhash.store.clusters import stream_clusters
 
         return stream_clusters(self.session, distance, linkage, scorer(canonical), progress)
