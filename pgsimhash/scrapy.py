@@ -75,14 +75,7 @@ class _Component:
     _stores: ClassVar = True
 
     def __init__(self, crawler: Crawler) -> None:
-        """Open the store; errors of the store or the settings end the crawl here.
-
-        Raises:
-            ArgumentError: a setting is invalid, two components store pages, or the reactor is not
-                asyncio.
-            NotConfigured: ``PGSIMHASH_ENABLED`` is false.
-            StoreError: the store cannot be opened.
-        """
+        """Open the store; errors of the store or the settings end the crawl here."""
         settings = crawler.settings
         _check_enabled(settings)
         self._crawler = crawler

@@ -334,14 +334,14 @@ def _print_explanation(explanation: analysis.Explanation) -> None:
             console.print(f"in low-weight blocks of {name}: {side.unseen:.1%} of the words")
             for beginning in side.unseen_blocks:
                 console.print(f"   {beginning}")
-    features = explanation.features
-    for name, only in (("A", features.only_a), ("B", features.only_b)) if features else ():
-        off = ""
-        if only.origin == "markdown" and only.bits_off != 0:
-            far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
-            off = f" (by its Markdown, which is {far})"
-        shown = ", ".join(f"{feature} {weight}" for feature, weight in only.shown)
-        console.print(f"only in {name}{off}: {only.count:,} features: {shown}")
+    if (features := explanation.features) is not None:
+        for name, only in (("A", features.only_a), ("B", features.only_b)):
+            off = ""
+            if only.origin == "markdown" and only.bits_off != 0:
+                far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
+                off = f" (by its Markdown, which is {far})"
+            shown = ", ".join(f"{feature} {weight}" for feature, weight in only.shown)
+            console.print(f"only in {name}{off}: {only.count:,} features: {shown}")
     if explanation.difference is not None:
         console.print("The JSON line and the HTML page of -o show how the texts differ.")
 

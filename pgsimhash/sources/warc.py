@@ -72,10 +72,6 @@ class _NoRecordError(Exception):
         self.line = line
 
 
-class _NoPageError(Exception):
-    """The record is not a page; the message is its kind for the counter, if any."""
-
-
 class _Record:
     """One record of the archive, read on demand."""
 
@@ -97,45 +93,47 @@ class _Record:
 
     def item(self, name: str, number: int, reading: Reading) -> PageItem | None:
         """Return the record's page or failure, or None if it has no page."""
-        place = f"{name}#{number}"
         try:
-            return self._page(number, reading.max_bytes, texts=reading.texts)
-        except _NoPageError as error:
-            if str(error):
-                reading.left_out[str(error)] += 1
-            return None
+            page = self._page(number, reading)
         except PageError as error:
-            if not self._declared:
-                reading.left_out[_NO_HTML] += 1
-                return None
-            with suppress(PageError):
-                place = check_url(self._url)
-            return failure(place, error)
+            if self._declared:
+                place = f"{name}#{number}"
+                with suppress(PageError):
+                    place = check_url(self._url)
+                return failure(place, error)
+            page = _NO_HTML
+        if isinstance(page, SourcePage):
+            return page
+        if page:
+            reading.left_out[page] += 1
+        return None
 
-    def _page(self, number: int, max_bytes: int, *, texts: bool) -> SourcePage:
+    def _page(self, number: int, reading: Reading) -> SourcePage | str:
+        """Return the page, or the kind of another record; that of one about the crawl is empty."""
+        texts, max_bytes = reading.texts, reading.max_bytes
         kind = self._header("WARC-Type").lower()
         transfer = encodings = ""
         head = b""
         if texts and kind in ("response", "resource"):
-            raise _NoPageError(_NO_TEXTS)
+            return _NO_TEXTS
         if kind == ("conversion" if texts else "resource"):
             self._declared = self._header("Content-Type")
         elif kind == "response" and self._url.lower().startswith(("http:", "https:")):
             head = self._read(min(self.unread, _MAX_HEADERS))
             http, head = _split_http(head)
             if http is None or not _OK.fullmatch(http.get_statuscode()):
-                raise _NoPageError("responses by their status")
+                return "responses by their status"
             self._declared = (
                 http.get_header("Content-Type") or self._header("WARC-Identified-Payload-Type")
             ).strip()
             transfer = http.get_header("Transfer-Encoding") or ""
             encodings = http.get_header("Content-Encoding") or ""
         else:
-            raise _NoPageError(_NO_PAGES.get(kind, "records of other kinds"))
+            return _NO_PAGES.get(kind, "records of other kinds")
         declared = content_type(self._declared)
         accepted = ("text/plain",) if texts else _HTML_TYPES
         if self._declared and declared.get_content_type() not in accepted:
-            raise _NoPageError(_NO_TEXTS if texts else _NO_HTML)
+            return _NO_TEXTS if texts else _NO_HTML
         url = check_url(self._url)
         if kind == "response" and not head and self.unread:
             raise PageError("unreadable", "its HTTP header does not end")
@@ -146,7 +144,7 @@ class _Record:
         body = _decode_body(head + self._read(self.unread), transfer, encodings, max_bytes)
         if not self._declared:
             if not texts and not _looks_like_html(body):
-                raise _NoPageError(_NO_HTML)
+                return _NO_HTML
             self._declared = accepted[0]
         fetched_at = _date(self._header("WARC-Date"))
         return SourcePage(url, body, declared.get_content_charset(), fetched_at, number)
