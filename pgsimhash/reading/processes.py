@@ -17,28 +17,12 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from pgsimhash.errors import invalid_argument
-
 _Message = TypeVar("_Message")
 _Answer = TypeVar("_Answer")
 
+# The precision of a deadline: a tenth of it, within these seconds.
 _STEP_MIN, _STEP_MAX, _STEPS = 0.01, 1.0, 10
-"""The precision of a deadline: a tenth of it, within these seconds."""
-
 _NO_MEMORY = 77  # the exit code of a process with too little memory for a message
-
-
-def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
-    """Return whether pages have limits, so that a process has to read them.
-
-    Raises:
-        ArgumentError: a limit is not above 0.
-    """
-    if page_seconds is not None and not page_seconds > 0:
-        raise invalid_argument(f"page_seconds is in seconds, more than 0, not {page_seconds}")
-    if page_memory is not None and page_memory < 1:
-        raise invalid_argument(f"page_memory is a number of bytes, 1 or more, not {page_memory}")
-    return page_memory is not None or page_seconds not in (None, math.inf)
 
 
 class EndedError(Exception):
@@ -67,7 +51,7 @@ class Worker(Generic[_Message, _Answer]):
         self._is_late = self._is_closed = False
 
     def ask(self, message: _Message, seconds: float = math.inf) -> _Answer:
-        """Return the answer to ``message``; :class:`Deadlines` enforces the limit in seconds.
+        """Return the answer to ``message``; :func:`kill_late` enforces the limit in seconds.
 
         Raises:
             EndedError: the process ended or was killed before it answered.
@@ -149,30 +133,17 @@ class Worker(Generic[_Message, _Answer]):
             running.pipe.close()
 
 
-class Deadlines:
-    """Count down the time of workers, and kill those whose time is over.
+def kill_late(
+    workers: Sequence[Worker[Any, Any]], seconds: float, is_over: threading.Event
+) -> None:
+    """Kill the workers whose time is over, until ``is_over``; ``seconds`` is the usual limit.
 
     A clock would also count the time while all processes are stopped, for example by Ctrl-Z.
     """
-
-    def __init__(self, workers: Sequence[Worker[Any, Any]], seconds: float) -> None:
-        self._workers = workers
-        self._step = min(_STEP_MAX, max(_STEP_MIN, seconds / _STEPS))
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True, name="page deadlines")
-        if seconds < math.inf:
-            self._thread.start()
-
-    def close(self) -> None:
-        """Stop counting."""
-        self._is_over.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._is_over.wait(self._step):
-            for worker in self._workers:
-                worker.pass_time(self._step)
+    step = min(_STEP_MAX, max(_STEP_MIN, seconds / _STEPS))
+    while not is_over.wait(step):
+        for worker in workers:
+            worker.pass_time(step)
 
 
 def _serve(

@@ -19,7 +19,7 @@ from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
-from pgsimhash.reading.processes import Deadlines, EndedError, Worker, has_limits
+from pgsimhash.reading.processes import EndedError, Worker, kill_late
 from pgsimhash.runtime.machine import limit_memory, usable_cores
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.schemes.registry import page_values
@@ -54,11 +54,10 @@ PAGE_SECONDS: Final = 30.0
 
 _NO_MEMORY: Final = "reading the page takes too much memory (page_memory)"
 _TITLE_MAX: Final = 1000
+# How many pages and bytes are sent at once: sending costs the same for one page as for a few.
 _MESSAGE_PAGES, _MESSAGE_SIZE = 4, 512 * 1024
-"""How many pages and bytes are sent at once: sending costs the same for one page as for a few."""
-
+# How many pages and bytes are read ahead for each process, to keep it busy during storing.
 _AHEAD_PAGES, _AHEAD_SIZE = 64, 4 * 1024 * 1024
-"""How many pages and bytes are read ahead for each process, to keep it busy during storing."""
 
 
 def extract(
@@ -122,9 +121,9 @@ def extract_many(
     if jobs < 1:
         raise invalid_argument(f"jobs is the number of processes, 1 or more, not {jobs}")
     recipe = get_scheme(scheme)
-    if not has_limits(page_seconds, page_memory) and jobs == 1:
+    reader = PageReader(page_seconds, page_memory, None if jobs == 1 else jobs)
+    if not reader.in_processes:
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
-    reader = PageReader(page_seconds, page_memory, jobs)
     work = reader.work(recipe, markdown, max_bytes)
     return _ReadAhead(reader, jobs, work).results(pages)
 
@@ -152,7 +151,12 @@ class PageReader:
         page_memory: int | None = None,
         processes: int | None = None,
     ) -> None:
-        self._in_processes = has_limits(page_seconds, page_memory) or processes is not None
+        if page_seconds is not None and not page_seconds > 0:
+            raise invalid_argument(f"page_seconds is in seconds, more than 0, not {page_seconds}")
+        if page_memory is not None and page_memory < 1:
+            raise invalid_argument(f"page_memory is a number of bytes, 1 or more, not {page_memory}")
+        has_limit = page_memory is not None or page_seconds not in (None, math.inf)
+        self.in_processes = has_limit or processes is not None
         self._seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         self._memory = page_memory
         self._all: list[_Reader] = []
@@ -160,13 +164,17 @@ class PageReader:
         self._is_closed = False
         self._lock = threading.Lock()
         self._places = threading.Semaphore(processes or usable_cores())
-        self._deadlines = Deadlines(self._all, self._seconds if self._in_processes else math.inf)
+        self._is_over = threading.Event()
+        deadlines = (self._all, self._seconds, self._is_over)
+        self._clock = threading.Thread(target=kill_late, args=deadlines, daemon=True)
+        if self.in_processes and self._seconds < math.inf:
+            self._clock.start()
 
     def extract(
         self, page: _Page, scheme: Scheme, *, markdown: bool = True, max_bytes: int = MAX_BYTES
     ) -> _Result:
         """Return the record of one page, see :func:`extract`."""
-        if not self._in_processes:
+        if not self.in_processes:
             return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
         return self.read([page], self.work(scheme, markdown, max_bytes))[0]
 
@@ -185,7 +193,9 @@ class PageReader:
 
     def kill(self) -> None:
         """End the processes; the pages that they are reading fail."""
-        self._deadlines.close()
+        self._is_over.set()
+        if self._clock.ident is not None:
+            self._clock.join()
         with self._lock:
             self._is_closed = True
             for reader in self._all:
@@ -255,7 +265,6 @@ class _ReadAhead:
             self._send()
 
     def _send(self) -> None:
-        """Send the pending pages."""
         pages, size = self._pending, self._pending_size
         if not pages:
             return
