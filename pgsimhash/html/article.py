@@ -165,7 +165,6 @@ class _WeighedPage:
         self.word_count = sum(len(block.words) for block in blocks)
 
     def text(self) -> str:
-        """Return the text of the outline."""
         return self._outline.text
 
 
@@ -175,7 +174,6 @@ def unmarked(lines: Iterable[str]) -> str:
 
 
 def _blocks_in(body: HtmlElement, elements: Iterable[HtmlElement]) -> list[int]:
-    """Return the numbers of the blocks in ``elements``."""
     pieces: list[Piece] = []
     outline(body, pieces)
     inside = {node for element in elements for node in element.iter()}

@@ -293,7 +293,7 @@ class _Writer:
         if tag == "table":
             self._table_depth += 1
         elif tag == "tr" and not self._table_depth:
-            table.add_row()
+            table.rows.append([])
         elif tag in ("td", "th") and not self._table_depth:
             self._line()
         else:
@@ -396,20 +396,16 @@ class _Table:
     """The cells of one data table."""
 
     def __init__(self) -> None:
-        self._rows: list[list[str]] = []
+        self.rows: list[list[str]] = []
         self._data: set[int] = set()  # the numbers of rows with data
-
-    def add_row(self) -> None:
-        """Start a row."""
-        self._rows.append([])
 
     def add_cell(self, text: str, span: str | None, *, is_header: bool) -> None:
         """Add a cell of one line to the row, and empty cells for the columns it spans."""
-        if not self._rows:
-            self.add_row()
-        row = self._rows[-1]
+        if not self.rows:
+            self.rows.append([])
+        row = self.rows[-1]
         if text and not is_header:
-            self._data.add(len(self._rows) - 1)
+            self._data.add(len(self.rows) - 1)
         row.append(text.replace("|", "\\|"))
         if span and span.isascii() and span.isdigit() and 1 < int(span[:4]) <= _COLUMNS_MAX:
             row.extend([""] * (int(span[:4]) - 1))
@@ -420,10 +416,10 @@ class _Table:
         The header is the first row if it has only header cells, else it is empty. Rows are filled
         up to at most 100 columns; a longer row keeps its cells.
         """
-        numbers = [number for number, row in enumerate(self._rows) if any(row)]
+        numbers = [number for number, row in enumerate(self.rows) if any(row)]
         if not numbers:
             return ""
-        rows = [self._rows[number] for number in numbers]
+        rows = [self.rows[number] for number in numbers]
         if numbers[0] in self._data:
             rows.insert(0, [])
         width = min(max(map(len, rows)), _COLUMNS_MAX)

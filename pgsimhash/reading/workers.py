@@ -154,7 +154,9 @@ class PageReader:
         if page_seconds is not None and not page_seconds > 0:
             raise invalid_argument(f"page_seconds is in seconds, more than 0, not {page_seconds}")
         if page_memory is not None and page_memory < 1:
-            raise invalid_argument(f"page_memory is a number of bytes, 1 or more, not {page_memory}")
+            raise invalid_argument(
+                f"page_memory is a number of bytes, 1 or more, not {page_memory}"
+            )
         has_limit = page_memory is not None or page_seconds not in (None, math.inf)
         self.in_processes = has_limit or processes is not None
         self._seconds = PAGE_SECONDS if page_seconds is None else page_seconds

@@ -11,8 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-ROWS: Final = 20
-"""How many rows are shown."""
+ROWS: Final = 20  # rows that are shown
 
 
 @contextmanager

@@ -62,10 +62,10 @@ _LONG: Final = re.compile(r"(?<!\s)\s{255,}")
 _BREAKS: Final = re.compile(r"(?<!\s)\s*\n\s*")
 _BLANKS: Final = re.compile(r"\t|[ \t]{2,}")
 
-_work = threading.local()
-
+# The attributes that readability removes from an article, with a pass over the text for each.
 _PRESENTATION: Final = re.compile("width|height|[-a-z]*color|background[-a-z]*|on*", re.IGNORECASE)
-"""The attributes that readability removes from an article, with a pass over the text for each."""
+
+_work = threading.local()
 
 
 def spaced_words(text: str) -> list[str]:

@@ -34,8 +34,7 @@ OCCURRENCES: Final = {
 }
 """The weight of an occurrence of a feature, times its block's weight (fitted by bench/fit.py)."""
 
-EVENED: Final = 0.1
-"""A feature with this sum of weights has half of the largest weight in a signature."""
+EVENED: Final = 0.1  # this sum of weights is half of the largest weight in a signature
 
 
 def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
@@ -100,9 +99,8 @@ def words_of(article: Article) -> WeightedWords:
 
 
 Damping = Literal["sqrt", "linear"]
-
+# The weight of a feature that occurs tf times: sqrt(tf) or tf.
 DAMPINGS: Final[Mapping[Damping, Callable[[int], float]]] = {"sqrt": math.sqrt, "linear": float}
-"""The weight of a feature that occurs tf times: sqrt(tf) or tf."""
 
 WORDS_MAX: Final = 1_000  # words of a text that count
 # "e-mail" and "email", "don't" and "dont" are the same word, and "1,299" and "1299" one number.

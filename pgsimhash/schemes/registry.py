@@ -41,14 +41,12 @@ from pgsimhash.schemes.features import (
 from pgsimhash.schemes.interop import CategoryWords, read_with_references
 from pgsimhash.search.layout import DISTANCE_MAX
 
+# From a page, its URL and its HTTP header's charset to the main content.
 Extraction = Callable[[bytes | str, str | None, str | None], Article]
-"""Returns the main content of a page, given the page, its URL and its HTTP header's charset."""
-
+# From ``Article.text`` to its tokens in order.
 Tokenizer = Callable[[str], Sequence[str]]
-"""Returns the tokens of ``Article.text`` in order."""
-
+# From the tokens of an article and the article to the features and their weights.
 Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
-"""Returns the features and their weights, given the tokens of an article and the article."""
 
 
 class Vote(NamedTuple):

@@ -76,8 +76,8 @@ class Cluster:
         }
 
 
+# The page with the largest score is the canonical one; among equals the one stored first.
 Score = Callable[[ClusterPage], Any]
-"""The page with the largest score is the canonical one; among equals the one stored first."""
 
 RULES: Final[dict[str, Score]] = {
     "earliest": lambda page: -page.page_id,

@@ -13,10 +13,10 @@ All SQL that depends on the layout is rendered from here.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import accumulate, chain, combinations, pairwise
+from itertools import accumulate, combinations, pairwise
 from math import comb
 from typing import TYPE_CHECKING, Final
 
@@ -50,12 +50,12 @@ class Permutation:
     """One order of the bit blocks.
 
     ``number`` counts from 1 and names the column ``prefix_<number>``. The prefix has the bits of
-    the ``leading`` blocks, in order; ``trailing`` are all other blocks.
+    the ``leading`` blocks, in order; the others of all ``bits`` follow, from the highest down.
     """
 
     number: int
     leading: tuple[Block, ...]
-    trailing: tuple[Block, ...]
+    bits: int = BITS
 
     @property
     def width(self) -> int:
@@ -90,7 +90,9 @@ class Permutation:
     @cached_property
     def _order(self) -> list[tuple[Block, int]]:
         """The blocks in order, and the permuted position of each."""
-        return _places(runs_of(_bits_of(self.leading + self.trailing)), BITS)
+        front = _bits_of(self.leading)
+        behind = (bit for bit in reversed(range(self.bits)) if bit not in front)
+        return _places(runs_of([*front, *behind]), BITS)
 
     def flips(self, radius: int) -> list[int]:
         """Return every mask of ``width`` bits with at most ``radius`` bits set, ascending."""
@@ -127,16 +129,18 @@ class Layout:
     @cached_property
     def permutations(self) -> tuple[Permutation, ...]:
         """The permutations in the order of their columns."""
-        choices = []
-        for front in combinations(self.blocks, self.leading):
-            rest = tuple(block for block in self.blocks if block not in front)
-            if not self.inner:
-                choices.append((front, rest))
-            pieces = _cut(rest, self.inner) if self.inner else []
-            for piece in pieces:
-                others = chain.from_iterable(other for other in pieces if other != piece)
-                choices.append(((*front, *piece), tuple(others)))
-        return tuple(Permutation(number, *each) for number, each in enumerate(choices, start=1))
+        fronts = list(combinations(self.blocks, self.leading))
+        if self.inner:
+            fronts = [front + piece for front in fronts for piece in self._pieces_behind(front)]
+        return tuple(
+            Permutation(number, front, self.bits) for number, front in enumerate(fronts, start=1)
+        )
+
+    def _pieces_behind(self, front: tuple[Block, ...]) -> list[tuple[Block, ...]]:
+        """Cut the bits behind the leading block into ``inner`` pieces of about the same width."""
+        bits = _bits_of(block for block in self.blocks if block not in front)
+        borders = [len(bits) * number // self.inner for number in range(self.inner + 1)]
+        return [runs_of(bits[start:end]) for start, end in pairwise(borders)]
 
     @cached_property
     def distances(self) -> range:
@@ -183,14 +187,7 @@ def _places(blocks: Sequence[Block], bits: int) -> list[tuple[Block, int]]:
     return [(block, bits - end) for block, end in zip(blocks, ends, strict=True)]
 
 
-def _cut(blocks: tuple[Block, ...], count: int) -> list[tuple[Block, ...]]:
-    """Cut a row of blocks, joined end to end, into ``count`` pieces of about the same width."""
-    bits = _bits_of(blocks)
-    borders = [len(bits) * number // count for number in range(count + 1)]
-    return [runs_of(bits[start:end]) for start, end in pairwise(borders)]
-
-
-def _bits_of(blocks: tuple[Block, ...]) -> list[int]:
+def _bits_of(blocks: Iterable[Block]) -> list[int]:
     return [
         bit for block in blocks for bit in reversed(range(block.shift, block.shift + block.width))
     ]

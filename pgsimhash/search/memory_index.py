@@ -25,10 +25,8 @@ _SMALL_LAYOUT: Final = LAYOUTS["16+16+16+16"]
 
 _Numbers = NDArray[np.intp]
 _Simhashes = NDArray[np.uint64]
-
-
+# The indexes of queries, and the known simhashes near them: shape (n,) each.
 Near = tuple[_Numbers, _Simhashes]
-"""The indexes of queries, and the known simhashes near them: shape (n,) each."""
 
 
 class BlockIndex:

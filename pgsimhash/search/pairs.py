@@ -43,11 +43,10 @@ _LEADING_MAX: Final = 4
 _HOT: Final = 1 << 13  # from this many simhashes on, cutting a prefix again may be cheaper
 _FEW_BITS: Final = 6  # at most one in 2 to this power is few enough to compare with all others
 
+# The left and right sides of pairs.
 Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
-"""The left and right sides of pairs."""
-
+# Receives how many simhashes are compared, and of how many; each counts once per pass.
 Compared = Callable[[int, int], None]
-"""Receives how many simhashes are compared, and of how many; each counts once per pass."""
 
 
 class Pairs(NamedTuple):
@@ -289,13 +288,12 @@ def _within(hot: NDArray[np.uint64], distance: int, skipped: list[np.uint64]) ->
             yield from _each_with_each(hot[~usual], distance)
             return
     varied = int(np.bitwise_or.reduce(hot ^ hot[0]))
-    bits_in_order = sorted(range(BITS), key=lambda bit: (varied >> bit & 1, bit), reverse=True)
     count = varied.bit_count()
     inner = _inner_layout(distance, 1 << (len(hot) - 1).bit_length(), count)
     if inner is None:
         yield from _each_with_each(hot, distance)
         return
-    together = Permutation(1, runs_of(bits_in_order[:count]), runs_of(bits_in_order[count:]))
+    together = Permutation(1, runs_of([bit for bit in reversed(range(BITS)) if varied >> bit & 1]))
     up = np.uint64(BITS - count)
     shared = together.permute(hot[:1]) & ((np.uint64(1) << up) - np.uint64(1))
     values = together.permute(hot) >> up

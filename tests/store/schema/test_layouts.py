@@ -173,7 +173,7 @@ def test_lookups_read_only_the_indexes(empty_dsn: str, name: str) -> None:
 def test_the_masks_are_those_of_python(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         for width in range(1, COLLECTION_SHIFT + 1):
-            permutation = Permutation(1, (Block(width, 0),), ())
+            permutation = Permutation(1, (Block(width, 0),))
             counts = accumulate(comb(width, count) for count in range(width + 1))
             radii = [radius for radius, count in enumerate(counts) if count <= PROBES_MAX]
             for radius in (-1, *radii):
