@@ -101,8 +101,7 @@ class _Writer:
         self._pre: HtmlElement | None = None
         self._pre_text: list[str] = []
         self._pre_breaks = False
-        self._table: _Table | None = None
-        self._table_depth = 0
+        self._table: _Table | None = None  # which contains no other
 
     def start(self, node: HtmlElement) -> None:
         """Open ``node``."""
@@ -290,22 +289,16 @@ class _Writer:
             self._emit(f"{fence}{_code_language(node, self._languages)}\n{code}\n{fence}")
 
     def _start_in_table(self, tag: str, table: _Table) -> None:
-        if tag == "table":
-            self._table_depth += 1
-        elif tag == "tr" and not self._table_depth:
+        if tag == "tr":
             table.rows.append([])
-        elif tag in ("td", "th") and not self._table_depth:
+        elif tag in ("td", "th"):
             self._line()
         else:
             self._inline.append(" ")
 
     def _end_in_table(self, node: HtmlElement, table: _Table) -> None:
         self._inline.append(" ")
-        if node.tag == "table" and self._table_depth:
-            self._table_depth -= 1
-        elif self._table_depth:
-            return
-        elif node.tag in ("td", "th"):
+        if node.tag in ("td", "th"):
             rows = next(islice(node.iterancestors(), 1, None), None)
             is_header = node.tag == "th" or (rows is not None and rows.tag == "thead")
             table.add_cell(self._line(), node.get("colspan"), is_header=is_header)
