@@ -121,9 +121,9 @@ def extract_many(
     if jobs < 1:
         raise invalid_argument(f"jobs is the number of processes, 1 or more, not {jobs}")
     recipe = get_scheme(scheme)
-    reader = PageReader(page_seconds, page_memory, None if jobs == 1 else jobs)
-    if not reader.in_processes:
+    if jobs == 1 and page_memory is None and page_seconds in (None, math.inf):
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
+    reader = PageReader(page_seconds, page_memory, jobs)
     work = reader.work(recipe, markdown, max_bytes)
     return _ReadAhead(reader, jobs, work).results(pages)
 
@@ -158,7 +158,7 @@ class PageReader:
                 f"page_memory is a number of bytes, 1 or more, not {page_memory}"
             )
         has_limit = page_memory is not None or page_seconds not in (None, math.inf)
-        self.in_processes = has_limit or processes is not None
+        self._in_processes = has_limit or processes is not None
         self._seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         self._memory = page_memory
         self._all: list[_Reader] = []
@@ -169,14 +169,14 @@ class PageReader:
         self._is_over = threading.Event()
         deadlines = (self._all, self._seconds, self._is_over)
         self._clock = threading.Thread(target=kill_late, args=deadlines, daemon=True)
-        if self.in_processes and self._seconds < math.inf:
+        if self._in_processes and self._seconds < math.inf:
             self._clock.start()
 
     def extract(
         self, page: _Page, scheme: Scheme, *, markdown: bool = True, max_bytes: int = MAX_BYTES
     ) -> _Result:
         """Return the record of one page, see :func:`extract`."""
-        if not self.in_processes:
+        if not self._in_processes:
             return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
         return self.read([page], self.work(scheme, markdown, max_bytes))[0]
 

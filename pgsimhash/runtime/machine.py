@@ -47,26 +47,19 @@ def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
     run --cpus``, a limit of Kubernetes) limit the number. Fractions of a core are rounded up. The
     arguments are those of :func:`memory_bytes`.
     """
-    return max(1, min([_bound_to(), *map(math.ceil, _limits(groups, own))]))
-
-
-def _bound_to() -> int:
     try:
-        return len(os.sched_getaffinity(0))
+        limits: list[float] = [len(os.sched_getaffinity(0))]
     except AttributeError:
         # macOS and Windows have no affinity.
-        return os.cpu_count() or 1
-
-
-def _limits(groups: Path, own: Path) -> Iterator[float]:
-    """Yield the limits of the groups of this process, in cores."""
+        limits = [os.cpu_count() or 1]
     for folder in _folders("cpu", groups, own):
         # The quota and its period: version 2 has both in one file. Without a limit, the quota is
         # not a number.
         files = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
         values = " ".join(_read(folder / name) for name in files).split()
         if len(values) == 2 and all(map(str.isdecimal, values)) and int(values[1]):
-            yield int(values[0]) / int(values[1])
+            limits.append(int(values[0]) / int(values[1]))
+    return max(1, math.ceil(min(limits)))
 
 
 def _folders(controller: str, groups: Path, own: Path) -> Iterator[Path]:

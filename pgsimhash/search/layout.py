@@ -166,19 +166,16 @@ class Layout:
         more, all radii are equal: the fewest differing bits that some prefix must have in any case.
         """
         blocks = len(self.widths)
+        least, more = divmod(distance, blocks)
         if self.inner:
             # `first`: differing bits in the best block; the best inner block has its share of the
             # rest.
-            radius = max(
-                first + (distance - first) // self.inner for first in range(distance // blocks + 1)
-            )
-            return (radius,) * len(self.permutations)
-        if self.leading > 1:
-            least, more = divmod(distance, blocks)
+            radius = max(first + (distance - first) // self.inner for first in range(least + 1))
+        elif self.leading > 1:
             radius = self.leading * least + max(0, self.leading - (blocks - more))
-            return (radius,) * len(self.permutations)
-        share, extra = divmod(distance + 1, blocks)
-        return tuple(share - 1 + (number <= extra) for number in range(1, blocks + 1))
+        else:
+            return tuple(least - (number > more) for number in range(blocks))
+        return (radius,) * len(self.permutations)
 
 
 def _places(blocks: Sequence[Block], bits: int) -> list[tuple[Block, int]]:
