@@ -17,10 +17,10 @@ from psycopg import conninfo
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
-from pgsimhash.db.connection import describe
 from pgsimhash.db.dsn import DSN_VARIABLE, EMBEDDED, configured_dsn, resolve_dsn
 from pgsimhash.db.schema_names import configured_schema
 from pgsimhash.errors import NoServerError, PgsimhashError
+from pgsimhash.schema.deployed import describe
 from pgsimhash.schema.migrate import (
     VERSION_TABLE,
     engine_for,

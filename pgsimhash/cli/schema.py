@@ -72,9 +72,9 @@ def migrate(
     """
     # Alembic is slow to import, and only this command needs it.
     from pgsimhash.db import dsn as servers
-    from pgsimhash.db.connection import describe, open_connection
+    from pgsimhash.db.connection import open_connection
     from pgsimhash.schema import migrate as migrations
-    from pgsimhash.schema.deployed import schema_revision
+    from pgsimhash.schema.deployed import describe, schema_revision
 
     if sql and (downgrade or roles is not None):
         raise click.UsageError(

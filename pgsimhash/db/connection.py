@@ -9,7 +9,7 @@ import psycopg
 from psycopg import conninfo, pq
 
 from pgsimhash.db.server_errors import first_line, no_connection
-from pgsimhash.db.statements import close, execute, waited
+from pgsimhash.db.statements import close, waited
 from pgsimhash.errors import NoServerError, StoreError
 from pgsimhash.log import log_waits
 
@@ -58,21 +58,6 @@ def open_connection(
         raise
     log_waits(connection)
     return connection
-
-
-def describe(connection: psycopg.Connection[Any]) -> str:
-    """Return one line that names the database of a connection, without the password."""
-    info = connection.info
-    return f"database {info.dbname!r} on {info.host!r}, port {info.port}, as {info.user!r}"
-
-
-def is_direct(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the server process is the one named at the start of the connection.
-
-    A pooler reports a number of its own, and may use another process for the next transaction.
-    """
-    ((process,),) = execute(connection, "SELECT pg_catalog.pg_backend_pid()")
-    return bool(process == connection.info.backend_pid)
 
 
 def check_settings(connection: psycopg.Connection[Any]) -> None:

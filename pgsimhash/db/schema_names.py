@@ -128,14 +128,12 @@ def bound_to_schema(
 @contextmanager
 def in_other_schema(connection: psycopg.BaseConnection[Any], schema: str) -> Iterator[None]:
     """Use another schema of the database for the statements of the block."""
-    present = _schemas.get(connection)
+    present = schema_of(connection)
     _schemas[connection] = check_schema_name(schema)
     try:
         yield
     finally:
-        _schemas.pop(connection)
-        if present is not None:
-            _schemas[connection] = present
+        _schemas[connection] = present
 
 
 _schemas: WeakKeyDictionary[psycopg.BaseConnection[Any], str] = WeakKeyDictionary()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -322,13 +321,10 @@ def _main() -> None:
 
 def locked(file: int, kind: int = fcntl.LOCK_EX) -> bool:
     """Try to lock this descriptor without waiting; return whether it succeeded."""
-    try:
+    with contextlib.suppress(BlockingIOError, PermissionError):
         fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            raise
-        return False
-    return True
+        return True
+    return False
 
 
 def refusal(problem: str) -> NoServerError:
@@ -338,10 +334,9 @@ def refusal(problem: str) -> NoServerError:
 
 def user_name(uid: int) -> str:
     """Return the name of a user, if it has one."""
-    try:
+    with contextlib.suppress(KeyError):
         return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"
+    return f"user {uid}"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any, Final, LiteralString
 
 import psycopg
 
-from pgsimhash.db.connection import is_direct, open_connection, unsuitable
+from pgsimhash.db.connection import open_connection, unsuitable
 from pgsimhash.db.dsn import EMBEDDED, configured_dsn, resolve_dsn
 from pgsimhash.db.schema_names import (
     SCHEMA,
@@ -91,6 +91,21 @@ def _row(connection: psycopg.Connection[Any], query: LiteralString) -> Any:
     return rows[0] if rows else None
 
 
+def describe(connection: psycopg.Connection[Any]) -> str:
+    """Return one line that names the database of a connection, without the password."""
+    info = connection.info
+    return f"database {info.dbname!r} on {info.host!r}, port {info.port}, as {info.user!r}"
+
+
+def _is_direct(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether the server process is the one named at the start of the connection.
+
+    A pooler reports a number of its own, and may use another process for the next transaction.
+    """
+    ((process,),) = execute(connection, "SELECT pg_catalog.pg_backend_pid()")
+    return bool(process == connection.info.backend_pid)
+
+
 def open_deployed(
     dsn: str | None,
     schema: str | None = None,
@@ -104,7 +119,7 @@ def open_deployed(
     connection = open_connection(server, autocommit=True, asynchronous=asynchronous)
     try:
         with bound_to_schema(connection, schema), translated_errors(connection):
-            if is_direct(connection) if prepare is None else prepare:
+            if _is_direct(connection) if prepare is None else prepare:
                 connection.prepare_threshold = _PREPARED_AFTER
             is_embedded = configured_dsn(dsn) in (None, EMBEDDED)
             if is_embedded and (schema_revision(connection) or "") < REVISION:

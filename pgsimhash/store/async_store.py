@@ -294,7 +294,13 @@ class _GreenletStore(Store):
     async def _find_all(self, simhashes: list[int], distance: int | None) -> list[list[Match]]:
         if len(simhashes) == 1:
             return [await greenlet_spawn(self.find, simhashes[0], distance)]
-        return await greenlet_spawn(find_together, self, simhashes, distance)
+        return await greenlet_spawn(self.find_together, simhashes, distance)
+
+    @retried
+    def find_together(self, simhashes: Sequence[int], distance: int | None) -> list[list[Match]]:
+        """Return the matches of each simhash, with one statement."""
+        with self.session.looking_up(distance) as access:
+            return access.find(simhashes, distance)
 
     def clusters(self, *arguments: Any, **options: Any) -> Generator[Cluster]:
         # All at once, so that no transaction stays open when the caller leaves the loop.
@@ -321,9 +327,9 @@ class _GreenletStore(Store):
     ) -> Iterator[Item]:
         is_shared = (jobs, page_seconds, page_memory) == (1, None, None)
         seconds = PAGE_SECONDS if page_seconds is None else page_seconds
-        reader = self._reader if is_shared else PageReader(seconds, page_memory)
+        own = None if is_shared else PageReader(seconds, page_memory)
         extract = partial(
-            reader.extract,
+            (own or self._reader).extract,
             scheme=get_scheme(self.scheme),
             markdown=markdown or self.opened.keep_markdown,
             max_bytes=index(max_bytes),
@@ -340,17 +346,8 @@ class _GreenletStore(Store):
         finally:
             for task in reading:
                 task.cancel()
-            if not is_shared:
-                reader.close()
-
-
-@retried
-def find_together(
-    store: Store, simhashes: Sequence[int], distance: int | None
-) -> list[list[Match]]:
-    """Return the matches of each simhash, with one statement."""
-    with store.session.looking_up(distance) as access:
-        return access.find(simhashes, distance)
+            if own is not None:
+                own.close()
 
 
 class _Call(NamedTuple):
