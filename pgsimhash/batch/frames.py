@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -181,15 +182,15 @@ def _originals(
     limit: int,
 ) -> list[_Original | None]:
     """Return the original of each row, or None; without ``signature`` none is verified."""
-    near_ones = _near_simhashes({cell.simhash for cell in cells if cell.simhash is not None}, limit)
+    near = _near_simhashes({cell.simhash for cell in cells if cell.simhash is not None}, limit)
     rows_of: dict[int, list[int]] = {}
 
     def nearest(row: int, simhash: int) -> _Original | None:
         best = None
-        for distance, near in ((0, simhash), *near_ones.get(simhash, ())):
+        for distance, other in chain([(0, simhash)], near(simhash)):
             if best is not None and best.distance < distance:
                 break
-            for earlier in rows_of.get(near, ()):
+            for earlier in rows_of.get(other, ()):
                 if best is not None and best.row < earlier:
                     break
                 if signature is None or verified(distance, signature(row), signature(earlier)):
@@ -212,15 +213,21 @@ def _originals(
     return originals
 
 
-def _near_simhashes(simhashes: set[int], limit: int) -> Mapping[int, list[tuple[int, int]]]:
-    """Return the near simhashes of each one after their distances, the nearest ones first."""
+def _near_simhashes(simhashes: set[int], limit: int) -> Callable[[int], Iterator[tuple[int, int]]]:
+    """Return a function that yields the distance of each near simhash, and it, nearest first."""
     pairs = find_pairs(np.fromiter(simhashes, dtype=np.uint64, count=len(simhashes)), limit)
-    order = np.argsort(pairs.distances, kind="stable")
-    near_ones = defaultdict[int, list[tuple[int, int]]](list)
-    for low, high, distance in zip(*(values[order].tolist() for values in pairs), strict=True):
-        near_ones[low].append((distance, high))
-        near_ones[high].append((distance, low))
-    return near_ones
+    ones, others = np.concatenate([pairs[:2], pairs[1::-1]], axis=1)
+    distances = np.tile(pairs.distances, 2)
+    order = np.lexsort((distances, ones))
+    others, distances = others[order], distances[order]
+    known, begins = np.unique(ones[order], return_index=True)
+    ranges = dict(zip(known.tolist(), map(range, begins, [*begins[1:], len(ones)]), strict=True))
+
+    def near(simhash: int) -> Iterator[tuple[int, int]]:
+        places = ranges.get(simhash, ())
+        return ((int(distances[place]), int(others[place])) for place in places)
+
+    return near
 
 
 def _columns(
