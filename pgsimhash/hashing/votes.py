@@ -11,7 +11,6 @@ platform and the BLAS cannot change a bit.
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import PageError, invalid_argument
-from pgsimhash.hashing.bits import BITS, as_simhashes
+from pgsimhash.hashing.bits import BITS, as_simhashes, checked_integer
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, HashFunction, murmur3_64, murmur3_mix
 from pgsimhash.hashing.signature import SIGNATURE_BITS
 
@@ -83,10 +82,7 @@ def check_hash(value: SupportsIndex) -> int:
             f"a feature is a string or a ready hash, not {type(value).__name__}; join a window of "
             'tokens with " ".join'
         )
-    number = operator.index(value)
-    if not 0 <= number < 1 << 64:
-        raise invalid_argument(f"a ready hash is in 0..2**64-1, not {number}")
-    return number
+    return checked_integer(value, (1 << BITS) - 1, "a ready hash is in 0..2**64-1")
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:

@@ -118,11 +118,15 @@ class _Writer:
                 self._code += _MARKS.get(tag) == "`"
         elif tag == "br":
             self._inline.append(" " if self._table or self._heading else "\n")
-        elif self._table is not None:
-            self._start_in_table(tag, self._table)
-        else:
+        elif self._table is None:
             self.flush()
             self._start_block(node)
+        elif tag == "tr":
+            self._table.rows.append([])
+        elif tag in ("td", "th"):
+            self._line()
+        else:
+            self._inline.append(" ")
 
     def _start_block(self, node: HtmlElement) -> None:
         tag = node.tag
@@ -287,14 +291,6 @@ class _Writer:
         if code:
             fence = "`" * max(3, _longest_run(code) + 1)
             self._emit(f"{fence}{_code_language(node, self._languages)}\n{code}\n{fence}")
-
-    def _start_in_table(self, tag: str, table: _Table) -> None:
-        if tag == "tr":
-            table.rows.append([])
-        elif tag in ("td", "th"):
-            self._line()
-        else:
-            self._inline.append(" ")
 
     def _end_in_table(self, node: HtmlElement, table: _Table) -> None:
         self._inline.append(" ")
