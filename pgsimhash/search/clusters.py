@@ -150,15 +150,11 @@ def _components(simhashes: NDArray[np.uint64], pairs: Iterable[Pairs]) -> NDArra
 
 
 def _roots(parent: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    import numpy as np
-
     roots = parent[nodes]
-    while True:
-        above = parent[roots]
-        if np.array_equal(above, roots):
-            parent[nodes] = roots
-            return roots
+    while ((above := parent[roots]) != roots).any():
         roots = above
+    parent[nodes] = roots
+    return roots
 
 
 def _complete(
