@@ -35,10 +35,8 @@ CREATE FUNCTION pgsimhash.add_pages(
     fetched_at timestamptz[] DEFAULT NULL, remember boolean DEFAULT true
 ) RETURNS SETOF pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
-#variable_conflict use_column
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
-    moments constant timestamptz[] := fetched_at;
     -- The same checks as check_url in pages/urls.py and check_time in pages/values.py. Clocks of other
     -- machines may be ahead.
     failures constant text[] := ARRAY(
@@ -52,7 +50,7 @@ DECLARE
             WHEN p.fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day'
                 THEN 'unreadable'
         END
-        FROM unnest(urls, moments) WITH ORDINALITY AS p (url, fetched_at, number)
+        FROM unnest(urls, add_pages.fetched_at) WITH ORDINALITY AS p (url, fetched_at, number)
         ORDER BY p.number
     );
     run_id constant bigint := CASE
@@ -62,9 +60,9 @@ DECLARE
     pages json;
 BEGIN
     IF num_nulls(urls, simhashes) > 0
-        OR greatest(array_ndims(urls), array_ndims(simhashes), array_ndims(moments)) > 1
+        OR greatest(array_ndims(urls), array_ndims(simhashes), array_ndims(fetched_at)) > 1
         OR cardinality(urls) <> cardinality(simhashes)
-        OR cardinality(urls) <> cardinality(moments)
+        OR cardinality(urls) <> cardinality(fetched_at)
         OR array_position(simhashes, NULL) IS NOT NULL
         OR array_position(urls, NULL) IS NOT NULL
     THEN
@@ -74,17 +72,9 @@ BEGIN
     END IF;
     SELECT coalesce(json_agg(p ORDER BY p.number), '[]') INTO pages
     FROM (
-        SELECT
-            p.number, p.url, p.simhash, p.fetched_at,
-            coalesce(s.distance, c.default_distance) AS max_distance,
-            coalesce(s.scope, 'collection') AS scope, s.window_size,
-            coalesce(p.fetched_at, now()) - s.max_age AS since,
-            coalesce(s.max_copies, 1) AS max_copies
-        FROM unnest(urls, simhashes, moments, failures) WITH ORDINALITY
-            AS p (url, simhash, fetched_at, failure, number)
-        JOIN pgsimhash.collections AS c ON c.collection_id = own_id
-        LEFT JOIN pgsimhash._settings_for(own_id, urls) WITH ORDINALITY AS s
-            ON s.ordinality = p.number
+        SELECT row_number() OVER (ORDER BY p.ordinality) AS number, p.url, p.simhash, p.fetched_at
+        FROM unnest(urls, simhashes, add_pages.fetched_at, failures) WITH ORDINALITY
+            AS p (url, simhash, fetched_at, failure)
         WHERE p.failure IS NULL
     ) AS p;
     RETURN QUERY
@@ -97,8 +87,8 @@ BEGIN
         FROM unnest(urls, failures) WITH ORDINALITY AS u (url, failure, number)
         WINDOW numbered AS (ORDER BY u.number)
     ) AS p
-    LEFT JOIN pgsimhash._add_batch(collection, own_id, pages, remember, true, run_id, 'SQL')
-        WITH ORDINALITY AS v ON v.ordinality = p.place AND p.failure IS NULL
+    LEFT JOIN pgsimhash._add_batch(collection, own_id, pages, '{}', remember, run_id, 'SQL') AS v
+        ON v.number = p.place AND p.failure IS NULL
     ORDER BY p.number;
 END
 $$;

@@ -131,7 +131,6 @@ $$;
 CREATE FUNCTION pgsimhash._foreign_objects()
     RETURNS TABLE (reason text, object text, role name)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     ${foreign_objects};

@@ -98,7 +98,6 @@ CREATE FUNCTION pgsimhash._collection(
     keep_markdown boolean, normalize_urls boolean
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 DECLARE
     no_lock_timeout constant boolean := current_setting('lock_timeout') = '0';
 BEGIN

@@ -2,55 +2,70 @@
 
 -- A page of a batch: what it is compared by, its previous version, and its original.
 CREATE TYPE pgsimhash._decision AS (
-    page_id bigint, url text, simhash bigint, fetched_at timestamptz, signature_high bigint,
-    signature_low bigint, text_digest bigint, html_digest bytea, canonical text,
-    -- Match settings.
-    max_distance integer, verify boolean, scope text, window_size integer, since timestamptz,
-    max_copies integer,
+    -- The number of the page in the batch, from 1, and the page.
+    number bigint, page_id bigint, url text, simhash bigint, fetched_at timestamptz, tokens integer,
+    signature_high bigint, signature_low bigint, text_digest bigint, html_digest bytea,
+    canonical text,
+    -- Its settings.
+    distance integer, verify boolean, scope text, window_size integer, max_age interval,
+    canonical_link boolean, max_copies integer, min_tokens integer,
     -- The present version of the URL before it, and the first one.
     version_id bigint, version_simhash bigint, version_digest bigint, first_page bigint,
     -- The present version after it: itself, unless it is unchanged.
     is_stored boolean, present_id bigint, present_digest bigint,
-    original_id bigint, original_url text, distance integer, reason text, copies integer
+    original_id bigint, original_url text, original_distance integer, reason text, copies integer
 );
 
 -- Two near simhashes: one of the batch, and one of the store or of the batch.
 CREATE TYPE pgsimhash._near_pair AS (query bigint, near bigint);
 
 -- Decides about a batch in order and stores it. pages is an array of objects with the fields of
--- _decision and columns of pages.
+-- _decision and columns of pages; options has settings of all pages. The decisions have the numbers of
+-- their pages.
 --
 -- Near simhashes are looked up before the lock. Without remember nothing is locked or stored. If
 -- the pages have ids, they are evaluated as if they had arrived with these ids, nothing is locked,
 -- and each gets its own row. The settings also apply to the functions that it calls.
 CREATE FUNCTION pgsimhash._add_batch(
-    collection text, own_id integer, pages json, remember boolean, by_policies boolean,
+    collection text, own_id integer, pages json, options jsonb, remember boolean,
     run_id bigint DEFAULT NULL, label text DEFAULT NULL
 ) RETURNS TABLE (
-    verdict text, reason text, distance integer, duplicate_of text, original_page_id bigint,
-    keep boolean, page_id bigint, run_pages bigint
+    number bigint, verdict text, reason text, detail text, distance integer, duplicate_of text,
+    original_page_id bigint, keep boolean, page_id bigint, run_pages bigint
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO'
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off
     AS $$
-#variable_conflict use_column
 DECLARE
-    batch pgsimhash._decision[] := ARRAY(
-        SELECT d FROM json_populate_recordset(NULL::pgsimhash._decision, pages) AS d
-    );
+    batch pgsimhash._decision[] := pgsimhash._with_settings(own_id, pages, options);
     has_ids constant boolean := batch[1].page_id IS NOT NULL;
+    some_too_short boolean;
+    some_global boolean;
     compared integer[] := ARRAY[own_id];
     newest_pages bigint[];
     pairs pgsimhash._near_pair[];
     stored_pages bigint;
 BEGIN
-    IF cardinality(batch) = 0 OR NOT by_policies AND EXISTS (
-        SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id
-    ) THEN
+    SELECT bool_or(d.tokens < d.min_tokens), bool_or(d.scope = 'global')
+    INTO some_too_short, some_global
+    FROM unnest(batch) AS d;
+    IF some_too_short THEN
+        RETURN QUERY
+        SELECT
+            d.number, 'too_short', 'policy',
+            format('it has %s words, fewer than %s', d.tokens, d.min_tokens),
+            NULL::integer, NULL, NULL::bigint, false, NULL::bigint, NULL::bigint
+        FROM unnest(batch) AS d
+        WHERE d.tokens < d.min_tokens;
+        batch := ARRAY(
+            SELECT d FROM unnest(batch) AS d WHERE (d.tokens < d.min_tokens) IS NOT TRUE
+        );
+    END IF;
+    IF cardinality(batch) = 0 THEN
         RETURN;
     END IF;
-    IF EXISTS (SELECT FROM unnest(batch) AS d WHERE d.scope = 'global') THEN
+    IF some_global THEN
         compared := pgsimhash._siblings(own_id);
     END IF;
     newest_pages := pgsimhash._newest_pages(compared);
@@ -70,10 +85,11 @@ BEGIN
     END IF;
     RETURN QUERY
     SELECT
+        d.number,
         CASE
             WHEN NOT d.is_stored THEN 'unchanged'
-            WHEN d.distance <= 3 THEN 'duplicate'
-            WHEN d.distance > 3 THEN 'near'
+            WHEN d.original_distance <= 3 THEN 'duplicate'
+            WHEN d.original_distance > 3 THEN 'near'
             WHEN d.version_id IS NOT NULL THEN 'updated'
             ELSE 'new'
         END,
@@ -84,11 +100,12 @@ BEGIN
             WHEN d.version_digest = d.text_digest THEN 'same_text'
             ELSE 'changed'
         END,
+        NULL,
         CASE
             WHEN NOT d.is_stored THEN 0
-            WHEN d.distance IS NULL AND d.version_id IS NOT NULL
+            WHEN d.original_distance IS NULL AND d.version_id IS NOT NULL
                 THEN pgsimhash.hamming_distance(d.simhash, d.version_simhash)
-            ELSE d.distance
+            ELSE d.original_distance
         END,
         d.original_url,
         -- The pages of a dry run have no ids.
@@ -102,13 +119,49 @@ BEGIN
         END,
         CASE
             WHEN NOT d.is_stored THEN false
-            WHEN d.distance IS NOT NULL THEN greatest(d.copies, 1) < d.max_copies
+            WHEN d.original_distance IS NOT NULL THEN greatest(d.copies, 1) < d.max_copies
             ELSE (d.version_digest = d.text_digest) IS NOT TRUE
         END,
         CASE WHEN remember OR NOT d.is_stored THEN d.present_id END,
         stored_pages
-    FROM unnest(batch) WITH ORDINALITY AS d
-    ORDER BY d.ordinality;
+    FROM unnest(batch) AS d;
+END
+$$;
+
+-- The pages of a batch with their settings: their own, else those of options, else those of policies,
+-- else those of the collection. Without policies, it is one conversion for all pages.
+CREATE FUNCTION pgsimhash._with_settings(own_id integer, pages json, options jsonb)
+RETURNS pgsimhash._decision[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    defaults jsonb;
+    has_policies boolean;
+BEGIN
+    SELECT jsonb_build_object(
+        'distance', c.default_distance, 'verify', true, 'scope', 'collection', 'max_copies', 1
+    ), EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id)
+    INTO defaults, has_policies
+    FROM pgsimhash.collections AS c
+    WHERE c.collection_id = own_id;
+    -- NULL if the collection was deleted, which the lock reports.
+    IF has_policies IS NOT TRUE THEN
+        RETURN ARRAY(
+            SELECT d
+            FROM json_populate_recordset(
+                jsonb_populate_record(NULL::pgsimhash._decision, defaults || options), pages
+            ) AS d
+        );
+    END IF;
+    RETURN ARRAY(
+        SELECT json_populate_record(jsonb_populate_record(
+            NULL::pgsimhash._decision, defaults || jsonb_strip_nulls(to_jsonb(s)) || options
+        ), p.page)
+        FROM json_array_elements(pages) WITH ORDINALITY AS p (page, ordinality)
+        JOIN pgsimhash._settings_for(
+            own_id, ARRAY(SELECT u.page ->> 'url' FROM json_array_elements(pages) AS u (page))
+        ) WITH ORDINALITY AS s USING (ordinality)
+        ORDER BY ordinality
+    );
 END
 $$;
 
@@ -162,8 +215,7 @@ DECLARE
 BEGIN
     FOR lookup IN
         SELECT
-            d.max_distance, d.scope = 'global' AS everywhere,
-            array_agg(DISTINCT d.simhash) AS queries
+            d.distance, d.scope = 'global' AS everywhere, array_agg(DISTINCT d.simhash) AS queries
         FROM unnest(batch) AS d
         GROUP BY 1, 2
     LOOP
@@ -171,7 +223,7 @@ BEGIN
             SELECT (lookup.queries[m.query_number], m.simhash)::pgsimhash._near_pair
             FROM pgsimhash.collections AS c
             CROSS JOIN LATERAL
-                pgsimhash.near_duplicates(lookup.queries, lookup.max_distance, c.name) AS m
+                pgsimhash.near_duplicates(lookup.queries, lookup.distance, c.name) AS m
             WHERE c.collection_id = own_id
                 OR lookup.everywhere AND c.collection_id = ANY (compared)
         );
@@ -228,7 +280,7 @@ BEGIN
         SELECT (d.simhash, a.simhash)::pgsimhash._near_pair
         FROM unnest(batch) AS d
         JOIN (SELECT DISTINCT u FROM unnest(arrived) AS u) AS a (simhash)
-            ON pgsimhash.hamming_distance(d.simhash, a.simhash) <= d.max_distance
+            ON pgsimhash.hamming_distance(d.simhash, a.simhash) <= d.distance
     );
 END
 $$;
@@ -326,7 +378,9 @@ DECLARE
     original record;
 BEGIN
     IF NOT EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id)
-        AND NOT EXISTS (SELECT FROM unnest(batch) AS d WHERE d.canonical IS NOT NULL)
+        AND NOT EXISTS (
+            SELECT FROM unnest(batch) AS d WHERE d.canonical_link AND d.canonical IS NOT NULL
+        )
     THEN
         RETURN batch;
     END IF;
@@ -342,7 +396,7 @@ BEGIN
             WHERE m.same
             UNION ALL
             SELECT d.canonical, 'canonical_link'
-            WHERE NOT EXISTS (
+            WHERE d.canonical_link AND NOT EXISTS (
                 SELECT FROM pgsimhash._marks_of(own_id, d.url) AS m
                 WHERE NOT m.same AND m.url = d.canonical
             )
@@ -364,7 +418,7 @@ BEGIN
         batch[original.number].reason := original.reason;
         batch[original.number].original_id := original.page_id;
         batch[original.number].original_url := original.url;
-        batch[original.number].distance :=
+        batch[original.number].original_distance :=
             pgsimhash.hamming_distance(batch[original.number].simhash, original.simhash);
     END LOOP;
     RETURN batch;
@@ -381,7 +435,7 @@ DECLARE
     inner_pairs constant pgsimhash._near_pair[] := ARRAY(
         WITH page AS MATERIALIZED (
             SELECT
-                d.simhash, max(d.max_distance) AS max_distance,
+                d.simhash, max(d.distance) AS distance,
                 min(d.ordinality) AS first_number, max(d.ordinality) AS last_number
             FROM unnest(batch) WITH ORDINALITY AS d
             WHERE d.is_stored
@@ -391,7 +445,7 @@ DECLARE
         FROM page AS q
         JOIN page AS b
             ON b.first_number < q.last_number
-            AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.max_distance
+            AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.distance
     );
     candidate record;
     page pgsimhash._decision;
@@ -413,15 +467,15 @@ BEGIN
             OR earlier.original_id IS NOT NULL
                 AND candidate.url <> page.url
                 AND earlier.original_url = ANY (candidate.apart)
-            OR earlier.distance IS NOT NULL
+            OR earlier.original_distance IS NOT NULL
                 AND earlier.page_id > page.first_page
                 AND pgsimhash.hamming_distance(earlier.simhash, page.version_simhash)
-                    <= page.max_distance;
+                    <= page.distance;
         page.copies := page.copies + 1;
-        IF page.distance IS NULL THEN
+        IF page.original_distance IS NULL THEN
             page.original_id := CASE WHEN candidate.is_own THEN candidate.page_id END;
             page.original_url := candidate.url;
-            page.distance := candidate.distance;
+            page.original_distance := candidate.distance;
             page.reason := CASE
                 WHEN candidate.distance > 0 THEN 'within_distance'
                 WHEN candidate.html_digest = page.html_digest THEN 'same_bytes'
@@ -448,7 +502,6 @@ CREATE FUNCTION pgsimhash._candidates(
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
     SET enable_nestloop = off SET max_parallel_workers_per_gather = 0
     AS $$
-#variable_conflict use_column
 DECLARE
     first_id constant bigint := batch[1].page_id;
     marked constant boolean := EXISTS (
@@ -458,7 +511,7 @@ BEGIN
     RETURN QUERY
     WITH page AS MATERIALIZED (
         SELECT
-            d.*, d.ordinality AS number,
+            d.*, coalesce(d.fetched_at, now()) - d.max_age AS since,
             CASE WHEN d.verify THEN d.signature_high END AS own_high,
             CASE WHEN d.verify THEN d.signature_low END AS own_low,
             CASE WHEN d.scope = 'host' THEN pgsimhash.host_of(d.url) END AS only_host,
@@ -486,7 +539,7 @@ BEGIN
             AND coalesce(o.only_host, '') = coalesce(p.only_host, '')
     )
     SELECT
-        q.number, k.distance, k.page_id, k.url, k.html_digest, NULL::bigint, q.apart,
+        q.ordinality, k.distance, k.page_id, k.url, k.html_digest, NULL::bigint, q.apart,
         k.collection_id = own_id
     FROM (
         SELECT n.query, array_agg(n.near) AS simhashes FROM unnest(pairs) AS n GROUP BY n.query
@@ -498,7 +551,7 @@ BEGIN
         FROM (
             SELECT DISTINCT pgsimhash.hamming_distance(u, q.simhash) AS distance, u AS simhash
             FROM unnest(g.simhashes) AS u
-            WHERE pgsimhash.hamming_distance(u, q.simhash) <= q.max_distance
+            WHERE pgsimhash.hamming_distance(u, q.simhash) <= q.distance
             ORDER BY 1, 2
             OFFSET 0
         ) AS n
@@ -518,7 +571,7 @@ BEGIN
                         WHERE d.collection_id = p.collection_id AND d.page_id = p.duplicate_of
                     ),
                     q.url, q.only_host, q.since, q.oldest, q.apart, q.version_simhash, q.first_page,
-                    q.max_distance, q.own_high, q.own_low
+                    q.distance, q.own_high, q.own_low
                 )
             ORDER BY p.simhash, p.page_id
             LIMIT q.max_copies
@@ -528,7 +581,7 @@ BEGIN
     ) AS k
     UNION ALL
     SELECT
-        q.number, k.distance, k.page_id, k.url, k.html_digest, k.number, q.apart, true
+        q.ordinality, k.distance, k.page_id, k.url, k.html_digest, k.ordinality, q.apart, true
     FROM (
         SELECT n.query, array_agg(n.near) AS simhashes
         FROM unnest(inner_pairs) AS n
@@ -536,21 +589,21 @@ BEGIN
     ) AS g
     JOIN question AS q ON q.simhash = g.query
     CROSS JOIN LATERAL (
-        SELECT n.distance, p.number, p.page_id, p.url, p.html_digest
+        SELECT n.distance, p.ordinality, p.page_id, p.url, p.html_digest
         FROM unnest(g.simhashes) AS u (simhash)
         JOIN page AS p ON p.simhash = u.simhash
         CROSS JOIN LATERAL (
             SELECT pgsimhash.hamming_distance(p.simhash, q.simhash) AS distance
         ) AS n
-        WHERE p.number < q.number
+        WHERE p.ordinality < q.ordinality
             AND pgsimhash._counts(
                 n.distance, p.page_id, p.url,
                 CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(p.url) END,
                 coalesce(p.fetched_at, now()), p.simhash, p.signature_high, p.signature_low,
                 false, NULL, q.url, q.only_host, q.since, NULL, q.apart, q.version_simhash,
-                q.first_page, q.max_distance, q.own_high, q.own_low
+                q.first_page, q.distance, q.own_high, q.own_low
             )
-        ORDER BY n.distance, p.number
+        ORDER BY n.distance, p.ordinality
         LIMIT CASE WHEN q.apart IS NULL AND q.version_simhash IS NULL THEN q.max_copies END
     ) AS k;
 END
@@ -630,15 +683,13 @@ $$;
 -- Writes the rows of a decided batch; returns the number of pages of its run. Citus cannot plan an
 -- INSERT with unknown values.
 CREATE FUNCTION pgsimhash._store_batch(
-    own_id integer, batch pgsimhash._decision[], pages json, has_ids boolean, run_id bigint,
+    own_id integer, batch pgsimhash._decision[], pages json, has_ids boolean, batch_run bigint,
     label text
 ) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = auto
     SET enable_sort = off
     AS $$
-#variable_conflict use_column
 DECLARE
-    batch_run constant bigint := run_id;
     indexed_simhashes constant bigint[] := ARRAY(
         SELECT d.simhash
         FROM (
@@ -665,14 +716,14 @@ BEGIN
     )
     SELECT
         own_id, d.page_id, d.url, d.simhash, coalesce(d.fetched_at, now()), d.html_digest,
-        d.text_digest, d.signature_high, d.signature_low, d.original_id, d.distance,
+        d.text_digest, d.signature_high, d.signature_low, d.original_id, d.original_distance,
         coalesce(batch_run, p.run_id), p.title, p.canonical_url, p.language, p.features, p.tokens,
         p.html_bytes, p.structure, p.markdown,
-        row_number() OVER (PARTITION BY d.simhash ORDER BY d.ordinality) = 1
+        row_number() OVER (PARTITION BY d.simhash ORDER BY d.number) = 1
             AND d.simhash <> ALL (indexed_simhashes)
-    FROM unnest(batch) WITH ORDINALITY AS d
+    FROM unnest(batch) AS d
     JOIN json_populate_recordset(NULL::pgsimhash.pages, pages) WITH ORDINALITY AS p
-        USING (ordinality)
+        ON p.ordinality = d.number
     WHERE d.is_stored OR has_ids;
     IF has_ids THEN
         RETURN NULL;
@@ -690,9 +741,13 @@ BEGIN
         )
         SELECT
             batch_run, own_id, label, count(*),
-            count(*) FILTER (WHERE d.is_stored AND d.distance IS NULL AND d.version_id IS NULL),
-            count(d.distance),
-            count(*) FILTER (WHERE d.is_stored AND d.distance IS NULL AND d.version_id IS NOT NULL),
+            count(*) FILTER (
+                WHERE d.is_stored AND d.original_distance IS NULL AND d.version_id IS NULL
+            ),
+            count(d.original_distance),
+            count(*) FILTER (
+                WHERE d.is_stored AND d.original_distance IS NULL AND d.version_id IS NOT NULL
+            ),
             count(*) FILTER (WHERE NOT d.is_stored),
             min(d.page_id) FILTER (WHERE d.is_stored),
             max(d.page_id) FILTER (WHERE d.is_stored)
@@ -717,7 +772,6 @@ CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], seen_at timestamptz[]
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
     SELECT own_id, u.page_id, max(coalesce(u.seen_at, now()))

@@ -160,7 +160,6 @@ CREATE FUNCTION pgsimhash._copies_of(
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET enable_hashjoin = on SET enable_sort = on
     AS $$
-#variable_conflict use_column
 BEGIN
     WITH RECURSIVE going AS MATERIALIZED (
         SELECT DISTINCT p.page_id, p.duplicate_of

@@ -108,24 +108,17 @@ DECLARE
 BEGIN
     FOR page IN
         SELECT
-            p.page_id, p.url, p.simhash, p.fetched_at, p.signature_high, p.signature_low,
-            p.text_digest, p.html_digest,
+            1 AS number, p.page_id, p.url, p.simhash, p.fetched_at, p.signature_high,
+            p.signature_low, p.text_digest, p.html_digest,
             -- The package knows sites; SQL knows hosts.
             CASE
-                WHEN s.canonical_link AND pgsimhash.host_of(p.canonical_url) = p.host
-                THEN p.canonical_url
-            END AS canonical,
-            coalesce(s.distance, c.default_distance) AS max_distance,
-            coalesce(s.verify, true) AS verify, coalesce(s.scope, 'collection') AS scope,
-            s.window_size, p.fetched_at - s.max_age AS since, coalesce(s.max_copies, 1) AS max_copies
+                WHEN pgsimhash.host_of(p.canonical_url) = p.host THEN p.canonical_url
+            END AS canonical
         FROM pgsimhash.pages AS p
-        JOIN pgsimhash.collections AS c ON c.collection_id = p.collection_id
         LEFT JOIN pgsimhash.pages AS o
             ON o.collection_id = own_id AND o.page_id = p.duplicate_of
         LEFT JOIN pgsimhash.pages AS d
             ON d.collection_id = own_id AND d.page_id = o.duplicate_of
-        LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[a, b]) WITH ORDINALITY AS s
-            ON s.ordinality = CASE p.url WHEN a THEN 1 ELSE 2 END
         WHERE p.collection_id = own_id AND p.url IN (a, b)
             AND CASE
                 WHEN same THEN p.url = later
@@ -135,7 +128,7 @@ BEGIN
         ORDER BY p.page_id
     LOOP
         SELECT v.verdict, v.original_page_id, v.distance INTO answer
-        FROM pgsimhash._add_batch(collection, own_id, json_build_array(page), false, true) AS v;
+        FROM pgsimhash._add_batch(collection, own_id, json_build_array(page), '{}', false) AS v;
         UPDATE pgsimhash.pages AS p
         SET duplicate_of = answer.original_page_id,
             distance = CASE WHEN answer.verdict IN ('duplicate', 'near') THEN answer.distance END
@@ -149,7 +142,6 @@ $$;
 CREATE FUNCTION pgsimhash._marks_of(own_id integer, about text)
 RETURNS TABLE (mark_id bigint, url text, same boolean)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT m.mark_id, m.url_b, m.same

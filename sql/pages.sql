@@ -7,7 +7,6 @@ CREATE FUNCTION pgsimhash.status(of_collection text DEFAULT NULL) RETURNS TABLE 
     estimated boolean, schema_bytes bigint, last_write timestamptz, last_write_age interval
 )
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 DECLARE
     home constant oid := (
         SELECT t.relnamespace FROM pg_class AS t WHERE t.oid = 'pgsimhash.pages'::regclass

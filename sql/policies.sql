@@ -9,24 +9,19 @@ CREATE FUNCTION pgsimhash.set_policy(
     refetch_after interval DEFAULT NULL
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
+#variable_conflict use_variable
 DECLARE
+    own_id constant integer := pgsimhash.lock_collection(collection, 1);
     made pgsimhash.policies;
 BEGIN
-    PERFORM pgsimhash.lock_collection(collection, 1);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
         max_copies, min_tokens, expire_after, refetch_after
     )
     SELECT
-        c.collection_id, parts.host, parts.path,
-        pgsimhash._policy_distance(set_policy.distance), set_policy.verify,
-        set_policy.scope, set_policy.window_size, set_policy.max_age, set_policy.canonical_link,
-        set_policy.max_copies, set_policy.min_tokens, set_policy.expire_after,
-        set_policy.refetch_after
-    FROM pgsimhash.collections AS c
-    CROSS JOIN pgsimhash._pattern_parts(set_policy.pattern) AS parts
-    WHERE c.name = set_policy.collection
+        own_id, parts.host, parts.path, pgsimhash._policy_distance(distance), verify, scope,
+        window_size, max_age, canonical_link, max_copies, min_tokens, expire_after, refetch_after
+    FROM pgsimhash._pattern_parts(pattern) AS parts
     ON CONFLICT ON CONSTRAINT policies_pattern_key DO UPDATE SET
         distance = coalesce(excluded.distance, p.distance),
         verify = coalesce(excluded.verify, p.verify),
@@ -64,16 +59,15 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     refetch_after interval
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 DECLARE
-    own_id constant integer := pgsimhash._id_of(policy_for.collection);
+    own_id constant integer := pgsimhash._id_of(collection);
 BEGIN
     RETURN QUERY
     SELECT
         s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link, s.max_copies,
         s.min_tokens, s.expire_after, s.refetch_after
     FROM (SELECT) AS always
-    LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[policy_for.url]) AS s ON true;
+    LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[url]) AS s ON true;
 END
 $$;
 

@@ -30,21 +30,16 @@ $$;
 -- simhash are read, so that a limit is cheap even if ten thousand pages share a simhash. BETWEEN
 -- requires an order that only one index has.
 CREATE FUNCTION pgsimhash._find_pages(
-    collection text, scheme text, url text, simhash bigint, signature_high bigint,
-    signature_low bigint, distance integer, verify boolean, most bigint
+    collection text, scheme text, own_url text, query bigint, own_high bigint, own_low bigint,
+    distance integer, verify boolean, most bigint
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
     SET max_parallel_workers_per_gather = 0
     AS $$
-#variable_conflict use_column
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection, scheme);
-    own_url constant text := _find_pages.url;
-    query bigint := _find_pages.simhash;
-    own_high bigint := _find_pages.signature_high;
-    own_low bigint := _find_pages.signature_low;
 BEGIN
     IF own_url IS NOT NULL THEN
         SELECT p.simhash, p.signature_high, p.signature_low INTO query, own_high, own_low
@@ -59,7 +54,7 @@ BEGIN
     END IF;
     RETURN QUERY
     SELECT p.url, m.distance, m.simhash, p.title, p.fetched_at, p.page_id
-    FROM pgsimhash.near_duplicates(query, _find_pages.distance, collection) AS m
+    FROM pgsimhash.near_duplicates(query, distance, collection) AS m
     CROSS JOIN LATERAL (
         SELECT k.url, k.title, k.fetched_at, k.page_id
         FROM pgsimhash.pages AS k
@@ -90,32 +85,27 @@ $$;
 -- FROM: the planner would read all pages of the host.
 CREATE FUNCTION pgsimhash._find(
     collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean,
-    most bigint, host text, since timestamptz, signature_high bigint, signature_low bigint
+    most bigint, host text, since timestamptz, own_high bigint, own_low bigint
 ) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET datestyle = 'ISO'
     AS $$
-#variable_conflict use_column
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection, scheme);
-    own_host constant text := _find.host;
-    own_since constant timestamptz := _find.since;
-    own_high constant bigint := _find.signature_high;
-    own_low constant bigint := _find.signature_low;
 BEGIN
     RETURN QUERY
     SELECT m.query_number, m.simhash, m.distance, p.url, p.title
     FROM pgsimhash.near_duplicates(
-        simhashes, _find.distance, collection, most = 1 AND NOT with_pages
+        simhashes, distance, collection, most = 1 AND NOT with_pages
     ) AS m
     LEFT JOIN LATERAL (
         SELECT f.url, f.title
         FROM pgsimhash.pages AS f
         WHERE with_pages AND f.collection_id = own_id
             AND f.simhash BETWEEN m.simhash AND m.simhash
-            AND f.host IS NOT DISTINCT FROM coalesce(own_host, f.host)
-            AND (own_since IS NULL OR f.fetched_at >= own_since)
+            AND f.host IS NOT DISTINCT FROM coalesce(_find.host, f.host)
+            AND (since IS NULL OR f.fetched_at >= since)
             AND pgsimhash._verified(
                 m.distance, f.signature_high, f.signature_low, own_high, own_low
             )

@@ -14,7 +14,13 @@ from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.db.statements import fetch, is_idle, transaction
 from pgsimhash.errors import CollectionError, NotFoundError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash
-from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings, match_settings
+from pgsimhash.pages.policies import (
+    SETTINGS,
+    MatchOptions,
+    Policy,
+    PolicySettings,
+    given_options,
+)
 from pgsimhash.pages.records import Deletion, Mark, RunRecord
 from pgsimhash.pages.values import check_age
 from pgsimhash.runtime import no_progress
@@ -27,7 +33,6 @@ from pgsimhash.store.collection import (
     open_collection,
 )
 from pgsimhash.store.deleting import Deleted
-from pgsimhash.store.ingest import policies_for
 from pgsimhash.store.lookups import Access, record_values
 from pgsimhash.store.session import LOCK_TIMEOUT, retried
 
@@ -92,7 +97,8 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
             f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
             f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number"
         )
-    match_settings({}, store.opened.checked_distance(settings.distance), settings)
+    store.opened.checked_distance(settings.distance)
+    given_options({name: getattr(settings, name) for name in MatchOptions.__annotations__})
     values = {name: getattr(settings, name) for name in SETTINGS}
     with store.session.writing() as access:
         return access.records("set_policy", Policy, pattern=pattern, **values)[0]
@@ -116,9 +122,9 @@ def policies(store: Store) -> list[Policy]:
 
 def policy_for(store: Store, url: str) -> PolicySettings:
     """Return the settings that policies define for the page at ``url``."""
-    with store.session.reading() as (connection, collection):
-        found = policies_for(connection, collection, [collection.page_url(url)])
-    return found[0] if found else PolicySettings()
+    with store.session.reading() as access:
+        page_url = access.collection.page_url(url)
+        return access.records("policy_for", PolicySettings, url=page_url)[0]
 
 
 def mark(store: Store, a: str, b: str, *, same: bool) -> None:

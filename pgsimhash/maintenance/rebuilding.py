@@ -10,10 +10,10 @@ import psycopg
 from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
-from pgsimhash.db.statements import fetch
+from pgsimhash.db.statements import fetch, fetch_records
 from pgsimhash.errors import CollectionError, StoreError, invalid_argument
 from pgsimhash.maintenance.collections import delete_collection
-from pgsimhash.pages.policies import MatchOptions
+from pgsimhash.pages.policies import MatchOptions, Policy, PolicySettings
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.kept_markdown import reread
 from pgsimhash.runtime import no_progress
@@ -22,7 +22,7 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
-from pgsimhash.store.ingest import add_batch, policies_for, settings_of
+from pgsimhash.store.ingest import add_batch
 from pgsimhash.store.lookups import Access, columns_of, names_of, record_values
 
 _Version = tuple[dict[str, Any], PageRecord | PageFailure]
@@ -208,14 +208,14 @@ def _decided(
     versions: list[_Version],
 ) -> Iterator[Verdict]:
     """Decide about versions as if they arrived now, and store them under their ids."""
-    policies = policies_for(connection, target, [item.url for _, item in versions])
-    settings = settings_of(target, options, policies, len(versions))
+    policies = fetch_records(connection, "policies", {"own_id": target.collection_id}, Policy)
+    scopes = [options.get("scope") or policy.scope for policy in (PolicySettings(), *policies)]
     # With other collections, page by page: their pages arrived in between.
-    step = 1 if any(setting.scope == "global" for setting in settings) else len(versions)
+    step = 1 if "global" in scopes else len(versions)
     for start in range(0, len(versions), step):
         part = slice(start, start + step)
         ids, items = zip(*versions[part], strict=True)
-        verdicts = add_batch(connection, target, items, settings[part], ids=ids)
+        verdicts = add_batch(connection, target, items, options, own_values=ids)
         for own_ids, verdict in zip(ids, verdicts, strict=True):
             if verdict.verdict == "unchanged":
                 # Equal to the version before it: versions between them were deleted.

@@ -146,12 +146,9 @@ class Policy(PolicySettings):
         return {"pattern": self.pattern, **PolicySettings.as_json(self)}
 
 
-def match_settings(
-    options: MatchOptions, distance: int, policy: PolicySettings | None = None
-) -> MatchSettings:
-    """Return the settings of a page: the options, else its policy's, else the collection's."""
+def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are not None, if all are valid; the layout checks the distance."""
     check_options(options)
-    values: dict[str, Any] = {"distance": distance} | (policy.given() if policy else {})
-    values.update((name, value) for name, value in options.items() if value is not None)
-    known = MatchOptions.__annotations__
-    return MatchSettings(**{name: value for name, value in values.items() if name in known})
+    given = {name: value for name, value in options.items() if value is not None}
+    MatchSettings(**{"distance": 0, **given})
+    return given

@@ -87,11 +87,6 @@ def check_zone(time: datetime) -> datetime:
         ) from None
 
 
-def back(moment: datetime, age: timedelta) -> datetime | None:
-    """Return ``moment`` minus ``age``; None if that is before :data:`EARLIEST`."""
-    return moment - age if age < moment - EARLIEST else None
-
-
 def check_age(age: timedelta) -> timedelta:
     """Return ``age`` unchanged; it is positive, and does not reach back before the year 1."""
     if not isinstance(age, timedelta):

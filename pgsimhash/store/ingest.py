@@ -6,22 +6,21 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any, Final
 
 import psycopg
 from psycopg.rows import dict_row
 
-from pgsimhash.db.statements import fetch, fetch_records
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import StoreError, invalid_argument
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
-from pgsimhash.pages.policies import MatchOptions, MatchSettings, PolicySettings, match_settings
+from pgsimhash.pages.policies import MatchOptions, given_options
 from pgsimhash.pages.records import BITS_64, PageFailure, PageRecord, Verdict, VerdictName
 from pgsimhash.pages.urls import same_site
-from pgsimhash.pages.values import back, text_size
+from pgsimhash.pages.values import text_size
 from pgsimhash.store.batches import Item, next_batch, with_normalized_url
 from pgsimhash.store.collection import Collection, lock_collections
 from pgsimhash.store.session import Session
@@ -34,10 +33,6 @@ _SENT: Final = tuple(
 )
 # The fields of a record that its verdict repeats; ``_add_batch`` returns the others.
 _SHOWN: Final = ("url", "simhash", "html_bytes", "title", "markdown")
-
-
-class StalePoliciesError(Exception):
-    """Policies were added that were not applied; nothing was decided yet."""
 
 
 @dataclass(slots=True)
@@ -66,9 +61,6 @@ class Ingest:
         self._label: str | None = None
         # Runs that no thread or task uses; threads have different ones.
         self._idle: list[Run] = []
-        # Whether there may be policies. If not, batches skip the lookup of policies; `_add_batch`
-        # reports when there are some.
-        self._policies = True
 
     def start_run(self, label: str) -> int:
         """Start a run for everything that is stored from now on, and return its id."""
@@ -102,7 +94,7 @@ class Ingest:
         A batch has ``size`` items. Items that are stored in the caller's transaction are decided
         one by one, when their verdicts are consumed, unless the caller gave a ``batch_size``.
         """
-        settings_of(self._session.collection, options)
+        sent_options(self._session.collection, options)
         if batch_size is not None and batch_size < 1:
             raise invalid_argument(f"batch_size must be at least 1, not {batch_size}")
         own = Run(label) if remember and self._label is None else None
@@ -153,18 +145,11 @@ class Ingest:
         self, items: Sequence[Item], options: MatchOptions, run: Run, remember: bool
     ) -> list[Verdict]:
         """Return a verdict for each item; retries are safe, because the batch is stored once."""
-
-        def once() -> list[Verdict]:
-            try:
-                return self._in_transaction(items, options, run, remember, self._policies)
-            except StalePoliciesError:
-                return self._in_transaction(items, options, run, remember, by_policies=True)
-
         run.unsure = None
         verdicts = self._session.attempt(
             "ingest" if remember else "decide",
             len(items),
-            lambda: self._stored(run) or once(),
+            lambda: self._stored(run) or self._in_transaction(items, options, run, remember),
             lambda: run.run_id if remember else None,
         )
         records = sum(each.verdict not in ("too_short", "failed") for each in verdicts)
@@ -177,12 +162,7 @@ class Ingest:
         return verdicts
 
     def _in_transaction(
-        self,
-        items: Sequence[Item],
-        options: MatchOptions,
-        run: Run,
-        remember: bool,
-        by_policies: bool,
+        self, items: Sequence[Item], options: MatchOptions, run: Run, remember: bool
     ) -> list[Verdict]:
         """Decide about one batch in one transaction; ``remember`` stores it."""
         failures = [item for item in items if isinstance(item, PageFailure)]
@@ -192,20 +172,9 @@ class Ingest:
         with session.writing() if remember else session.reading() as (connection, collection):
             if collection.normalize_urls:
                 items = list(map(with_normalized_url, items))
-            urls = [item.url if isinstance(item, PageRecord) else "" for item in items]
-            policies = policies_for(connection, collection, urls) if by_policies else []
-            self._policies = bool(policies)
-            verdicts = add_batch(
-                connection,
-                collection,
-                items,
-                settings_of(collection, options, policies, len(urls)),
-                run if remember else None,
-                by_policies=by_policies,
-                remember=remember,
-            )
-            if remember:
-                run.unsure = verdicts
+            if not remember:
+                return add_batch(connection, collection, items, options, remember=False)
+            verdicts = run.unsure = add_batch(connection, collection, items, options, run)
         return verdicts
 
     def _stored(self, run: Run) -> list[Verdict] | None:
@@ -232,37 +201,24 @@ class Ingest:
         return unsure if stored else None
 
 
-def policies_for(
-    connection: psycopg.Connection[Any], collection: Collection, urls: Sequence[str]
-) -> list[PolicySettings]:
-    """Return what policies define for each URL; nothing if the collection has no policies."""
-    parameters = {"own_id": collection.collection_id, "urls": list(urls)}
-    return fetch_records(connection, "settings_for", parameters, PolicySettings)
-
-
-def settings_of(
-    collection: Collection,
-    options: MatchOptions,
-    policies: Sequence[PolicySettings] = (),
-    count: int = 1,
-) -> list[MatchSettings]:
-    """Return the settings of each of ``count`` pages; ``policies`` are theirs, if there are any."""
+def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any]:
+    """Return the given options as ``_add_batch`` reads them, if all are valid."""
     collection.checked_distance(options.get("distance"))
-    of_pages: Sequence[PolicySettings | None] = policies or [None] * count
-    distance = collection.default_distance
-    settings = {policy: match_settings(options, distance, policy) for policy in set(of_pages)}
-    return [settings[policy] for policy in of_pages]
+    given = given_options(options)
+    if (age := given.get("max_age")) is not None:
+        hours, seconds = 24 * age.days, age.seconds
+        given["max_age"] = f"{hours} hours {seconds} seconds {age.microseconds} microseconds"
+    return given
 
 
 def add_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     items: Sequence[Item],
-    settings: Sequence[MatchSettings],
+    options: MatchOptions,
     run: Run | None = None,
     *,
-    ids: Sequence[dict[str, Any]] = (),
-    by_policies: bool = True,
+    own_values: Sequence[dict[str, Any]] = (),
     remember: bool = True,
 ) -> list[Verdict]:
     """Decide about items, and store them in the connection's present transaction.
@@ -272,15 +228,14 @@ def add_batch(
     added meanwhile. So of several writers with near-duplicates only one gets the verdict ``new``,
     and writers wait for each other's inserts, not for lookups.
 
-    Each item has its settings and, if they are given, its ``ids``: then it is decided as if it had
-    arrived with this ``page_id`` and ``run_id``. Without ``remember`` nothing is stored or locked.
-    If the collection has policies and the settings do not, it is a StalePoliciesError.
+    Each item may have its ``own_values``: with a ``page_id`` and ``run_id`` it is decided as if it
+    had arrived with them. Without ``remember`` nothing is stored or locked.
     """
-    now = datetime.now(UTC)
-    items = list(map(_with_enough_words, items, settings))
+    sent = sent_options(collection, options)
+    numbers = count(1)
     pages = [
-        _page(collection, item, setting, now) | own_ids
-        for item, setting, own_ids in zip(items, settings, ids or repeat({}), strict=False)
+        {"number": next(numbers), **_page(collection, item), **own}
+        for item, own in zip(items, own_values or repeat({}), strict=False)
         if isinstance(item, PageRecord)
     ]
     rows: list[dict[str, Any]] = []
@@ -291,35 +246,26 @@ def add_batch(
             "collection": collection.name,
             "own_id": collection.collection_id,
             "pages": json.dumps(pages, ensure_ascii=False),
+            "options": json.dumps(sent),
             "remember": remember,
-            "by_policies": by_policies,
             "run_id": None if run is None else run.run_id,
             "label": None if run is None else run.label,
         }
         rows = fetch(connection, "add_batch", parameters, dict_row)
-        if not rows:
-            raise StalePoliciesError
-    decisions = iter(rows)
+    decisions = {row.pop("number"): row for row in rows}
+    numbers = count(1)
     verdicts = []
     for item in items:
         if isinstance(item, PageFailure):
             verdicts.append(_verdict_of_failure(item))
             continue
-        decision = next(decisions)
+        decision = decisions[next(numbers)]
         run_pages = decision.pop("run_pages")
-        if run is not None:
-            run.pages = run_pages or 0
-        verdicts.append(Verdict(**{name: getattr(item, name) for name in _SHOWN}, **decision))
+        if run is not None and run_pages is not None:
+            run.pages = run_pages
+        shown = ("url",) if decision["verdict"] == "too_short" else _SHOWN
+        verdicts.append(Verdict(**{name: getattr(item, name) for name in shown}, **decision))
     return verdicts
-
-
-def _with_enough_words(item: Item, setting: MatchSettings) -> Item:
-    """Return an item; a record with fewer words than its setting asks for is a failure."""
-    tokens = item.tokens if isinstance(item, PageRecord) else None
-    if tokens is None or tokens >= setting.min_tokens:
-        return item
-    detail = f"it has {tokens} words, fewer than {setting.min_tokens}"
-    return PageFailure(item.url, "policy", detail)
 
 
 def _verdict_of_failure(item: PageFailure) -> Verdict:
@@ -327,14 +273,10 @@ def _verdict_of_failure(item: PageFailure) -> Verdict:
     return Verdict(item.url, verdict, item.reason, detail=item.detail)
 
 
-def _page(
-    collection: Collection, record: PageRecord, setting: MatchSettings, now: datetime
-) -> dict[str, Any]:
-    """Return a page and its settings as ``_add_batch`` reads them; None is omitted."""
+def _page(collection: Collection, record: PageRecord) -> dict[str, Any]:
+    """Return a page as ``_add_batch`` reads it; None is omitted."""
     high, low = to_halves(record.signature)
-    age, moment, digest = setting.max_age, record.fetched_at, record.html_digest
-    since = None if age is None else back(moment or now, age)
-    link = record.canonical_url
+    moment, digest, link = record.fetched_at, record.html_digest, record.canonical_url
     page: dict[str, Any] = {name: getattr(record, name) for name in _SENT}
     for name in BITS_64:
         page[name] = None if page[name] is None else to_bigint(page[name])
@@ -345,15 +287,8 @@ def _page(
         "signature_high": high,
         "signature_low": low,
         "markdown": record.markdown if collection.keep_markdown else None,
-        # Only if the settings trust it.
         "canonical": link
-        if setting.canonical_link and link is not None and same_site(link, record.url)
+        if link not in (None, record.url) and same_site(link, record.url)
         else None,
-        "max_distance": setting.distance,
-        "verify": setting.verify,
-        "scope": setting.scope,
-        "window_size": setting.window_size,
-        "since": None if since is None else since.isoformat(),
-        "max_copies": setting.max_copies,
     }
     return {name: value for name, value in page.items() if value is not None}

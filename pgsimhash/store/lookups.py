@@ -74,7 +74,7 @@ class Access(NamedTuple):
         """Return the matches of each simhash, nearest first."""
         signed = list(map(to_bigint, simhashes))
         high, low = to_halves(signature)
-        conditions |= {"with_pages": True, "signature_high": high, "signature_low": low}
+        conditions |= {"with_pages": True, "own_high": high, "own_low": low}
         matches: list[list[Match]] = [[] for _ in simhashes]
         for number, value, bits, url, title in self._find(signed, distance, **conditions):
             matches[number - 1].append(Match(from_bigint(value), bits, url, title))
@@ -88,10 +88,10 @@ class Access(NamedTuple):
         rows = self.fetch(
             "find_pages",
             dict_row,
-            url=self.collection.page_url(page) if isinstance(page, str) else None,
-            simhash=None if isinstance(page, str) else to_bigint(page),
-            signature_high=high,
-            signature_low=low,
+            own_url=self.collection.page_url(page) if isinstance(page, str) else None,
+            query=None if isinstance(page, str) else to_bigint(page),
+            own_high=high,
+            own_low=low,
             distance=distance,
             **conditions,
         )
@@ -120,7 +120,7 @@ class Access(NamedTuple):
     ) -> list[tuple[Any, ...]]:
         """Return the number of the query, the simhash, its distance, and its first page."""
         parameters = {
-            **dict.fromkeys(("most", "host", "since", "signature_high", "signature_low")),
+            **dict.fromkeys(("most", "host", "since", "own_high", "own_low")),
             "with_pages": False,
             **conditions,
         }

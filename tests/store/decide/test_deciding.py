@@ -25,6 +25,7 @@ def test_a_page_can_say_when_it_was_fetched(store: Store) -> None:
     url, later = "https://a.example/2", time + month
     assert store.decide(url, HTML, fetched_at=later, max_age=month).verdict == "duplicate"
     assert store.decide(url, HTML, fetched_at=later + month, max_age=month).verdict == "new"
+    assert store.decide(url, HTML, max_age=timedelta(days=2_000 * 365)).verdict == "duplicate"
     assert not store.should_store(url, HTML, fetched_at=later)
 
 

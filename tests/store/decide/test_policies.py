@@ -11,18 +11,24 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from pgsimhash import Store, connect, maintenance
+from pgsimhash.db.statements import fetch_records
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.policies import SETTINGS, PolicySettings
 from pgsimhash.schema import migrate
 from pgsimhash.sources import SourcePage
-from pgsimhash.store import ingest
-from pgsimhash.store.collection import Collection
-from pgsimhash.store.ingest import policies_for
 from tests.database import database_examples, run_sql
 from tests.refusals import because, sqlstate
+from tests.store.content import page_at
 from tests.store.test_store import ARTICLE, page, paragraph
 
 HTML = page(*ARTICLE)
+
+
+def settings_for(store: Store, urls: list[str]) -> list[PolicySettings]:
+    """What policies define for URLs."""
+    with store.session.read() as connection:
+        values = {"own_id": store.opened.collection_id, "urls": urls}
+        return fetch_records(connection, "settings_for", values, PolicySettings)
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
@@ -85,9 +91,7 @@ def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[s
     for policy in maintenance.policies(store):
         maintenance.remove_policy(store, policy.pattern)
     maintenance.set_policy(store, f"a.example{pattern}", PolicySettings(distance=1))
-    with store.session.read() as connection:
-        urls = [f"https://a.example{path}" for path in paths]
-        policies = policies_for(connection, store.opened, urls)
+    policies = settings_for(store, [f"https://a.example{path}" for path in paths])
     fitting = [at for at, policy in enumerate(policies) if policy.distance]
     # fnmatch interprets brackets too, and the patterns have none.
     assert fitting == [at for at, path in enumerate(paths) if fnmatch.fnmatchcase(path, pattern)]
@@ -102,8 +106,7 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
         maintenance.set_policy(store, pattern, also)
     maintenance.remove_policy(store, "*")
     urls = [f"https://{host}/{path}" for host in hosts for path in ("", "a/", "a/1", "1", "b")] * 2
-    with store.session.read() as connection:
-        found = policies_for(connection, store.opened, urls)
+    found = settings_for(store, urls)
     assert PolicySettings() in found
     with psycopg.connect(dsn) as connection:
         for at, url in enumerate(urls):
@@ -114,39 +117,14 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
             assert maintenance.policy_for(store, url) == found[at]
 
 
-def test_without_policies_no_statement_looks_them_up(
-    store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-
-    def counted(
-        connection: psycopg.Connection, collection: Collection, urls: list[str]
-    ) -> list[PolicySettings]:
-        asked.append(len(urls))
-        return policies_for(connection, collection, urls)
-
-    monkeypatch.setattr(ingest, "policies_for", counted)
-    with connect(dsn) as other:
-        for number in range(4):
-            store.add(f"https://a.example/{number}", 0)
-        assert asked == [1]
-        # With plain SQL, bypassing set_policy.
-        maintenance.set_policy(other, "a.example", PolicySettings(max_copies=9))
-        run_sql(dsn, "UPDATE pgsimhash.policies SET max_copies = 7")
-    kept = [store.add(f"https://a.example/{n}", 0).keep for n in range(4, 8)]
-    assert kept == [True, True, True, False]
-    assert asked == [1] * 5
-    maintenance.remove_policy(store, "a.example")
-    store.add("https://a.example/8", 0)
-    store.add("https://a.example/9", 0)
-    assert asked == [1] * 6
-
-
 def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
     maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
+    copy_html = f"<title>A copy</title>{HTML}"
     pages = [("https://long.example/", HTML), ("https://a.example/", HTML)]
-    short, new = store.ingest_many(pages)
+    short, new, copy = store.ingest_many([*pages, ("https://b.example/", copy_html)])
     assert (short.verdict, short.reason, new.reason) == ("too_short", "policy", "first_seen")
+    assert copy.duplicate_of == new.url
+    assert page_at(store, copy.url).title == "A copy"
     assert str(short.detail).endswith("words, fewer than 10000")
     assert store.get("https://long.example/") is None
     assert not store.should_store("https://long.example/", HTML)

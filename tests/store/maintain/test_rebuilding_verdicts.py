@@ -58,6 +58,10 @@ def crawl(seed: int, pages: int = 150) -> list[PageRecord]:
     ]
 
 
+def options(settings: MatchSettings) -> Any:
+    return {name: getattr(settings, name) for name in MatchSettings.__dataclass_fields__}
+
+
 def ingest(
     dsn: str, collection: str, records: Iterable[PageRecord], settings: MatchSettings, batch: int
 ) -> list[Verdict]:
@@ -69,10 +73,7 @@ def ingest(
         run = Run("test")
         while some := list(itertools.islice(rest, batch)):
             with connection.transaction():
-                made = add_batch(
-                    connection, found, some, [settings] * len(some), run, by_policies=False
-                )
-            verdicts += made
+                verdicts += add_batch(connection, found, some, options(settings), run)
     return verdicts
 
 
@@ -103,10 +104,6 @@ def reevaluated(store: Store, *, save: bool = False, **options: Any) -> list[Ver
 
 def stored_ones(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.reason != "unchanged"]
-
-
-def options(settings: MatchSettings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in MatchSettings.__dataclass_fields__}
 
 
 @pytest.mark.parametrize("settings", EVERY_TERMS, ids=str)

@@ -199,7 +199,7 @@ def test_recent_pages_are_read_without_reading_all(dsn: str) -> None:
             "SELECT cardinality(pgsimhash._lock_compared("
             "'default', %s, ARRAY[%s], (SELECT ARRAY[max(page_id) - 100] FROM pgsimhash.pages), "
             'ARRAY[json_populate_record(NULL::pgsimhash._decision, \'{"simhash": 0, '
-            '"max_distance": 64}\')]))',
+            '"distance": 64}\')]))',
             [number, number],
         ).fetchone()
         assert arrived == (100,)

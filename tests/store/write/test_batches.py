@@ -12,9 +12,10 @@ from pgsimhash import Store, connect
 from pgsimhash.pages.policies import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.collection import Collection, find_collection
-from pgsimhash.store.ingest import Run, add_batch
+from pgsimhash.store.ingest import Run, add_batch, sent_options
 from tests.database import database_examples
 from tests.store.decide.test_rule import MARKS, NOW, OPTIONS, RECORDS, URLS, Mark, some_of
+from tests.store.maintain.test_rebuilding_verdicts import options
 
 # A window moves with each batch.
 SETTINGS = some_of({name: some for name, some in OPTIONS.items() if name != "window_size"}).map(
@@ -37,8 +38,9 @@ def write(
     collection: Collection,
     pages: Sequence[tuple[PageRecord, MatchSettings]],
 ) -> list[Verdict]:
-    records, settings = [record for record, _ in pages], [wanted for _, wanted in pages]
-    return add_batch(connection, collection, records, settings, Run("test"), by_policies=False)
+    records = [record for record, _ in pages]
+    own_values = [sent_options(collection, options(settings)) for _, settings in pages]
+    return add_batch(connection, collection, records, {}, Run("test"), own_values=own_values)
 
 
 def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, MatchSettings]]:
