@@ -24,8 +24,6 @@ _SETTINGS: Final = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
-# Cannot be overridden: a database, a user or the environment may set another one.
-_ENCODING: Final = {"client_encoding": "UTF8"}
 
 
 def open_connection(
@@ -35,7 +33,8 @@ def open_connection(
     driver: Any = psycopg.AsyncConnection if asynchronous else psycopg.Connection
     try:
         settings = _missing_settings(conninfo.conninfo_to_dict(dsn))
-        server = conninfo.make_conninfo(dsn, **settings, **_ENCODING)
+        # A database, a user or the environment may set another encoding.
+        server = conninfo.make_conninfo(dsn, **settings, client_encoding="UTF8")
         connection: psycopg.Connection[Any] = waited(
             driver.connect(server, autocommit=autocommit, prepare_threshold=None)
         )

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import psycopg
-from psycopg.pq import TransactionStatus
 
 from pgsimhash.db.server_errors import (
     closed,
@@ -29,7 +28,7 @@ from pgsimhash.db.server_errors import (
     no_connection_of_pool,
     translated_sqlalchemy_errors,
 )
-from pgsimhash.db.statements import close, in_thread, is_idle, waited
+from pgsimhash.db.statements import close, in_thread, is_active, is_idle, waited
 from pgsimhash.errors import ArgumentError, NoServerError, StoreError, invalid_argument
 
 if TYPE_CHECKING:
@@ -199,7 +198,17 @@ class _PoolSource(ConnectionSource):
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
-        connection = self._take()
+        if self._pool.closed:
+            raise closed("pool")
+        try:
+            connection = waited(self._pool.getconn())
+        except psycopg.OperationalError as error:
+            if self._lost:
+                # The pool takes a while to replace connections.
+                raise no_connection(error) from error
+            reason = partial(no_connection_of_pool, self._pool, error)
+            raise in_thread(reason, self._asynchronous) from error
+        self._lost = False
         try:
             # The pool replaces a finished connection.
             with _in_autocommit(connection, connection.pgconn.finish):
@@ -212,20 +221,6 @@ class _PoolSource(ConnectionSource):
             if self._lost:
                 # The other connections may be lost too.
                 waited(self._pool.check())
-
-    def _take(self) -> Any:
-        if self._pool.closed:
-            raise closed("pool")
-        try:
-            connection = waited(self._pool.getconn())
-        except psycopg.OperationalError as error:
-            if self._lost:
-                # The pool takes a while to replace connections.
-                raise no_connection(error) from error
-            reason = partial(no_connection_of_pool, self._pool, error)
-            raise in_thread(reason, self._asynchronous) from error
-        self._lost = False
-        return connection
 
 
 class _CallerSource(ConnectionSource):
@@ -244,12 +239,12 @@ class _CallerSource(ConnectionSource):
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        with _turns_on(self._connection, self._asynchronous).taken():
+        with _turns.setdefault(self._connection, _Turns(self._asynchronous)).taken():
             self._check_open()
             yield self._connection
 
     def in_transaction(self) -> bool:
-        return _is_in_transaction(self._connection)
+        return is_active(self._connection)
 
 
 class _EngineSource(ConnectionSource):
@@ -316,7 +311,7 @@ class _SessionSource(ConnectionSource):
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         session = self._present()
-        with _turns_on(session, self._asynchronous).taken():
+        with _turns.setdefault(session, _Turns(self._asynchronous)).taken():
             with translated_sqlalchemy_errors():
                 connection = _connection_of(session)
                 if not connection.in_transaction():
@@ -338,7 +333,7 @@ class _SessionSource(ConnectionSource):
         with suppress(exc.SQLAlchemyError):
             # Without one, _connection_of() would begin it.
             if session.in_transaction():
-                return _is_in_transaction(_driver_connection(_connection_of(session)))
+                return is_active(_driver_connection(_connection_of(session)))
         return False
 
 
@@ -385,10 +380,6 @@ def _driver_connection(connection: sqlalchemy.Connection) -> Any:
     return proxied.driver_connection or proxied.dbapi_connection
 
 
-def _is_in_transaction(connection: psycopg.Connection[Any]) -> bool:
-    return connection.info.transaction_status == TransactionStatus.INTRANS
-
-
 class _Turns:
     """A reentrant lock: one thread or task at a time uses a connection."""
 
@@ -423,9 +414,5 @@ class _Turns:
                     lock.release()
 
 
-def _turns_on(caller: object, asynchronous: bool) -> _Turns:
-    """Return the turns of all stores over a caller's connection or session."""
-    return _turns.setdefault(caller, _Turns(asynchronous))
-
-
+# The turns of all stores over a caller's connection or session.
 _turns: WeakKeyDictionary[object, _Turns] = WeakKeyDictionary()

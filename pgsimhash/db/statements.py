@@ -171,9 +171,9 @@ def is_idle(connection: psycopg.BaseConnection[Any]) -> bool:
     return connection.info.transaction_status == TransactionStatus.IDLE
 
 
-def is_failed(connection: psycopg.BaseConnection[Any]) -> bool:
-    """Return whether a connection is in a transaction that failed."""
-    return connection.info.transaction_status == TransactionStatus.INERROR
+def is_active(connection: psycopg.BaseConnection[Any]) -> bool:
+    """Return whether a connection is in a transaction that can be committed."""
+    return connection.info.transaction_status == TransactionStatus.INTRANS
 
 
 @cache

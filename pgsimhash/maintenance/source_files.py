@@ -196,16 +196,12 @@ class _Files:
         with self.session.writing() as access:
             access.lock()
             known = access.fetch("begin_sources", dict_row, rows=_rows(files))
-            rows = {} if self._reread else {row["path"]: row for row in known}
-            seen = []
-            for file in files:
-                row = rows.get(file.path)
-                if row and (file.size, file.modified_ns) == (row["size"], row["modified_ns"]):
+            unchanged = {(row["path"], row["size"], row["modified_ns"]): row for row in known}
+            for file in () if self._reread else files:
+                if row := unchanged.get((file.path, file.size, file.modified_ns)):
                     file.last_record, file.failed = row["last_record"], set(row["failed"])
                     file.page_id = row["page_id"]
-                    if file.page_id is not None:
-                        seen.append(file.page_id)
-            if seen:
+            if seen := [file.page_id for file in files if file.page_id is not None]:
                 access.fetch("see_pages", page_ids=seen, seen_at=None)
 
     @retried

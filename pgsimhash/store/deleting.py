@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from pgsimhash.db.statements import fetch
 from pgsimhash.pages.records import Deletion
 from pgsimhash.store.session import Session
 
@@ -26,9 +25,10 @@ def delete(
     versions = 0
     gone, reverted, promoted = urls = dict[str, None](), dict[str, None](), dict[str, None]()
     while after_page is not None:
-        with session.writing() as (connection, collection):
-            batch = {"collection": collection.name, "after_page": after_page, "batch": BATCH}
-            ((after_page, deleted, *lists),) = fetch(connection, function, which | batch)
+        with session.writing() as access:
+            ((after_page, deleted, *lists),) = access.fetch(
+                function, after_page=after_page, batch=BATCH, **which
+            )
         if deleted is not None:
             versions += deleted
             for known, more in zip(urls, lists, strict=True):

@@ -7,19 +7,20 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sized
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
 from weakref import WeakSet
 
 import psycopg
 from psycopg import errors
+from psycopg.pq import TransactionStatus
 
 from pgsimhash.db.connection import check_settings
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.sources import ConnectionSource
-from pgsimhash.db.statements import execute, is_failed, is_idle, savepoint, transaction
+from pgsimhash.db.statements import execute, is_idle, savepoint, transaction
 from pgsimhash.errors import (
     CollectionError,
     PgsimhashError,
@@ -184,21 +185,16 @@ class Session:
 
     @contextmanager
     def _connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Check out a connection, and translate its errors."""
-        with self.source.connection(loop=loop) as connection:
-            first_use = nullcontext() if connection in self._known else self._first_use(connection)
-            with first_use, translated_errors(connection):
+        """Check out a connection, bound to the schema, and translate its errors."""
+        with self.source.connection(loop=loop) as connection, ExitStack() as first_use:
+            if connection not in self._known:
+                check_settings(connection)
+                log_waits(connection)
+                first_use.enter_context(bound_to_schema(connection, self._schema))
+                self._schema = schema_of(connection)
+            with translated_errors(connection):
                 yield connection
-
-    @contextmanager
-    def _first_use(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
-        """Check the settings of a connection, and bind it to the schema unless the block fails."""
-        check_settings(connection)
-        log_waits(connection)
-        with bound_to_schema(connection, self._schema):
-            self._schema = schema_of(connection)
-            yield
-        self._known.add(connection)
+            self._known.add(connection)
 
     @contextmanager
     def read(self) -> Iterator[psycopg.Connection[Any]]:
@@ -289,7 +285,7 @@ def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @contextmanager
 def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    if is_failed(connection):
+    if connection.info.transaction_status == TransactionStatus.INERROR:
         # Raises the clear error; psycopg would complain about savepoints.
         execute(connection, "SELECT 1")
     begins = is_idle(connection) and not connection.autocommit
