@@ -228,7 +228,7 @@ def _read_table(name: str, body: str) -> None:
         for each, kind in _COLUMN.findall(body)
     ]
     table = sa.Table(name, metadata, *columns, sa.PrimaryKeyConstraint(*key.split(", ")))
-    if "FOREIGN KEY" in body:
+    if "REFERENCES" in body:
         referred = f"{SCHEMA}.collections.collection_id"
         table.append_constraint(sa.ForeignKeyConstraint(["collection_id"], [referred]))
 
