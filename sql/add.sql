@@ -37,25 +37,8 @@ CREATE FUNCTION pgsimhash.add_pages(
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
-    -- The same checks as check_url in pages/urls.py and check_time in pages/values.py. Clocks of other
-    -- machines may be ahead.
-    failures constant text[] := ARRAY(
-        SELECT CASE
-            WHEN octet_length(p.url) NOT BETWEEN 1 AND 2048
-                OR p.url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
-                OR p.url !~ '^[Ff]' AND pgsimhash.host_of(p.url) IS NULL
-                OR p.url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
-                    '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
-                THEN 'invalid_url'
-            WHEN p.fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day'
-                THEN 'unreadable'
-        END
-        FROM unnest(urls, add_pages.fetched_at) WITH ORDINALITY AS p (url, fetched_at, number)
-        ORDER BY p.number
-    );
     run_id constant bigint := CASE
-        WHEN remember AND cardinality(urls) > 1
-        THEN nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'))
+        WHEN remember AND cardinality(urls) > 1 THEN pgsimhash._draw_run()
     END;
     pages json;
 BEGIN
@@ -72,23 +55,28 @@ BEGIN
     END IF;
     SELECT coalesce(json_agg(p ORDER BY p.number), '[]') INTO pages
     FROM (
-        SELECT row_number() OVER (ORDER BY p.ordinality) AS number, p.url, p.simhash, p.fetched_at
-        FROM unnest(urls, simhashes, add_pages.fetched_at, failures) WITH ORDINALITY
-            AS p (url, simhash, fetched_at, failure)
-        WHERE p.failure IS NULL
+        -- The same checks as check_url in pages/urls.py and check_time in pages/values.py. Clocks of
+        -- other machines may be ahead.
+        SELECT p.number, p.url, p.simhash, p.fetched_at, CASE
+            WHEN octet_length(p.url) NOT BETWEEN 1 AND 2048
+                OR p.url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
+                OR p.url !~ '^[Ff]' AND pgsimhash.host_of(p.url) IS NULL
+                OR p.url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
+                    '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
+                THEN 'invalid_url'
+            WHEN p.fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day'
+                THEN 'unreadable'
+        END AS failure
+        FROM unnest(urls, simhashes, add_pages.fetched_at) WITH ORDINALITY
+            AS p (url, simhash, fetched_at, number)
     ) AS p;
     RETURN QUERY
     SELECT
-        p.url, coalesce(v.verdict, 'failed'), coalesce(v.reason, p.failure), v.distance,
-        v.duplicate_of, coalesce(v.keep, false), v.page_id, v.original_page_id
-    FROM (
-        SELECT u.url, u.failure, u.number, count(*) FILTER (WHERE u.failure IS NULL) OVER numbered
-            AS place
-        FROM unnest(urls, failures) WITH ORDINALITY AS u (url, failure, number)
-        WINDOW numbered AS (ORDER BY u.number)
-    ) AS p
-    LEFT JOIN pgsimhash._add_batch(collection, own_id, pages, '{}', remember, run_id, 'SQL') AS v
-        ON v.number = p.place AND p.failure IS NULL
-    ORDER BY p.number;
+        p.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep, v.page_id,
+        v.original_page_id
+    FROM unnest(urls) WITH ORDINALITY AS p (url, number)
+    JOIN pgsimhash._add_batch(collection, own_id, pages, '{}', remember, run_id, 'SQL') AS v
+        USING (number)
+    ORDER BY number;
 END
 $$;

@@ -2,10 +2,10 @@
 
 -- A page of a batch: what it is compared by, its previous version, and its original.
 CREATE TYPE pgsimhash._decision AS (
-    -- The number of the page in the batch, from 1, and the page.
-    number bigint, page_id bigint, url text, simhash bigint, fetched_at timestamptz, tokens integer,
-    signature_high bigint, signature_low bigint, text_digest bigint, html_digest bytea,
-    canonical text,
+    -- The number of the page in the batch, from 1, why it failed, if it did, and the page.
+    number bigint, failure text, page_id bigint, url text, simhash bigint, fetched_at timestamptz,
+    tokens integer, signature_high bigint, signature_low bigint, text_digest bigint,
+    html_digest bytea, canonical text,
     -- Its settings.
     distance integer, verify boolean, scope text, window_size integer, max_age interval,
     canonical_link boolean, max_copies integer, min_tokens integer,
@@ -40,26 +40,32 @@ CREATE FUNCTION pgsimhash._add_batch(
 DECLARE
     batch pgsimhash._decision[] := pgsimhash._with_settings(own_id, pages, options);
     has_ids constant boolean := batch[1].page_id IS NOT NULL;
-    some_too_short boolean;
+    some_omitted boolean;
     some_global boolean;
     compared integer[] := ARRAY[own_id];
     newest_pages bigint[];
     pairs pgsimhash._near_pair[];
     stored_pages bigint;
 BEGIN
-    SELECT bool_or(d.tokens < d.min_tokens), bool_or(d.scope = 'global')
-    INTO some_too_short, some_global
+    SELECT bool_or(d.failure IS NOT NULL OR d.tokens < d.min_tokens), bool_or(d.scope = 'global')
+    INTO some_omitted, some_global
     FROM unnest(batch) AS d;
-    IF some_too_short THEN
+    IF some_omitted THEN
         RETURN QUERY
-        SELECT
-            d.number, 'too_short', 'policy',
+        SELECT d.number, 'failed', d.failure, NULL, NULL::integer, NULL, NULL::bigint, false,
+            NULL::bigint, NULL::bigint
+        FROM unnest(batch) AS d
+        WHERE d.failure IS NOT NULL
+        UNION ALL
+        SELECT d.number, 'too_short', 'policy',
             format('it has %s words, fewer than %s', d.tokens, d.min_tokens),
-            NULL::integer, NULL, NULL::bigint, false, NULL::bigint, NULL::bigint
+            NULL, NULL, NULL, false, NULL, NULL
         FROM unnest(batch) AS d
         WHERE d.tokens < d.min_tokens;
         batch := ARRAY(
-            SELECT d FROM unnest(batch) AS d WHERE (d.tokens < d.min_tokens) IS NOT TRUE
+            SELECT d
+            FROM unnest(batch) AS d
+            WHERE d.failure IS NULL AND (d.tokens < d.min_tokens) IS NOT TRUE
         );
     END IF;
     IF cardinality(batch) = 0 THEN
