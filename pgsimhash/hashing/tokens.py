@@ -31,8 +31,7 @@ TOKENS_MAX: Final = 500_000
 MARKS_MAX: Final = 30
 """How many marks in a row count, as in the Stream-Safe Text Format (Unicode Annex 15)."""
 
-PIECE: Final = 1 << 16
-"""The approximate number of characters that are processed at a time."""
+PIECE: Final = 1 << 16  # about this many characters are processed at a time
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, ideographs.
 _UNSPACED: Final = (
@@ -61,9 +60,8 @@ _SIGNED_WORD: Final = re.compile(rf"\0+|{_WORD.pattern}")
 # Code points below this (alphabets and punctuation) are folded by a table.
 _TABLE_SIZE: Final = 0x3000
 
+# The table's entry for a character that needs its neighbours, or becomes several characters.
 COMPLEX: Final = 0xFFFFFFFF
-"""The table's entry for a character that needs its neighbours, or becomes several characters."""
-
 # Up to this share of complex characters, only the words around them are normalised.
 _FEW: Final = 0.02
 

@@ -59,7 +59,7 @@ _LABEL_MAX: Final = 40
 _META: Final = re.compile(rb"<meta\s[^<>]{0,200}\bcharset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 _HEAD: Final = 8192  # how many bytes of a page are searched for its label and for binary data
 _DETECTED: Final = 1 << 20  # how many bytes of a page the detector reads
-_PART: Final = 1 << 16  # how many bytes of a broken page are decoded at once
+_PART: Final = 1 << 16  # how many bytes of a page are decoded, or parsed into events, at once
 _PRINTABLE_SHARE: Final = 0.97
 _NOISE_MIN: Final = 1 << 20
 # Random bytes from 0x80 compress to 0.88 or more; even characters drawn by frequency to less.
@@ -95,7 +95,6 @@ _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
 # How many open elements a parser may search for those that end: about a second of work.
 _SEARCHED_MAX: Final = 400_000_000
-_PIECE: Final = 1 << 16
 _SMALL: Final = 1 << 16  # in a smaller page no tag can have enough attributes to matter
 _LONG_TAG: Final = 2048
 _PAIRS_ROOT_MAX: Final = 10_000
@@ -363,8 +362,8 @@ def _survey(source: bytes, max_elements: int) -> int:
     survey = _Survey(source, max_elements)
     parser = _event_parser(survey)
     # Within one call the parser ignores exceptions until the end of the page.
-    for start in range(0, len(source), _PIECE):
-        parser.feed(source[start : start + _PIECE])
+    for start in range(0, len(source), _PART):
+        parser.feed(source[start : start + _PART])
     with suppress(etree.XMLSyntaxError):
         parser.close()
     return survey.most

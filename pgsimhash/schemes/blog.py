@@ -35,17 +35,15 @@ from pgsimhash.html.parse import clean_text, clean_utf8, parse
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
+# The selectors of elements that are not content.
 SELECTORS: Final = (
     'script, style, nav, header, footer, [role="navigation"], [role="complementary"], .sidebar, '
     ".advertisement, .cookie-banner, form, input, button"
 )
-"""The selectors of elements that are not content."""
-
+# The strings in the class or id, in any case, of elements that are not content.
 NAME_PARTS: Final = words(
     "nav menu sidebar footer header advertisement ad- social share comment-form cookie popup modal"
 )
-"""The strings in the class or id, in any case, of elements that are not content."""
-
 LINK_SHARE: Final = 0.8  # the largest share of text in links, in a list or ``div`` of content
 CONTAINERS: Final = ("article", "main", '[role="main"]', "#content")  # without readability
 CHARS_MIN: Final = 400  # characters of content, including white space
