@@ -52,16 +52,16 @@ BEGIN
     FROM unnest(batch) AS d;
     IF some_omitted THEN
         RETURN QUERY
-        SELECT d.number, 'failed', d.failure, NULL, NULL::integer, NULL, NULL::bigint, false,
-            NULL::bigint, NULL::bigint
+        SELECT
+            d.number, CASE WHEN d.failure IS NULL THEN 'too_short' ELSE 'failed' END,
+            coalesce(d.failure, 'policy'),
+            CASE
+                WHEN d.failure IS NULL
+                THEN format('it has %s words, fewer than %s', d.tokens, d.min_tokens)
+            END,
+            NULL::integer, NULL, NULL::bigint, false, NULL::bigint, NULL::bigint
         FROM unnest(batch) AS d
-        WHERE d.failure IS NOT NULL
-        UNION ALL
-        SELECT d.number, 'too_short', 'policy',
-            format('it has %s words, fewer than %s', d.tokens, d.min_tokens),
-            NULL, NULL, NULL, false, NULL, NULL
-        FROM unnest(batch) AS d
-        WHERE d.tokens < d.min_tokens;
+        WHERE d.failure IS NOT NULL OR d.tokens < d.min_tokens;
         batch := ARRAY(
             SELECT d
             FROM unnest(batch) AS d
