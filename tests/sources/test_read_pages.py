@@ -1,17 +1,21 @@
-"""Behaviour of every kind of input, and sources that wait for their next page."""
+"""Behaviour of every kind of input, folders, and sources that wait for their next page."""
 
 import json
+import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import PAUSE, SourcePage, count_pages, read_pages, with_pauses
 from tests.programs import python
+from tests.sources.content import failed
 
 
 def write_lines(path: Path, *urls: str) -> Path:
@@ -128,3 +132,146 @@ def test_only_a_few_pages_are_read_ahead_and_none_after_the_end() -> None:
     pages.close()
     assert ended.wait(60)
     assert len(taken) <= 7
+
+
+def names(folder: Path) -> list[str]:
+    return [item.url.removeprefix(folder.as_uri() + "/") for item in read_pages([folder])]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Folders and files that must be sorted, descended into or skipped by their names."""
+    for name in ("b.html", "a.HTM", "c/d/e.xhtml", "c/a.html", "aa/z.html", ".git/x.html"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(name.encode())
+    for name in (".hidden.html", "notes.txt", "c/page.html.gz", "feed.json"):
+        (tmp_path / name).write_text("left out")
+    return tmp_path
+
+
+def test_pages_come_in_the_order_of_their_names_whatever_their_depth(folder: Path) -> None:
+    assert names(folder) == ["a.HTM", "aa/z.html", "b.html", "c/a.html", "c/d/e.xhtml"]
+    left_out = Counter[str]()
+    assert len(list(read_pages([folder], left_out=left_out))) == 5
+    assert left_out == {"files by their names": 3, "hidden files and folders": 2}
+    # A folder that is given may have any name.
+    assert names(folder / ".git") == ["x.html"]
+
+
+def test_a_page_comes_before_the_pages_named_after_it(tmp_path: Path) -> None:
+    for name in ("page-print.html", "page.html", "page.de.html", "page/a.html"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("<p>x")
+    assert names(tmp_path) == ["page/a.html", "page.de.html", "page.html", "page-print.html"]
+
+
+def test_the_uri_is_absolute_and_escaped_and_keeps_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parent of a link is that of its target, as for every program that opens the path."""
+    (tmp_path / "crawls" / "may").mkdir(parents=True)
+    for name in ("a.html", "a é.html"):
+        (tmp_path / "crawls" / name).write_text("<p>x")
+    (tmp_path / "latest").symlink_to("crawls")
+    (tmp_path / "newest").symlink_to("crawls/may")
+    monkeypatch.chdir(tmp_path / "crawls" / "may")
+    for path, url in {
+        "../a é.html": "crawls/a%20%C3%A9.html",
+        "../a.html": "crawls/a.html",
+        "../../latest/a.html": "latest/a.html",
+        "../../latest/../latest/./a.html": "latest/a.html",
+        "../../newest/../a.html": "crawls/a.html",
+    }.items():
+        (page,) = read_pages([path])
+        assert page == SourcePage(f"file://{tmp_path}/{url}", b"<p>x")
+
+
+def test_links_to_folders_are_followed_and_loops_end(folder: Path) -> None:
+    (folder / "c" / "loop").symlink_to(folder)
+    (folder / "c" / "self").symlink_to("self")
+    (folder / "zz").symlink_to(folder / "c")
+    assert [name for name in names(folder) if name.endswith("l")] == [
+        "aa/z.html", "b.html", "c/a.html", "c/d/e.xhtml"
+    ]  # fmt: skip
+
+
+def test_a_link_to_nothing_and_a_pipe_are_failures_where_they_name_a_page(folder: Path) -> None:
+    (folder / "a.html").symlink_to(folder / "gone.html")
+    (folder / "also-gone").symlink_to(folder / "gone")
+    os.mkfifo(folder / "ab.html")
+    os.mkfifo(folder / "ab.jsonl")
+    items = list(read_pages([folder]))
+    no_file, pipe = "No such file or directory", "a device or pipe, not a file"
+    assert [item for item in items if isinstance(item, PageFailure)] == [
+        PageFailure(f"file://{folder}/a.html", "unreadable", no_file),
+        PageFailure(f"file://{folder}/ab.html", "unreadable", pipe),
+        PageFailure(f"{folder}/ab.jsonl", "unreadable", pipe),
+    ]
+    assert len(items) == 8
+
+
+def test_pages_as_wget_and_servers_name_them(tmp_path: Path) -> None:
+    (tmp_path / "a.html").mkdir()
+    for name in ("index.html?page=2", "index.html@page=2", "b.SHTML", "a.html/index.html"):
+        (tmp_path / name).write_text("<p>x")
+    assert sorted(names(tmp_path)) == [
+        "a.html/index.html", "b.SHTML", "index.html%3Fpage%3D2", "index.html%40page%3D2"
+    ]  # fmt: skip
+    assert len(list(read_pages([tmp_path / "index.html?page=2"]))) == 1
+
+
+def test_pages_and_folders_that_may_not_be_read_are_failures(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Permissions do not bind root, who runs the tests in containers.
+    def refusing(call: Callable[..., object]) -> Callable[..., object]:
+        def refuse(path: Path, *rest: str, **options: Any) -> object:
+            if path.name in ("b.html", "c", "d.jsonl", "e.warc.gz"):
+                raise PermissionError(13, "Permission denied")
+            return call(path, *rest, **options)
+
+        return refuse
+
+    monkeypatch.setattr(Path, "open", refusing(Path.open))
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir))
+    assert count_pages([folder]) == 4
+    for name in ("d.jsonl", "e.warc.gz"):
+        (folder / name).touch()
+    places = [f"file://{folder}/b.html", *(f"{folder}/{name}" for name in ("c", "d.jsonl"))]
+    assert list(read_pages([folder]))[-4:] == [
+        PageFailure(place, "unreadable", "Permission denied")
+        for place in [*places, f"{folder}/e.warc.gz"]
+    ]
+
+
+def test_a_page_that_went_meanwhile_is_a_failure(folder: Path) -> None:
+    pages = read_pages([folder])
+    next(pages)
+    (folder / "b.html").unlink()
+    next(pages)
+    gone = PageFailure(f"file://{folder}/b.html", "unreadable", "No such file or directory")
+    assert next(pages) == gone
+    assert len(list(pages)) == 2
+
+
+def test_a_page_over_the_limit_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (tmp_path / "a.html").open("wb") as file:
+        file.truncate(10**12)
+    (tmp_path / "b.html").write_bytes(b"x" * 100)
+    large, fits = read_pages([tmp_path], max_bytes=100)
+    assert failed(large, "the file is larger than 100 bytes (max_bytes)")[1] == "too_large"
+    assert isinstance(fits, SourcePage)
+
+
+def test_a_name_that_is_not_utf8_can_be_told(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.html"))
+    try:
+        path.write_text("<p>x")
+    except OSError:
+        pytest.skip("this file system has UTF-8 names only")
+    page, unknown = read_pages([path, path.with_suffix(".gone")])
+    assert page.url == f"file://{tmp_path}/caf%E9.html"
+    assert unknown.url == f"{tmp_path}/caf\\xe9.gone"
