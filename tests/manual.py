@@ -2,11 +2,11 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from tests.conftest import ROOT
+from tests.programs import run_program
 
 README = ROOT / "README.md"
 
@@ -62,17 +62,15 @@ def environment(dsn: str) -> dict[str, str]:
 
 def run_python(code: str, dsn: str, folder: Path) -> list[str]:
     """Run a block in a folder and return the printed lines."""
-    return _run([sys.executable, "-c", code], dsn, folder).splitlines()
+    return _run((sys.executable, "-c", code), dsn, folder).splitlines()
 
 
 def run_commands(lines: list[str], dsn: str, folder: Path) -> str:
     """Run lines in one shell, which stops at the first failure, and return the printed lines."""
-    return _run(["sh", "-c", "\n".join(["set -eu", *lines])], dsn, folder)
+    return _run(("sh", "-c", "\n".join(["set -eu", *lines])), dsn, folder)
 
 
-def _run(arguments: list[str], dsn: str, folder: Path) -> str:
-    done = subprocess.run(
-        arguments, cwd=folder, env=environment(dsn), capture_output=True, text=True, check=False
-    )
+def _run(command: tuple[str, ...], dsn: str, folder: Path) -> str:
+    done = run_program(*command, folder=folder, **environment(dsn))
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,11 +1,12 @@
 """A proxy in front of a server that cuts connections, also during a commit."""
 
-import contextlib
 import selectors
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from typing import Any
 
 from psycopg import conninfo
 
@@ -13,7 +14,7 @@ COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 """The message that ends a transaction."""
 
 
-class Proxy:
+class Proxy(ThreadingTCPServer):
     """Forwards data until it is told to cut.
 
     Attributes:
@@ -25,19 +26,19 @@ class Proxy:
         refusing: whether it refuses new connections.
     """
 
+    daemon_threads = True
+
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
-        self._server = socket.create_server(("127.0.0.1", 0))
+        super().__init__(("127.0.0.1", 0), BaseRequestHandler)
         self._host, self._to = host, port
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
-        self.port = int(self._server.getsockname()[1])
+        self.port = int(self.server_address[1])
         self.commits = 0
         self.cut_before: int | None = None
         self.cut_after: int | None = None
         self.cuts = 0
         self.refusing = False
-        self._accepting = threading.Thread(target=self._accept, daemon=True)
-        self._accepting.start()
 
     def dsn(self, dsn: str) -> str:
         """Return the DSN of the same database through this proxy."""
@@ -48,37 +49,21 @@ class Proxy:
         with self._lock:
             some = list(self._open)
         for one in some:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
         self.cuts += len(some) // 2
 
-    def close(self) -> None:
-        self.cut()
-        self._server.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=[client], daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        try:
-            server = self._connected()
-        except OSError:
-            client.close()
-            return
-        with self._lock:
-            self._open |= {client, server}
-        try:
-            self._pass_on(client, server)
-        finally:
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Serve a client in a thread of its own; it is closed afterwards."""
+        with suppress(OSError), self._connected() as server:
+            ends = {request, server}
             with self._lock:
-                self._open -= {client, server}
-            client.close()
-            server.close()
+                self._open |= ends
+            try:
+                self._pass_on(request, server)
+            finally:
+                with self._lock:
+                    self._open -= ends
 
     def _connected(self) -> socket.socket:
         if self.refusing:
@@ -91,7 +76,7 @@ class Proxy:
 
     def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
         awaited = False
-        with selectors.DefaultSelector() as ready, contextlib.suppress(OSError):
+        with selectors.DefaultSelector() as ready, suppress(OSError):
             ready.register(client, selectors.EVENT_READ, server)
             ready.register(server, selectors.EVENT_READ, client)
             while True:
@@ -113,8 +98,12 @@ class Proxy:
 
 @contextmanager
 def proxy(port: int, host: str = "127.0.0.1") -> Iterator[Proxy]:
-    made = Proxy(port, host)
-    try:
-        yield made
-    finally:
-        made.close()
+    with Proxy(port, host) as made:
+        serving = threading.Thread(target=made.serve_forever, args=[0.01])
+        serving.start()
+        try:
+            yield made
+        finally:
+            made.cut()
+            made.shutdown()
+            serving.join()

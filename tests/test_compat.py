@@ -7,7 +7,6 @@ import re
 import pytest
 
 from pgsimhash import ArgumentError, compat
-from tests.search.test_pairs import DIVERSE
 
 POEM = """It was many and many a year ago, in a kingdom by the sea, that a maiden there lived whom
 you may know by the name of Annabel Lee; and this maiden she lived with no other thought than to
@@ -40,6 +39,13 @@ def test_computing_simhashes() -> None:
     for window in (0, -1):
         with pytest.raises(ValueError, match="1 token or more"):
             list(compat.shingle(range(10), window))
+
+
+DIVERSE = [
+    0x00000000, 0x10101000, 0x10100010, 0x10001010, 0x00101010, 0x01010100, 0x01010001, 0x01000101,
+    0x00010101,
+]  # fmt: skip
+"""Published with seomoz/simhash-py: the pairs within three bits."""
 
 
 def shifted(*hashes: int) -> list[int]:

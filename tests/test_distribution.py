@@ -1,7 +1,6 @@
 """The sdist and the wheel are complete: the installed package works outside the repository."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.programs import run_program
 
 pytestmark = pytest.mark.long
 
@@ -30,11 +30,7 @@ def newest_python() -> str:
 
 
 def run(command: Sequence[str | Path], folder: Path, **variables: str) -> str:
-    outside = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        command, cwd=folder, env={**outside, **variables}, check=False, capture_output=True,
-        text=True,
-    )  # fmt: skip
+    done = run_program(*command, folder=folder, **{"PYTHONPATH": "", **variables})
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -55,7 +55,7 @@ def test_every_block_is_of_a_kind_that_is_run(page: str) -> None:
     found = all_blocks(page)
     assert len(re.findall("^ *(```|~~~)", text_of(page), re.MULTILINE)) == 2 * len(found)
     assert {language for language, _ in found} <= LANGUAGES
-    # Only the README has plain-text blocks, which tests/test_readme.py checks.
+    # Only the README has plain-text blocks, which tests/test_examples.py checks.
     assert page == "README.md" or not blocks(page, "text")
 
 

@@ -1,9 +1,13 @@
 """Recall and false matches by distance, the recommended distance, and where pages are found."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from pgsimhash import Store, connect
@@ -111,21 +115,18 @@ def test_too_few_matches_for_the_precision_are_reported() -> None:
     assert evaluated([("distinct", 0)]).sentence == never
 
 
-@pytest.mark.parametrize("frame", ["dict", "pandas", "nullable", "polars", "pyarrow"])
-def test_texts_of_a_data_frame_are_evaluated(frame: str) -> None:
+@pytest.mark.parametrize("make", [
+    dict, pd.DataFrame, lambda columns: pd.DataFrame(columns).convert_dtypes(), pl.DataFrame,
+    pa.table,
+])  # fmt: skip
+def test_texts_of_a_data_frame_are_evaluated(make: Callable[[dict[str, Any]], Any]) -> None:
     columns = {
         "a": [STORY, STORY, "Two words", STORY],
         "b": [STORY.replace("calm", "quiet"), OTHER, OTHER, STORY],
         "label": ["duplicate", "different", "different", None],
         "kind": ["print", None, None, None], "note": [1, 2, 3, 4],
     }  # fmt: skip
-    source: Any = columns
-    if frame == "nullable":
-        source = pytest.importorskip("pandas").DataFrame(columns).convert_dtypes()
-    elif frame == "pyarrow":
-        source = pytest.importorskip("pyarrow").table(columns)
-    elif frame != "dict":
-        source = pytest.importorskip(frame).DataFrame(columns)
+    source = make(columns)
     evaluation = evaluate(source)
     assert evaluation.scheme == "pgsimhash-text-1"
     assert evaluation.too_short == ["Two words"]

@@ -4,7 +4,7 @@ import csv
 import io
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -240,53 +240,49 @@ def test_a_page_deleted_meanwhile_is_left_out_and_a_loop_may_stop(store: Store, 
     assert len(list(analysis.page_pairs(store, 2))) == 2
 
 
-Reader = Callable[..., list[LabelledPair]]
-
-
-@pytest.fixture
-def reader(tmp_path: Path) -> Reader:
+def read(folder: Path, text: str, encoding: str = "utf-8") -> list[LabelledPair]:
     """Read text like a file."""
-
-    def read(text: str, encoding: str = "utf-8") -> list[LabelledPair]:
-        path = tmp_path / "pairs.csv"
-        path.write_text(text, encoding=encoding)
-        return read_labels(path)
-
-    return read
+    path = folder / "pairs.csv"
+    path.write_text(text, encoding=encoding)
+    return read_labels(path)
 
 
-def complaint(reader: Reader, text: str, encoding: str = "utf-8") -> str:
+def complaint(folder: Path, text: str, encoding: str = "utf-8") -> str:
     with pytest.raises(ArgumentError, check=because("invalid_file")) as caught:
-        reader(text, encoding)
+        read(folder, text, encoding)
     return str(caught.value)
 
 
-def test_pairs_come_in_the_order_of_the_file(reader: Reader) -> None:
-    labels = reader("a,b,label,kind,note\n1,2,near-dup,print,x\n1,3,distinct,,\n2,3,graded,,\n")
+def test_pairs_come_in_the_order_of_the_file(tmp_path: Path) -> None:
+    labels = read(
+        tmp_path, "a,b,label,kind,note\n1,2,near-dup,print,x\n1,3,distinct,,\n2,3,graded,,\n"
+    )
     assert labels == [
         LabelledPair("1", "2", "copy", "print"), LabelledPair("1", "3", "distinct"),
         LabelledPair("2", "3", "graded"),
     ]  # fmt: skip
-    assert len(reader("a,b,label\n1,2,duplicate\n2,1,near-dup\n")) == 1
+    assert len(read(tmp_path, "a,b,label\n1,2,duplicate\n2,1,near-dup\n")) == 1
     words = [" Duplicate ", "near-dup", "distinct", "DIFFERENT", "graded"]
     rows = "\n".join(f"1,{number},{word}" for number, word in enumerate(words, 2))
-    found = [pair.label for pair in reader(f"a,b,label\n{rows}\n")]
+    found = [pair.label for pair in read(tmp_path, f"a,b,label\n{rows}\n")]
     assert found == ["copy", "copy", "distinct", "distinct", "graded"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_a_spreadsheet_may_have_saved_it(reader: Reader, delimiter: str) -> None:
+def test_a_spreadsheet_may_have_saved_it(tmp_path: Path, delimiter: str) -> None:
     text = "A,B,Label\r\n1,2,duplicate\r\n,,\r\n".replace(",", delimiter)
-    assert reader(text, "utf-8-sig") == [LabelledPair("1", "2", "copy")]
+    assert read(tmp_path, text, "utf-8-sig") == [LabelledPair("1", "2", "copy")]
 
 
-def test_a_row_without_a_label_waits_for_one(reader: Reader) -> None:
-    assert reader("a,b,label\n1,2,\n1,3,different\n") == [LabelledPair("1", "3", "distinct")]
-    message = complaint(reader, "a,b,label\n1,2,\n1,3,graded\n")
+def test_a_row_without_a_label_waits_for_one(tmp_path: Path) -> None:
+    assert read(tmp_path, "a,b,label\n1,2,\n1,3,different\n") == [
+        LabelledPair("1", "3", "distinct")
+    ]
+    message = complaint(tmp_path, "a,b,label\n1,2,\n1,3,graded\n")
     assert "no pair is labelled duplicate or different (1 rows have no label yet)" in message
 
 
-def test_an_invalid_row_is_reported_with_its_line_and_the_fix(reader: Reader) -> None:
+def test_an_invalid_row_is_reported_with_its_line_and_the_fix(tmp_path: Path) -> None:
     for row, message in {
         "1,2,1": "'1' is not a label; write one of near-dup, duplicate, same, distinct,",
         ",2,1": "a is empty; write the URL, the path or the id of a page, or a text",
@@ -295,21 +291,21 @@ def test_an_invalid_row_is_reported_with_its_line_and_the_fix(reader: Reader) ->
         "1,2,3,4": "4 values for 3 columns; put a value that contains the delimiter in",
         '1,"2,1': "unexpected end of data; close each double quote",
     }.items():
-        assert f"line 3: {message}" in complaint(reader, f"a,b,label\n8,9,duplicate\n{row}\n")
+        assert f"line 3: {message}" in complaint(tmp_path, f"a,b,label\n8,9,duplicate\n{row}\n")
 
 
-def test_all_invalid_rows_are_reported_together_up_to_a_limit(reader: Reader) -> None:
-    said = complaint(reader, "a,b,label\n" + "1,2,what\n" * 1000)
+def test_all_invalid_rows_are_reported_together_up_to_a_limit(tmp_path: Path) -> None:
+    said = complaint(tmp_path, "a,b,label\n" + "1,2,what\n" * 1000)
     assert "line 2:" in said
     assert "line 11:" in said
     assert "and 990 more" in said
     assert len(said.splitlines()) == 11
 
 
-def test_an_invalid_file_is_reported(reader: Reader, tmp_path: Path) -> None:
-    assert "the column b is missing" in complaint(reader, "a,label\n1,2\n")
-    assert "the column a is missing" in complaint(reader, "")
+def test_an_invalid_file_is_reported(tmp_path: Path) -> None:
+    assert "the column b is missing" in complaint(tmp_path, "a,label\n1,2\n")
+    assert "the column a is missing" in complaint(tmp_path, "")
     text = "a,b,label\n1,2,duplicate\nä,2,different\n"
-    assert "line 3: not UTF-8; save the file" in complaint(reader, text, "cp1252")
+    assert "line 3: not UTF-8; save the file" in complaint(tmp_path, text, "cp1252")
     with pytest.raises(ArgumentError, match="No such file"):
         read_labels(tmp_path / "nowhere.csv")

@@ -162,14 +162,6 @@ def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
     assert report_page(nothing)
 
 
-def test_a_report_does_not_grow_with_the_collection(store: Store, dsn: str) -> None:
-    fill(store, clusters=5, pages=8)
-    with connect(dsn, collection="larger") as larger:
-        fill(larger, clusters=50, pages=8)
-        sizes = [len(report_page(analysis.report(one, clusters=5))) for one in (store, larger)]
-    assert sizes[1] < 2 * sizes[0]
-
-
 def test_an_empty_collection_has_a_report(store: Store) -> None:
     report = analysis.report(store)
     assert (report.all_clusters, report.all_hosts, report.all_changed) == (0, 0, 0)

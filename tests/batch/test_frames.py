@@ -136,15 +136,12 @@ def test_rows_are_named_by_labels_or_ids() -> None:
             assert [row["cluster"] for row in rows] == [ids[0], ids[1], ids[0]]
             assert rows[2]["duplicate_of"] == ids[0]
             assert pd.isna(rows[0]["duplicate_of"])
-    # Labels of several levels.
+    # Columns of any name, and labels of several levels.
+    for column in (0, ("shop", "title")):
+        marked = mark_duplicates(pd.DataFrame({column: ["red oak table"] * 2}), column)  # type: ignore[arg-type]
+        assert marked["duplicate_of"].tolist()[1] == 0
     frame.index = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
     assert mark_duplicates(frame, "text")["cluster"].tolist() == [("a", 1), ("a", 2), ("a", 1)]
-
-
-@pytest.mark.parametrize("column", [0, ("shop", "title")])
-def test_columns_of_pandas_may_have_any_name(column: Any) -> None:
-    marked: Any = mark_duplicates(pd.DataFrame({column: ["red oak table"] * 2}), column)
-    assert marked["duplicate_of"].tolist()[1] == 0
 
 
 @pytest.mark.parametrize("make", MAKERS)

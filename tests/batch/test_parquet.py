@@ -146,7 +146,7 @@ def test_no_simhashes_are_an_empty_file(store: Store, path: Path) -> None:
     assert pq.read_table(path).num_rows == 0
 
 
-def test_verdicts_are_written_in_row_groups(
+def test_verdicts_and_the_pages_of_clusters_are_written_in_row_groups(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet, "ROWS", 10)
@@ -155,6 +155,13 @@ def test_verdicts_are_written_in_row_groups(
     assert verdicts_in(path) == verdicts
     assert {one.verdict for one in verdicts} >= {"new", "duplicate", "too_short", "failed"}
     assert (len(verdicts), pq.ParquetFile(path).metadata.num_row_groups) == (26, 3)
+    clusters = list(store.clusters())
+    assert parquet.write_clusters(path, store.clusters()) == len(clusters) == 8
+    assert [tuple(row.values()) for row in pq.read_table(path).to_pylist()] == [
+        (cluster.cluster_id, page.page_id, page.url, page.simhash, page is cluster.canonical)
+        for cluster in clusters
+        for page in cluster.pages
+    ]
 
 
 def test_every_field_of_a_verdict_has_a_column(path: Path) -> None:
@@ -179,20 +186,6 @@ def test_all_yielded_verdicts_are_in_the_file(path: Path) -> None:
     assert [next(written).simhash, next(written).simhash] == [0, 1]
     written.close()
     assert [one.simhash for one in verdicts_in(path)] == [0, 1]
-
-
-def test_clusters_have_a_row_for_each_page(
-    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet, "ROWS", 4)
-    list(store.ingest_many(read_pages([PAGES])))
-    clusters = list(store.clusters())
-    assert parquet.write_clusters(path, store.clusters()) == len(clusters) == 8
-    assert [tuple(row.values()) for row in pq.read_table(path).to_pylist()] == [
-        (cluster.cluster_id, page.page_id, page.url, page.simhash, page is cluster.canonical)
-        for cluster in clusters
-        for page in cluster.pages
-    ]
 
 
 FULL = """

@@ -283,6 +283,5 @@ def test_a_sample_is_labelled_and_measured_without_pages(
         within = sum(int(row["distance"]) <= line["distance"] for row in rows)
         assert (line["found"], line["copies"], line["left_out"]) == (within, len(rows), 0)
     assert again.lines[0]["scheme"] == DEFAULT_SCHEME.name
-    smaller, same = (run("analyse", "evaluate", "--sample", "20", *there) for _ in range(2))
+    smaller = run("analyse", "evaluate", "--sample", "20", *there)
     assert {line["pages"] for line in smaller.lines} == {20}
-    assert smaller.stdout == same.stdout

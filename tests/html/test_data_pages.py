@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from pgsimhash import Store, fingerprint, hamming_distance
+from pgsimhash import Store, fingerprint
 from pgsimhash.errors import PageError
 from pgsimhash.html.page_words import LISTED, NUMBER, PASSING, VOLATILE, WORD, words_by_line
 from pgsimhash.schemes import DEFAULT_SCHEME
@@ -35,23 +35,6 @@ def test_other_data_are_another_page() -> None:
             except PageError:  # Too short for a fingerprint.
                 lost[kind] += 1
     assert lost.total() <= (1 - KEPT) * PAIRS * len(KINDS), lost
-
-
-def test_tables_of_words_below_shared_prose_are_all_kept(store: Store) -> None:
-    rng = random.Random(7)
-    words = invented(rng, 2000)
-
-    def html(rows: int) -> str:
-        cells = (f"<td>{rng.choice(words)} {rng.choice(words)}" for _ in range(3 * rows))
-        table = "".join(f"<tr>{next(cells)}{next(cells)}{next(cells)}" for _ in range(rows))
-        return f"<body><h1>Measurements</h1><p>{PROSE}</p><table>{table}</table></body>"
-
-    for number in range(40):
-        page = html(60)
-        assert store.should_store(f"https://example.org/{number}", page), number
-        store.ingest(f"https://example.org/{number}", page)
-    a, b = (fingerprint(html(100)).simhash for _ in range(2))
-    assert hamming_distance(a, b) > 12
 
 
 STORM = (

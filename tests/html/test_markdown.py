@@ -32,6 +32,8 @@ def rendered(html: str) -> str:
      "1. Moor.\n\n   Wait.\n\n2. Row."),
     ("<blockquote><p>She said:</p><blockquote><p>Row!</p></blockquote></blockquote>",
      "> She said:\n\n> > Row!"),
+    *((f"<dl><dt>ebb<dd><p>goes</p><p>out</p>{end}<dd>or slack{end}<dt>flood<dd>comes{end}</dl>",
+       "ebb\n\n: goes\n\n  out\n\n: or slack\n\nflood\n\n: comes") for end in ("</dd>", "")),
     ("<pre>a\n```\nb</pre>", "````\na\n```\nb\n````"), ("<p>foo<u>bar</u></p>", "foobar"),
     ("<table><tr><th>Tide<th>Time</tr><tr><td>low | ebb<td>6:40<br>am</tr>"
      "<tr><td colspan=2>none</tr></table>",
@@ -71,12 +73,6 @@ def test_only_header_cells_are_the_header_of_a_table(rows: str, header: str) -> 
     lines = rendered(f"<table>{rows}</table>").split("\n")
     assert lines[:2] == [header, "| --- | --- |"]
     assert "| low | 6:40 |" in lines[2:]
-
-
-@pytest.mark.parametrize("end", ["</dd>", ""])
-def test_a_list_of_definitions(end: str) -> None:
-    html = f"<dl><dt>ebb<dd><p>goes</p><p>out</p>{end}<dd>or slack{end}<dt>flood<dd>comes{end}</dl>"
-    assert rendered(html) == "ebb\n\n: goes\n\n  out\n\n: or slack\n\nflood\n\n: comes"
 
 
 @pytest.mark.parametrize("html", [

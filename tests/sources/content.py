@@ -62,6 +62,7 @@ def failed(item: SourcePage | PageFailure, detail: str = "") -> tuple[str, str]:
     assert isinstance(item, PageFailure)
     assert detail in item.detail
     assert "\n" not in item.detail
+    assert len(item.detail) < 300
     return item.url, item.reason
 
 
