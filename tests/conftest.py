@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 
 LONG = (
     "alembic", "batch/test_parquet.py", "batch/test_spark.py", "embedded", "faults",
-    "html/test_data_pages.py", "html/test_hostile_html.py", "html_reports/test_in_a_browser.py",
+    "html/test_hostile_html.py", "html_reports/test_in_a_browser.py",
     "schemes/test_blog.py", "store/connect/test_pooler.py", "store/schema/test_hijacking.py",
     "store/schema/test_second_schema.py", "store/write/test_ingest_job.py", "test_docs.py",
     "test_scrapy.py", "test_testing.py",

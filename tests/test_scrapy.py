@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import subprocess
+import shutil
 import sys
 import threading
 from collections import Counter
@@ -10,7 +10,9 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -29,6 +31,7 @@ from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
 from tests.crawl import PagesSpider
 from tests.database import run_sql
+from tests.programs import run_program
 from tests.reading.test_workers import HANGING, readers
 from tests.refusals import because
 from tests.store.content import transactions
@@ -38,7 +41,7 @@ MIRRORS = ("a", "b", "c")
 LINKS = [f"/{mirror}/{name}" for mirror in MIRRORS for name in sorted(PAGES)]
 COUNT = len(LINKS)
 SHORT = len(MIRRORS)  # not-found.html says too little
-FRONT = "".join(f'<a class="page" href="{link}"></a>' for link in ["/data", "/gone", *LINKS])
+FRONT = "".join(f'<a class="page" href="{link}"></a>' for link in ["/data.json", "/gone", *LINKS])
 PIPELINE = {"ITEM_PIPELINES": {"pgsimhash.scrapy.PgsimhashPipeline": 300}}
 ADDON = {"ADDONS": {"pgsimhash.scrapy.Addon": 500}}
 AT_ONCE = {"PGSIMHASH_RETRY_SECONDS": 0}
@@ -52,8 +55,13 @@ class Site(ThreadingHTTPServer):
     met: Callable[[int], None] = staticmethod(lambda number: None)
     """Receives the number of requested pages before one is answered."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, folder: Path) -> None:
+        super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+        for mirror in MIRRORS:
+            shutil.copytree(ROOT / "examples" / "pages", folder / mirror)
+        self.front = folder / "index.html"
+        self.front.write_text(FRONT)
+        (folder / "data.json").write_text("{}")
         self.asked = 0
         self.lock = threading.Lock()
 
@@ -62,34 +70,25 @@ class Site(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/"
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(SimpleHTTPRequestHandler):
     server: Site
     protocol_version = "HTTP/1.1"
+    error_message_format = "<p>"
 
     def do_GET(self) -> None:
-        status, kind, body = 200, "text/html", b"<html><body>" + FRONT.encode()
         if self.path in LINKS:
-            body = PAGES[self.path.rsplit("/", 1)[1]]
             with self.server.lock:
                 self.server.asked += 1
                 self.server.met(self.server.asked)
-        elif self.path == "/data":
-            kind, body = "application/json", b"{}"
-        elif self.path == "/gone":
-            status = 404
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        super().do_GET()
 
     def log_message(self, *parts: object) -> None:
         pass
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as server:
+def site(tmp_path: Path) -> Iterator[Site]:
+    with Site(tmp_path) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -102,16 +101,13 @@ class Crawl:
 
     def __init__(self, site: Site, dsn: str, settings: dict[str, Any]) -> None:
         settings = {"PGSIMHASH_DSN": dsn, "HTTPERROR_ALLOWED_CODES": [404], **settings}
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.crawl", site.url, json.dumps(settings)], cwd=ROOT,
-            capture_output=True, text=True, check=True, timeout=120,
-        )  # fmt: skip
+        done = run_program(sys.executable, "-m", "tests.crawl", site.url, json.dumps(settings))
         told = json.loads(done.stdout)
         self.log: str = done.stderr
         self.items: list[dict[str, Any]] = told["items"]
         self.all: dict[str, Any] = told["stats"]
-        own = {name: count for name, count in self.all.items() if name.startswith("pgsimhash/")}
-        self.counted = Counter({name.partition("/")[2]: count for name, count in own.items()})
+        own = [name for name in self.all if name.startswith("pgsimhash/")]
+        self.counted = Counter({name.partition("/")[2]: self.all[name] for name in own})
 
 
 def stored(dsn: str) -> dict[str, str | None]:
@@ -164,9 +160,7 @@ def test_a_pipeline_tags_all_items(site: Site, dsn: str) -> None:
 
 
 @pytest.mark.parametrize("setting", [{"LIST": True}, {"PGSIMHASH_ACTION": "tag"}])
-def test_a_middleware_drops_the_items_of_known_pages_or_tags_responses(
-    site: Site, dsn: str, setting: dict[str, Any]
-) -> None:
+def test_a_middleware_drops_or_tags(site: Site, dsn: str, setting: dict[str, Any]) -> None:
     crawl = Crawl(site, dsn, {**MIDDLEWARE, **setting})
     assert crawl.log == ""
     assert crawl.counted["new"] == 8
@@ -182,14 +176,10 @@ def test_a_middleware_drops_the_items_of_known_pages_or_tags_responses(
 
 
 def test_a_known_page_is_not_followed_without_the_setting(site: Site, dsn: str) -> None:
-    words = " ".join(f"word{number}" for number in range(60))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules[__name__], "FRONT", f"<p>{words}</p>{FRONT}")
-        first = Crawl(site, dsn, MIDDLEWARE)
-        assert first.counted["new"] == 9
-        again = Crawl(site, dsn, {**MIDDLEWARE, "PGSIMHASH_FOLLOW": False})
-    assert again.counted == {"unchanged": 1, "dropped": 1}
-    assert again.items == []
+    site.front.write_text(f"<p>{' '.join(f'word{number}' for number in range(60))}</p>{FRONT}")
+    assert Crawl(site, dsn, MIDDLEWARE).counted["new"] == 9
+    again = Crawl(site, dsn, {**MIDDLEWARE, "PGSIMHASH_FOLLOW": False})
+    assert (again.counted, again.items) == ({"unchanged": 1, "dropped": 1}, [])
 
 
 def test_an_add_on_skips_requests_for_known_pages(site: Site, dsn: str) -> None:
@@ -251,9 +241,7 @@ def database_lost(
 
 
 @pytest.mark.parametrize("settings", [MIDDLEWARE, ADDON], ids=["middleware", "add-on"])
-def test_pages_pass_and_requests_are_made_when_the_database_is_lost(
-    site: Site, server_dsn: str, dsn: str, settings: dict[str, Any]
-) -> None:
+def test_a_lost_database(site: Site, server_dsn: str, dsn: str, settings: dict[str, Any]) -> None:
     with database_lost(site, server_dsn, dsn, [30]):
         crawl = Crawl(site, dsn, {**settings, **AT_ONCE})
     unanswered = crawl.counted["unanswered"]
@@ -270,9 +258,7 @@ def test_pages_pass_and_requests_are_made_when_the_database_is_lost(
 
 
 @pytest.mark.parametrize("retries", [True, False])
-def test_a_connection_that_is_lost_for_a_moment(
-    site: Site, server_dsn: str, dsn: str, retries: bool
-) -> None:
+def test_a_connection_lost_briefly(site: Site, server_dsn: str, dsn: str, retries: bool) -> None:
     """It costs no verdict, or, without retries, few until the store is opened again."""
     settings = {} if retries else {**AT_ONCE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.12}
     moments = range(5, COUNT, 10) if retries else [10]
@@ -299,9 +285,7 @@ def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str
     ({"PGSIMHASH_DSN": "host=127.0.0.1 port=1"}, "port 1"),
     ({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, "asyncio reactor"),
 ])  # fmt: skip
-def test_invalid_settings_end_the_crawl_before_it_begins(
-    site: Site, dsn: str, settings: dict[str, Any], told: str
-) -> None:
+def test_invalid_crawl_settings(site: Site, dsn: str, settings: dict[str, Any], told: str) -> None:
     crawl = Crawl(site, dsn, {**PIPELINE, **settings})
     assert told in crawl.log
     assert crawl.items == []

@@ -83,9 +83,7 @@ RISING: Labels = [("copy", 2), ("copy", 5), ("distinct", 9), ("copy", 12)]
     ([("distinct", 0), ("copy", 0)], 0.999, None), ([("distinct", 40)], 0.999, None),
     ([("copy", 3), ("copy", 13)], 0.999, 3),  # a search has at most 12 bits
 ])  # fmt: skip
-def test_the_smallest_distance_of_the_largest_precise_recall_is_recommended(
-    pairs: Labels, precision: float, distance: int | None
-) -> None:
+def test_the_recommended_distance(pairs: Labels, precision: float, distance: int | None) -> None:
     best = evaluated(pairs, precision).best
     assert (best and best.distance) == distance
 
@@ -247,9 +245,7 @@ def test_the_share_of_words_in_low_weight_blocks_comes_with_the_fingerprints() -
     assert fingerprint_pages(pages.items(), INTEROP_SCHEME).unseen is None
 
 
-def test_stored_fingerprints_are_those_of_the_present_versions(
-    store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stored_fingerprints(store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "_URLS", 7)
     known = {f"https://a.example/{n}": n << 50 for n in range(40)}
     list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))

@@ -240,9 +240,7 @@ URL = "https://a.example/x"
     (False, 8, 12, "edited"), (False, 9, None, "rewritten"), (False, 9, 13, "rewritten"),
     (False, 8, 13, "redesign"), (False, 0, 13, "redesign"),
 ])  # fmt: skip
-def test_text_content_and_structure_decide_the_kind_of_change(
-    same: bool, distance: int, structure: int | None, change: Change
-) -> None:
+def test_kinds_of_change(same: bool, distance: int, structure: int | None, change: Change) -> None:
     assert judge(distance, structure, same=same) == change
 
 
@@ -313,9 +311,7 @@ def changed(a: str, only_a: str, b: str, only_b: str) -> dict[str, Any]:
     ("朝市は六時に始まる", "朝市は七時に始まる",
      [changed("朝市は六時に始まる", "六", "朝市は七時に始まる", "七")]),
 ])  # fmt: skip
-def test_texts_differ_by_paragraphs_and_words(
-    left: str, right: str, rows: list[dict[str, Any]]
-) -> None:
+def test_texts_side_by_side(left: str, right: str, rows: list[dict[str, Any]]) -> None:
     assert side_by_side(left, right).as_json() == {"cut": False, "rows": rows}
 
 

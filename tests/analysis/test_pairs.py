@@ -177,9 +177,7 @@ def some_pages(seed: int) -> dict[str, int]:
     }
 
 
-def test_every_simhash_is_paired_by_its_first_page_and_each_page_with_that(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_go_by_first_pages(dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsimhash.analysis.pairs._PAIRS", 7)
     former, known = some_pages(1), some_pages(2)
     fill(store, former)

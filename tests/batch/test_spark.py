@@ -137,9 +137,7 @@ def test_clusters_are_those_in_memory(session: Any) -> None:
     assert (int(chain[-1]), 0) in expected
 
 
-def test_simhashes_are_exchanged_with_a_store(
-    store: Store, dsn: str, session: Any, tmp_path: Path
-) -> None:
+def test_exchange_with_a_store(store: Store, dsn: str, session: Any, tmp_path: Path) -> None:
     borders = np.array([0, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)
     values = np.append(with_copies(4, 5_000), borders)
     copy_simhashes(dsn, values)

@@ -238,9 +238,7 @@ def test_each_distance_gets_a_line_and_on_request_a_table(run: Run) -> None:
     shown.ends(0, "unverified", figures, shares)
 
 
-def test_without_a_precise_distance_or_after_failed_pages_the_exit_code_is_1(
-    run: Run, folder: Path
-) -> None:
+def test_the_exit_code_without_a_precise_distance_or_after_failures(run: Run, folder: Path) -> None:
     (folder / "labels").mkdir()
     pairs = folder / "labels" / "pairs.csv"
     rows = ["a,b,label", "wells,wells-copy,different", "wells,looms,duplicate"]
@@ -259,9 +257,7 @@ def test_without_a_precise_distance_or_after_failed_pages_the_exit_code_is_1(
     assert (last["copies"], last["distinct"], last["left_out"]) == (1, 3, 1)
 
 
-def test_a_sample_is_labelled_and_measured_without_pages(
-    run: Run, dsn: str, tmp_path: Path
-) -> None:
+def test_a_sample_is_labelled_and_measured(run: Run, dsn: str, tmp_path: Path) -> None:
     with connect(dsn, collection="news") as store:
         for number in range(30):
             store.add(f"https://a.example/{number}", number << 40, distance=0)

@@ -70,9 +70,7 @@ def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, folder: Path) -> N
 
 
 @pytest.mark.parametrize("command", ["status", "ingest", "ingest --parquet verdicts.parquet"])
-def test_a_closed_stdout_ends_silently_with_its_own_code(
-    run: Run, folder: Path, command: str
-) -> None:
+def test_a_closed_stdout_ends_with_its_own_code(run: Run, folder: Path, command: str) -> None:
     run("collection", "create", "default")
     arguments = [*command.split(), *([str(folder)] if "ingest" in command else [])]
     reader, writer = os.pipe()
@@ -88,9 +86,7 @@ def test_a_closed_stdout_ends_silently_with_its_own_code(
     ("click", ["status"]), ("pgsimhash.cli.options", ["status"]), ("psycopg", ["status"]),
     ("numpy", ["analyse", "pairs"]),
 ])  # fmt: skip
-def test_ctrl_c_while_modules_are_loaded_ends_in_one_line(
-    run: Run, module: str, command: list[str]
-) -> None:
+def test_ctrl_c_while_modules_are_loaded(run: Run, module: str, command: list[str]) -> None:
     run("collection", "create", "default")
     code = f"""
 import sys

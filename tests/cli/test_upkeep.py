@@ -41,9 +41,7 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
     run("run", "undo", number).ends(1, "pgsimhash run list")
 
 
-def test_an_old_archive_expires_at_once_unless_its_times_are_left_out(
-    run: Run, folder: Path
-) -> None:
+def test_an_old_archive_expires_unless_its_times_are_left_out(run: Run, folder: Path) -> None:
     run("collection", "create", "default")
     run("expire").ends(2, "pgsimhash policy set '*' --expire-after 90d")
     page = {"url": "https://a.example/", "html": (folder / "wells.html").read_text()}
@@ -71,9 +69,7 @@ def test_a_mark_is_set_listed_and_removed(run: Run, folder: Path) -> None:
     assert len(run("analyse", "clusters", "--distance", "3").lines) == 1
 
 
-def test_the_pairs_of_a_file_are_marked_and_those_that_fail_are_printed(
-    run: Run, folder: Path
-) -> None:
+def test_pairs_of_a_file_are_marked_and_failures_are_printed(run: Run, folder: Path) -> None:
     run("ingest", folder)
     a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
     unknown = "https://nowhere.example/"
@@ -148,9 +144,7 @@ def test_a_collection_is_rebuilt(run: Run, folder: Path) -> None:
     assert len(run("status").lines) == 2
 
 
-def test_a_rebuild_with_another_scheme_prints_verdicts_and_counts_omitted_pages(
-    run: Run, kept: None
-) -> None:
+def test_a_rebuild_prints_verdicts_and_counts_omitted_pages(run: Run, kept: None) -> None:
     # A page that was added as a simhash has no Markdown.
     with connect(collection="kept") as store:
         store.add("https://a.example/", 1)
@@ -165,9 +159,7 @@ def test_a_rebuild_with_another_scheme_prints_verdicts_and_counts_omitted_pages(
     assert schemes == {"kept": "pgsimhash-blog-shingles-1", "kept-2": "pgsimhash-blog-words-1"}
 
 
-def test_ctrl_c_leaves_everything_unchanged(
-    run: Run, kept: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_changes_nothing(run: Run, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_: object) -> None:
         raise KeyboardInterrupt
 

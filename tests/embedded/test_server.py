@@ -40,9 +40,7 @@ def home() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_without_a_dsn_the_embedded_server_is_set_up_and_kept(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_dsn_it_is_set_up_and_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGSIMHASH_DSN", raising=False)
     monkeypatch.setenv("PGSIMHASH_DATA_DIR", str(home / "data"))
     told = "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN\n"
@@ -187,9 +185,7 @@ def say_it_runs(home: Path, pid: int) -> None:
 
 
 @pytest.mark.parametrize("is_like_a_server", [False, True])
-def test_a_process_that_has_the_pid_of_a_killed_server_is_left_alone(
-    used: Path, is_like_a_server: bool
-) -> None:
+def test_another_process_with_the_pid_is_left_alone(used: Path, is_like_a_server: bool) -> None:
     arguments = ["-D", str(used / "postgres"), "cluster_name=pgsimhash"]
     with sleeper(arguments if is_like_a_server else []) as stranger:
         say_it_runs(used, stranger.pid)
@@ -241,9 +237,7 @@ def kill_supervisor(home: Path) -> psutil.Process:
 
 
 @pytest.mark.parametrize("joined", [True, False], ids=["after", "before"])
-def test_a_server_whose_supervisor_was_killed_stops_with_its_last_user(
-    used: Path, joined: bool
-) -> None:
+def test_a_server_without_supervisor_stops_with_its_last_user(used: Path, joined: bool) -> None:
     with clients(used, 2) as (first, other), ExitStack() as stack:
         where = first.dsn()
         assert other.dsn() == where
@@ -274,9 +268,7 @@ def test_the_last_user_leaves_another_process_with_the_pid_of_the_server_alone(u
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["new", "used"])
-def test_of_many_that_begin_at_once_one_starts_the_server(
-    home: Path, made: Path, is_new: bool
-) -> None:
+def test_of_many_at_once_one_starts_the_server(home: Path, made: Path, is_new: bool) -> None:
     folder = home / "data"
     if not is_new:
         copied(made, folder)
@@ -344,9 +336,7 @@ QUOTED = 'it\'s a "quoted" $HOME `id` 100% a=b \\'
 
 
 @pytest.mark.parametrize("name", [QUOTED, "long" * 40, "a,comma", "un\udcff"])
-def test_the_socket_is_in_a_private_folder_whatever_the_path(
-    home: Path, made: Path, name: str
-) -> None:
+def test_the_socket_is_private_whatever_the_path(home: Path, made: Path, name: str) -> None:
     folder = copied(made, home / name)
     with clients(folder) as (client,):
         where = client.dsn()
@@ -357,9 +347,7 @@ def test_the_socket_is_in_a_private_folder_whatever_the_path(
     assert sockets.exists() == (name == QUOTED)
 
 
-def test_without_a_place_for_a_private_socket_there_is_no_server(
-    home: Path, made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_place_for_a_socket(home: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = copied(made, home / ("long" * 40))
     temporary = home / ("tmp" * 40)
     temporary.mkdir()
@@ -454,9 +442,7 @@ def test_an_unsuitable_folder_is_one_clear_line(home: Path) -> None:
         assert advice in refusal(home / name)
 
 
-def test_garbage_in_lock_files_and_settings_of_clients_do_no_harm(
-    used: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_garbage_and_variables_do_no_harm(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("postgres.users", "postgres.server", "postgres.supervisor"):
         (used / name).write_text("garbage\n")
     for name, value in {"PGPORT": "1", "PGUSER": "x", "PGDATA": "/x", "LC_ALL": "xx_YY"}.items():

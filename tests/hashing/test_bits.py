@@ -121,9 +121,7 @@ def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -
     border=st.tuples(simhashes, simhashes) | st.tuples(st.integers(0, 99), st.integers(0, 99)),
     others=st.lists(simhashes | st.integers(0, 99), max_size=5),
 )
-def test_the_distance_to_a_range_is_that_to_its_nearest(
-    border: tuple[int, int], others: list[int]
-) -> None:
+def test_the_distance_to_a_range_is_the_least(border: tuple[int, int], others: list[int]) -> None:
     least, most = sorted(border)
     array = np.array([*others, least, most, (least + most) // 2], dtype=np.uint64)
     found = bits.range_distances(array, least, most).tolist()

@@ -175,9 +175,7 @@ def test_title_canonical_url_and_language() -> None:
     assert read_article(f"{broken * 10}{good}{STORY}").canonical_url is None
 
 
-def test_the_markdown_of_a_page_of_very_many_elements_is_paragraphs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_markdown_of_very_many_elements_is_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
     page = f"<h1>The ferry</h1><p>* No *gulls* may sit on the rail, nor any dogs.</p>{STORY}"
     assert "# The ferry" in read_article(page).markdown
     monkeypatch.setattr("pgsimhash.html.article.MARKED_UP_MAX", 2)

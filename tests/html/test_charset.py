@@ -41,9 +41,7 @@ def test_the_header_and_the_page_itself_may_name_the_encoding(codec: str, text: 
 
 @pytest.mark.parametrize(("codec", "text"), TEXTS)
 @pytest.mark.parametrize("label", [None, "utf-8"])
-def test_the_encoding_of_a_page_without_a_true_label_is_detected(
-    codec: str, text: str, label: str | None
-) -> None:
+def test_an_encoding_without_a_true_label(codec: str, text: str, label: str | None) -> None:
     page = f"<html><body><h1>{text[:12]}</h1><p>{text}</p></body></html>"
     assert decode(page.encode(codec), label) == page
 
@@ -79,9 +77,7 @@ ASCII = "<html><body><p>The ferry crosses every day</p>"
     # Control characters are dropped.
     (b"<p>The \0ferry\0 crosses</p>", None, "<p>The ferry crosses</p>"),
 ])  # fmt: skip
-def test_pages_of_which_the_label_is_not_the_whole_truth(
-    page: bytes, label: str | None, text: str
-) -> None:
+def test_pages_with_marks_and_wrong_labels(page: bytes, label: str | None, text: str) -> None:
     assert decode(page, label) == text
     assert clean_text("a\0b\x01c\x85d\ud800e\ufffef\tg\r\nh") == "abcdef\tg\r\nh"
 

@@ -51,9 +51,7 @@ def brightness(colour: str) -> float:
     return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(",")))
 
 
-def test_a_style_or_a_script_that_gets_into_a_page_does_nothing(
-    pages: dict[str, Path], driver: object
-) -> None:
+def test_an_injected_style_or_script_does_nothing(pages: dict[str, Path], driver: object) -> None:
     """The content security policy stops what escaping missed."""
     bad = (
         "<style>body { background: rgb(1, 2, 3) !important }</style>"

@@ -17,9 +17,7 @@ def test_it_can_be_turned_off() -> None:
     ("ELEMENT_SIZE", 48), ("describe", lambda element: ("p", None, None, None, 0)),
     ("LIBXML_VERSION", (3, 0, 0)),
 ])  # fmt: skip
-def test_elements_or_a_libxml2_that_do_not_fit(
-    name: str, value: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_fit_lxml(name: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
     extension = pytest.importorskip("pgsimhash._native", reason="the C extension is not built")
     assert native.fits_lxml(extension)
     monkeypatch.setattr(etree if name.startswith("LIB") else extension, name, value)

@@ -260,9 +260,7 @@ def test_a_page_of_too_many_elements_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("limit", ["WORK_MAX", "DEPTH_MAX", "CHARS_MAX", "LOOKED_AT_MAX"])
-def test_pages_too_expensive_for_readability_are_read_without_it(
-    monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
+def test_expensive_pages_avoid_readability(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     html = f"<main><h1>Lights</h1><div class=story><p>{TEXT}</p><p>{TEXT}</p></div></main>"
     assert read_blog(html).text == f"{TEXT}\n\n{TEXT}"
     monkeypatch.setattr(blog, limit, 3)

@@ -307,9 +307,7 @@ NUMBERS = st.lists(st.integers(0, 10**6), max_size=4)
 
 
 @given(st.lists(WORDS, min_size=2), NUMBERS, NUMBERS)
-def test_different_numbers_share_no_feature(
-    words: list[str], some: list[int], others: list[int]
-) -> None:
+def test_numbers_share_no_feature(words: list[str], some: list[int], others: list[int]) -> None:
     texts = ([*words, *map(str, numbers)] for numbers in (some, others))
     a, b = (set(SHORT_SCHEME.weigh(text, Article("", ""))) for text in texts)
     assert a == b if some == others else not a & b

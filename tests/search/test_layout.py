@@ -59,9 +59,7 @@ def fewest_beyond(layout: Layout, masks: NDArray[np.uint64], radii: Sequence[int
 
 
 @small_layouts
-def test_proof_by_exhaustion_that_the_radii_miss_no_pair_and_smaller_ones_would(
-    layout: Layout,
-) -> None:
+def test_proof_that_the_radii_miss_no_pair_and_smaller_ones_would(layout: Layout) -> None:
     """Whether a pair is found depends only on its differing bits, and these are all masks."""
     masks = np.arange(2**layout.bits, dtype=np.uint64)
     widths = [permutation.width for permutation in layout.permutations]
@@ -120,9 +118,7 @@ def test_a_layout_offers_no_distance_that_takes_too_many_probes() -> None:
     ("5x4", 5, 20), ("2x4", 2, 8), ("33x3", 33, 99),
 ])  # fmt: skip
 @given(data=st.data())
-def test_layouts_of_any_form_are_exact(
-    name: str, blocks: int, columns: int, data: st.DataObject
-) -> None:
+def test_any_layout_is_exact(name: str, blocks: int, columns: int, data: st.DataObject) -> None:
     layout = get_layout(name)
     assert get_layout(name) is layout
     assert layout.name == name
@@ -178,9 +174,7 @@ def test_flips_are_all_masks_of_few_bits_each_once() -> None:
 
 @every_layout
 @given(values=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=9))
-def test_permuting_keeps_every_bit_with_the_prefix_in_front(
-    layout: Layout, values: list[int]
-) -> None:
+def test_permuting_keeps_all_bits_with_the_prefix_first(layout: Layout, values: list[int]) -> None:
     for part in layout.permutations:
         permuted = part.permute(np.array(values, dtype=np.uint64))
         assert part.restore(permuted).tolist() == values

@@ -28,14 +28,16 @@ from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.search.pairs import Pairs, find_pairs, stream_pairs
 from tests.refusals import because
 
+Simhashes = NDArray[np.uint64]
 
-def brute_force(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
+
+def brute_force(simhashes: Simhashes, distance: int) -> list[tuple[int, int, int]]:
     values = sorted(set(simhashes.tolist()))
     every = ((low, high, hamming_distance(low, high)) for low, high in combinations(values, 2))
     return [pair for pair in every if pair[2] <= distance]
 
 
-def as_tuples(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
+def as_tuples(simhashes: Simhashes, distance: int) -> list[tuple[int, int, int]]:
     before = simhashes.tolist()
     pairs = find_pairs(simhashes, distance)
     assert simhashes.tolist() == before
@@ -82,9 +84,7 @@ def test_many_simhashes_in_several_chunks(distance: int) -> None:
     shared=st.lists(st.integers(0, 63), max_size=50), seed=st.integers(0, 99),
     strays=st.integers(0, 9), distance=st.integers(0, 9),
 )  # fmt: skip
-def test_hot_prefixes_lose_no_pair(
-    shared: list[int], seed: int, strays: int, distance: int
-) -> None:
+def test_hot_prefixes_lose_none(shared: list[int], seed: int, strays: int, distance: int) -> None:
     """Most simhashes share some bits, at any positions, and a few do not."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 2**64, 90, dtype=np.uint64)
@@ -167,9 +167,7 @@ def test_pairs_as_a_frame_and_in_a_notebook() -> None:
         pairs.to_frame("numpy")
 
 
-def matches(
-    known: NDArray[np.uint64], queries: NDArray[np.uint64], distance: int
-) -> list[tuple[int, int]]:
+def matches(known: Simhashes, queries: Simhashes, distance: int) -> list[tuple[int, int]]:
     """What a comparison of each query with all simhashes finds."""
     each = np.unique(known)
     return [
@@ -179,14 +177,12 @@ def matches(
     ]
 
 
-def found(index: BlockIndex, queries: NDArray[np.uint64], distance: int) -> list[tuple[int, int]]:
+def found(index: BlockIndex, queries: Simhashes, distance: int) -> list[tuple[int, int]]:
     numbers, near = index.near(queries, distance)
     return list(zip(numbers.tolist(), near.tolist(), strict=True))
 
 
-def near_to(
-    values: NDArray[np.uint64], distance: int, rng: np.random.Generator
-) -> NDArray[np.uint64]:
+def near_to(values: Simhashes, distance: int, rng: np.random.Generator) -> Simhashes:
     """Each value with this many bits changed."""
     flips = [sum(1 << int(bit) for bit in rng.choice(64, distance, replace=False)) for _ in values]
     return values ^ np.array(flips, dtype=np.uint64)
@@ -224,7 +220,7 @@ def test_empty_indexes_and_invalid_arguments() -> None:
 CHAIN = np.array([(1 << n) - 1 for n in range(10)], dtype=np.uint64)
 
 
-def clusters(values: NDArray[np.uint64], distance: int, linkage: Linkage) -> list[list[int]]:
+def clusters(values: Simhashes, distance: int, linkage: Linkage) -> list[list[int]]:
     """The clusters with several members, each ascending."""
     pairs = find_pairs(values, distance)
     halves = [Pairs(pairs.low[at::2], pairs.high[at::2], pairs.distances[at::2]) for at in range(2)]
@@ -249,9 +245,7 @@ def test_single_linkage_is_the_connected_components(some: set[int], distance: in
 
 
 @given(st.sets(st.integers(0, 255), max_size=60), st.integers(1, 3))
-def test_complete_linkage_keeps_all_members_near_and_joins_what_it_can(
-    some: set[int], distance: int
-) -> None:
+def test_complete_linkage_keeps_near_and_joins_what_it_can(some: set[int], distance: int) -> None:
     values = np.array(sorted(some), dtype=np.uint64)
     found = clusters(values, distance, "complete")
     inside = {value for members in found for value in members}

@@ -166,9 +166,7 @@ def test_a_page_comes_before_the_pages_named_after_it(tmp_path: Path) -> None:
     assert names(tmp_path) == ["page/a.html", "page.de.html", "page.html", "page-print.html"]
 
 
-def test_the_uri_is_absolute_and_escaped_and_keeps_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uris_are_absolute_and_keep_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parent of a link is that of its target, as for every program that opens the path."""
     (tmp_path / "crawls" / "may").mkdir(parents=True)
     for name in ("a.html", "a é.html"):
@@ -221,9 +219,7 @@ def test_pages_as_wget_and_servers_name_them(tmp_path: Path) -> None:
     assert len(list(read_pages([tmp_path / "index.html?page=2"]))) == 1
 
 
-def test_pages_and_folders_that_may_not_be_read_are_failures(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_and_folders_not_permitted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Permissions do not bind root, who runs the tests in containers.
     def refusing(call: Callable[..., object]) -> Callable[..., object]:
         def refuse(path: Path, *rest: str, **options: Any) -> object:
@@ -255,9 +251,7 @@ def test_a_page_that_went_meanwhile_is_a_failure(folder: Path) -> None:
     assert len(list(pages)) == 2
 
 
-def test_a_page_over_the_limit_is_not_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_too_large_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (tmp_path / "a.html").open("wb") as file:
         file.truncate(10**12)
     (tmp_path / "b.html").write_bytes(b"x" * 100)

@@ -157,9 +157,7 @@ def test_damaged_chunks_keep_their_content(path: Path, body: bytes, page: bytes)
 
 
 @pytest.mark.parametrize(("encoding", "library"), [("zstd", [ZSTD]), ("br", ["brotli", "1.2"])])
-def test_encodings_of_other_libraries_are_undone(
-    path: Path, encoding: str, library: list[str]
-) -> None:
+def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: list[str]) -> None:
     compress = pytest.importorskip(*library).compress
     body = compress(HTML)
     assert one(path, record(**encoded(encoding, body))).html == HTML
@@ -179,17 +177,13 @@ def test_encodings_of_other_libraries_are_undone(
     ({"warc": {"WARC-Segment-Number": "1"}}, "unreadable"),
     ({"http": {"X-Long": "x" * 100_000}}, "unreadable"),
 ])  # fmt: skip
-def test_a_page_that_cannot_be_read_is_a_failure(
-    path: Path, broken: dict[str, Any], reason: str
-) -> None:
+def test_a_broken_page_is_a_failure(path: Path, broken: dict[str, Any], reason: str) -> None:
     failure, page = read(path, record(url="https://example.com/broken", **broken), record())
     assert failed(failure) == ("https://example.com/broken", reason)
     assert isinstance(page, SourcePage)
 
 
-def test_no_more_is_read_at_once_than_the_limit(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_is_read_at_once_than_allowed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     class Counting(Stream):
@@ -243,9 +237,7 @@ def test_a_page_whose_checksum_is_wrong_is_not_yielded(path: Path) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 100, 16 * 1024])
-def test_one_damaged_gzip_member_costs_at_most_its_record(
-    path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damage_costs_one_record(path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_INPUT", chunk)
     records = [record(url=f"https://a.example/{n}") for n in range(4)]
     assert_damage_costs_one_record(path, records)
@@ -261,9 +253,7 @@ def test_damage_in_a_large_archive_costs_one_record(path: Path) -> None:
 
 
 @pytest.mark.parametrize("nested", [b"\x1f\x8b\x08", gzip.compress(b"<p>no record", mtime=0)[:15]])
-def test_gzip_headers_that_begin_no_record_are_tried_only_so_often(
-    path: Path, nested: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_gzip_headers(path: Path, nested: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_LOOKS_MAX", 1000)
     page, broken, again = read(path, record(), nested * 900, record())
     assert isinstance(page, SourcePage)
@@ -274,9 +264,7 @@ def test_gzip_headers_that_begin_no_record_are_tried_only_so_often(
     assert failed(end, "record 2 and all after it were not read")
 
 
-def test_only_so_much_is_read_again_after_damage(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_so_much_is_read_after_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = bytearray(record())
     changed[-6] ^= 0xFF
     archive = bytes(changed) * 3 + record()
