@@ -300,14 +300,11 @@ def test_the_table_of_layouts_has_all_of_them() -> None:
     )
 
 
-def test_every_scheme_is_in_the_table() -> None:
+def test_every_scheme_is_in_the_table_and_the_forms_are_one_simhash() -> None:
     shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
     schemes = text_of("schemes.md")
     table = schemes[: schemes.index("The distance is the default")]
     assert re.findall(r"^\| `(pgsimhash-[^`]+)`", table, re.MULTILINE) == shipped
-
-
-def test_the_forms_are_one_simhash() -> None:
     rows = r"^\| (?:hex|decimal|base32) \| `([^`]+)`"
     forms = re.findall(rows, text_of("schemes.md"), re.MULTILINE)
     assert len(forms) == 3

@@ -88,13 +88,6 @@ def test_the_recommended_distance(pairs: Labels, precision: float, distance: int
     assert (best and best.distance) == distance
 
 
-def test_an_impossible_precision_is_refused() -> None:
-    with pytest.raises(
-        ArgumentError, match="precision must be from 0 to 1", check=because("invalid_argument")
-    ):
-        evaluated(RISING, 99)
-
-
 def test_pages_without_a_fingerprint_count_and_unread_ones_do_not() -> None:
     copy, other = LabelledPair("1", "2", "copy"), LabelledPair("1", "3", "distinct")
     graded = LabelledPair("1", "3", "graded")
@@ -105,12 +98,16 @@ def test_pages_without_a_fingerprint_count_and_unread_ones_do_not() -> None:
     assert short.curve[-1].counts == (0, 1, 0, 1)
 
 
-def test_too_few_matches_for_the_precision_are_reported() -> None:
+def test_too_few_matches_and_an_impossible_precision() -> None:
     pairs: Labels = [("copy", 1), ("copy", 6), ("distinct", 40)]
     assert "too few matches to tell a precision of 0.999" in evaluated(pairs).sentence
     assert "too few" not in evaluated(pairs, precision=0.5).sentence
     never = "At no distance is the precision 0.999 or better."
     assert evaluated([("distinct", 0)]).sentence == never
+    with pytest.raises(
+        ArgumentError, match="precision must be from 0 to 1", check=because("invalid_argument")
+    ):
+        evaluated(RISING, 99)
 
 
 @pytest.mark.parametrize("make", [
@@ -191,6 +188,11 @@ def test_folders_paths_and_archives_know_pages(folder: Path) -> None:
     archive.write_text("\n".join(map(json.dumps, pages)))
     urls = ["https://a.example/2", "https://a.example/3"]
     assert found(urls, archive) == dict(zip(urls, ["<p>2", "<p>3"], strict=True))
+    # A missing page is a failure that names the fix.
+    names = ["nowhere", "x" * 5000, "nul\0", "https://a.example/"]
+    told = found(names, folder)
+    assert list(told) == names
+    assert all("--pages" in why for why in told.values())
 
 
 def test_a_csv_maps_ids_to_files(folder: Path) -> None:
@@ -202,13 +204,6 @@ def test_a_csv_maps_ids_to_files(folder: Path) -> None:
     table.write_text("name\ntwo\n")
     with pytest.raises(ArgumentError, match="the column id is missing"):
         found(["two"], table)
-
-
-def test_a_missing_page_is_a_failure_that_names_the_fix(folder: Path) -> None:
-    names = ["nowhere", "x" * 5000, "nul\0", "https://a.example/"]
-    told = found(names, folder)
-    assert list(told) == names
-    assert all("--pages" in why for why in told.values())
 
 
 def test_a_page_has_a_fingerprint_or_none_or_could_not_be_read() -> None:

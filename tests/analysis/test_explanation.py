@@ -142,9 +142,7 @@ def test_the_features_of_kept_markdown_are_those_that_were_hashed() -> None:
             assert weights == weighted_features(page, CHOSEN)[0]
             read += 1
     assert read > 20
-
-
-def test_markdown_that_differs_from_the_hashed_page_is_reported() -> None:
+    # Markdown that differs from the hashed page is reported.
     page = side("tide-pools", CHOSEN)
     other = dataclasses.replace(from_markdown(page), simhash=page.simhash ^ 0b11)
     assert weighted_features(other, CHOSEN)[1] == 2
@@ -325,9 +323,7 @@ def test_a_text_that_is_too_long_is_cut_and_marked() -> None:
     assert side_by_side("a " * CHARS_MAX, "b").cut
     assert side_by_side("a\n" * 3000, "b").cut
     assert side_by_side("\n".join(PARAGRAPHS), "x\n" * 9, rows=3).cut
-
-
-def test_hostile_texts_end() -> None:
+    # Hostile texts end.
     rng = random.Random(1)
     one, other = (
         "\n".join(" ".join(rng.choices("ab", k=60)) for _ in range(1500)) for _ in range(2)

@@ -68,9 +68,7 @@ def test_borderline_pairs_are_real_and_around_the_distance() -> None:
     for pair in near.borderline:
         assert hamming_distance(by_name[pair.a], by_name[pair.b]) == pair.distance
         assert abs(pair.distance - 8) <= 2
-
-
-def test_missing_pairs_of_one_distance_come_from_others() -> None:
+    # Missing pairs of one distance come from others.
     simhashes = np.array([0, 0b1, *[(2**7 - 1) << shift for shift in (1, 20, 40)]], dtype=np.uint64)
     near = compare(simhashes, 7, 5)
     assert [pair.distance for pair in near.borderline] == [7, 7, 7, 8, 8]
@@ -264,23 +262,19 @@ def test_pairs_come_in_the_order_of_the_file(tmp_path: Path) -> None:
     rows = "\n".join(f"1,{number},{word}" for number, word in enumerate(words, 2))
     found = [pair.label for pair in read(tmp_path, f"a,b,label\n{rows}\n")]
     assert found == ["copy", "copy", "distinct", "distinct", "graded"]
-
-
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_a_spreadsheet_may_have_saved_it(tmp_path: Path, delimiter: str) -> None:
-    text = "A,B,Label\r\n1,2,duplicate\r\n,,\r\n".replace(",", delimiter)
-    assert read(tmp_path, text, "utf-8-sig") == [LabelledPair("1", "2", "copy")]
-
-
-def test_a_row_without_a_label_waits_for_one(tmp_path: Path) -> None:
+    # A row without a label waits for one.
     assert read(tmp_path, "a,b,label\n1,2,\n1,3,different\n") == [
         LabelledPair("1", "3", "distinct")
     ]
     message = complaint(tmp_path, "a,b,label\n1,2,\n1,3,graded\n")
     assert "no pair is labelled duplicate or different (1 rows have no label yet)" in message
+    # A spreadsheet may have saved it.
+    for delimiter in ",;\t":
+        text = "A,B,Label\r\n1,2,duplicate\r\n,,\r\n".replace(",", delimiter)
+        assert read(tmp_path, text, "utf-8-sig") == [LabelledPair("1", "2", "copy")]
 
 
-def test_an_invalid_row_is_reported_with_its_line_and_the_fix(tmp_path: Path) -> None:
+def test_invalid_rows_are_reported_with_their_lines_and_the_fix(tmp_path: Path) -> None:
     for row, message in {
         "1,2,1": "'1' is not a label; write one of near-dup, duplicate, same, distinct,",
         ",2,1": "a is empty; write the URL, the path or the id of a page, or a text",
@@ -290,9 +284,6 @@ def test_an_invalid_row_is_reported_with_its_line_and_the_fix(tmp_path: Path) ->
         '1,"2,1': "unexpected end of data; close each double quote",
     }.items():
         assert f"line 3: {message}" in complaint(tmp_path, f"a,b,label\n8,9,duplicate\n{row}\n")
-
-
-def test_all_invalid_rows_are_reported_together_up_to_a_limit(tmp_path: Path) -> None:
     said = complaint(tmp_path, "a,b,label\n" + "1,2,what\n" * 1000)
     assert "line 2:" in said
     assert "line 11:" in said

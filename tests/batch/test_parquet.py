@@ -194,7 +194,7 @@ except ArgumentError as error:
 """
 
 
-def test_a_disk_that_fills_up_is_reported_and_keeps_the_file(path: Path) -> None:
+def test_a_disk_that_fills_up_and_an_unwritable_file(path: Path) -> None:
     parquet.write_archive(path, np.arange(9, dtype=np.uint64))
     before = path.read_bytes()
     error = python(FULL, path)
@@ -202,6 +202,11 @@ def test_a_disk_that_fills_up_is_reported_and_keeps_the_file(path: Path) -> None
     assert "File too large" in error
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+    # An unwritable file is reported before the first verdict is read.
+    verdicts = iter([Verdict("https://a.example/", "new", "first_seen")])
+    with pytest.raises(ArgumentError, match="cannot be written", check=because("invalid_file")):
+        list(parquet.write_verdicts(path.parent / "none" / "it.parquet", verdicts))
+    assert len(list(verdicts)) == 1
 
 
 UNREADABLE = [
@@ -256,13 +261,6 @@ def test_one_flipped_bit_never_gives_other_simhashes(path: Path) -> None:
             assert np.array_equal(read, values)
     # Most of the file is simhashes; bytes without effect are in headers and in the footer.
     assert refused > 4 / 3 * len(data)
-
-
-def test_an_unwritable_file_is_reported_first(tmp_path: Path) -> None:
-    verdicts = iter([Verdict("https://a.example/", "new", "first_seen")])
-    with pytest.raises(ArgumentError, match="cannot be written", check=because("invalid_file")):
-        list(parquet.write_verdicts(tmp_path / "none" / "it.parquet", verdicts))
-    assert len(list(verdicts)) == 1
 
 
 MEMORY = """

@@ -10,7 +10,7 @@ import pytest
 
 from pgsimhash import analysis, connect
 from pgsimhash.schemes import DEFAULT_SCHEME
-from tests.cli.harness import Run, on_a_terminal
+from tests.cli.conftest import Run, on_a_terminal
 from tests.conftest import ROOT
 from tests.database import run_sql
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.harness import Run
+from tests.cli.conftest import Run
 from tests.programs import PGSIMHASH, run_program
 
 NO_TEXT = os.fsdecode(b"\xff")

@@ -18,7 +18,7 @@ import pgsimhash
 from pgsimhash import connect
 from pgsimhash.hashing.bits import from_base32, to_base32
 from pgsimhash.pages.records import Verdict
-from tests.cli.harness import Run, on_a_terminal
+from tests.cli.conftest import Run, on_a_terminal
 from tests.database import run_sql
 from tests.programs import PGSIMHASH, run_program
 from tests.sources.content import record

@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 
 from pgsimhash import connect
 from pgsimhash.search.layout import DEFAULT_LAYOUT
-from tests.cli.harness import Run
+from tests.cli.conftest import Run
 from tests.database import dropped_afterwards, run_sql
 
 
@@ -60,9 +60,7 @@ def test_migrate_can_print_the_script_without_a_server(run: Run) -> None:
     assert done.stdout.startswith("BEGIN;")
     assert all(permutation.column in done.stdout for permutation in DEFAULT_LAYOUT.permutations)
     assert "RETURN '32+32'" in run("migrate", "--sql", "--layout", "32+32").stdout
-
-
-def test_the_script_from_the_newest_revision_is_empty(run: Run) -> None:
+    # From the newest revision it is empty.
     done = run("migrate", "--sql", "--from", "0001")
     assert (done.code, done.stdout) == (0, "")
     assert done.stderr == "Revision 0001 is the newest one: there is nothing to do.\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pgsimhash import connect
-from tests.cli.harness import Run
+from tests.cli.conftest import Run
 
 
 def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:

@@ -107,7 +107,7 @@ def test_an_ordinary_text_is_normalised_as_a_whole(text: str) -> None:
         assert tokenize_with_numbers(text) == tokenize_with_numbers(folded)
 
 
-def test_of_a_run_of_marks_the_first_thirty_count() -> None:
+def test_the_first_thirty_marks_of_a_run_and_the_first_tokens_count() -> None:
     run = "\u0301\u0316" * 15
     (token,) = tokenize(f"a{run}")
     assert tokenize(f"a{run}\u0301\u0316\uff9e\u0344") == [token]
@@ -115,6 +115,8 @@ def test_of_a_run_of_marks_the_first_thirty_count() -> None:
     assert tokenize(f"a{run[1:]}") != [token]
     dashes = "\u2014\u0301" * 40
     assert tokenize(f"a{dashes}b") == ["a", *["\u0301"] * 39, "\u0301b"]
+    for text in ("a ", "é ", "ﷺ", "漢 ", "漢"):
+        assert len(tokenize(text * (TOKENS_MAX + 10))) == TOKENS_MAX
 
 
 def test_no_character_that_normalisation_moves_is_overlooked() -> None:
@@ -129,8 +131,3 @@ def test_no_character_that_normalisation_moves_is_overlooked() -> None:
 def test_a_long_text_has_the_tokens_of_its_words(word: str, between: str) -> None:
     times = 3 * PIECE // (len(word) + 1)
     assert tokenize(between.join([word] * times)) == tokenize(word) * times
-
-
-def test_the_first_tokens_of_a_text_count() -> None:
-    for text in ("a ", "é ", "ﷺ", "漢 ", "漢"):
-        assert len(tokenize(text * (TOKENS_MAX + 10))) == TOKENS_MAX

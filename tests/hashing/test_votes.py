@@ -148,14 +148,11 @@ def test_the_estimate_is_right_on_average(size: int, shared: float) -> None:
     assert statistics.stdev(estimates) == pytest.approx(0.06, abs=0.015) or shared != 0.7
 
 
-def test_two_bigints_hold_a_signature() -> None:
+def test_two_bigints_hold_a_signature_and_an_invalid_one_is_refused() -> None:
     for value in (0, 1, 2**63, 2**64, 2**127, 2**128 - 1, signature(words(0, 50))):
         high, low = to_halves(value)
         assert all(half is not None and -(2**63) <= half < 2**63 for half in (high, low))
         assert from_halves(high, low) == value
-
-
-def test_an_invalid_signature_is_refused() -> None:
     for wrong in (-1, 2**128):
         with pytest.raises(ArgumentError, match="a signature is"):
             to_halves(wrong)

@@ -115,13 +115,12 @@ def test_a_rotating_block_inside_an_article_is_no_content_if_it_has_a_name(name:
     assert kept(Stream(0).story(60, 2, 30, "c7", urls=20)) > 1
 
 
-@pytest.mark.parametrize(("kind", "count"), [("comments", 3), ("comments", 20), ("related", 6)])
-def test_a_story_is_recognised_with_what_is_below_it(kind: str, count: int) -> None:
-    for seed in range(20):
-        assert kept(Stream(seed).below(kind, count)) == 1
-
-
-def test_a_consent_text_longer_than_the_story_and_an_h1_far_below_it_change_nothing() -> None:
+def test_a_story_is_recognised_with_what_is_around_it() -> None:
+    for seed, (kind, count) in product(
+        range(20), (("comments", 3), ("comments", 20), ("related", 6))
+    ):
+        assert kept(Stream(seed).below(kind, count)) == 1, kind
+    # A consent text longer than the story, and an h1 far below it.
     for seed, name in product(range(5), ("onetrust-consent-sdk", "cookie-banner", "gdprNotice")):
         assert kept(Stream(seed).with_consent(name)) == 1, name
         assert kept(Stream(seed).with_late_heading()) == 1

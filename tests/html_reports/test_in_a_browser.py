@@ -1,44 +1,122 @@
-"""The HTML pages in a real browser: they fit, run nothing, and send no requests.
+"""The HTML pages in a real headless Chromium: they fit, run nothing, and send no requests.
 
 Without a browser these tests are skipped, unless PGSIMHASH_TEST_BROWSER is "required".
 """
 
+import json
 import os
+import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.html_reports import hostile
+from tests.html_reports.test_pages import hostile_pages
 
-browser = pytest.importorskip("tests.html_reports.browser", reason="selenium is not installed")
-MISSING = browser.missing()
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PROGRAM = next(filter(None, map(shutil.which, PROGRAMS)), None)
+DRIVER = shutil.which("chromedriver")
 REQUIRED = os.environ.get("PGSIMHASH_TEST_BROWSER") == "required"
-pytestmark = pytest.mark.skipif(MISSING is not None and not REQUIRED, reason=str(MISSING))
+pytestmark = pytest.mark.skipif(
+    not (PROGRAM and DRIVER) and not REQUIRED,
+    reason="no Chromium; on Debian: apt-get install chromium chromium-driver",
+)
 
 SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
 SCHEMES = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
-def driver() -> Iterator[object]:
-    with browser.chromium() as started:
-        yield started
+def driver() -> Iterator[Any]:
+    """Chromium that reports all requests and messages; nothing is downloaded."""
+    assert PROGRAM, "no Chromium"
+    assert DRIVER, "no chromedriver"
+    options = webdriver.ChromeOptions()
+    options.binary_location = PROGRAM
+    # Root has no sandbox, and containers have a small /dev/shm.
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    started = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield started
+    started.quit()
+
+
+@dataclass(frozen=True)
+class Look:
+    """The state of a page in a window of one size, light or dark."""
+
+    console: list[str]
+    requests: list[str]
+    hacked: Any
+    width: int
+    window: int
+    paper: str
+    ink: str
+    smallest_text: float
+    title: str
+
+
+_MEASURE = """
+const texts = [...document.querySelectorAll('body *')].filter(
+    e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && e.checkVisibility());
+return {
+    hacked: window.hacked ?? null,
+    width: document.scrollingElement.scrollWidth,
+    window: document.documentElement.clientWidth,
+    paper: getComputedStyle(document.body).backgroundColor,
+    ink: getComputedStyle(document.body).color,
+    smallest_text: Math.min(...texts.map(e => e.closest('svg')
+        ? parseFloat(getComputedStyle(e).fontSize) * e.closest('svg').getBoundingClientRect().width
+            / e.closest('svg').viewBox.baseVal.width
+        : parseFloat(getComputedStyle(e).fontSize))),
+    title: document.title,
+};
+"""
+
+
+def look(driver: Any, page: Path, size: tuple[int, int], scheme: str, phone: bool = False) -> Look:
+    """Open ``page``, open all its details, hover over its links, and return what happened."""
+    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": phone}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    _log(driver, "browser")
+    _log(driver, "performance")
+    driver.get(page.as_uri())
+    driver.execute_script(
+        "for (const e of document.querySelectorAll('details')) e.open = true;"
+        "for (const e of document.querySelectorAll('a, bdi, summary'))"
+        "  for (const kind of ['mouseover', 'focus']) e.dispatchEvent(new Event(kind));"
+    )
+    measured = driver.execute_script(_MEASURE)
+    events = [json.loads(entry["message"])["message"] for entry in _log(driver, "performance")]
+    sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    console = [entry["message"] for entry in _log(driver, "browser")]
+    return Look(console, [one["request"]["url"] for one in sent], **measured)
+
+
+def _log(driver: Any, kind: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = driver.get_log(kind)
+    return found
 
 
 @pytest.fixture
 def pages(dsn: str, tmp_path: Path) -> dict[str, Path]:
     """Each kind of page with hostile content."""
-    texts = hostile.pages(dsn)
+    texts = hostile_pages(dsn)
     for name, text in texts.items():
         (tmp_path / f"{name}.html").write_text(text, encoding="utf-8", errors="backslashreplace")
     return {name: tmp_path / f"{name}.html" for name in texts}
 
 
-def test_hostile_pages_fit_and_nothing_in_them_runs(pages: dict[str, Path], driver: object) -> None:
+def test_hostile_pages_fit_and_nothing_in_them_runs(pages: dict[str, Path], driver: Any) -> None:
     for (size, window), scheme, page in product(SIZES.items(), SCHEMES, pages.values()):
-        seen = browser.look(driver, page, window, scheme, size == "phone")
+        seen = look(driver, page, window, scheme, size == "phone")
         assert seen.width <= seen.window <= window[0], page
         assert (seen.console, seen.hacked, seen.requests) == ([], None, [page.as_uri()])
         assert seen.smallest_text >= 10, page
@@ -51,7 +129,7 @@ def brightness(colour: str) -> float:
     return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(",")))
 
 
-def test_an_injected_style_or_script_does_nothing(pages: dict[str, Path], driver: object) -> None:
+def test_an_injected_style_or_script_does_nothing(pages: dict[str, Path], driver: Any) -> None:
     """The content security policy stops what escaping missed."""
     bad = (
         "<style>body { background: rgb(1, 2, 3) !important }</style>"
@@ -61,20 +139,20 @@ def test_an_injected_style_or_script_does_nothing(pages: dict[str, Path], driver
     for page in pages.values():
         text = page.read_text(encoding="utf-8")
         page.write_text(text.replace("</body>", f"{bad}</body>"), encoding="utf-8")
-        seen = browser.look(driver, page, SIZES["desktop"], "light")
+        seen = look(driver, page, SIZES["desktop"], "light")
         assert (seen.hacked, seen.requests) == (None, [page.as_uri()])
         assert seen.paper != "rgb(1, 2, 3)"
         assert len(seen.console) >= 4  # each of them was stopped, and reported
 
 
-def test_the_test_detects_a_bad_page(driver: object, tmp_path: Path) -> None:
+def test_the_test_detects_a_bad_page(driver: Any, tmp_path: Path) -> None:
     """A page without escaping and policy fails every check."""
     page = tmp_path / "bad.html"
     page.write_text(
         "<body style='width: 3000px'><img src=https://tracker.invalid/x.png>"
         "<script>window.hacked = 1; console.error('x')</script><p>text"
     )
-    seen = browser.look(driver, page, SIZES["desktop"], "light")
+    seen = look(driver, page, SIZES["desktop"], "light")
     assert seen.width > seen.window
     assert seen.hacked == 1
     assert seen.console

@@ -3,19 +3,93 @@
 import base64
 import hashlib
 import re
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 import pytest
 from lxml import etree, html
 
-from pgsimhash.analysis.explanation import Side, explain_sides
-from pgsimhash.html_reports import BASE, WIDTH, bars, explanation_page, web_link
-from tests.html_reports import hostile
+from pgsimhash import Store, analysis, connect
+from pgsimhash.analysis.explanation import Explanation, Side, explain_sides
+from pgsimhash.hashing.bits import format_simhash, to_bigint
+from pgsimhash.html_reports import BASE, WIDTH, bars, explanation_page, report_page, web_link
+from pgsimhash.reading.kept_markdown import kept_article
+
+TEXTS: Final = [
+    "<script>window.hacked = 1; fetch('https://tracker.invalid/1')</script>",
+    '"><script src="https://tracker.invalid/2.js"></script>',
+    "<img src=https://tracker.invalid/3.png onerror='window.hacked = 3'>",
+    "</title></style></svg><svg onload='window.hacked = 4'>",
+    "' autofocus onfocus='window.hacked = 5' x='",
+    "<iframe src='javascript:parent.hacked = 6'></iframe>",
+    "<meta http-equiv=refresh content='0;url=https://tracker.invalid/7'>",
+    "<link rel=stylesheet href=https://tracker.invalid/8.css><base href=https://tracker.invalid/>",
+    "<style>body { background: url(https://tracker.invalid/9.png) }</style>",
+    "</details></section><form action=https://tracker.invalid/10><button>",
+    "${__import__('os').system('true')} <%def name='x()'></%def> {{7777*7777}}\n% endif\n## x",
+    "[link](javascript:window.hacked=12) ![i](https://tracker.invalid/12.png) <!-- -->",
+    "\u202eright to left\u2066 &lt;script&gt; &amp; \u0000 \U000e0001 " + "w" * 500,
+]
+
+URLS: Final = [
+    "javascript:window.hacked=20", "JaVaScRiPt:window.hacked=21",
+    "data:text/html,<script>window.hacked=22</script>",
+    'https://a.example/?q="><script>window.hacked=23</script>',
+    "https://a.example/' onmouseover='window.hacked=24", "//tracker.invalid/25",
+    "vbscript:window.hacked=26", " javascript:window.hacked=27", "https://[",
+    "https://a.example/" + "long" * 400,
+]  # fmt: skip
+
+BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def explanation() -> Explanation:
+    """An explanation of two hostile pages."""
+    sides = []
+    for number, url in ((0, URLS[0]), (7, URLS[3])):
+        told = TEXTS[number % len(TEXTS)]
+        article = kept_article("\n\n".join(f"{text} {number}" for text in TEXTS), told)
+        sides.append(Side(number, url, told, BEGIN, 0, 0, article, "markdown", 0.5, tuple(TEXTS)))
+    return explain_sides(sides[0], sides[1], top=50)
+
+
+def fill(store: Store) -> None:
+    """Insert clusters and histories of hostile pages into a collection that stores Markdown.
+
+    By SQL, because other programs may write these tables: it includes pages that `ingest` refuses.
+    """
+    collection_id = store.opened.collection_id
+    rows = []
+    for number in range(60):
+        own = f"https://host{number % 7}.example/{number}"
+        url = own if number % 3 == 1 else URLS[number % len(URLS)]
+        told = TEXTS[number % len(TEXTS)].replace("\0", "")
+        simhash = to_bigint((number % 5) << 60 | (1 << number % 4) - 1)
+        rows.append(
+            (
+                collection_id, url, simhash, BEGIN + timedelta(days=number * 3), told, number * 999,
+                to_bigint(int(format_simhash(number * 2**40), 16)),
+                "\n\n".join(f"{text} {number}" for text in TEXTS).replace("\0", ""),
+                number % 9 if number else None,
+            )
+        )  # fmt: skip
+    with store.session.read() as connection, connection.cursor() as cursor:
+        columns = "simhash, fetched_at, title, html_bytes, structure, markdown, distance"
+        into = f"INSERT INTO pgsimhash.pages (collection_id, url, {columns})"
+        cursor.executemany(f"{into} VALUES (%s{', %s' * 8})".encode(), rows)
+
+
+def hostile_pages(dsn: str) -> dict[str, str]:
+    """Each kind of HTML page with hostile content."""
+    with connect(dsn, collection="hostile", keep_markdown=True) as store:
+        fill(store)
+        report = report_page(analysis.report(store))
+    return {"report": report, "explanation": explanation_page(explanation())}
 
 
 @pytest.fixture
 def pages(dsn: str) -> dict[str, str]:
-    return hostile.pages(dsn)
+    return hostile_pages(dsn)
 
 
 def xpath(tree: Any, query: str) -> list[Any]:
@@ -31,10 +105,20 @@ def test_no_element_and_no_attribute_comes_from_a_page(pages: dict[str, str]) ->
         assert not xpath(tree, "//@*[starts-with(name(), 'on')] | //@style | //@src | //@autofocus")
         assert len(xpath(tree, "//style")) == 1
         assert len(xpath(tree, "//meta")) == 4
+    # The policy allows the page's own style and nothing else.
+    for text in pages.values():
+        (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        query = "//meta[@http-equiv='Content-Security-Policy']/@content"
+        (policy,) = xpath(html.document_fromstring(text), query)
+        own = f"style-src 'sha256-{digest}'"
+        assert policy == f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+        assert not re.search(r"url\(|@import", style)
+        assert "prefers-color-scheme: dark" in style
 
 
 def test_links_go_to_web_pages_only(pages: dict[str, str]) -> None:
-    for url in hostile.URLS:
+    for url in URLS:
         assert (web_link(url) is not None) == url.startswith("https://a.example/")
     for name, text in pages.items():
         links = xpath(html.document_fromstring(text), "//@href")
@@ -46,25 +130,13 @@ def test_links_go_to_web_pages_only(pages: dict[str, str]) -> None:
 def test_texts_are_shown_unchanged_and_are_no_templates(pages: dict[str, str]) -> None:
     for name, text in pages.items():
         shown = "".join("".join(map(str, html.document_fromstring(text).itertext())).split())
-        for told in hostile.TEXTS[:10]:
+        for told in TEXTS[:10]:
             assert "".join(told.split()) in shown, (name, told)
         assert not re.findall(r"60481729", text)
         for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
             etree.fromstring(picture)
     assert "7777*7777" in pages["explanation"]
     assert "<svg" in pages["report"]
-
-
-def test_the_policy_allows_the_pages_own_style_and_nothing_else(pages: dict[str, str]) -> None:
-    for text in pages.values():
-        (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
-        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-        query = "//meta[@http-equiv='Content-Security-Policy']/@content"
-        (policy,) = xpath(html.document_fromstring(text), query)
-        own = f"style-src 'sha256-{digest}'"
-        assert policy == f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
-        assert not re.search(r"url\(|@import", style)
-        assert "prefers-color-scheme: dark" in style
 
 
 def test_an_explanation_without_texts_says_so() -> None:

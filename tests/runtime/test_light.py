@@ -16,7 +16,7 @@ import pytest
 import pgsimhash
 from pgsimhash import Store
 from pgsimhash.cli.commands import commands
-from tests.cli.harness import names_of
+from tests.cli.conftest import names_of
 from tests.conftest import ROOT
 from tests.programs import python
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from readability import Document, readability
 
-from pgsimhash import fingerprint, format_simhash
+from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
 from pgsimhash.html.markdown import render
 from pgsimhash.html.parse import decode
@@ -145,18 +145,6 @@ def test_an_example_page_has_the_simhashes_of_the_steps(path: Path) -> None:
         made = fingerprint(html, scheme=scheme)
         assert made.markdown == markdown
         assert made.simhash == simhash_of(features)
-
-
-@pytest.mark.parametrize("name", ["pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1"])
-def test_the_vectors_are_those_of_the_steps(name: str) -> None:
-    features_of = words_of if "words" in name else shingles_of
-    for case in json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8")):
-        features = features_of(case["text"])
-        assert case["features"] == [
-            {"feature": one, "weight": features.count(one), "hash": format_simhash(hash64(one))}
-            for one in dict.fromkeys(features)
-        ]
-        assert case["hex"] == format_simhash(simhash_of(features))
 
 
 def test_more_than_four_fifths_of_the_text_in_links_is_navigation() -> None:

@@ -365,15 +365,12 @@ def test_a_line_is_a_page() -> None:
             datetime(2024, 5, 6, 7, 8, 9, tzinfo=timezone(timedelta(hours=2))),
         )
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("time", "fetched_at"), [
-    (b'"2024-05-06T07:08:09Z"', datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)),
-    (b'"2024-05-06 07:08:09"', datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)), (b"null", None),
-])  # fmt: skip
-def test_a_time_without_a_zone_is_utc(time: bytes, fetched_at: datetime | None) -> None:
-    line = GOOD.replace(b"}", b', "charset": null, "fetched_at": %b}' % time)
-    assert read_lines(line) == [replace(GOOD_PAGE, fetched_at=fetched_at)]
+    # A time without a zone is UTC.
+    times: dict[bytes, datetime | None] = {b'"2024-05-06T07:08:09Z"': TIME}
+    times |= {b'"2024-05-06 07:08:09"': TIME, b"null": None}
+    for written, time in times.items():
+        data = GOOD.replace(b"}", b', "charset": null, "fetched_at": %b}' % written)
+        assert read_lines(data) == [replace(GOOD_PAGE, fetched_at=time)]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.NDJSON", "a.jsonl.gz", "a.ndjson.gz"])

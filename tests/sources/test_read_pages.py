@@ -157,13 +157,13 @@ def test_pages_come_in_the_order_of_their_names_whatever_their_depth(folder: Pat
     assert left_out == {"files by their names": 3, "hidden files and folders": 2}
     # A folder that is given may have any name.
     assert names(folder / ".git") == ["x.html"]
-
-
-def test_a_page_comes_before_the_pages_named_after_it(tmp_path: Path) -> None:
+    # A page comes before the pages named after it.
+    other = folder / ".git"
+    (other / "x.html").unlink()
     for name in ("page-print.html", "page.html", "page.de.html", "page/a.html"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("<p>x")
-    assert names(tmp_path) == ["page/a.html", "page.de.html", "page.html", "page-print.html"]
+        (other / name).parent.mkdir(exist_ok=True)
+        (other / name).write_text("<p>x")
+    assert names(other) == ["page/a.html", "page.de.html", "page.html", "page-print.html"]
 
 
 def test_uris_are_absolute_and_keep_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
