@@ -21,7 +21,6 @@ coordinator_dsn = os.environ.get(DSN_VARIABLE)
 
 
 def workers(dsn: str) -> list[str]:
-    """Return the DSNs of a coordinator's workers."""
     nodes = run_sql(
         dsn, "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid > 0 ORDER BY nodeid"
     )
@@ -81,7 +80,6 @@ def _close(nodes: Sequence[str], name: str) -> None:
 
 
 def _join(nodes: Sequence[str]) -> None:
-    """Join the databases of the nodes to one cluster."""
     coordinator, *others = nodes
     _execute_on_all(nodes, "CREATE EXTENSION citus")
     assert coordinator_dsn is not None
@@ -91,24 +89,20 @@ def _join(nodes: Sequence[str]) -> None:
         joins = [("citus_add_node", other) for other in others]
         for function, node in [("citus_set_coordinator_host", coordinator), *joins]:
             where = conninfo.conninfo_to_dict(node)
-            _execute(coordinator, f"SELECT {function}('{where['host']}', {where['port']})")
-
-
-def _execute(dsn: str, *statements: str) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for statement in statements:
-            connection.execute(statement.encode())
+            run_sql(coordinator, f"SELECT {function}('{where['host']}', {where['port']})")
 
 
 def _execute_on_all(nodes: Sequence[str], *statements: str) -> None:
-    """Execute statements on all nodes at the same time."""
+    def execute(node: str) -> None:
+        for statement in statements:
+            run_sql(node, statement)
+
     with ThreadPoolExecutor() as threads:
-        list(threads.map(lambda node: _execute(node, *statements), nodes))
+        list(threads.map(execute, nodes))
 
 
 @pytest.fixture(scope="session")
 def citus_nodes() -> list[str]:
-    """The DSNs of the nodes, the coordinator first."""
     assert coordinator_dsn is not None
     return [coordinator_dsn, *workers(coordinator_dsn)]
 
@@ -126,20 +120,17 @@ def citus_templates(citus_nodes: list[str]) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="session")
 def pgsimhash_server() -> str:
-    """The DSN of the coordinator."""
     assert coordinator_dsn is not None
     return coordinator_dsn
 
 
 @pytest.fixture
 def pgsimhash_dsn(citus_nodes: list[str], citus_templates: tuple[str, str]) -> Iterator[str]:
-    """The DSN of a new database with the schema."""
     with fresh_cluster(citus_nodes, citus_templates[1]) as dsn:
         yield dsn
 
 
 @pytest.fixture
 def pgsimhash_empty_dsn(citus_nodes: list[str], citus_templates: tuple[str, str]) -> Iterator[str]:
-    """The DSN of a new empty database."""
     with fresh_cluster(citus_nodes, citus_templates[0]) as dsn:
         yield dsn

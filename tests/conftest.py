@@ -38,7 +38,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_report_header() -> list[str]:
-    """Return the lines of pytest's header: the server, and which implementation reads pages."""
     return [f"PostgreSQL: {chosen_server()}", f"pgsimhash: pages are read in {implementation()}"]
 
 
@@ -59,25 +58,21 @@ def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def server_dsn(pgsimhash_server: str) -> str:
-    """The DSN of a server on which the tests may create databases."""
     return pgsimhash_server
 
 
 @pytest.fixture
 def dsn(pgsimhash_dsn: str) -> str:
-    """The DSN of a new database with the schema."""
     return pgsimhash_dsn
 
 
 @pytest.fixture
 def empty_dsn(pgsimhash_empty_dsn: str) -> str:
-    """The DSN of a new empty database."""
     return pgsimhash_empty_dsn
 
 
 @pytest.fixture
 def store(pgsimhash_store: Store) -> Store:
-    """An empty store."""
     return pgsimhash_store
 
 

@@ -44,7 +44,6 @@ class ListSpider(PagesSpider):
 
 
 def main() -> None:
-    """Crawl, and print the results."""
     url, settings = sys.argv[1], json.loads(sys.argv[2])
     items: list[dict[str, Any]] = []
 

@@ -57,12 +57,10 @@ if ON_CITUS:
 
 
 def some_session_waits(connection: psycopg.Connection) -> bool:
-    """Return whether some session in the connection's database waits for another one."""
     return connection.execute(_WAITING.encode()).fetchone() == (True,)
 
 
 def wait_for_a_lock(dsn: str) -> None:
-    """Wait until some session waits for another one."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         wait_until(lambda: some_session_waits(connection))
 
@@ -78,7 +76,6 @@ def after_a_wait(holder: psycopg.Connection, work: Callable[[], T]) -> T:
 
 
 def database_examples(count: int) -> settings:
-    """Return settings for a property of a database."""
     shared = [HealthCheck.function_scoped_fixture]
     return settings(max_examples=count, deadline=None, suppress_health_check=shared)
 

@@ -13,7 +13,7 @@ README = ROOT / "README.md"
 PAGES = {path.name: path for path in [README, *sorted((ROOT / "docs").glob("*.md"))]}
 
 STORIES = {"first-hour.md", "alembic.md", "reliability.md", "sql-only.md", "web-service.md"}
-"""Pages whose blocks depend on each other; tests/test_stories.py, tests/alembic/test_page.py and
+"""Pages whose blocks depend on each other; tests/test_examples.py, tests/alembic/test_page.py and
 tests/faults/test_copies.py run them as a whole, tests/test_web_service.py runs the service.
 """
 
@@ -61,7 +61,6 @@ def environment(dsn: str) -> dict[str, str]:
 
 
 def run_python(code: str, dsn: str, folder: Path) -> list[str]:
-    """Run a block in a folder and return the printed lines."""
     return _run((sys.executable, "-c", code), dsn, folder).splitlines()
 
 

@@ -19,7 +19,6 @@ PGSIMHASH = (sys.executable, "-m", "pgsimhash")
 def run_program(
     *command: str | Path, stdin: str = "", folder: Path = ROOT, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end."""
     environment = {**os.environ, **variables}
     return subprocess.run(
         command, input=stdin, capture_output=True, text=True, cwd=folder, env=environment

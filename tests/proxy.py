@@ -41,11 +41,9 @@ class Proxy(ThreadingTCPServer):
         self.refusing = False
 
     def dsn(self, dsn: str) -> str:
-        """Return the DSN of the same database through this proxy."""
         return conninfo.make_conninfo(dsn, host="127.0.0.1", port=self.port, sslmode="disable")
 
     def cut(self) -> None:
-        """Cut all open connections."""
         with self._lock:
             some = list(self._open)
         for one in some:

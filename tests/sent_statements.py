@@ -38,7 +38,6 @@ _OTHERS = (
 
 
 def is_a_call(statement: str) -> bool:
-    """Return whether a statement has the form."""
     return any(form.fullmatch(statement) for form in (_CALL, _BEFORE, *_FILES))
 
 

@@ -17,6 +17,7 @@ from tests.programs import run_program
 
 pytestmark = pytest.mark.long
 
+QUIET = ("--quiet", "--disable-pip-version-check")
 LEFT_OUT = (".venv", ".git", "build", "dist", "*.egg-info", "*.so", "__pycache__", ".*_cache")
 
 
@@ -73,8 +74,7 @@ def test_sdist_and_wheels_have_exactly_the_files_of_the_package(built: Path) -> 
 def test_the_sdist_installs_without_a_compiler(built: Path, tmp_path: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     target = tmp_path / "installed"
-    quiet = ["--quiet", "--disable-pip-version-check"]
-    pip: list[str | Path] = [sys.executable, "-m", "pip", "install", *quiet, "--no-deps"]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "install", *QUIET, "--no-deps"]
     run([*pip, "--target", target, sdist], tmp_path, CC="false")
     program = "import pgsimhash.html; print(pgsimhash.html.implementation())"
     shown = run([sys.executable, "-c", program], tmp_path, PYTHONPATH=str(target))
@@ -87,8 +87,7 @@ def test_the_wheel_is_complete(built: Path, python: str, empty_dsn: str, tmp_pat
     (wheel,) = built.glob("*.whl")
     run([python, "-m", "venv", "clean"], tmp_path)
     programs = tmp_path / "clean" / "bin"
-    quiet = ["--quiet", "--disable-pip-version-check"]
-    run([programs / "python", "-m", "pip", "install", *quiet, f"{wheel}[binary]"], tmp_path)
+    run([programs / "python", "-m", "pip", "install", *QUIET, f"{wheel}[binary]"], tmp_path)
     shutil.copytree(ROOT / "examples" / "pages", tmp_path / "pages")
 
     def pgsimhash(*arguments: str) -> str:
@@ -112,8 +111,7 @@ def test_the_wheel_is_complete(built: Path, python: str, empty_dsn: str, tmp_pat
 def test_type_checkers_see_an_editable_install(clone: Path, tmp_path: Path) -> None:
     run([sys.executable, "-m", "venv", "clean"], tmp_path)
     python = tmp_path / "clean" / "bin" / "python"
-    quiet = ["--quiet", "--disable-pip-version-check"]
-    run([python, "-m", "pip", "install", *quiet, "--no-deps", "-e", clone], tmp_path)
+    run([python, "-m", "pip", "install", *QUIET, "--no-deps", "-e", clone], tmp_path)
     (tmp_path / "right.py").write_text("import pgsimhash\n\npgsimhash.Store.find\n")
     (tmp_path / "wrong.py").write_text("import pgsimhash\n\npgsimhash.Store.fnid\n")
     programs = Path(sys.executable).parent

@@ -64,7 +64,6 @@ def service(url: str, tmp_path: Path) -> Iterator[httpx.Client]:
 
 
 def article(number: int, *paragraphs: str) -> dict[str, str]:
-    """A page with its own URL and author."""
     html = f"<title>Of {number}</title>" + page(*(paragraphs or ARTICLE), f"Remark {number}.")
     return {"url": f"https://a.example/{number}", "html": html, "author": f"author {number}"}
 

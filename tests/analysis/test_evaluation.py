@@ -18,18 +18,11 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import DEFAULT_SCHEME, INTEROP_SCHEME
 from pgsimhash.sources import SourcePage
+from tests.html.texts import SENTENCES
+from tests.html.texts import TEXT as LEDGER
 from tests.refusals import because
 
-STORY = (
-    "The harbour master keeps a ledger of every boat, its cargo and its temper. On calm days she "
-    "reads it aloud to the gulls, who correct her spelling; on stormy days nobody dares to ask "
-    "which boats are missing, because the ledger answers before she does."
-)
-OTHER = (
-    "Four looms stand in the mill above the river, and each of them has a name. Visitors hear the "
-    "oldest one first: it sings when the water is high, and a weaver from the village tunes it "
-    "every spring with oil, patience and a wooden hammer of her grandmother's."
-)
+STORY, OTHER = LEDGER, " ".join(SENTENCES[:4])
 
 
 def bits(count: int) -> int:
@@ -55,6 +48,14 @@ def test_recall_and_precision_are_of_the_pairs_within_the_distance() -> None:
     assert curve[3].counts.precision == 1
     assert curve[4].counts == curve[4].unverified == (2, 3, 1, 2)
     assert curve[4].counts.recall == curve[4].counts.precision == pytest.approx(2 / 3)
+    # Pages without a fingerprint count, and unread ones do not.
+    copy, other = LabelledPair("1", "2", "copy"), LabelledPair("1", "3", "distinct")
+    graded = LabelledPair("1", "3", "graded")
+    unread = evaluate([copy, graded], {"1": Print(7)})
+    assert unread.left_out == 1
+    assert unread.curve[-1].counts.recall is None
+    short = evaluate([copy, other], {"1": Print(7), "2": None, "3": None})
+    assert short.curve[-1].counts == (0, 1, 0, 1)
 
 
 def test_the_recommended_distance_is_the_one_that_ingest_can_use() -> None:
@@ -86,16 +87,6 @@ RISING: Labels = [("copy", 2), ("copy", 5), ("distinct", 9), ("copy", 12)]
 def test_the_recommended_distance(pairs: Labels, precision: float, distance: int | None) -> None:
     best = evaluated(pairs, precision).best
     assert (best and best.distance) == distance
-
-
-def test_pages_without_a_fingerprint_count_and_unread_ones_do_not() -> None:
-    copy, other = LabelledPair("1", "2", "copy"), LabelledPair("1", "3", "distinct")
-    graded = LabelledPair("1", "3", "graded")
-    unread = evaluate([copy, graded], {"1": Print(7)})
-    assert unread.left_out == 1
-    assert unread.curve[-1].counts.recall is None
-    short = evaluate([copy, other], {"1": Print(7), "2": None, "3": None})
-    assert short.curve[-1].counts == (0, 1, 0, 1)
 
 
 def test_too_few_matches_and_an_impossible_precision() -> None:

@@ -163,7 +163,6 @@ def url(name: str) -> str:
 
 @pytest.fixture
 def keeping(dsn: str) -> Iterator[Store]:
-    """A collection with three pages and their Markdown."""
     with connect(dsn, collection="keeping", keep_markdown=True) as opened:
         for name in NAMES:
             opened.ingest(url(name), page(name))

@@ -41,7 +41,6 @@ def clustered(count: int) -> NDArray[np.uint64]:
 def compare(
     simhashes: NDArray[np.uint64], *options: int, titles: Sequence[str | None] | None = None
 ) -> NearSample:
-    """Compare pages with these simhashes."""
     count = len(simhashes)
     return near_sample(Sample(names(count), simhashes, list(titles or [None] * count)), *options)
 
@@ -237,7 +236,6 @@ def test_a_page_deleted_meanwhile_is_left_out_and_a_loop_may_stop(store: Store, 
 
 
 def read(folder: Path, text: str, encoding: str = "utf-8") -> list[LabelledPair]:
-    """Read text like a file."""
     path = folder / "pairs.csv"
     path.write_text(text, encoding=encoding)
     return read_labels(path)

@@ -149,7 +149,7 @@ def test_exchange_with_a_store(store: Store, dsn: str, session: Any, tmp_path: P
     assert np.array_equal(back, np.unique(values))
 
 
-def test_texts_get_the_same_simhashes_as_elsewhere(session: Any) -> None:
+def test_texts_and_pages_get_the_same_simhashes_as_elsewhere(session: Any) -> None:
     story = " ".join(f"word{number}" for number in range(40))
     texts = [story, f"{story} again", "another story", None]
     frame = session.createDataFrame(list(enumerate(texts)), "id int, text string")
@@ -161,9 +161,6 @@ def test_texts_get_the_same_simhashes_as_elsewhere(session: Any) -> None:
     ]
     assert [row.reason for row in found] == [None, None, "too_short", "null"]
     assert [row.text for row in found] == texts
-
-
-def test_pages_get_the_same_simhashes_as_elsewhere(session: Any) -> None:
     paths = sorted((ROOT / "examples" / "pages").glob("*.html"))[:6]
     rows = [(path.as_uri(), path.read_bytes()) for path in paths]
     frame = session.createDataFrame(

@@ -20,8 +20,6 @@ from tests.programs import PGSIMHASH
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a command."""
-
     code: int
     stdout: str
     stderr: str

@@ -17,19 +17,16 @@ NO_TEXT = os.fsdecode(b"\xff")
 """An argument that is not UTF-8, as Python represents it."""
 
 
-@pytest.mark.parametrize("command", [[], ["policy"]])
-def test_a_group_alone_shows_its_help(run: Run, command: list[str]) -> None:
-    done = run(*command)
-    assert (done.code, done.stdout) == (2, "")
-    assert done.stderr == run(*command, "--help").stdout
-    assert "  policy  " in done.stderr or "  remove  " in done.stderr
-
-
-def test_the_shell_can_complete_commands() -> None:
+def test_a_group_alone_shows_its_help_and_the_shell_can_complete_commands(run: Run) -> None:
+    for command in ([], ["policy"]):
+        done = run(*command)
+        assert (done.code, done.stdout) == (2, "")
+        assert done.stderr == run(*command, "--help").stdout
+        assert "  policy  " in done.stderr or "  remove  " in done.stderr
     words: dict[str, Any] = {"COMP_WORDS": "pgsimhash col", "COMP_CWORD": "1"}
     program = Path(sys.executable).with_name("pgsimhash")
-    done = run_program(program, **words, _PGSIMHASH_COMPLETE="bash_complete")
-    assert done.stdout.split() == ["plain,collection"]
+    completed = run_program(program, **words, _PGSIMHASH_COMPLETE="bash_complete")
+    assert completed.stdout.split() == ["plain,collection"]
 
 
 def test_an_argument_that_is_not_utf8_is_one_clear_line(run: Run) -> None:
@@ -106,12 +103,11 @@ main()
 
 
 def explain(folder: Path, target: Path | str) -> list[str]:
-    """A command that writes a page."""
     pages = [str(folder / "wells.html"), str(folder / "looms.html")]
     return [*PGSIMHASH, "analyse", "explain", *pages, "-o", str(target)]
 
 
-def test_a_failed_write_keeps_the_old_file(folder: Path) -> None:
+def test_a_page_replaces_a_file_as_a_whole_or_goes_to_a_pipe_or_device(folder: Path) -> None:
     target = folder / "why.html"
     target.write_text("the page before")
     before = set(folder.iterdir())
@@ -120,12 +116,8 @@ def test_a_failed_write_keeps_the_old_file(folder: Path) -> None:
     assert "File too large" in done.stderr
     assert target.read_text() == "the page before"
     assert set(folder.iterdir()) == before
-
-
-def test_a_page_can_be_written_to_a_pipe_or_device(folder: Path) -> None:
     command = explain(folder, "/dev/stdout")
     assert "<!doctype html>" in run_program(*command).stdout
-    target = folder / "why.html"
     with target.open("w") as file:
         subprocess.run(command, stdout=file, check=True)
     assert "<!doctype html>" in target.read_text()

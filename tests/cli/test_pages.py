@@ -258,10 +258,7 @@ def test_pages_that_are_not_known_or_due_are_to_be_fetched(run: Run, folder: Pat
     assert run("should-fetch", unknown, "--older-than", "1d").lines[0]["fetch"]
     run("policy", "set", "nowhere.example", "--refetch-after", "2d")
     assert run("should-fetch", unknown).lines[0]["fetch"]
-
-
-def test_invalid_urls_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
-    run("ingest", folder)
+    # Invalid URLs are reported, and the rest continues.
     done = run("should-fetch", "", "no url", "javascript:x", "https://a.example/")
     done.ends(1, "'javascript:x'")
     assert [line["url"] for line in done.lines] == ["https://a.example/"]

@@ -37,19 +37,16 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
     """A database with hostile names in every possible place."""
     text = "".join(f"<p>Line {n} {EVIL} of <b>many</b> words and more.</p>" for n in range(30))
     html = f"<title>{EVIL}</title><article>{text}</article>"
-    (folder / f"{EVIL}.html").write_text(html, newline="")
-    (folder / f"{EVIL}copy.html").write_text(f"{html}<p>and a word", newline="")
-    (folder / f"{EVIL}short.html").write_text("<p>x", newline="")
     lines = [{"url": URL, "html": html}, {"url": PERCENT, "html": html}, {"url": EVIL}, EVIL]
-    (folder / f"{EVIL}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    pairs = f'a,b,label,kind\n"{EVIL}.html","{EVIL}copy.html",1,"{EVIL}"\n"{EVIL}",b,1,x\n'
-    (folder / "pairs.csv").write_text(pairs, newline="")
-    known = f'a,b,label\n"{EVIL}","{EVIL}x",distinct\n{OTHER},{OTHER}2,duplicate\n'
-    (folder / "known.csv").write_text(known, newline="")
-    (folder / "bad.csv").write_text(f'a,b,label\nx,y,"{EVIL}"\n', newline="")
-    (folder / "queries.jsonl").write_text(
-        json.dumps({"simhash": "0" * 16, "url": URL}) + f"\n{json.dumps({'simhash': EVIL})}\n"
-    )
+    head, queries = "a,b,label", [{"simhash": "0" * 16, "url": URL}, {"simhash": EVIL}]
+    for name, content in {
+        f"{EVIL}.html": html, f"{EVIL}copy.html": f"{html}<p>and a word",
+        f"{EVIL}short.html": "<p>x", f"{EVIL}.jsonl": "\n".join(map(json.dumps, lines)),
+        "pairs.csv": f'{head},kind\n"{EVIL}.html","{EVIL}copy.html",1,"{EVIL}"\n"{EVIL}",b,1,x\n',
+        "known.csv": f'{head}\n"{EVIL}","{EVIL}x",distinct\n{OTHER},{OTHER}2,duplicate\n',
+        "bad.csv": f'{head}\nx,y,"{EVIL}"\n', "queries.jsonl": "\n".join(map(json.dumps, queries)),
+    }.items():  # fmt: skip
+        (folder / name).write_text(content, newline="")
     with connect(dsn, collection=EVIL, keep_markdown=True) as store:
         maintenance.set_policy(store, "c.example", PolicySettings(distance=1))
         store.ingest(OTHER, html)

@@ -54,25 +54,20 @@ def test_an_old_archive_expires_unless_its_times_are_left_out(run: Run, folder: 
             assert run("expire", *age).lines == [{"deleted": left}]
 
 
-def test_a_mark_is_set_listed_and_removed(run: Run, folder: Path) -> None:
+def test_marks_are_set_listed_and_removed_or_come_from_a_file(run: Run, folder: Path) -> None:
     run("ingest", folder)
     a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
+    unknown = "https://nowhere.example/"
     done = run("mark", a, b, "--different")
     done.ends(0, "different")
     assert done.stdout == ""
-    run("mark", a, "https://nowhere.example/", "--same").ends(1, "ingest the page first")
+    run("mark", a, unknown, "--same").ends(1, "ingest the page first")
     (listed,) = run("mark").lines
     assert ({listed["a"], listed["b"]}, listed["mark"]) == ({a, b}, "different")
     assert run("analyse", "clusters", "--distance", "3").lines == []
     assert run("mark", b, a, "--remove").code == 0
     assert run("mark", b, a, "--remove").code == 1
     assert len(run("analyse", "clusters", "--distance", "3").lines) == 1
-
-
-def test_pairs_of_a_file_are_marked_and_failures_are_printed(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
-    unknown = "https://nowhere.example/"
     labels = folder / "marks.csv"
     labels.write_text(f"a,b,label\n{a},{b},different\n{a},{unknown},same\n")
     done = run("mark", "--from", labels)

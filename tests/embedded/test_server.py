@@ -91,8 +91,6 @@ sys.stdin.read()
 
 
 class Client:
-    """A process that uses the server of a folder."""
-
     def __init__(self, home: Path) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", CLIENT, home], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -158,7 +156,6 @@ def copied(made: Path, folder: Path) -> Path:
 
 @pytest.fixture
 def used(home: Path, made: Path) -> Path:
-    """A copy of the folder for one test."""
     return copied(made, home / "used")
 
 
@@ -404,7 +401,7 @@ def test_root_does_not_open_a_users_folder_above_the_data(home: Path) -> None:
     assert stat.S_IMODE((home / "closed").stat().st_mode) == 0o700
 
 
-def test_unsuitable_content_is_one_clear_line_and_stays(used: Path) -> None:
+def test_an_unsuitable_folder_or_content_is_one_clear_line(used: Path, home: Path) -> None:
     data = used / "postgres"
     for content, problem in {"": "is empty", "garbage\n": "bogus data in lock file"}.items():
         pid_file(used).write_text(content)
@@ -428,9 +425,6 @@ def test_unsuitable_content_is_one_clear_line_and_stays(used: Path) -> None:
     assert "could not access the server configuration file" in line
     assert "set PGSIMHASH_DATA_DIR to another folder" in line
     assert [path.name for path in data.iterdir()] == ["thesis.txt"]
-
-
-def test_an_unsuitable_folder_is_one_clear_line(home: Path) -> None:
     (home / "open").mkdir()
     (home / "open").chmod(0o777)
     (home / "file").write_text("in the way")

@@ -2,6 +2,8 @@
 
 from hypothesis import strategies as st
 
+from tests.html.texts import TEXT as STORY
+
 TAGS = [
     "a", "abbr", "article", "aside", "b", "base", "blockquote", "body", "br", "button",
     "caption", "code", "col", "dd", "details", "dialog", "div", "dl", "dt", "em", "font",
@@ -25,10 +27,6 @@ TEXTS = [
     *("\u0301\u0316", "\ufdfa", "\u3316", "\uff9e", "<a href=/b>c</a>", "<metacharset="),
     *("\n", "\t", "\u2028", "\u00a0", "e\u0301", "\u0e33", "\U0001f6a2", "x" * 300),
 ]
-STORY = (
-    "On calm days she reads it aloud to the gulls, who correct her spelling; on stormy days nobody "
-    "dares to ask which boats are missing, because the ledger answers before she does."
-)
 STORIES = [STORY, f"<p>{STORY}", f"<div><article><h1>A ledger</h1><p>{STORY}</p></article>"]
 CODECS = ["utf-8", "utf-16", "utf-16-le", "cp1252", "shift_jis", "gb18030", "euc_kr", "koi8-r"]
 SIZE = 300_000

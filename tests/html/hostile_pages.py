@@ -79,19 +79,6 @@ def characters(first: int, last: int, before: str = STORY, space: int = 0) -> Ho
     return Hostile(make)
 
 
-def _random_bytes(size: int, rng: random.Random) -> bytes:
-    return STORY.encode() + rng.randbytes(size - len(STORY))
-
-
-def _high_bytes(size: int, rng: random.Random) -> bytes:
-    high = bytes(range(128, 256)) * 2
-    return STORY.encode() + rng.randbytes(size - len(STORY)).translate(high)
-
-
-def _gzip_bytes(size: int, rng: random.Random) -> bytes:
-    return gzip.compress(STORY.encode()) + rng.randbytes(size - 1000)
-
-
 def _bomb(size: int, rng: random.Random) -> bytes:
     levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 20))
     start = f'<!DOCTYPE html [<!ENTITY l0 "boat">{levels}]>{STORY}<p>'
@@ -104,6 +91,7 @@ def _words(size: int, rng: random.Random) -> bytes:
     return f"{STORY}<p>{' '.join(words)}".encode()
 
 
+HIGH: Final = bytes(range(128, 256)) * 2
 SURROGATES: Final = b"\xed\xa0\x80\xed\xb0\x80"
 FAMILY: Final = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466\ufe0f"
 JSON_LD: Final = '{"@type":"Article","articleBody":"boats, nets and rope","n":['
@@ -260,8 +248,10 @@ KINDS: Final[dict[str, Hostile]] = {
     "white space in a title": many(" ", "<title>x", f"x</title>{TEXT[:200]}"),
     "advertisements": many("<div>Advertisement</div>"),
     # Bytes.
-    "NUL": many("bo\0at "), "only NUL": many("\0"), "high bytes": Hostile(_high_bytes),
-    "any bytes": Hostile(_random_bytes), "gzip": Hostile(_gzip_bytes),
+    "NUL": many("bo\0at "), "only NUL": many("\0"), "high bytes": Hostile(
+        lambda size, rng: STORY.encode() + rng.randbytes(size - len(STORY)).translate(HIGH)),
+    "any bytes": Hostile(lambda size, rng: STORY.encode() + rng.randbytes(size - len(STORY))),
+    "gzip": Hostile(lambda size, rng: gzip.compress(STORY.encode()) + rng.randbytes(size - 1000)),
     "broken UTF-8": many(b"\xc3(\xe2\x82(\xf0\x9f\x98"), "UTF-8 without begin": many(b"\x80\xbf"),
     "long UTF-8": many(b"\xc0\xaf\xe0\x80\xaf"), "surrogates": many(SURROGATES),
     "accents of windows-1252": many(b"\xe9 "), "mixed encodings": many(b"\xc3\xa9" * 9 + b"\xe9 "),

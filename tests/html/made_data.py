@@ -45,7 +45,6 @@ class Data:
         return replace(self, tokens=tokens)
 
     def markup(self) -> str:
-        """The content as HTML."""
         head = f"<h1>{escape(self.title)}</h1>" if self.title else ""
         prose = "".join(f"<p>{escape(text)}</p>" for text in sentences(self.prose))
         data = KINDS[self.shape.kind](self.tokens, self.shape)

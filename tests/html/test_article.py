@@ -44,7 +44,6 @@ def text_of(body: str) -> str:
 
 
 def weights_in(body: str) -> dict[str, float]:
-    """Return the weight of each text block with words."""
     page = outline(parsed(f"<body>{body}").find("body"))
     blocks = read_words(page)
     weigh(page, blocks)

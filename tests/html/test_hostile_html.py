@@ -21,7 +21,6 @@ from tests.refusals import because
 
 WORDS = fingerprint(f"<p>{TEXT}</p>").tokens
 MEGABYTE = 1_000_000
-MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def outcome(html: bytes | str, charset: str | None = None) -> str:
@@ -112,18 +111,8 @@ REFUSED = {
     "open labels": "too_short", "high bytes": "not_html",
 }  # fmt: skip
 
-PEAK = """
-def peak():
-    # ru_maxrss includes the memory of the parent at the fork; VmHWM does not.
-    try:
-        with open('/proc/self/status') as about:
-            return 1024 * next(int(x.split()[1]) for x in about if 'VmHWM' in x)
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT
-"""
 
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on a process")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs limits and /proc")
 def test_hostile_pages_stay_within_time_and_memory() -> None:
     # All in one process, because its start takes longer than a page.
     told = python(f"""
@@ -132,8 +121,11 @@ from pgsimhash import PageError, fingerprint
 from tests.html.hostile_pages import KINDS, page
 resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-UNIT = {MAXRSS_UNIT}
-{PEAK}
+
+def peak():
+    with open('/proc/self/status') as about:
+        return 1024 * next(int(x.split()[1]) for x in about if 'VmHWM' in x)
+
 for size, kinds in ({MEGABYTE}, {SMALL}), ({5 * MEGABYTE}, {LARGE}):
     for kind in kinds:
         try:

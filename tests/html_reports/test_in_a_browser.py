@@ -107,7 +107,6 @@ def _log(driver: Any, kind: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def pages(dsn: str, tmp_path: Path) -> dict[str, Path]:
-    """Each kind of page with hostile content."""
     texts = hostile_pages(dsn)
     for name, text in texts.items():
         (tmp_path / f"{name}.html").write_text(text, encoding="utf-8", errors="backslashreplace")

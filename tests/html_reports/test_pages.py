@@ -44,7 +44,6 @@ BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def explanation() -> Explanation:
-    """An explanation of two hostile pages."""
     sides = []
     for number, url in ((0, URLS[0]), (7, URLS[3])):
         told = TEXTS[number % len(TEXTS)]
@@ -80,7 +79,6 @@ def fill(store: Store) -> None:
 
 
 def hostile_pages(dsn: str) -> dict[str, str]:
-    """Each kind of HTML page with hostile content."""
     with connect(dsn, collection="hostile", keep_markdown=True) as store:
         fill(store)
         report = report_page(analysis.report(store))

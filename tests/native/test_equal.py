@@ -65,7 +65,7 @@ def check_all(pages: Iterable[str | bytes]) -> Counter[str]:
     return Counter(map(check, pages))
 
 
-def test_vectors() -> None:
+def test_vectors_and_example_pages() -> None:
     cases = [
         case["html"]
         for kind in ("reading", "weights")
@@ -73,9 +73,6 @@ def test_vectors() -> None:
         for case in json.loads(path.read_text(encoding="utf-8"))
     ]
     assert check_all(cases)["C"] == len(cases) > 0
-
-
-def test_example_pages() -> None:
     ways = check_all(path.read_bytes() for path in EXAMPLES)
     assert ways["C"] >= len(EXAMPLES) - 1
 

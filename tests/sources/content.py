@@ -54,7 +54,6 @@ def read(path: Path, *parts: bytes, **options: Any) -> list[SourcePage | PageFai
 
 
 def urls(items: list[SourcePage | PageFailure]) -> list[str]:
-    """Return the URLs of the pages."""
     return [item.url for item in items if isinstance(item, SourcePage)]
 
 

@@ -99,16 +99,13 @@ def source(*steps: Callable[[], object]) -> Iterator[SourcePage | PageFailure]:
         step()
 
 
-def test_a_source_that_waits_gives_pauses() -> None:
+def test_a_source_that_waits_gives_pauses_and_errors_come_after_its_pages() -> None:
     goes_on = threading.Event()
     pages = with_pauses(source(goes_on.wait))
     assert [next(pages) for _ in range(3)] == [PAGES[0], PAUSE, PAUSE]
     goes_on.set()
     assert [page for page in pages if page is not PAUSE] == PAGES[1:2]
     assert [page for page in with_pauses(PAGES) if page is not PAUSE] == PAGES
-
-
-def test_errors_of_a_source_are_raised_after_its_pages() -> None:
     pages = with_pauses(source({}.popitem))
     assert next(pages) == PAGES[0]
     with pytest.raises(KeyError, match="dictionary is empty"):
