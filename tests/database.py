@@ -82,11 +82,9 @@ def database_examples(count: int) -> settings:
 
 def copy_simhashes(dsn: str, simhashes: NDArray[np.uint64], collection: str = "default") -> None:
     """Add a page for each simhash to an existing collection by COPY, as an importer does."""
+    known = "SELECT collection_id FROM pgsimhash.collections WHERE name = %s"
+    ((collection_id,),) = run_sql(dsn, known, [collection])
     with psycopg.connect(dsn) as connection:
-        rows = connection.execute(
-            "SELECT collection_id FROM pgsimhash.collections WHERE name = %s", [collection]
-        ).fetchall()
-        ((collection_id,),) = rows
         copied = "COPY pgsimhash.pages (collection_id, url, simhash) FROM STDIN"
         with connection.cursor().copy(copied) as copy:
             for number, simhash in enumerate(simhashes.view(np.int64).tolist()):

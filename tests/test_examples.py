@@ -88,13 +88,16 @@ def test_an_ingest_job_in_asyncio(dsn: str, tmp_path: Path) -> None:
     assert again == [line for line in lines if line.startswith("too_short ")]
 
 
-def test_metrics_for_prometheus_and_traces_for_opentelemetry(dsn: str, tmp_path: Path) -> None:
+def test_metrics_for_prometheus(dsn: str, tmp_path: Path) -> None:
     shown = run_commands([f"python {EXAMPLES / 'prometheus_metrics.py'}"], dsn, tmp_path)
     labels = 'collection="default",name="ingest"'
     assert f'pgsimhash_results_total{{{labels},result="new"}} 8.0' in shown
     assert f'pgsimhash_results_total{{{labels},result="too_short"}} 1.0' in shown
     assert f"pgsimhash_seconds_count{{{labels}}} 1.0" in shown
     assert 'pgsimhash_results_total{collection="default",name="find",result="found"}' in shown
+
+
+def test_traces_for_opentelemetry(dsn: str, tmp_path: Path) -> None:
     shown = run_commands([f"python {EXAMPLES / 'opentelemetry_traces.py'}"], dsn, tmp_path)
     spans = {value["name"]: value for value in documents(shown) if "name" in value}
     assert set(spans) == {"pgsimhash ingest", "pgsimhash find", "job"}

@@ -120,7 +120,6 @@ def stored(dsn: str) -> dict[str, str | None]:
 
 
 def verdicts(crawl: Crawl) -> int:
-    """The number of decided pages."""
     beside = ("dropped", "no_page", "skipped", "unanswered", "untagged")
     return sum(count for name, count in crawl.counted.items() if name not in beside)
 

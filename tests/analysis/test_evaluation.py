@@ -18,11 +18,10 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import DEFAULT_SCHEME, INTEROP_SCHEME
 from pgsimhash.sources import SourcePage
-from tests.html.texts import SENTENCES
-from tests.html.texts import TEXT as LEDGER
+from tests.html import texts
 from tests.refusals import because
 
-STORY, OTHER = LEDGER, " ".join(SENTENCES[:4])
+STORY, OTHER = texts.TEXT, texts.STORY
 
 
 def bits(count: int) -> int:
@@ -152,11 +151,11 @@ TEXT = " ".join(f"w{number}x" for number in range(50))
 
 def found(names: list[str], *places: Path) -> dict[str, str]:
     """The HTML of each page, or the reason of its failure."""
-    texts = {}
+    told = {}
     for name, page in find_pages(names, places):
         text = page.detail if isinstance(page, PageFailure) else page.html
-        texts[name] = text if isinstance(text, str) else text.decode()
-    return texts
+        told[name] = text if isinstance(text, str) else text.decode()
+    return told
 
 
 @pytest.fixture
@@ -169,14 +168,14 @@ def folder(tmp_path: Path) -> Path:
 
 def test_folders_paths_and_archives_know_pages(folder: Path) -> None:
     names = ["one", "one.html", "two", "pages/two.htm"]
-    texts = ["<p>one", "<p>one", "<p>two", "<p>two"]
-    assert [*found(names, folder).items()] == list(zip(names, texts, strict=True))
+    pages = ["<p>one", "<p>one", "<p>two", "<p>two"]
+    assert [*found(names, folder).items()] == list(zip(names, pages, strict=True))
     assert len(list(find_pages(["one", "one"], [folder]))) == 1
     path = folder / "one.html"
     assert found([path.as_uri(), str(path)]) == {path.as_uri(): "<p>one", str(path): "<p>one"}
     archive = folder / "crawl.jsonl"
-    pages = [{"url": f"https://a.example/{n}", "html": f"<p>{n}"} for n in (1, 2, 2, 3)]
-    archive.write_text("\n".join(map(json.dumps, pages)))
+    lines = [{"url": f"https://a.example/{n}", "html": f"<p>{n}"} for n in (1, 2, 2, 3)]
+    archive.write_text("\n".join(map(json.dumps, lines)))
     urls = ["https://a.example/2", "https://a.example/3"]
     assert found(urls, archive) == dict(zip(urls, ["<p>2", "<p>3"], strict=True))
     # A missing page is a failure that names the fix.

@@ -13,14 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.analysis.pairs import (
-    LabelledPair,
-    NearSample,
-    Sample,
-    near_sample,
-    read_labels,
-    unlabelled_csv,
-)
+from pgsimhash.analysis import LabelledPair
+from pgsimhash.analysis.pairs import NearSample, Sample, near_sample, read_labels, unlabelled_csv
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import hamming_distance
 from tests.database import copy_simhashes
@@ -101,10 +95,7 @@ def test_borderline_pairs_are_spread_over_clusters() -> None:
         asked = Counter(by_name[pair.a] for pair in near.borderline)
         assert set(asked) == set(range(41))
         assert [asked[number] for number in range(1, 41)] == [1] * 40
-
-
-def test_pages_with_one_simhash_are_asked_about_once() -> None:
-    """Ten pages with one simhash and ten with another are one question, not a hundred."""
+    # Ten pages with one simhash and ten with another are one question, not a hundred.
     values = np.array([0] * 10 + [0xFF] * 10 + [0xFF << 20, 0xFF << 40], dtype=np.uint64)
     near = compare(values, 8, 3)
     simhashes = [{int(values[int(p.rsplit("/")[-1])]) for p in (x.a, x.b)} for x in near.borderline]

@@ -63,15 +63,6 @@ def test_simhashes_round_trip(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert simhashes_in(path) == [5]
 
 
-def test_a_collection_is_saved_as_an_archive(store: Store, dsn: str, path: Path) -> None:
-    values = made(3000)
-    copy_simhashes(dsn, np.concatenate([values, values[:100]]))
-    assert parquet.save_simhashes(store, path) == 3000
-    assert simhashes_in(path) == sorted(values.tolist())
-    matches = parquet.find_many(path, values, 8)
-    assert sorted(as_rows(matches)) == sorted(as_rows(store.find_many(values, 8)))
-
-
 def as_rows(matches: Matches) -> list[tuple[int, int, int]]:
     return list(zip(*(column.tolist() for column in matches), strict=True))
 
@@ -132,12 +123,18 @@ def test_groups_without_a_match_are_not_read(path: Path, monkeypatch: pytest.Mon
     assert len(parquet.find_many(path, known[:0], 3).queries) == sum(read) == 0
 
 
-def test_no_simhashes_are_an_empty_file(store: Store, path: Path) -> None:
+def test_collections_are_saved_as_archives(store: Store, dsn: str, path: Path) -> None:
     assert parquet.save_simhashes(store, path) == 0
     assert list(parquet.read_simhashes(path)) == []
     assert list(parquet.write_verdicts(path, [])) == verdicts_in(path) == []
     assert parquet.write_clusters(path, store.clusters()) == 0
     assert pq.read_table(path).num_rows == 0
+    values = made(3000)
+    copy_simhashes(dsn, np.concatenate([values, values[:100]]))
+    assert parquet.save_simhashes(store, path) == 3000
+    assert simhashes_in(path) == sorted(values.tolist())
+    matches = parquet.find_many(path, values, 8)
+    assert sorted(as_rows(matches)) == sorted(as_rows(store.find_many(values, 8)))
 
 
 def test_verdicts_and_clusters(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,6 @@ def ordered(rows: Iterable[dict[str, str]]) -> list[list[tuple[str, str]]]:
 
 
 def ingested(run: Run) -> list[str]:
-    """The simhashes of the ingested sample pages."""
     return [line["simhash"] for line in run("ingest", PAGES).lines if line["simhash"]]
 
 

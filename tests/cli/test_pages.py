@@ -46,6 +46,13 @@ def test_a_folder_gives_one_verdict_a_page(
     assert copy["similarity_percent"] >= 95
     assert len(copy["simhash"]) == 16
     assert [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()] == done.lines
+    # A second run adds nothing and reports it.
+    done = run("ingest", folder, "--summary")
+    done.ends(0, "Nothing was added", "Left out: files already stored (4).")
+    assert done.lines == []
+    done = run("ingest", folder, "--summary", "--reread")
+    done.ends(0, "Nothing was added")
+    assert {line["reason"] for line in done.lines} == {"unchanged", "too_short"}
 
 
 def test_skipped_files_and_failures_are_summarized_in_one_line(run: Run, folder: Path) -> None:
@@ -106,16 +113,6 @@ def test_a_scheme_for_texts_reads_texts(run: Run, tmp_path: Path) -> None:
     # Pages need "html".
     left_out = "texts, which need a scheme for texts, such as pgsimhash-text-1 (1)"
     run("ingest", tmp_path).ends(1, "Failed: 1. The first: ", f"Left out: {left_out}.")
-
-
-def test_a_second_run_adds_nothing_and_reports_it(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    done = run("ingest", folder, "--summary")
-    done.ends(0, "Nothing was added", "Left out: files already stored (4).")
-    assert done.lines == []
-    done = run("ingest", folder, "--summary", "--reread")
-    done.ends(0, "Nothing was added")
-    assert {line["reason"] for line in done.lines} == {"unchanged", "too_short"}
 
 
 def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> None:

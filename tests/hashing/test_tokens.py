@@ -9,25 +9,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.tokens import (
-    MARKS_MAX,
-    PIECE,
-    TOKENS_MAX,
-    complex_words,
-    is_mark,
-    shingles,
-    tokenize,
-    tokenize_signed,
-    tokenize_with_numbers,
-    too_many_marks,
-)
+from pgsimhash.hashing import tokens
+from pgsimhash.hashing.tokens import shingles, tokenize, tokenize_signed, tokenize_with_numbers
 from pgsimhash.schemes import SHORT_SCHEME, simhash_texts
 
 
 @pytest.mark.parametrize(("text", "tokens"), [
     ("Low tide, 6:40 am.", "low tide am"), ("The 3rd of 12 pools", "the 3rd of pools"),
     ("don't", "don t"), ("snake_case and kebab-case", "snake case and kebab case"), ("", ""),
-    (" \n\t ", ""), ("1 234 ٣٤", ""), ("7 " * TOKENS_MAX + "ferry", "ferry"),
+    (" \n\t ", ""), ("1 234 ٣٤", ""), ("7 " * tokens.TOKENS_MAX + "ferry", "ferry"),
     # Without spaces, pairs of characters are tokens.
     ("川べりの", "川べ べり りの"), ("朝 市", "朝 市"), ("RSSで読む", "rss で読 読む"),
     ("ตลาด", "ตล ลา าด"),
@@ -80,7 +70,9 @@ def test_shortcuts_for_ascii_and_by_a_table_give_the_tokens_of_the_definition(te
 @example("\u0301")  # begins a word, so the whole text is read by the definition
 def test_a_few_characters_that_need_their_neighbours_are_read_by_the_definition(text: str) -> None:
     mixed = f"{'Tide Ébbe ' * 100}{text}{' 12 low' * 100}"
-    assert tokenize_with_numbers(mixed) == [*itertools.chain.from_iterable(complex_words(mixed))]
+    assert tokenize_with_numbers(mixed) == [
+        *itertools.chain.from_iterable(tokens.complex_words(mixed))
+    ]
 
 
 def test_numbers_are_kept_on_request_and_nul_never() -> None:
@@ -98,11 +90,12 @@ def test_numbers_are_kept_on_request_and_nul_never() -> None:
 
 
 @given(
-    st.text(max_size=MARKS_MAX) | st.lists(st.sampled_from("éa\u0301\u0316ﷺ각ﬁ한 ")).map("".join)
+    st.text(max_size=tokens.MARKS_MAX)
+    | st.lists(st.sampled_from("éa\u0301\u0316ﷺ각ﬁ한 ")).map("".join)
 )
 def test_an_ordinary_text_is_normalised_as_a_whole(text: str) -> None:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    if not too_many_marks().search(text):
+    if not tokens.too_many_marks().search(text):
         assert tokenize(text) == tokenize(folded)
         assert tokenize_with_numbers(text) == tokenize_with_numbers(folded)
 
@@ -116,18 +109,18 @@ def test_the_first_thirty_marks_of_a_run_and_the_first_tokens_count() -> None:
     dashes = "\u2014\u0301" * 40
     assert tokenize(f"a{dashes}b") == ["a", *["\u0301"] * 39, "\u0301b"]
     for text in ("a ", "é ", "ﷺ", "漢 ", "漢"):
-        assert len(tokenize(text * (TOKENS_MAX + 10))) == TOKENS_MAX
+        assert len(tokenize(text * (tokens.TOKENS_MAX + 10))) == tokens.TOKENS_MAX
 
 
 def test_no_character_that_normalisation_moves_is_overlooked() -> None:
-    marks = {chr(code) for code in range(sys.maxunicode + 1) if is_mark(chr(code))}
+    marks = {chr(code) for code in range(sys.maxunicode + 1) if tokens.is_mark(chr(code))}
     assert len(marks) > 800
-    assert all(too_many_marks().fullmatch(mark * (MARKS_MAX + 1)) for mark in marks)
-    assert all(too_many_marks().fullmatch(mark * MARKS_MAX) is None for mark in marks)
+    assert all(tokens.too_many_marks().fullmatch(mark * (tokens.MARKS_MAX + 1)) for mark in marks)
+    assert all(tokens.too_many_marks().fullmatch(mark * tokens.MARKS_MAX) is None for mark in marks)
 
 
 @pytest.mark.parametrize("word", ["tide", "Flut", "é1", "ﬁn", "朝の市", "각", "7", "ﷺ"])
 @pytest.mark.parametrize("between", [" ", "\n", "-", "/", "\t"])
 def test_a_long_text_has_the_tokens_of_its_words(word: str, between: str) -> None:
-    times = 3 * PIECE // (len(word) + 1)
+    times = 3 * tokens.PIECE // (len(word) + 1)
     assert tokenize(between.join([word] * times)) == tokenize(word) * times

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 
 PROSE_MAX = 400
@@ -36,13 +36,6 @@ class Data:
     prose: Sequence[str]
     tokens: Sequence[str]
     shape: Shape
-
-    def changed(self, rng: random.Random, words: Sequence[str], share: float) -> Data:
-        """The same with this share of the tokens replaced."""
-        tokens = list(self.tokens)
-        for at in rng.sample(range(len(tokens)), int(share * len(tokens))):
-            tokens[at] = number(rng) if tokens[at].isdecimal() else rng.choice(words)
-        return replace(self, tokens=tokens)
 
     def markup(self) -> str:
         head = f"<h1>{escape(self.title)}</h1>" if self.title else ""

@@ -72,11 +72,16 @@ def test_a_page_may_be_deeper_than_pythons_stack() -> None:
     assert structure_simhash(page)
 
 
-def test_of_very_many_blocks_the_first_ones_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_blocks_keep_names_and_the_first_links_urls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("pgsimhash.html.blocks.NAMED_MAX", 2)
     page = outline_of("<p class=sidebar>one<p class=sidebar>two<p class=sidebar hidden>three")
     assert [element.names.first for element in page.elements] == ["", "", "sidebar", ""]
     assert block_texts(page.text) == ["one", "two"]
+    monkeypatch.setattr("pgsimhash.html.markdown.URLS_MAX", 2)
+    made = rendered("<p><a href=a>tide</a> <img src=b> <a href=c>ebb</a> <img src=d alt=flood>")
+    assert made == f"[tide]({BASE}a) ![]({BASE}b) ebb"
 
 
 # Pages that would take quadratic time are detected before they are parsed.
@@ -247,9 +252,3 @@ def test_a_table_for_layout_is_only_its_cells(html: str) -> None:
 ])  # fmt: skip
 def test_links_and_images_are_absolute(html: str, markdown: str) -> None:
     assert rendered(html) == markdown
-
-
-def test_the_first_links_and_images_keep_their_urls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pgsimhash.html.markdown.URLS_MAX", 2)
-    made = rendered("<p><a href=a>tide</a> <img src=b> <a href=c>ebb</a> <img src=d alt=flood>")
-    assert made == f"[tide]({BASE}a) ![]({BASE}b) ebb"

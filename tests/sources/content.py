@@ -65,10 +65,10 @@ def failed(item: SourcePage | PageFailure, detail: str = "") -> tuple[str, str]:
     return item.url, item.reason
 
 
-def assert_damage_costs_one_record(
+def check_damage(
     path: Path, records: list[bytes], begin: bytes = b"", step: int = 1, most: int | None = None
 ) -> None:
-    """Change or cut the second record at each place; ``most`` is the number of items then."""
+    """Damage at each place of the second record costs that one; ``most`` is the number of items."""
     expected = urls(read(path, begin, *records))
     first, second, *others = records
     for at in range(0, len(second), step):

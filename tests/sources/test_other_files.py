@@ -25,15 +25,7 @@ from warcio.warcwriter import WARCWriter
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
 from tests.programs import python
-from tests.sources.content import (
-    HTML,
-    ZSTD,
-    assert_damage_costs_one_record,
-    failed,
-    read,
-    record,
-    urls,
-)
+from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
 
 URL = "https://example.com/"
 TIME = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -44,9 +36,6 @@ zstd = pytest.importorskip(ZSTD)
 
 def records(count: int) -> list[bytes]:
     return [record(url=f"{URL}{number}") for number in range(count)]
-
-
-# Plain texts
 
 
 @pytest.mark.parametrize(("fields", "texts", "expected"), [
@@ -83,15 +72,6 @@ def test_the_page_list_of_a_crawler_is_skipped_unless_its_texts_are_read(tmp_pat
             assert left_out == ({} if is_read else {"page lists of archives": 1})
 
 
-def test_a_feed_of_scrapy(tmp_path: Path) -> None:
-    path = tmp_path / "items.jl"
-    JsonLinesItemExporter(file := io.BytesIO()).export_item(
-        {"url": URL, "html": PAGE.html, "title": "more", "fetched_at": TIME}
-    )
-    path.write_bytes(file.getvalue())
-    assert read(path) == [SourcePage(URL, PAGE.html, fetched_at=TIME)]
-
-
 def test_texts_of_common_crawl(tmp_path: Path) -> None:
     data = io.BytesIO()
     writer = WARCWriter(data, gzip=True, warc_version="WARC/1.0")
@@ -109,9 +89,6 @@ def test_texts_of_common_crawl(tmp_path: Path) -> None:
     assert page == SourcePage(URL, text, fetched_at=datetime(2024, 5, 6, tzinfo=UTC))
     assert failed(end) == (f"{path}#5", "unreadable")
     assert left_out == {"records that are not texts": 4}
-
-
-# Parquet
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]], **options: Any) -> Path:
@@ -168,9 +145,6 @@ def test_a_damaged_row_group_costs_its_rows(tmp_path: Path) -> None:
     assert failed(item, 'the columns url, body, not "url" and "html"') == (str(path), "unreadable")
     (item,) = read(path, texts=True)
     assert failed(item, 'not "url" and "text" or "html"') == (str(path), "unreadable")
-
-
-# Packed archives
 
 
 def test_a_wacz_archive_and_its_damage(tmp_path: Path) -> None:
@@ -242,7 +216,7 @@ def test_zstd_with_a_dictionary_and_without(tmp_path: Path, is_packed: bool | No
         trained, begin = dictionary(is_packed=is_packed)
     parts = frames(trained)
     assert urls(read(path, begin, *parts)) == [f"{URL}{number}" for number in range(4)]
-    assert_damage_costs_one_record(path, parts, begin, step=7, most=4)
+    check_damage(path, parts, begin, step=7, most=4)
     *_, end = read(path, begin, b"".join(parts)[:-5])
     assert failed(end, "the zstd data ends early") == (f"{path}#4", "unreadable")
 
@@ -277,9 +251,6 @@ def test_a_library_that_is_missing_is_named(
         monkeypatch.setitem(sys.modules, known, None)
     (item,) = read(tmp_path / name, data)
     assert failed(item, fix) == (URL if module == "brotli" else f"{tmp_path / name}", "unreadable")
-
-
-# Memory and folders
 
 
 @pytest.mark.long
@@ -354,7 +325,7 @@ def read_lines(data: bytes, max_bytes: int = 10_000) -> list[SourcePage | PageFa
     return list(read_pages(["-"], stdin=io.BytesIO(data), max_bytes=max_bytes))
 
 
-def test_a_line_is_a_page() -> None:
+def test_a_line_is_a_page(tmp_path: Path) -> None:
     line = json.dumps({
         "url": "https://example.com/a", "html": "<p>Grüße", "charset": "windows-1252",
         "fetched_at": "2024-05-06T07:08:09+02:00", "anything": ["else", "is", "ignored"],
@@ -371,6 +342,13 @@ def test_a_line_is_a_page() -> None:
     for written, time in times.items():
         data = GOOD.replace(b"}", b', "charset": null, "fetched_at": %b}' % written)
         assert read_lines(data) == [replace(GOOD_PAGE, fetched_at=time)]
+    # A feed of Scrapy.
+    path = tmp_path / "items.jl"
+    JsonLinesItemExporter(file := io.BytesIO()).export_item(
+        {"url": URL, "html": PAGE.html, "title": "more", "fetched_at": TIME}
+    )
+    path.write_bytes(file.getvalue())
+    assert read(path) == [SourcePage(URL, PAGE.html, fetched_at=TIME)]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.NDJSON", "a.jsonl.gz", "a.ndjson.gz"])

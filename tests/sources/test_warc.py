@@ -10,15 +10,7 @@ import pytest
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages, streams
 from pgsimhash.sources.streams import Stream
-from tests.sources.content import (
-    HTML,
-    ZSTD,
-    assert_damage_costs_one_record,
-    failed,
-    read,
-    record,
-    urls,
-)
+from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
 
 
 @pytest.fixture
@@ -239,7 +231,7 @@ def test_a_page_whose_checksum_is_wrong_is_not_yielded(path: Path) -> None:
 def test_damage_costs_one_record(path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_INPUT", chunk)
     records = [record(url=f"https://a.example/{n}") for n in range(4)]
-    assert_damage_costs_one_record(path, records)
+    check_damage(path, records)
 
 
 @pytest.mark.parametrize("nested", [b"\x1f\x8b\x08", gzip.compress(b"<p>no record", mtime=0)[:15]])
