@@ -312,13 +312,7 @@ def test_texts_side_by_side(left: str, right: str, rows: list[dict[str, Any]]) -
     assert side_by_side(left, right).as_json() == {"cut": False, "rows": rows}
 
 
-def test_a_changed_paragraph_beside_a_new_one_is_still_found() -> None:
-    other = [*PARAGRAPHS[:5], "Quite another sentence.", "Paragraph 5 speaks of 35 odd things."]
-    rows = side_by_side("\n".join(PARAGRAPHS[:6]), "\n".join(other), context=0).rows
-    assert [row.kind for row in rows] == ["skipped", "added", "changed"]
-
-
-def test_a_text_that_is_too_long_is_cut_and_marked() -> None:
+def test_long_hostile_and_changed_texts() -> None:
     assert side_by_side("a " * CHARS_MAX, "b").cut
     assert side_by_side("a\n" * 3000, "b").cut
     assert side_by_side("\n".join(PARAGRAPHS), "x\n" * 9, rows=3).cut
@@ -329,6 +323,10 @@ def test_a_text_that_is_too_long_is_cut_and_marked() -> None:
     )
     assert side_by_side(one, other).rows
     assert side_by_side("a " * 49_999, "b a " * 24_999).rows
+    # A changed paragraph beside a new one is found.
+    other = [*PARAGRAPHS[:5], "Quite another sentence.", "Paragraph 5 speaks of 35 odd things."]
+    rows = side_by_side("\n".join(PARAGRAPHS[:6]), "\n".join(other), context=0).rows
+    assert [row.kind for row in rows] == ["skipped", "added", "changed"]
 
 
 lines = st.lists(st.text(alphabet="ab c", max_size=6), max_size=8).map("\n".join)

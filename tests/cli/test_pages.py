@@ -28,10 +28,8 @@ def name(url: str | None) -> str | None:
     return None if url is None else url.rsplit("/", 1)[-1]
 
 
-def test_a_folder_gives_one_verdict_a_page(
-    run: Run, folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    file = tmp_path_factory.mktemp("elsewhere") / "verdicts.parquet"
+def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
+    file = Path(f"{folder}.parquet")
     done = run("ingest", folder, "--parquet", file)
     assert (done.code, done.stderr) == (0, "")
     assert [(name(line["url"]), line["verdict"]) for line in done.lines] == [

@@ -105,7 +105,6 @@ CASES = [
 
 
 def words(case: str) -> list[str]:
-    """The arguments of a case, with the hostile names."""
     names = {"EVIL": EVIL, "URL": URL, "PERCENT": PERCENT, "OTHER": OTHER}
     pattern = re.compile("|".join(names))
     case = re.sub(r" -c\b", " --collection EVIL", case)
@@ -144,9 +143,7 @@ def _checked_output(arguments: list[str], terminal: bool) -> str:
     return stdout + stderr
 
 
-def test_escaped_json_and_names_are_readable(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_escaped_json_and_names_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
     text = EVIL + "".join(STEERING) + "é\U0001f6a2"
     show.json_line({"url": text})
     (line,) = capsys.readouterr().out.splitlines()

@@ -117,7 +117,6 @@ def clients(home: Path, count: int = 1) -> Iterator[list[Client]]:
 
 
 def refusal(home: Path) -> str:
-    """The line that says why the server does not start."""
     with pytest.raises(NoServerError) as refused:
         embedded.start(home)
     (line,) = str(refused.value).splitlines()

@@ -2,7 +2,6 @@
 
 import math
 import random
-import statistics
 from typing import Any
 
 import mmh3
@@ -82,7 +81,7 @@ def test_invalid_features_are_refused(error: type[Exception], match: str, wrong:
 
 
 def test_integers_are_ready_hashes() -> None:
-    """Numbers computed by hand; tests/test_compat.py has those of another implementation."""
+    """Numbers computed by hand; tests/search has those of another implementation."""
     assert simhash({0b0011: 1.0, 0b0101: 3.0}) == 0b0101
     assert simhash([0b0011, 0b0101]) == 0b0001  # a tie is a zero
     assert simhash([TOP_BIT, TOP_BIT | 1, 1]) == TOP_BIT | 1
@@ -101,11 +100,6 @@ def words(start: int, stop: int) -> list[str]:
 
 def signature(features: list[str]) -> int:
     return signature_hashes(murmur3_64(features))
-
-
-def resemblance(a: int, b: int) -> float:
-    """The share of common features, which the equal bits estimate."""
-    return 1 - 2 * (a ^ b).bit_count() / SIGNATURE_BITS
 
 
 def test_equal_sets_have_equal_signatures_whose_values_never_change() -> None:
@@ -130,22 +124,6 @@ def test_each_bit_is_that_of_the_least_hash_in_its_bin(size: int) -> None:
         bits = murmur3_mix(least[source] ^ murmur3_mix(numbers[number : number + 1]))
         made |= int(bits[0] & 1) << number
     assert signature(words(0, size)) == made
-
-
-@pytest.mark.parametrize(("size", "shared"), [(30, 0.5), (150, 0.0), (1000, 0.7), (3000, 0.9)])
-def test_the_estimate_is_right_on_average(size: int, shared: float) -> None:
-    """Pairs of sets that share the part ``shared`` of all their features."""
-    both = round(size * shared)
-    only = (size - both) // 2
-    estimates = []
-    for start in range(0, 100 * size, size):
-        common = words(start, start + both)
-        a = signature(common + words(start + both, start + both + only))
-        b = signature(common + words(start + both + only, start + both + 2 * only))
-        estimates.append(resemblance(a, b))
-    assert statistics.mean(estimates) == pytest.approx(both / (both + 2 * only), abs=0.05)
-    # What the module says about the error.
-    assert statistics.stdev(estimates) == pytest.approx(0.06, abs=0.015) or shared != 0.7
 
 
 def test_two_bigints_hold_a_signature_and_an_invalid_one_is_refused() -> None:

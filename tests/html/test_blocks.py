@@ -72,9 +72,7 @@ def test_a_page_may_be_deeper_than_pythons_stack() -> None:
     assert structure_simhash(page)
 
 
-def test_the_first_blocks_keep_names_and_the_first_links_urls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_first_blocks_keep_names_and_first_links_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsimhash.html.blocks.NAMED_MAX", 2)
     page = outline_of("<p class=sidebar>one<p class=sidebar>two<p class=sidebar hidden>three")
     assert [element.names.first for element in page.elements] == ["", "", "sidebar", ""]

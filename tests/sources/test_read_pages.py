@@ -238,16 +238,6 @@ def test_pages_and_folders_not_permitted(folder: Path, monkeypatch: pytest.Monke
     ]
 
 
-def test_a_page_that_went_meanwhile_is_a_failure(folder: Path) -> None:
-    pages = read_pages([folder])
-    next(pages)
-    (folder / "b.html").unlink()
-    next(pages)
-    gone = PageFailure(f"file://{folder}/b.html", "unreadable", "No such file or directory")
-    assert next(pages) == gone
-    assert len(list(pages)) == 2
-
-
 def test_a_page_too_large_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (tmp_path / "a.html").open("wb") as file:
         file.truncate(10**12)

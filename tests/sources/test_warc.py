@@ -281,16 +281,14 @@ def test_a_record_with_a_wrong_length_is_a_failure(path: Path, length: str) -> N
     assert page.url == "https://example.com/b"
 
 
-def test_a_record_that_is_shorter_than_it_says_is_not_called_longer(path: Path) -> None:
+def test_a_record_shorter_than_it_says(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     size = len(record(zipped=False).split(b"\r\n\r\n", 1)[1]) + 20
     short = record(warc={"Content-Length": str(size)}, zipped=False)
     after = [record(url=f"https://a.example/{n}", zipped=False) for n in (1, 2)]
     broken, page = read(path, short, *after)
     assert failed(broken, "does not end where its Content-Length says")
     assert page.url == "https://a.example/2"
-
-
-def test_damage_says_nothing_on_stderr(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    # Damage says nothing on stderr.
     read(path, record(zipped=False), b"garbage", record(zipped=False)[:-300])
     read(path, record(), record()[:-100])
     read(path, record(gzip.compress(HTML)[:-9], http={"Content-Encoding": "gzip"}))
