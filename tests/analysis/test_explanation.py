@@ -318,10 +318,8 @@ def test_long_hostile_and_changed_texts() -> None:
     assert side_by_side("\n".join(PARAGRAPHS), "x\n" * 9, rows=3).cut
     # Hostile texts end.
     rng = random.Random(1)
-    one, other = (
-        "\n".join(" ".join(rng.choices("ab", k=60)) for _ in range(1500)) for _ in range(2)
-    )
-    assert side_by_side(one, other).rows
+    one, two = ("\n".join(" ".join(rng.choices("ab", k=60)) for _ in range(1500)) for _ in range(2))
+    assert side_by_side(one, two).rows
     assert side_by_side("a " * 49_999, "b a " * 24_999).rows
     # A changed paragraph beside a new one is found.
     other = [*PARAGRAPHS[:5], "Quite another sentence.", "Paragraph 5 speaks of 35 odd things."]
