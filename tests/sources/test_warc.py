@@ -229,9 +229,9 @@ def test_a_page_whose_checksum_is_wrong_is_not_yielded(path: Path) -> None:
 
 @pytest.mark.parametrize("chunk", [1, 100, 16 * 1024])
 def test_damage_costs_one_record(path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_INPUT", chunk)
-    records = [record(url=f"https://a.example/{n}") for n in range(4)]
-    check_damage(path, records)
+    for name, size in {"_INPUT": chunk, "_STEP": 300, "_LOOK": 250}.items():
+        monkeypatch.setattr(streams, name, size)
+    check_damage(path, [record(url=f"https://a.example/{n}") for n in range(4)])
 
 
 @pytest.mark.parametrize("nested", [b"\x1f\x8b\x08", gzip.compress(b"<p>no record", mtime=0)[:15]])
