@@ -92,8 +92,8 @@ def test_the_limits_of_a_page(run: Run, folder: Path) -> None:
     # Each letter has a mark, and there are millions of letters.
     html = "<p>" + "\u05d0\u05b4\u05bc" * 1_600_000
     slow.write_text(json.dumps({"url": "https://a.example/", "html": html}, ensure_ascii=False))
-    done = run("ingest", slow, wells, "--page-seconds", "0.3", "--jobs", "2", "--reread")
-    assert [line["reason"] for line in done.lines] == ["too_slow", "unchanged"]
+    (line,) = run("ingest", slow, "--page-seconds", "0.3", "--jobs", "2").lines
+    assert line["reason"] == "too_slow"
     again = run("ingest", wells, "--page-seconds", "inf", "--reread")
     assert again.lines[0]["verdict"] == "unchanged"
 
