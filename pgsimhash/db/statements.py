@@ -14,14 +14,13 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import fields
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeVar
+from typing import Any, Final, LiteralString, TypeVar
 
 import psycopg
 from psycopg.pq import Format, TransactionStatus
-from psycopg.rows import RowFactory, class_row, tuple_row
+from psycopg.rows import RowFactory, tuple_row
 
 from pgsimhash.db.schema_names import (
     SCHEMA_FILES,
@@ -30,9 +29,6 @@ from pgsimhash.db.schema_names import (
     read_sql,
     schema_of,
 )
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 _FETCHED: Final = 2_000  # rows per fetch of a server-side cursor
 
@@ -46,7 +42,6 @@ _TYPES: Final = {
     "double precision": "float8",
 }
 _T = TypeVar("_T")
-_Record = TypeVar("_Record", bound="DataclassInstance")
 _numbers: Final = count()
 
 
@@ -60,17 +55,6 @@ def fetch(
 ) -> list[Any]:
     """Call the function ``name``, or ``_name``, and return its rows, by default as tuples."""
     return execute(connection, call_of(name, schema_of(connection), columns), parameters, rows)
-
-
-def fetch_records(
-    connection: psycopg.BaseConnection[Any],
-    name: str,
-    parameters: Mapping[str, Any],
-    record: type[_Record],
-) -> list[_Record]:
-    """Call a function, and return its rows as objects of a dataclass, which names the columns."""
-    columns = tuple(field.name for field in fields(record))
-    return fetch(connection, name, parameters, class_row(record), columns=columns)
 
 
 def execute(

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
-from pgsimhash.db.statements import fetch, fetch_records
+from pgsimhash.db.statements import fetch
 from pgsimhash.errors import CollectionError, StoreError, invalid_argument
 from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import MatchOptions, Policy, PolicySettings
@@ -116,9 +116,9 @@ def rebuild(
             fetch(connection, "copy_rows", {**scope, "tables": tables})
         copied = 0
         markdown = target.keep_markdown or bool(new_scheme)
-        for versions in _versions(connection, source, new_scheme, markdown, progress):
+        for versions in _versions(Access(connection, source), new_scheme, markdown, progress):
             with in_other_schema(connection, to_schema):
-                decided = list(_decided(connection, target, options, versions))
+                decided = list(_decided(Access(connection, target), options, versions))
             for verdict in decided:
                 verdicts(verdict)
             copied += len(versions)
@@ -174,21 +174,16 @@ def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> S
 
 
 def _versions(
-    connection: psycopg.Connection[Any],
-    source: Collection,
-    new_scheme: Scheme | None,
-    markdown: bool,
-    progress: Progress,
+    source: Access, new_scheme: Scheme | None, markdown: bool, progress: Progress
 ) -> Iterator[list[_Version]]:
     """Yield all versions in batches, fingerprinted by the new scheme."""
-    access = Access(connection, source)
-    total = access.count_pages()
+    total = source.count_pages()
     done, last_page = 0, 0
     progress("pages", done, total)
     limits = {"batch": BATCH_PAGES, "bytes": BATCH_BYTES}
     names = [name for name in names_of(PageRecord) if markdown or name != "markdown"]
     columns = ("page_id", "run_id", *columns_of(names))
-    while rows := access.fetch(
+    while rows := source.fetch(
         "next_versions", dict_row, columns=columns, after_page=last_page, **limits
     ):
         last_page, done = rows[-1]["page_id"], done + len(rows)
@@ -201,21 +196,16 @@ def _versions(
         progress("pages", done, total)
 
 
-def _decided(
-    connection: psycopg.Connection[Any],
-    target: Collection,
-    options: MatchOptions,
-    versions: list[_Version],
-) -> Iterator[Verdict]:
+def _decided(target: Access, options: MatchOptions, versions: list[_Version]) -> Iterator[Verdict]:
     """Decide about versions as if they arrived now, and store them under their ids."""
-    policies = fetch_records(connection, "policies", {"own_id": target.collection_id}, Policy)
+    policies = target.records("policies", Policy)
     scopes = [options.get("scope") or policy.scope for policy in (PolicySettings(), *policies)]
     # With other collections, page by page: their pages arrived in between.
     step = 1 if "global" in scopes else len(versions)
     for start in range(0, len(versions), step):
         part = slice(start, start + step)
         ids, items = zip(*versions[part], strict=True)
-        verdicts = add_batch(connection, target, items, options, own_values=ids)
+        verdicts = add_batch(target, items, options, own_values=ids)
         for own_ids, verdict in zip(ids, verdicts, strict=True):
             if verdict.verdict == "unchanged":
                 # Equal to the version before it: versions between them were deleted.

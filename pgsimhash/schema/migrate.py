@@ -29,7 +29,6 @@ from pgsimhash.db.server_errors import (
 )
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import (
-    PgsimhashError,
     SchemaError,
     StoreError,
     install_command,
@@ -340,17 +339,13 @@ def refusals_translated() -> Iterator[None]:
             f"this version of pgsimhash cannot migrate: {error}; upgrade {install_command()}",
         ) from error
     except DBAPIError as error:
-        raise _refusal(error) from error
-
-
-def _refusal(error: DBAPIError) -> PgsimhashError:
-    original = error.orig
-    # A project may use another driver than psycopg 3.
-    state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None) or ""
-    words = server_words(original) if isinstance(original, psycopg.Error) else str(original).strip()
-    if own := raised_by_schema(state, words):
-        return own
-    return (LOST if error.connection_invalidated else _BY_STATE.get(state, _OTHER)).about(words)
+        original: Any = error.orig
+        # A project may use another driver than psycopg 3.
+        own_driver = isinstance(original, psycopg.Error)
+        words = server_words(original) if own_driver else str(original).strip()
+        state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None) or ""
+        translation = LOST if error.connection_invalidated else _BY_STATE.get(state, _OTHER)
+        raise raised_by_schema(state, words) or translation.about(words) from error
 
 
 _REFUSED: Final = "the database refuses to migrate, and nothing changed"

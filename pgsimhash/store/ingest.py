@@ -9,10 +9,8 @@ from dataclasses import dataclass, fields
 from itertools import count, repeat
 from typing import Any, Final
 
-import psycopg
 from psycopg.rows import dict_row
 
-from pgsimhash.db.statements import fetch
 from pgsimhash.errors import StoreError, invalid_argument
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
@@ -23,6 +21,7 @@ from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import text_size
 from pgsimhash.store.batches import Item, next_batch, with_normalized_url
 from pgsimhash.store.collection import Collection, lock_collections
+from pgsimhash.store.lookups import Access
 from pgsimhash.store.session import Session
 
 # The reasons of pages that are intact but have too little text.
@@ -45,10 +44,10 @@ class Run:
     # The verdicts of a batch whose commit is in doubt.
     unsure: list[Verdict] | None = None
 
-    def draw_id(self, connection: psycopg.Connection[Any]) -> int:
+    def draw_id(self, access: Access) -> int:
         """Return the id of the run; its row is inserted with the first batch."""
         if self.run_id is None:
-            ((self.run_id,),) = fetch(connection, "draw_run")
+            ((self.run_id,),) = access.fetch("draw_run")
         return self.run_id
 
 
@@ -66,8 +65,8 @@ class Ingest:
         """Start a run for everything that is stored from now on, and return its id."""
         text_size("label", label)
         run = Run(label)
-        with self._session.writing() as (connection, _):
-            run_id = run.draw_id(connection)
+        with self._session.writing() as access:
+            run_id = run.draw_id(access)
         self._label, self._idle = label, [run]
         return run_id
 
@@ -169,12 +168,12 @@ class Ingest:
         if len(failures) == len(items):
             return list(map(_verdict_of_failure, failures))
         session = self._session
-        with session.writing() if remember else session.reading() as (connection, collection):
-            if collection.normalize_urls:
+        with session.writing() if remember else session.reading() as access:
+            if access.collection.normalize_urls:
                 items = list(map(with_normalized_url, items))
             if not remember:
-                return add_batch(connection, collection, items, options, remember=False)
-            verdicts = run.unsure = add_batch(connection, collection, items, options, run)
+                return add_batch(access, items, options, remember=False)
+            verdicts = run.unsure = add_batch(access, items, options, run)
         return verdicts
 
     def _stored(self, run: Run) -> list[Verdict] | None:
@@ -186,17 +185,16 @@ class Ingest:
         unsure = run.unsure
         if unsure is None:
             return None
-        with self._session.writing() as (connection, collection):
+        with self._session.writing() as access:
             # A server process that is still committing the batch holds this lock.
-            lock_collections(connection, [collection])
-            parameters = {
-                "own_id": collection.collection_id,
-                "run_id": run.run_id,
-                "run_pages": run.pages,
-                "page_ids": [each.page_id for each in unsure if each.verdict != "unchanged"],
-                "urls": [each.url for each in unsure],
-            }
-            ((stored,),) = fetch(connection, "batch_stored", parameters)
+            lock_collections(access.connection, [access.collection])
+            ((stored,),) = access.fetch(
+                "batch_stored",
+                run_id=run.run_id,
+                run_pages=run.pages,
+                page_ids=[each.page_id for each in unsure if each.verdict != "unchanged"],
+                urls=[each.url for each in unsure],
+            )
         run.unsure = None
         return unsure if stored else None
 
@@ -212,8 +210,7 @@ def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any
 
 
 def add_batch(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
+    access: Access,
     items: Sequence[Item],
     options: MatchOptions,
     run: Run | None = None,
@@ -231,6 +228,7 @@ def add_batch(
     Each item may have its ``own_values``: with a ``page_id`` and ``run_id`` it is decided as if it
     had arrived with them. Without ``remember`` nothing is stored or locked.
     """
+    collection = access.collection
     sent = sent_options(collection, options)
     numbers = count(1)
     pages = [
@@ -241,17 +239,16 @@ def add_batch(
     rows: list[dict[str, Any]] = []
     if pages:
         if run is not None and run.label is not None:
-            run.draw_id(connection)
-        parameters = {
-            "collection": collection.name,
-            "own_id": collection.collection_id,
-            "pages": json.dumps(pages, ensure_ascii=False),
-            "options": json.dumps(sent),
-            "remember": remember,
-            "run_id": None if run is None else run.run_id,
-            "label": None if run is None else run.label,
-        }
-        rows = fetch(connection, "add_batch", parameters, dict_row)
+            run.draw_id(access)
+        rows = access.fetch(
+            "add_batch",
+            dict_row,
+            pages=json.dumps(pages, ensure_ascii=False),
+            options=json.dumps(sent),
+            remember=remember,
+            run_id=None if run is None else run.run_id,
+            label=None if run is None else run.label,
+        )
     decisions = {row.pop("number"): row for row in rows}
     numbers = count(1)
     verdicts = []

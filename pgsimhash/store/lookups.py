@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import psycopg
 from psycopg.rows import RowFactory, class_row, dict_row, scalar_row, tuple_row
 
-from pgsimhash.db.statements import fetch, fetch_records, stream
+from pgsimhash.db.statements import fetch, stream
 from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.hashing.signature import from_halves, to_halves
 from pgsimhash.pages.records import (
@@ -54,7 +54,8 @@ class Access(NamedTuple):
 
     def records(self, function: str, record: type[_Record], /, **parameters: Any) -> list[_Record]:
         """Call a function, and return its rows as objects of a dataclass."""
-        return fetch_records(self.connection, function, self._scope() | parameters, record)
+        columns = tuple(field.name for field in fields(record))
+        return self.fetch(function, class_row(record), columns=columns, **parameters)
 
     def stream(self, function: str, /, **parameters: Any) -> Generator[Any]:
         """Call a function in a transaction, and yield its rows without loading all of them."""
@@ -148,15 +149,21 @@ class Access(NamedTuple):
         names: Iterable[str],
         *,
         all_versions: bool = False,
-        **any_scheme: None,
+        any_scheme: bool = False,
     ) -> list[dict[str, Any]]:
         """Return values of StoredPage, by their names, of the URLs that the collection has.
 
         They are those of the present versions, or of all versions in the order of their arrival.
-        With ``scheme=None``, the scheme may have changed.
+        With ``any_scheme``, the scheme may have changed.
         """
-        parameters = {"urls": list(urls), "all_versions": all_versions, **any_scheme}
-        rows = self.fetch("stored_pages", dict_row, columns=columns_of(names), **parameters)
+        rows = self.fetch(
+            "stored_pages",
+            dict_row,
+            columns=columns_of(names),
+            scheme=None if any_scheme else self.collection.scheme,
+            urls=list(urls),
+            all_versions=all_versions,
+        )
         return list(map(record_values, rows))
 
     def marks(self) -> list[Mark]:

@@ -192,7 +192,7 @@ class Store:
         """Return the present version of the page at ``url``, or None if it is unknown."""
         urls, names = [self.opened.page_url(url)], lookups.names_of(StoredPage)
         with self.session.read() as connection:
-            pages = Access(connection, self.opened).stored_pages(urls, names, scheme=None)
+            pages = Access(connection, self.opened).stored_pages(urls, names, any_scheme=True)
         return StoredPage(**pages[0]) if pages else None
 
     @retried

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.db.statements import fetch_records
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.policies import SETTINGS, PolicySettings
 from pgsimhash.schema import migrate
@@ -26,9 +25,8 @@ HTML = page(*ARTICLE)
 
 def settings_for(store: Store, urls: list[str]) -> list[PolicySettings]:
     """What policies define for URLs."""
-    with store.session.read() as connection:
-        values = {"own_id": store.opened.collection_id, "urls": urls}
-        return fetch_records(connection, "settings_for", values, PolicySettings)
+    with store.session.reading() as access:
+        return access.records("settings_for", PolicySettings, urls=urls)
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:

@@ -15,6 +15,7 @@ from pgsimhash.pages.policies import MatchSettings, PolicySettings
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.store.collection import find_collection
 from pgsimhash.store.ingest import Run, add_batch
+from pgsimhash.store.lookups import Access
 from tests.database import run_sql
 from tests.store.content import content, original_of, rebuild_apart
 from tests.store.test_store import FAR
@@ -73,7 +74,7 @@ def ingest(
         run = Run("test")
         while some := list(itertools.islice(rest, batch)):
             with connection.transaction():
-                verdicts += add_batch(connection, found, some, options(settings), run)
+                verdicts += add_batch(Access(connection, found), some, options(settings), run)
     return verdicts
 
 

@@ -13,6 +13,7 @@ from pgsimhash.pages.policies import MatchSettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.collection import Collection, find_collection
 from pgsimhash.store.ingest import Run, add_batch, sent_options
+from pgsimhash.store.lookups import Access
 from tests.database import database_examples
 from tests.store.decide.test_rule import MARKS, NOW, OPTIONS, RECORDS, URLS, Mark, some_of
 from tests.store.maintain.test_rebuilding_verdicts import options
@@ -40,7 +41,8 @@ def write(
 ) -> list[Verdict]:
     records = [record for record, _ in pages]
     own_values = [sent_options(collection, options(settings)) for _, settings in pages]
-    return add_batch(connection, collection, records, {}, Run("test"), own_values=own_values)
+    access = Access(connection, collection)
+    return add_batch(access, records, {}, Run("test"), own_values=own_values)
 
 
 def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, MatchSettings]]:
