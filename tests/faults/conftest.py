@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -89,12 +90,18 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
 
 
 @pytest.fixture
-def writers(where: str, tmp_path: Path) -> Writers:
-    return Writers(where, tmp_path)
+def writers_of(tmp_path: Path, told: Callable[..., None]) -> Callable[..., Writers]:
+    """Writers of a database, whose outcomes are recorded."""
+    return partial(Writers, folder=tmp_path, told=told)
 
 
 @pytest.fixture
-def told(request: pytest.FixtureRequest) -> Iterator[Callable[[Outcome], None]]:
+def writers(where: str, writers_of: Callable[..., Writers]) -> Writers:
+    return writers_of(where)
+
+
+@pytest.fixture
+def told(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
     """Record the outcomes of a test."""
     figures: Counter[str] = Counter()
 

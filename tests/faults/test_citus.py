@@ -7,14 +7,13 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import conninfo
 
 from tests.database import run_sql
-from tests.faults.writing import PATIENCE, Writers, survive
+from tests.faults.writing import PATIENCE, Writers
 
 pytestmark = pytest.mark.skipif(
     "PGSIMHASH_TEST_CITUS_DSN" not in os.environ, reason="it is about Citus"
@@ -27,13 +26,8 @@ CRASH = "PGSIMHASH_TEST_CITUS_CRASH"
 
 
 @pytest.fixture
-def writers(dsn: str, tmp_path: Path) -> Writers:
-    return Writers(dsn, tmp_path, WRITERS, pages=60)
-
-
-def moments(chance: random.Random, writers: Writers) -> list[int]:
-    """Two moments of a run, as numbers of pages."""
-    return sorted(chance.randrange(1, len(WRITERS) * writers.pages) for _ in range(2))
+def writers(dsn: str, writers_of: Callable[..., Writers]) -> Writers:
+    return writers_of(dsn, numbers=WRITERS, pages=60)
 
 
 def kill_a_process(node: str, database: str) -> None:
@@ -67,11 +61,8 @@ def elsewhere(node: str) -> str:
     return conninfo.make_conninfo(node, dbname="postgres")
 
 
-def test_killed_writers_on_citus(
-    writers: Writers, chance: random.Random, told: Callable[..., None]
-) -> None:
-    for outcome in survive(writers, writers.kill, moments(chance, writers)):
-        told(outcome)
+def test_killed_writers_on_citus(writers: Writers, chance: random.Random) -> None:
+    writers.survive(writers.kill, writers.moments(chance))
 
 
 @pytest.fixture(params=["process", "server"])
@@ -99,16 +90,13 @@ def kill(request: pytest.FixtureRequest, dsn: str) -> Callable[[str], None]:
 @pytest.mark.parametrize("role", ["coordinator", "worker"])
 def test_a_killed_node(
     role: str, dsn: str, citus_nodes: list[str], writers: Writers, kill: Callable[[str], None],
-    chance: random.Random, told: Callable[..., None],
+    chance: random.Random,
 ) -> None:  # fmt: skip
     node = citus_nodes[0] if role == "coordinator" else node_of_the_schema(dsn)
-    for outcome in survive(writers, lambda: kill(node), moments(chance, writers)):
-        told(outcome)
+    writers.survive(lambda: kill(node), writers.moments(chance))
 
 
-def test_a_schema_moves_while_writers_run(
-    dsn: str, writers: Writers, told: Callable[..., None]
-) -> None:
+def test_a_schema_moves_while_writers_run(dsn: str, writers: Writers) -> None:
     database = conninfo.conninfo_to_dict(dsn)["dbname"]
 
     def move() -> None:
@@ -121,8 +109,7 @@ def test_a_schema_moves_while_writers_run(
                     connection.execute("SELECT citus_schema_move('pgsimhash', %s, %s)", place)
                     return
 
-    for outcome in survive(writers, move, [50, 200]):
-        told(outcome)
+    writers.survive(move, [50, 200])
 
 
 def node_of_the_schema(dsn: str) -> str:

@@ -16,8 +16,7 @@ from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import a_cluster, fresh
-from tests.faults.test_kills import moments
-from tests.faults.writing import Writers, assert_sound, finish, violations
+from tests.faults.writing import Writers, violations
 from tests.manual import blocks
 from tests.programs import wait_until
 from tests.refusals import because
@@ -41,7 +40,7 @@ def pair() -> Iterator[tuple[Cluster, Cluster]]:
 
 
 def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
-    pair: tuple[Cluster, Cluster], tmp_path: Path, chance: random.Random, told: Callable[..., None]
+    pair: tuple[Cluster, Cluster], writers_of: Callable[..., Writers], chance: random.Random
 ) -> None:
     primary, standby = pair
     primary.database("crawl")
@@ -49,9 +48,9 @@ def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
         primary.dsn("crawl"), host="127.0.0.1,127.0.0.1", port=f"{primary.port},{standby.port}",
         target_session_attrs="read-write",
     )  # fmt: skip
-    writers = Writers(both, tmp_path)
+    writers = writers_of(both)
     writers.start()
-    writers.wait_until(*moments(chance, writers, 1))
+    writers.wait_until(*writers.moments(chance, 1))
     with psycopg.connect(standby.dsn("crawl"), autocommit=True) as beside:
         # Reading it during replication.
         assert violations(beside) == []
@@ -63,7 +62,7 @@ def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
     seconds = writers.wait_for_more()
     writers.wait()
     assert not writers.refusals
-    told(assert_sound(writers, standby.dsn("crawl"), complete=True), seconds_to_write_again=seconds)
+    writers.assert_sound(standby.dsn("crawl"), complete=True, seconds_to_write_again=seconds)
 
 
 def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) -> None:
@@ -88,7 +87,7 @@ def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) 
 
 def test_a_dump_made_during_writes_is_consistent(
     cluster: Cluster, writers: Writers, where: str, tmp_path: Path, chance: random.Random,
-    told: Callable[..., None],
+    writers_of: Callable[..., Writers],
 ) -> None:  # fmt: skip
     with connect(where) as store:
         list(store.add_many((f"https://a.example/{n}", n << 40) for n in range(1000)))
@@ -108,8 +107,7 @@ def test_a_dump_made_during_writes_is_consistent(
         assert all(restored.get(url) is not None for url in list(before)[:50])
     there = {row[0] for row in run_sql(copy, "SELECT url FROM pgsimhash.pages")}
     assert before <= there
-    again = Writers(copy, tmp_path / "again")
-    told(finish(again))
+    writers_of(copy, folder=tmp_path / "again").finish()
 
 
 def test_a_dump_of_data_only_is_complete(cluster: Cluster, where: str) -> None:
@@ -160,7 +158,7 @@ def test_a_logical_replica_becomes_the_writers_database(
         for statement in take_over.split(";\n"):
             target.execute(statement)
         assert violations(target) == []
-    again = Writers(replica, tmp_path / "again")
+    again = Writers(replica, tmp_path / "again", told)
     again.rerun()
     assert again.acknowledged() == again.all_urls()
     outcome = again.outcome(verdicts=False)

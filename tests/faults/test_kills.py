@@ -14,39 +14,27 @@ from pgsimhash import connect, maintenance
 from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.schema import migrate
 from tests.faults.cluster import Cluster
-from tests.faults.writing import Work, Writers, assert_sound, finish, rebuild, survive
+from tests.faults.writing import Work, Writers, rebuild
 from tests.pooler import PROGRAM, REQUIRED, pooler
 from tests.proxy import Proxy, proxy
 
 
-def moments(chance: random.Random, writers: Writers, count: int) -> list[int]:
-    """Moments of a run, as ascending numbers of pages."""
-    return sorted(chance.randrange(1, 2 * writers.pages) for _ in range(count))
-
-
-def test_killed_writers_lose_and_repeat_no_page(
-    writers: Writers, chance: random.Random, told: Callable[..., None]
-) -> None:
-    for outcome in survive(writers, writers.kill, moments(chance, writers, 2)):
-        told(outcome)
+def test_killed_writers_lose_and_repeat_no_page(writers: Writers, chance: random.Random) -> None:
+    writers.survive(writers.kill, writers.moments(chance))
 
 
 @pytest.mark.parametrize("end", [Cluster.kill, Cluster.stop])
 def test_writers_continue_after_a_crash_of_the_server(
-    cluster: Cluster, writers: Writers, end: Callable[[Cluster], None], chance: random.Random,
-    told: Callable[..., None],
-) -> None:  # fmt: skip
+    cluster: Cluster, writers: Writers, end: Callable[[Cluster], None], chance: random.Random
+) -> None:
     def restart() -> None:
         end(cluster)
         cluster.start()
 
-    for outcome in survive(writers, restart, moments(chance, writers, 2)):
-        told(outcome)
+    writers.survive(restart, writers.moments(chance))
 
 
-def test_writers_continue_soon_after_a_restart(
-    cluster: Cluster, writers: Writers, told: Callable[..., None]
-) -> None:
+def test_writers_continue_soon_after_a_restart(cluster: Cluster, writers: Writers) -> None:
     writers.start()
     writers.wait_for_each()
     cluster.stop(signal.SIGQUIT)
@@ -54,13 +42,12 @@ def test_writers_continue_soon_after_a_restart(
     seconds = writers.wait_for_more()
     writers.wait()
     assert not writers.refusals
-    told(assert_sound(writers, complete=True), seconds_to_the_first_page=seconds)
+    writers.assert_sound(complete=True, seconds_to_the_first_page=seconds)
 
 
 def test_a_killed_rebuild_leaves_nothing(
-    cluster: Cluster, writers: Writers, where: str, tmp_path: Path, chance: random.Random,
-    told: Callable[..., None],
-) -> None:  # fmt: skip
+    cluster: Cluster, writers: Writers, where: str, tmp_path: Path, chance: random.Random
+) -> None:
     writers.rerun()
     migrate.upgrade(where, schema="wide", layout="5 choose 2")
     for into_schema, server_too in product((None, "wide"), (False, True)):
@@ -72,7 +59,7 @@ def test_a_killed_rebuild_leaves_nothing(
         if server_too:
             cluster.kill()
             cluster.start()
-        told(assert_sound(writers, complete=True))
+        writers.assert_sound(complete=True)
         with psycopg.connect(where, autocommit=True) as connection:
             (copied,) = connection.execute("SELECT count(*) FROM wide.pages").fetchone() or ()
             assert copied in (0, len(writers.all_urls()))
@@ -105,41 +92,38 @@ def between(cluster: Cluster) -> Iterator[Proxy]:
 
 
 def test_cut_connections_lose_no_page(
-    between: Proxy, where: str, tmp_path: Path, chance: random.Random, told: Callable[..., None]
+    between: Proxy, where: str, writers_of: Callable[..., Writers], chance: random.Random
 ) -> None:
-    writers = Writers(between.dsn(where), tmp_path)
-    for outcome in survive(writers, between.cut, moments(chance, writers, 2)):
-        told(outcome)
+    writers = writers_of(between.dsn(where))
+    writers.survive(between.cut, writers.moments(chance))
     assert between.cuts
 
 
 @pytest.mark.parametrize("moment", ["cut_before", "cut_after"])
 def test_a_connection_cut_during_a_commit_repeats_no_page(
-    between: Proxy, where: str, tmp_path: Path, moment: str, chance: random.Random,
-    told: Callable[..., None],
+    between: Proxy, where: str, writers_of: Callable[..., Writers], moment: str,
+    chance: random.Random,
 ) -> None:  # fmt: skip
     """The commit or its answer is lost: the writer cannot tell which."""
-    writers = Writers(between.dsn(where), tmp_path)
+    writers = writers_of(between.dsn(where))
     for _ in range(2):
         setattr(between, moment, between.commits + chance.randrange(2, 30))
         writers.start()
         writers.wait()
-        told(assert_sound(writers, where))
+        writers.assert_sound(where)
     assert between.cuts == 2
-    writers.rerun()
-    told(assert_sound(writers, where, complete=True))
+    writers.finish()
 
 
 @pytest.mark.skipif(PROGRAM is None and not REQUIRED, reason="pgbouncer is not installed")
 def test_a_pooler_that_goes_down_loses_no_page(
-    where: str, tmp_path: Path, chance: random.Random, told: Callable[..., None]
+    where: str, tmp_path: Path, writers_of: Callable[..., Writers], chance: random.Random
 ) -> None:
     for moment in (chance.randrange(10, 300), 10**9):
         with pooler(where, tmp_path, size=1) as pooled:
-            writers = Writers(pooled, tmp_path, retry_seconds=2)
+            writers = writers_of(pooled, retry_seconds=2)
             writers.start()
             writers.wait_until(moment)
         writers.wait()
-        told(assert_sound(writers, where))
-    direct = Writers(where, tmp_path)
-    told(finish(direct))
+        writers.assert_sound(where)
+    writers_of(where).finish()

@@ -17,8 +17,7 @@ from tests.conftest import ROOT
 from tests.database import run_sql
 from tests.faults.cluster import Cluster, own
 from tests.faults.conftest import a_cluster
-from tests.faults.test_kills import moments
-from tests.faults.writing import Writers, assert_sound, finish, pages
+from tests.faults.writing import Writers, pages
 from tests.programs import wait_until
 
 
@@ -38,11 +37,8 @@ def small() -> Iterator[Cluster]:
         yield cluster
 
 
-def test_a_full_disk_loses_no_page(
-    small: Cluster, tmp_path: Path, told: Callable[..., None]
-) -> None:
-    where = small.database("crawl")
-    writers = Writers(where, tmp_path, pages=1500)
+def test_a_full_disk_loses_no_page(small: Cluster, writers_of: Callable[..., Writers]) -> None:
+    writers = writers_of(small.database("crawl"), pages=1500)
     writers.start()
     writers.wait_until(50)
     ballast = small.folder / "ballast"
@@ -53,8 +49,8 @@ def test_a_full_disk_loses_no_page(
     ballast.unlink()
     if small.process is None or small.process.poll() is not None:
         small.start()
-    told(assert_sound(writers))
-    told(finish(writers))
+    writers.assert_sound()
+    writers.finish()
 
 
 def fill(ballast: Path) -> None:
@@ -68,34 +64,32 @@ def fill(ballast: Path) -> None:
 
 
 def test_a_server_that_turns_read_only_loses_no_page(
-    cluster: Cluster, writers: Writers, chance: random.Random, told: Callable[..., None]
+    cluster: Cluster, writers: Writers, chance: random.Random
 ) -> None:
-    (moment,) = moments(chance, writers, 1)
+    (moment,) = writers.moments(chance, 1)
     writers.start()
     writers.wait_until(moment)
     cluster.setting("default_transaction_read_only", "on")
     writers.wait()
     assert set(writers.refusals) <= {"read_only"}
-    told(assert_sound(writers))
+    writers.assert_sound()
     cluster.setting("default_transaction_read_only", "off")
-    told(finish(writers))
+    writers.finish()
 
 
-def test_a_statement_timeout_loses_no_page(
-    cluster: Cluster, writers: Writers, told: Callable[..., None]
-) -> None:
+def test_a_statement_timeout_loses_no_page(cluster: Cluster, writers: Writers) -> None:
     for milliseconds in (1, 8):
         cluster.setting("statement_timeout", f"{milliseconds}ms")
         writers.start()
         writers.wait()
         assert set(writers.refusals) <= {"gave_up"}
         cluster.setting("statement_timeout", "0")
-        told(assert_sound(writers))
-    told(finish(writers))
+        writers.assert_sound()
+    writers.finish()
 
 
 def test_a_lock_timeout_names_the_holder_and_loses_no_page(
-    cluster: Cluster, writers: Writers, where: str, told: Callable[..., None]
+    cluster: Cluster, writers: Writers, where: str
 ) -> None:
     writers.rerun()
     cluster.setting("lock_timeout", "200ms")
@@ -107,17 +101,14 @@ def test_a_lock_timeout_names_the_holder_and_loses_no_page(
         hand.rollback()
     assert set(writers.refusals) == {"locked"}
     cluster.setting("lock_timeout", "0")
-    told(finish(writers))
+    writers.finish()
 
 
-def test_deadlocks_lose_no_page(
-    cluster: Cluster, where: str, tmp_path: Path, told: Callable[..., None]
-) -> None:
+def test_deadlocks_lose_no_page(cluster: Cluster, where: str, writers: Writers) -> None:
     """A row of last_seen before the collection's lock takes locks in the wrong order."""
     connect(where).close()
     # Deadlock detection runs once per wait; by then the other session must wait too.
     cluster.setting("deadlock_timeout", "2s")
-    writers = Writers(where, tmp_path)
     writers.rerun()
     (page,) = list(pages(1, 21))[20:]
     with psycopg.connect(where) as hand:
@@ -133,8 +124,8 @@ def test_deadlocks_lose_no_page(
         hand.commit()
     writers.wait()
     assert set(writers.refusals) <= {"gave_up"}
-    told(assert_sound(writers))
-    told(finish(writers))
+    writers.assert_sound()
+    writers.finish()
 
 
 def test_cancelled_statements_cause_no_traceback(

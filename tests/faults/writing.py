@@ -118,13 +118,17 @@ class Work:
 
 
 class Writers:
-    """Processes that write pages, near-duplicates of those of the others."""
+    """Processes that write pages, near-duplicates of those of the others.
+
+    ``told`` receives each outcome, with further figures.
+    """
 
     def __init__(
-        self, dsn: str, folder: Path, numbers: Sequence[int] = (1, 2), pages: int = 300,
-        batch: int = 10, retry_seconds: float | None = None,
+        self, dsn: str, folder: Path, told: Callable[..., None], numbers: Sequence[int] = (1, 2),
+        pages: int = 300, batch: int = 10, retry_seconds: float | None = None,
     ) -> None:  # fmt: skip
         self.dsn = dsn
+        self._told = told
         self.pages = pages
         self.folder = folder
         folder.mkdir(exist_ok=True)
@@ -228,34 +232,32 @@ class Writers:
     def _file(self, number: int) -> Path:
         return self.folder / f"acknowledged-{number}"
 
+    def assert_sound(
+        self, dsn: str | None = None, *, complete: bool = False, **figures: float
+    ) -> None:
+        """Check that nothing was lost or repeated; ``complete`` requires all pages."""
+        outcome = self.outcome(dsn)
+        assert outcome[1:] == (0, 0, 0, []), outcome
+        if complete:
+            assert self.acknowledged() == self.all_urls()
+        self._told(outcome, **figures)
 
-def assert_sound(writers: Writers, dsn: str | None = None, *, complete: bool = False) -> Outcome:
-    """Check that nothing was lost or repeated; ``complete`` requires all pages."""
-    outcome = writers.outcome(dsn)
-    assert outcome[1:] == (0, 0, 0, []), outcome
-    if complete:
-        assert writers.acknowledged() == writers.all_urls()
-    return outcome
+    def finish(self) -> None:
+        """Write all pages again, and check that they are complete."""
+        self.rerun()
+        self.assert_sound(complete=True)
 
+    def moments(self, chance: random.Random, count: int = 2) -> list[int]:
+        """Moments of a run, as ascending numbers of pages."""
+        all_pages = len(self._numbers) * self.pages
+        return sorted(chance.randrange(1, all_pages) for _ in range(count))
 
-def finish(writers: Writers) -> Outcome:
-    """Write all pages again, and check that they are complete."""
-    writers.rerun()
-    return assert_sound(writers, complete=True)
-
-
-Disturb = Callable[[], object]
-
-
-def survive(writers: Writers, disturb: Disturb, moments: Sequence[int]) -> Iterator[Outcome]:
-    """Disturb writers at some moments, given as numbers of pages; yield the state after each.
-
-    At the end they write all pages again.
-    """
-    for moment in moments:
-        writers.start()
-        writers.wait_until(moment)
-        disturb()
-        writers.wait()
-        yield assert_sound(writers)
-    yield finish(writers)
+    def survive(self, disturb: Callable[[], object], moments: Sequence[int]) -> None:
+        """Disturb them at some moments; at the end they write all pages again."""
+        for moment in moments:
+            self.start()
+            self.wait_until(moment)
+            disturb()
+            self.wait()
+            self.assert_sound()
+        self.finish()

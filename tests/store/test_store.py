@@ -11,10 +11,11 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
-from tests.refusals import because
+from tests.refusals import because, sqlstate
+from tests.store.content import page_at
 
 FAR = 2**64 - 1
 
@@ -72,16 +73,37 @@ def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
             store.should_fetch(url, older_than=cast("timedelta", invalid))
 
 
-def test_find_can_be_limited_to_a_time(store: Store) -> None:
-    """And to the nearest and a host, which test_exactness.py compares with all pages."""
-    old, young = datetime(2020, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)
-    store.add("https://a.example/1", 1, fetched_at=old)
-    store.add("https://b.example/1", 1, fetched_at=young)
-    store.add("https://b.example/2", 3, fetched_at=old)
-    found = [match.url for match in store.find(1, host="B.example")]
-    assert found == ["https://b.example/1", "https://b.example/2"]
-    assert [match.url for match in store.find(1, since=young)] == ["https://b.example/1"]
-    assert store.find(1, host="a.example", since=young) == []
+def test_a_near_page_has_its_url_and_time(store: Store) -> None:
+    store.add("https://a.example/1", 0)
+    added = store.add("https://a.example/2", 7)
+    (found,) = store.near_pages("https://a.example/1")
+    known = page_at(store, "https://a.example/2")
+    assert found.as_json() == {
+        "url": "https://a.example/2",
+        "title": None,
+        "simhash": "0000000000000007",
+        "distance": 3,
+        "similarity_percent": found.similarity_percent,
+        "fetched_at": known.fetched_at.isoformat(),
+        "page_id": added.page_id,
+    }
+    assert found.similarity_percent == pytest.approx(100 * 61 / 64, abs=0.1)
+
+
+def test_pages_near_an_unknown_url_are_an_error(store: Store, dsn: str) -> None:
+    store.add("https://a.example/1", 0)
+    with connect(dsn, collection="other") as other:
+        other.add("https://a.example/2", 0)
+    for url in ("https://a.example/2", "", "https://a.example/1/", "0"):
+        with pytest.raises(NotFoundError, match="has no page at", check=because("unknown_page")):
+            store.near_pages(url)
+    store.delete("https://a.example/1")
+    with pytest.raises(NotFoundError, check=because("unknown_page")):
+        store.near_pages("https://a.example/1")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for unknown in ("https://a.example/1", "https://a.example/2", "", None):
+            with pytest.raises(psycopg.Error, check=sqlstate("PS020")):
+                connection.execute("SELECT * FROM pgsimhash.near_pages(%s::text)", [unknown])
 
 
 @pytest.mark.long

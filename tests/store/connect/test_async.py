@@ -7,7 +7,7 @@ import os
 import random
 import warnings
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -23,13 +23,10 @@ from pgsimhash import (
     NoServerError,
     Store,
     Verdict,
-    analysis,
     connect,
     connect_async,
     maintenance,
 )
-from pgsimhash.batch import parquet
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import registry
 from pgsimhash.sources import PAUSE, SourcePage
@@ -37,7 +34,8 @@ from pgsimhash.store.async_store import AsyncStore, TaskBatcher
 from tests.database import end_others, run_sql, wait_for_a_lock
 from tests.programs import python
 from tests.reading.test_workers import HANGING, article, readers
-from tests.store.connect.ways import LENT, OWN, behind_proxy, over
+from tests.store.calls import CHANGES, READS
+from tests.store.connect.conftest import LENT, OWN, over
 from tests.store.content import transactions, urls
 from tests.store.test_store import page, paragraph
 
@@ -65,27 +63,6 @@ def test_both_stores_have_the_same_names_and_parameters() -> None:
             assert parameters(own[name]) == parameters(method), name
 
 
-FUNCTIONS: dict[str, Callable[[Store], Any]] = {
-    "page_pairs": lambda store: [(one.a.url, one.b.url) for one in analysis.page_pairs(store, 8)],
-    "report": lambda store: analysis.report(store).clustered_pages,
-    "save_clusters": lambda store: store.save_clusters(8),
-    "save_simhashes": lambda store: parquet.save_simhashes(store, os.devnull),
-    "mark": lambda store: maintenance.mark(store, A, B, same=True),
-    "set_policy": lambda store: maintenance.set_policy(
-        store, "a.example", PolicySettings(distance=2)
-    ),
-    "change_settings": lambda store: maintenance.change_settings(store, distance=2),
-    "undo": lambda store: maintenance.undo(store)[1].versions,
-    "rename": lambda store: maintenance.rename(store, f"{store.collection}_renamed"),
-}
-"""Functions that take a store."""
-
-MANY_TRANSACTIONS: dict[str, Callable[[Store], Any]] = {
-    "check": lambda store: list(maintenance.check(store, repair=True)),
-    "rebuild": lambda store: maintenance.rebuild(store, distance=3).default_distance,
-}
-
-
 async def filled(store: AsyncStore) -> None:
     async for _ in store.ingest_many(PAGES):
         pass
@@ -95,19 +72,23 @@ async def filled(store: AsyncStore) -> None:
 
 @pytest.mark.parametrize("kind", ["dsn", "session"])
 def test_functions_that_take_a_store_are_run(dsn: str, kind: str) -> None:
-    functions = {**FUNCTIONS, **(MANY_TRANSACTIONS if kind == "dsn" else {})}
+    functions = {**READS, **CHANGES}
 
-    async def use(store: AsyncStore) -> dict[str, Any]:
+    async def use(store: AsyncStore) -> tuple[str, list[int]]:
         await filled(store)
-        await store.run(maintenance.rename, "renamed", swap=False)
-        await store.run(maintenance.rename, "default")
-        return {name: await store.run(function) for name, function in functions.items()}
+        for function in functions.values():
+            await store.run(function)
+        runs = await store.run(maintenance.runs)
+        return store.collection, [run.pages for run in runs]
 
     made = over(kind, dsn, use)
     with connect(dsn, collection="other") as other:
         list(other.ingest_many(PAGES))
         list(other.add_many([(A, 0), (B, 1)]))
-        assert made == {name: function(other) for name, function in functions.items()}
+        for function in functions.values():
+            function(other)
+        assert other.collection == "other_renamed"
+        assert made == ("default_renamed", [run.pages for run in maintenance.runs(other)])
 
 
 @pytest.mark.parametrize("kind", [*OWN, *LENT])
@@ -241,24 +222,6 @@ class TestTasks:
 
         asyncio.run(use())
         assert urls(dsn) == [A, B]
-
-    @pytest.mark.parametrize("kind", OWN)
-    def test_tasks_wait_for_a_server_that_restarts(self, dsn: str, kind: str) -> None:
-        async def use(own: AsyncStore) -> list[str]:
-            await own.find(1)
-            between.refusing = True
-            end_others(dsn)
-            asyncio.get_running_loop().call_later(0.7, setattr, between, "refusing", False)
-            made = await asyncio.gather(
-                *(own.add(f"{A}{n}", n << 40, distance=0) for n in range(4)),
-                *(own.find(FAR | n << 40, 0) for n in range(50)),
-            )
-            assert made[4:] == [[]] * 50
-            return [verdict.verdict for verdict in made[:4]]
-
-        with behind_proxy(dsn) as (between, there):
-            assert over(kind, there, use) == ["new"] * 4
-        assert len(urls(dsn)) == 4
 
     def test_the_event_loop_continues_meanwhile(self, dsn: str) -> None:
         async def use(own: AsyncStore) -> int:

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 from pgsimhash import NoServerError, Store, StoreError, connect
 from tests.database import end_others, run_sql
 from tests.refusals import because
-from tests.store.connect.ways import OWN, Opened, behind_proxy, lent, of
+from tests.store.connect.conftest import OWN, Opened, behind_proxy, lent, of
 from tests.store.content import content
 
 PAGES = [(f"https://a.example/{n}", n << 40) for n in range(20)]
@@ -94,9 +94,13 @@ class TestLostConnections:
             assert not store.exists(5)
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("kind", OWN)
-def test_a_server_that_restarts_is_waited_for(dsn: str, kind: str) -> None:
-    with behind_proxy(dsn) as (between, there), lent(kind, there) as opened:
+def test_a_server_that_restarts_is_waited_for(dsn: str, kind: str, asynchronous: bool) -> None:
+    with (
+        behind_proxy(dsn) as (between, there),
+        lent(kind, there, asynchronous=asynchronous) as opened,
+    ):
         store = opened.store
         list(store.add_many(PAGES[:5], distance=0))
         between.refusing = True

@@ -1,21 +1,20 @@
 """Threads share a store, a forked child has its own connections, and no page is lost."""
 
-import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.errors import StoreError
 from tests.database import end_others
 from tests.programs import python
 from tests.refusals import because
-from tests.store.connect.ways import OWN, Opened, lent, of
+from tests.store.connect.conftest import OWN, Opened, lent, of
 from tests.store.content import urls
 
 URL = "https://a.example/"
@@ -169,22 +168,13 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
     assert len(urls(dsn)) == 8
 
 
-def test_tasks_that_take_turns_lose_no_page(dsn: str) -> None:
-    """Two generators of one store in one thread: between two verdicts no transaction is open."""
+def test_generators_that_take_turns_lose_no_page(store: Store, dsn: str) -> None:
+    """Between two verdicts no transaction is open."""
 
-    async def write(store: Store, name: str) -> list[str]:
-        verdicts = []
-        pages = ((f"{URL}{name}/{n}", HTML) for n in range(60))
-        for verdict in store.ingest_many(pages, batch_size=20):
-            verdicts.append(verdict.url)
-            await asyncio.sleep(0)
-        return verdicts
+    def written(name: str) -> Iterator[Verdict]:
+        return store.ingest_many(((f"{URL}{name}/{n}", HTML) for n in range(60)), batch_size=20)
 
-    async def both(store: Store) -> list[list[str]]:
-        return list(await asyncio.gather(write(store, "a"), write(store, "b")))
-
-    with connect(dsn) as store:
-        assert list(map(len, asyncio.run(both(store)))) == [60, 60]
+    assert len(list(zip(written("a"), written("b"), strict=True))) == 60
     assert len(urls(dsn)) == 120
 
 

@@ -1,4 +1,4 @@
-"""Which pages count as known: dry runs, reasons, scopes, windows, canonical links, signatures."""
+"""Which pages count as known: dry runs, reasons, scopes, windows, canonical links."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,13 +7,10 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.hashing.signature import SAME_BITS_MAX
-from pgsimhash.pages.policies import SCOPES, MatchOptions, Scope
-from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import same_site
 from tests.database import after_a_wait, run_sql
-from tests.store.content import page_at
-from tests.store.test_store import ARTICLE, FAR, page
+from tests.store.content import original_of, page_at
+from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 HTML = page(*ARTICLE)
 NEAR = page(f"{ARTICLE[0]} One remark, signed.", *ARTICLE[1:])
@@ -105,16 +102,14 @@ class TestScope:
             # The original has no page id here.
             assert found.original_page_id is None
 
-    @pytest.mark.parametrize("scope", SCOPES)
-    def test_a_copy_that_arrives_during_the_lookup_is_seen(
-        self, store: Store, dsn: str, scope: Scope
+    def test_a_copy_that_arrives_elsewhere_during_the_lookup_is_seen(
+        self, store: Store, dsn: str
     ) -> None:
-        """In another collection for the scope global, but never with another host's scope."""
+        """In another collection; ``test_rule.py`` has those that arrive in this one."""
         with connect(dsn, collection="two"), psycopg.connect(dsn) as holder:
-            first = connect(holder, collection="two" if scope == "global" else "default")
-            first.add("https://a.example/1", 0)
-            made = after_a_wait(holder, lambda: store.add("https://b.example/", 1, scope=scope))
-        assert made.duplicate_of == (None if scope == "host" else "https://a.example/1")
+            connect(holder, collection="two").add("https://a.example/1", 0)
+            made = after_a_wait(holder, lambda: store.add("https://b.example/", 1, scope="global"))
+        assert made.duplicate_of == "https://a.example/1"
 
 
 TITLED = f"<title>Wells</title>{HTML}"
@@ -191,28 +186,47 @@ def test_a_site_is_what_one_owner_registered(a: str, b: str, same: bool) -> None
     assert same_site(a, b) == same_site(b, a) == same
 
 
-LIKE = (1 << SAME_BITS_MAX) - 1
-UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
-KNOWN = 2**63 + 5
+# A new version of a page is an update, and a duplicate only of pages at other URLs.
+
+A, B = "https://a.example/", "https://b.example/"
+LONGER = page(*ARTICLE, paragraph(30, 40))
+FRAME = "<nav><a href=/>Home</a> <a href=/news>News</a> <a href=/sport>Sport</a></nav>"
+"""The boilerplate: the simhash may change, while the text does not."""
 
 
-def add_signed(store: Store, name: str, bits: int, signature: int, *, verify: bool) -> Verdict:
-    url, simhash = f"https://a.example/{name}", KNOWN ^ ((1 << bits) - 1)
-    record = PageRecord(url, simhash, signature=signature)
-    options = MatchOptions(distance=12, verify=verify)
-    (verdict,) = store._ingest.decide_batch([record], options, remember=True)
-    return verdict
+def framed(html: str) -> str:
+    return html.replace("<body>", "<body>" + FRAME)
 
 
-def test_find_takes_the_signature_that_belongs_to_the_simhash(store: Store) -> None:
-    add_signed(store, "other", 0, 2**128 - 1, verify=False)
-    # The page that agrees counts, although another with its simhash does not.
-    add_signed(store, "known", 0, 0, verify=False)
-    near, far = KNOWN ^ 0x1F, KNOWN ^ 0x3F
-    for simhash, signature, found in (
-        (near, UNLIKE, "known"), (far, UNLIKE, None), (far, LIKE, "known"), (far, None, "other"),
-    ):  # fmt: skip
-        matches = store.find(simhash, 12, signature=signature)
-        assert [match.url for match in matches] == ([f"https://a.example/{found}"] if found else [])
-    copy = add_signed(store, "far", 12, LIKE, verify=True)
-    assert copy.duplicate_of == "https://a.example/known"
+def test_another_text_is_an_update_worth_keeping_and_other_boilerplate_is_not(store: Store) -> None:
+    first = store.ingest(A, HTML)
+    assert first.simhash is not None
+    assert store.decide(A, LONGER).keep
+    around = store.ingest(A, framed(HTML))
+    assert (around.keep, around.duplicate_of) == (False, None)
+    assert around.reason in ("same_text", "unchanged")
+    later = store.ingest(A, LONGER)
+    assert (later.verdict, later.reason, later.duplicate_of) == ("updated", "changed", None)
+    assert later.keep
+    assert store.should_store(A, HTML)
+    assert not store.should_store(A, HTML)
+    assert original_of(store, A) == (None, None)
+
+
+def test_a_run_counts_its_updates(store: Store, dsn: str) -> None:
+    store.add("https://e.example/", 2**64 - 1)
+    run_id = store.start_run("one")
+    list(store.add_many([(A, 0), (A, 1), (A, 1), (B, 1)], batch_size=2))
+    (run,) = maintenance.runs(store)
+    assert (run.run_id, run.label) == (run_id, "one")
+    assert run.started_at < run.finished_at
+    assert (run.pages, run.new, run.updated, run.duplicates, run.unchanged) == (4, 1, 1, 1, 1)
+    (status,) = store.status()
+    assert (status.pages, status.urls, status.duplicates) == (4, 3, 1)
+    updates = run_sql(
+        dsn,
+        "SELECT p.url FROM pgsimhash.pages AS p WHERE p.distance IS NULL AND EXISTS ("
+        "SELECT FROM pgsimhash.pages AS o WHERE o.collection_id = p.collection_id "
+        "AND o.url = p.url AND o.page_id < p.page_id)",
+    )
+    assert updates == [(A,)]

@@ -6,16 +6,17 @@ tests build small random collections and compare the store's decisions, rows and
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 import psycopg
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from psycopg.rows import namedtuple_row
 
 from pgsimhash import PgsimhashError, connect, maintenance
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
@@ -238,12 +239,7 @@ def records(
 
 
 RECORDS = records(st.sampled_from(URLS), st.sampled_from(SIMHASHES))
-PLAIN_RECORDS = st.builds(
-    PageRecord,
-    url=st.sampled_from(URLS),
-    simhash=st.sampled_from(SIMHASHES),
-    fetched_at=st.none() | st.sampled_from([NOW - age for age in AGES]),
-)
+PLAIN_RECORDS = RECORDS.map(lambda one: PageRecord(one.url, one.simhash, one.fetched_at))
 OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "distance": st.sampled_from([0, 3, 8, 12]),
     "verify": st.booleans(),
@@ -276,6 +272,7 @@ class Batch:
     options: dict[str, Any]
     together: bool
     meanwhile: list[PageRecord]
+    by_sql: bool = False
 
 
 @dataclass(frozen=True)
@@ -296,13 +293,22 @@ BATCHES = st.builds(
     together=st.booleans(),
     meanwhile=st.lists(RECORDS, max_size=3),
 )
+BY_SQL = st.builds(
+    Batch,
+    collection=COLLECTIONS,
+    records=st.lists(PLAIN_RECORDS, min_size=1, max_size=6),
+    options=st.just({}),
+    together=st.just(True),
+    meanwhile=st.just([]),
+    by_sql=st.just(True),
+)
 MARKS = st.builds(
     Mark,
     a=st.sampled_from(URLS[:3]),
     b=st.sampled_from(URLS[2:]),
     same=st.sampled_from([True, False, None]),
 ).filter(lambda mark: mark.a != mark.b)
-STEPS = st.lists(BATCHES | MARKS, min_size=1, max_size=7)
+STEPS = st.lists(BATCHES | BY_SQL | MARKS, min_size=1, max_size=7)
 
 
 def settings_of(
@@ -357,25 +363,29 @@ class Database:
 
     def write(self, batch: Batch) -> tuple[list[Verdict], list[Verdict]]:
         """Store a batch; return its verdicts, and those of the pages between lookup and lock."""
+        if batch.by_sql:
+            columns = zip(
+                *((one.url, to_bigint(one.simhash), one.fetched_at) for one in batch.records),
+                strict=True,
+            )
+            urls, simhashes, times = map(list, columns)
+            rows = self.plain.cursor(row_factory=namedtuple_row).execute(
+                "SELECT * FROM pgsimhash.add_pages(%s, %s, %s, %s)",
+                [urls, simhashes, batch.collection, times],
+            )
+            return cast("list[Verdict]", rows.fetchall()), []
         if not batch.meanwhile:
             return self.decide(batch, remember=True), []
         other = self.others[batch.collection]
         first = list(
             other._ingest.decide_each(batch.meanwhile, 10, {}, remember=True, batch_size=10)
         )
-        made: list[Verdict] = []
-
-        def wait_and_write() -> None:
-            made.extend(self.decide(batch, remember=True))
-
-        waiting = threading.Thread(target=wait_and_write)
-        waiting.start()
-        while waiting.is_alive() and not some_session_waits(self.plain):
-            waiting.join(0.002)
-        self.late.commit()
-        waiting.join()
-        assert len(made) == len(batch.records)
-        return made, first
+        with ThreadPoolExecutor(1) as pool:
+            late = pool.submit(self.decide, batch, remember=True)
+            while not late.done() and not some_session_waits(self.plain):
+                wait([late], timeout=0.002)
+            self.late.commit()
+            return late.result(), first
 
     def rows(self) -> list[tuple[Any, ...]]:
         """All rows; lookups find each simhash of a collection by one of them."""
@@ -491,10 +501,27 @@ def replace_page(pages: list[Page], place: int, page: Page) -> None:
             replace_page(pages, at, other._replace(original=page))
 
 
-EXAMPLES = database_examples(60)
+FAR, FARTHER = 0xFFFF << 48, 0xFFFF << 32
 
 
-@EXAMPLES
+def batch(collection: str, *pages: tuple[str, int], **options: Any) -> Batch:
+    records = [PageRecord(url, simhash, NOW) for url, simhash in pages]
+    return Batch(collection, records, options, together=True, meanwhile=[])
+
+
+APART = [
+    batch(OTHER, (URLS[0], 0)),
+    batch(OWN, (URLS[0], FAR), (URLS[3], FARTHER)),
+    Mark(URLS[0], URLS[3], same=False),
+    # The first page is a copy of a page of the other collection, then of the page marked here.
+    batch(OWN, (URLS[1], 0), (URLS[3], 0), scope="global"),
+    batch(OWN, (URLS[2], FAR), (URLS[3], FAR)),
+]
+"""A history that random ones rarely contain."""
+
+
+@example(steps=APART, policies={})
+@database_examples(90)
 @given(steps=STEPS, policies=POLICIES)
 def test_the_store_decides_by_the_rule(
     database: Database, steps: list[Any], policies: dict[str, dict[str, Any]]
@@ -521,40 +548,3 @@ def test_the_store_decides_by_the_rule(
             assert told(first) == [answer[:5] for answer in late_answers]
             assert told(made) == [answer[:5] for answer in answers]
         assert database.rows() == rows_of(world)
-
-
-@EXAMPLES
-@given(
-    elsewhere=st.lists(PLAIN_RECORDS, min_size=1, max_size=2),
-    batches=st.lists(st.lists(PLAIN_RECORDS, min_size=1, max_size=6), min_size=1, max_size=3),
-    policies=POLICIES,
-    marks=st.lists(MARKS, max_size=2),
-)
-def test_sql_decides_by_the_rule(
-    database: Database,
-    elsewhere: list[PageRecord],
-    batches: list[list[PageRecord]],
-    policies: dict[str, dict[str, Any]],
-    marks: list[Mark],
-) -> None:
-    world = World()
-    database.begin(policies)
-    take(world, OTHER, elsewhere, [MatchSettings(8)] * len(elsewhere))
-    database.decide(Batch(OTHER, elsewhere, {}, together=True, meanwhile=[]), remember=True)
-    for records in batches:
-        wanted = [settings_of(record.url, OWN, {}, policies) for record in records]
-        answers = take(world, OWN, records, wanted)
-        made = database.plain.execute(
-            "SELECT verdict, reason, distance, duplicate_of, keep "
-            "FROM pgsimhash.add_pages(%s, %s, %s, %s)",
-            [
-                [record.url for record in records],
-                [to_bigint(record.simhash) for record in records],
-                OWN,
-                [record.fetched_at for record in records],
-            ],
-        ).fetchall()
-        assert made == [answer[:5] for answer in answers]
-        assert database.rows() == rows_of(world)
-        for mark in marks:
-            say(world, database, mark)

@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, maintenance
 from pgsimhash.hashing.bits import hamming_distance
-from pgsimhash.pages.policies import PolicySettings
 from tests.database import database_examples, run_sql
 from tests.store.decide.test_rule import (
     MARKS,
@@ -77,29 +75,6 @@ def test_every_way_to_delete_promotes_and_ends_runs(store: Store, dsn: str, way:
     assert (promoted or ["https://a.example/0"]) == ["https://a.example/0"]
     # A run is deleted with its last page.
     assert [run.label for run in maintenance.runs(store)] == ["other"] * 3
-
-
-def test_it_is_part_of_the_deleting_transaction(dsn: str) -> None:
-    with psycopg.connect(dsn) as connection:
-        store = connect(connection)
-        for number in range(3):
-            store.add(f"https://a.example/{number}", number)
-        connection.commit()
-        before = originals(store)
-        store.delete("https://a.example/0")
-        assert originals(store)[0] == ("https://a.example/1", None, None)
-        connection.rollback()
-        assert originals(store) == before
-
-
-def test_copies_that_the_policies_do_not_join_become_originals(store: Store) -> None:
-    store.add("https://a.example/0", 0, verify=False)
-    for number, simhash in enumerate([0xF, 0xF0, 0x3]):
-        store.add(f"https://{number}.example/", simhash, distance=12, verify=False)
-    maintenance.set_policy(store, "*", PolicySettings(distance=3))
-    first, second, _ = (f"https://{number}.example/" for number in range(3))
-    assert store.delete("https://a.example/0").promoted == [first, second]
-    assert [page[1:] for page in originals(store)] == [(None, None), (None, None), (first, 2)]
 
 
 def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:

@@ -4,6 +4,7 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -124,18 +125,15 @@ def test_concurrent_writers_cause_no_false_alarm(dsn: str, monkeypatch: pytest.M
                 list(store.add_many(pages))
                 store.delete(f"{SITE}{name}/{number}")
 
-    threads = [threading.Thread(target=write, args=[name]) for name in "ab"]
-    for thread in threads:
-        thread.start()
-    try:
-        with connect(dsn) as store:
+    with ThreadPoolExecutor(2) as pool, connect(dsn) as store:
+        writing = pool.map(write, "ab")
+        try:
             found = [
                 one for number in range(12) for one in maintenance.check(store, repair=number > 6)
             ]
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join()
+        finally:
+            done.set()
+        list(writing)
     assert found == []
 
 

@@ -5,21 +5,32 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.db.schema_names import SCHEMA, schema_of
-from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, StoreError
+from pgsimhash.errors import (
+    ArgumentError,
+    CollectionError,
+    NoServerError,
+    SchemaError,
+    StoreError,
+)
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schema import migrate
 from tests.conftest import ROOT
 from tests.database import after_a_wait, end_others, insert_page, run_sql, wait_for_a_lock
 from tests.store.content import content, indexed
+from tests.store.maintain.test_rebuilding_scheme import WORDS
+from tests.store.maintain.test_rebuilding_verdicts import crawl, put_marks, stored_ones
+from tests.store.test_store import FAR
 
+A = "https://a.example/1"
 PAGE = ROOT / "examples" / "pages" / "tide-pools.html"
 
 
@@ -63,32 +74,57 @@ def everything(dsn: str, schema: str = "pgsimhash") -> list[Any]:
         ]
 
 
-def test_everything_survives(dsn: str, store: Store, tmp_path: Path) -> None:
-    at = datetime(2026, 3, 1, tzinfo=UTC)
-    for number in (0, 0b111, 1 << 40, 3):
-        store.add(url(number), number, fetched_at=at)
+@pytest.fixture(params=[None, "wide"], ids=str)
+def into_schema(request: pytest.FixtureRequest, dsn: str) -> str | None:
+    """Where the new collection is: here, or in a schema with another layout."""
+    if request.param:
+        migrate.upgrade(dsn, schema=request.param, layout="16+16+16+16")
+    schema: str | None = request.param
+    return schema
+
+
+def test_everything_is_copied(
+    dsn: str, store: Store, tmp_path: Path, into_schema: str | None
+) -> None:
+    put_marks(dsn, "default")
+    maintenance.set_policy(store, "c.example", PolicySettings(distance=3, scope="host"))
+    ingested = stored_ones(list(store.ingest_many(crawl(1))))
     store.start_run("later")
-    store.add(url(0), 1 << 50)
-    store.add(url(3), 3, fetched_at=at + timedelta(days=3))
-    maintenance.mark(store, url(0), url(7), same=True)
-    maintenance.set_policy(store, "a.example", PolicySettings(distance=8, min_tokens=50))
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    for fetched_at in (at, at + timedelta(days=3)):
+        store.add(A, 1 << 50, fetched_at=fetched_at)
     (tmp_path / "a.html").write_text("short")
     list(maintenance.ingest_files(store, [tmp_path]))
-
     before = everything(dsn)
-    made = maintenance.rebuild(store)
-    assert store.opened == made
-    assert made.name == "default"
     assert all(before)
-    assert everything(dsn) == before
-    assert list(maintenance.check(store)) == []
-    # The old one is unchanged, and both are independent.
-    assert content(dsn, "default-2", numbered=True) == before[0]
-    assert indexed(dsn, "default-2") == before[1]
-    assert maintenance.undo(store)[1].versions == 1
-    assert len(content(dsn, "default")) == len(before[0]) - 1
-    with connect(dsn, collection="default-2") as old:
-        assert old.add(url(99), 0x1FF << 20).verdict == "new"
+
+    verdicts: list[Verdict] = []
+    made = maintenance.rebuild(store, into_schema=into_schema, verdicts=verdicts.append)
+    assert verdicts[: len(ingested)] == ingested
+    assert (made.name, store.opened == made) == ("default", into_schema is None)
+    assert everything(dsn, into_schema or SCHEMA) == before
+    old = "default" if into_schema else "default-2"
+    assert [content(dsn, old, numbered=True), indexed(dsn, old)] == before[:2]
+    with (
+        connect(dsn, schema=into_schema, create=False) as new,
+        connect(dsn, collection=old, create=False) as first,
+    ):
+        assert list(maintenance.check(new)) == []
+        for record, distance in product(crawl(1, 40), (0, 3, 8)):
+            assert new.find(record.simhash, distance) == first.find(record.simhash, distance)
+        # Copied ids are not drawn again.
+        newest, runs = before[0][-1][0], {run.run_id for run in maintenance.runs(new)}
+        assert new.start_run("after") not in runs
+        verdict = new.add(url(0), crawl(1)[0].simhash)
+        assert verdict.duplicate_of
+        assert (verdict.page_id or 0) > newest
+        maintenance.mark(new, url(0), A, same=False)
+        assert len(maintenance.marks(new)) == len(before[2]) + 1
+        # Both are independent.
+        assert first.get(url(0)) is None
+        assert first.add(url(0), 3).verdict
+        assert maintenance.undo(new)[1].versions == 1
+        assert len(content(dsn, old)) == len(before[0]) + 1
 
 
 def test_the_result_has_the_requested_settings(dsn: str, full: Store) -> None:
@@ -112,15 +148,6 @@ WRITES: list[Callable[[Store], object]] = [
     lambda store: maintenance.rebuild(store, "again"),
     lambda store: maintenance.rename(store, "renamed"),
 ]
-
-
-@pytest.fixture(params=[None, "wide"], ids=str)
-def into_schema(request: pytest.FixtureRequest, dsn: str) -> str | None:
-    """Where the new collection is: here, or in a schema with another layout."""
-    if request.param:
-        migrate.upgrade(dsn, schema=request.param, layout="16+16+16+16")
-    schema: str | None = request.param
-    return schema
 
 
 def test_writers_are_refused_meanwhile_and_lookups_go_on(
@@ -261,12 +288,47 @@ def test_it_can_be_part_of_a_transaction_of_the_caller(
     assert content(dsn, "default", schema="wide") == [] if into_schema else True
 
 
-def test_impossible_requests_name_the_fix(dsn: str, full: Store) -> None:
+IMPOSSIBLE: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"into": "default"}, CollectionError, "exists already.*--into"),
+    ({"into": "taken"}, CollectionError, "exists already.*--into"),
+    ({"scope": "planet"}, ArgumentError, "planet"),
+    ({"distance": 13}, ArgumentError, "from 0 to 12"),
+    ({"into_schema": "nowhere"}, SchemaError, "not in this database; run: pgsimhash migrate --sch"),
+    ({"into_schema": "No-where"}, ArgumentError, "cannot be the schema's name"),
+    ({"into_schema": "wide"}, CollectionError, "delete default --schema wide.*--into"),
+    ({"into_schema": SCHEMA}, CollectionError, "exists already"),
+    ({"into_schema": "narrow"}, ArgumentError, "from 0 to 7"),
+    ({"into_schema": "narrow", "distance": 5}, ArgumentError, "policy has distance 8.*a smaller"),
+    ({"into_schema": "newer"}, SchemaError, "9999"),
+    ({"scheme": "pgsimhash-interop-1"}, ArgumentError, "it reads pages differently; ingest the"),
+    ({"scheme": "pgsimhash-text-1"}, ArgumentError, "it reads pages differently; ingest the pages"),
+    ({"scheme": WORDS}, CollectionError, "stores no Markdown.*ingest --collection"),
+    ({"scheme": "none"}, ArgumentError, "there is no scheme 'none'"),
+]
+
+
+def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:
+    store.add(url(1), 1)
     connect(dsn, collection="taken").close()
-    for into in ("default", "taken"):
-        with pytest.raises(CollectionError, match=r"exists already.*--into"):
-            maintenance.rebuild(full, into)
-    for wrong in ({"scope": "planet"}, {"distance": 13}):
-        with pytest.raises(ArgumentError):
-            maintenance.rebuild(full, **wrong)
-    assert [one.collection for one in full.status()] == ["default", "taken"]
+    for schema, layout in (("wide", "16+16+16+16"), ("narrow", "32+32"), ("newer", None)):
+        migrate.upgrade(dsn, schema=schema, layout=layout)
+    connect(dsn, schema="wide").close()
+    run_sql(dsn, "UPDATE newer.alembic_version SET version_num = '9999'")
+    maintenance.set_policy(store, "a.example", PolicySettings(distance=8))
+    for options, error, match in IMPOSSIBLE:
+        with pytest.raises(error, match=match):
+            pytest.fail(f"{options}: {maintenance.rebuild(store, **options)}")
+    assert [one.collection for one in store.status()] == ["default", "taken"]
+
+
+def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) -> None:
+    """The two collections that are compared have one id, in two schemas."""
+    migrate.upgrade(dsn, schema="wide", layout="16+16+16+16")
+    with connect(dsn, collection="first", schema="wide") as first:
+        first.add("https://first.example/", 5)
+        assert first.opened.collection_id == store.opened.collection_id
+    list(store.add_many((url(n), n) for n in (FAR, 7, 0)))
+    maintenance.set_policy(store, "*", PolicySettings(scope="global", distance=1))
+    verdicts: list[Verdict] = []
+    maintenance.rebuild(store, into_schema="wide", verdicts=verdicts.append)
+    assert [one.duplicate_of for one in verdicts] == [None, "https://first.example/", None]

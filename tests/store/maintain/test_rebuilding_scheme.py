@@ -16,19 +16,19 @@ from pgsimhash.html import Article
 from pgsimhash.maintenance import rebuilding
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.reading.kept_markdown import kept_article
+from pgsimhash.schema import migrate
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
+    TEXT_SCHEME,
     BlockWeights,
     Scheme,
     ShingleWeights,
     get_scheme,
     register_scheme,
-    simhash_texts,
 )
 from pgsimhash.schemes.blog import long_words
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
-from tests.refusals import because
 from tests.store.content import content, rebuild_apart
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
@@ -81,12 +81,16 @@ def emphasis(tokens: Sequence[str], article: Article) -> Mapping[str, float]:
 # The title, headings and images have their weights in the page.
 EMPHASIS = register_scheme(Scheme("emphasis-1", DEFAULT_SCHEME.extract, emphasis)).name
 
+# Plain text is not taken for Markdown.
+TEXT_TWIN = register_scheme(dataclasses.replace(TEXT_SCHEME, name="text-twin-1")).name
+
 
 @pytest.mark.parametrize(
     ("source", "scheme"),
     [
         *((DEFAULT_SCHEME.name, scheme) for scheme in (WORDS, EMPHASIS)),
         ("pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1"),
+        ("pgsimhash-text-1", TEXT_TWIN),
     ],
 )
 def test_it_equals_ingesting_the_pages_with_that_scheme(dsn: str, source: str, scheme: str) -> None:
@@ -180,29 +184,6 @@ def test_pages_without_markdown_or_too_short_are_reported(dsn: str, kept: Store)
         assert [(p.pattern, p.given()) for p in copied] == [(p.pattern, p.given()) for p in own]
 
 
-def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
-    text = "# 1 * 2 * 3 is no heading\n    nor is this code " + paragraph(1)
-    with connect(dsn, collection="texts", scheme="pgsimhash-text-1", keep_markdown=True) as store:
-        store.ingest("https://a.example/1", text)
-        twin = dataclasses.replace(get_scheme("pgsimhash-text-1"), name="text-twin-1")
-        (again,) = refingerprint(store, "again", register_scheme(twin))
-        assert again.simhash == next(simhash_texts([text]))
-
-
-def test_impossible_requests_name_the_fix(dsn: str, store: Store, kept: Store) -> None:
-    crawl(kept, 3)
-    for scheme in ("pgsimhash-interop-1", "pgsimhash-text-1", "pgsimhash-blog-words-1"):
-        with pytest.raises(ArgumentError, match="it reads pages differently; ingest the pages"):
-            refingerprint(kept, "again", scheme)
-    with pytest.raises(pgsimhash.CollectionError, match=r"stores no Markdown.*ingest --collection"):
-        refingerprint(store, "again", WORDS)
-    with pytest.raises(ArgumentError, match="there is no scheme 'none'"):
-        refingerprint(kept, "again", "none")
-    with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        refingerprint(kept, "again", WORDS, distance=13)
-    assert {one.collection for one in kept.status()} == {"default", "kept"}
-
-
 def test_the_new_collection_has_the_requested_settings(dsn: str, kept: Store) -> None:
     crawl(kept, 3)
     refingerprint(kept, "small", WORDS, distance=5, keep_markdown=False)
@@ -210,6 +191,11 @@ def test_the_new_collection_has_the_requested_settings(dsn: str, kept: Store) ->
         assert small.scheme == WORDS
         assert [one.default_distance for one in small.status()] == [8, 5]
     assert {row[13] for row in content(dsn, "small")} == {None}
+    migrate.upgrade(dsn, schema="wide")
+    assert maintenance.rebuild(kept, into_schema="wide", scheme=WORDS).scheme == WORDS
+    assert kept.scheme == DEFAULT_SCHEME.name
+    moved = content(dsn, "kept", schema="wide")
+    assert [row[:2] for row in moved] == [row[:2] for row in content(dsn, "small")]
 
 
 def test_the_text_of_kept_markdown_is_what_the_scheme_hashes() -> None:

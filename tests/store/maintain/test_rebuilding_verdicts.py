@@ -1,8 +1,8 @@
 """A rebuild with other settings gives the verdicts that the pages would get again."""
 
-import itertools
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,9 +13,6 @@ from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.maintenance import rebuilding
 from pgsimhash.pages.policies import MatchSettings, PolicySettings
 from pgsimhash.pages.records import PageRecord
-from pgsimhash.store.collection import find_collection
-from pgsimhash.store.ingest import Run, add_batch
-from pgsimhash.store.lookups import Access
 from tests.database import run_sql
 from tests.store.content import content, original_of, rebuild_apart
 from tests.store.test_store import FAR
@@ -59,23 +56,11 @@ def crawl(seed: int, pages: int = 150) -> list[PageRecord]:
     ]
 
 
-def options(settings: MatchSettings) -> Any:
-    return {name: getattr(settings, name) for name in MatchSettings.__dataclass_fields__}
-
-
 def ingest(
     dsn: str, collection: str, records: Iterable[PageRecord], settings: MatchSettings, batch: int
 ) -> list[Verdict]:
-    verdicts: list[Verdict] = []
-    rest = iter(records)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        found = find_collection(connection, collection)
-        assert found is not None
-        run = Run("test")
-        while some := list(itertools.islice(rest, batch)):
-            with connection.transaction():
-                verdicts += add_batch(Access(connection, found), some, options(settings), run)
-    return verdicts
+    with connect(dsn, collection=collection) as store:
+        return list(store.ingest_many(records, batch_size=batch, **asdict(settings)))
 
 
 def put_marks(dsn: str, collection: str) -> None:
@@ -118,10 +103,10 @@ def test_with_the_same_settings_it_gives_the_same_verdicts(
     ingested = ingest(dsn, "default", crawl(1), settings, batch)
     assert {verdict.verdict for verdict in ingested} >= {"new", "duplicate"}
     before = content(dsn, "default")
-    again = reevaluated(store, **options(settings))
+    again = reevaluated(store, **asdict(settings))
     assert again == stored_ones(ingested)
     assert content(dsn, "default") == before
-    assert reevaluated(store, save=True, **options(settings)) == again
+    assert reevaluated(store, save=True, **asdict(settings)) == again
     assert content(dsn, "default") == before
 
 
@@ -136,10 +121,10 @@ def test_with_other_settings_it_gives_the_verdicts_of_ingestion(
         put_marks(dsn, collection)
     ingest(dsn, "default", records, MatchSettings(1), 20)
     afresh = ingest(dsn, "afresh", records, settings, 20)
-    again = reevaluated(store, save=True, **options(settings))
+    again = reevaluated(store, save=True, **asdict(settings))
     assert again == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
-    assert reevaluated(store, **options(settings)) == again
+    assert reevaluated(store, **asdict(settings)) == again
 
 
 def test_all_collections_are_compared_with_in_the_order_of_their_pages(

@@ -5,7 +5,7 @@ lookup must give the result of a comparison with each row, in plain Python.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,9 +23,10 @@ from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.urls import host_of
 from pgsimhash.schema import migrate
 from tests.database import database_examples
-from tests.store.decide.test_rule import OPTIONS, OTHER, OWN, Database, records, some_of
+from tests.store.decide.test_rule import NOW, OPTIONS, OTHER, OWN, Database, records, some_of
 
 NAMES = (OWN, OTHER)
+LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 # Few simhashes, so that many are equal or near; bits 0, 20, 21, 41, 42 and 63 end bit blocks.
 BASES = [0, 2**64 - 1, 1 << 63, 0x0123_4567_89AB_CDEF]
@@ -67,8 +68,8 @@ class History(Database):
     def rows_of(self, name: str) -> list[Any]:
         cursor = self.plain.cursor(row_factory=namedtuple_row)
         return cursor.execute(
-            "SELECT page_id, url, simhash, signature_high, signature_low FROM pgsimhash.pages "
-            "WHERE collection_id = %s ORDER BY page_id",
+            "SELECT page_id, url, simhash, fetched_at, signature_high, signature_low "
+            "FROM pgsimhash.pages WHERE collection_id = %s ORDER BY page_id",
             [self.collection_id(name)],
         ).fetchall()
 
@@ -194,42 +195,37 @@ ROWS = st.lists(
 )
 NAME = st.sampled_from([*NAMES[:1], *NAMES])
 BATCHES = st.lists(RECORDS, min_size=1, max_size=8)
+
+
+def steps(step: Callable[..., None], **arguments: Any) -> st.SearchStrategy[Any]:
+    return st.builds(partial, st.just(step), name=NAME, **arguments)
+
+
 ADDITIONS = st.one_of(
-    st.builds(
-        partial,
-        st.just(add),
-        name=NAME,
-        records=BATCHES,
-        options=some_of(OPTIONS),
-        size=st.integers(1, 8),
-    ),
-    st.builds(partial, st.just(add_single), name=NAME, record=RECORDS, options=some_of(OPTIONS)),
-    st.builds(partial, st.just(add_by_sql), name=NAME, records=BATCHES),
+    steps(add, records=BATCHES, options=some_of(OPTIONS), size=st.integers(1, 8)),
+    steps(add_single, record=RECORDS, options=some_of(OPTIONS)),
+    steps(add_by_sql, records=BATCHES),
 )
 BY_SQL = st.booleans()
 DELETIONS = st.one_of(
-    st.builds(partial, st.just(delete), name=NAME, place=st.integers(0, 3), by_sql=BY_SQL),
-    st.builds(partial, st.just(delete_host), name=NAME, host=st.sampled_from(HOSTS), by_sql=BY_SQL),
-    st.builds(partial, st.just(expire), name=NAME, days=st.sampled_from([2, 4]), by_sql=BY_SQL),
-    st.builds(partial, st.just(undo), name=NAME, place=st.integers(0, 2)),
+    steps(delete, place=st.integers(0, 3), by_sql=BY_SQL),
+    steps(delete_host, host=st.sampled_from(HOSTS), by_sql=BY_SQL),
+    steps(expire, days=st.sampled_from([2, 4]), by_sql=BY_SQL),
+    steps(undo, place=st.integers(0, 2)),
 )
 STEPS = st.one_of(
     ADDITIONS,
     DELETIONS,
-    st.builds(partial, st.just(insert), name=NAME, rows=ROWS, copy=st.booleans()),
-    st.builds(
-        partial,
-        st.just(insert_late),
-        name=NAME,
+    steps(insert, rows=ROWS, copy=st.booleans()),
+    steps(
+        insert_late,
         rows=ROWS,
         copy=st.booleans(),
         meanwhile=st.lists(ADDITIONS, max_size=2),
         commit=st.sampled_from([True, True, False]),
     ),
-    st.builds(
-        partial,
-        st.just(mark),
-        name=NAME,
+    steps(
+        mark,
         urls=st.lists(URLS, min_size=2, max_size=2, unique=True),
         same=st.sampled_from([True, False, None]),
     ),
@@ -296,9 +292,19 @@ def check_pages(history: History, rows: Sequence[Any], lookup: Lookup) -> None:
     store = history.stores[lookup.name]
     query, distance, limit = lookup.query, lookup.distance, lookup.limit
 
-    def first_pages(host: str | None) -> list[tuple[int, int, str]]:
-        """The first page, optionally on a host, of each simhash."""
-        pages = [row for row in rows if host in {None, host_of(row.url)}]
+    def first_pages(
+        host: str | None = None, signature: int | None = None, since: datetime = LONG_AGO
+    ) -> list[tuple[int, int, str]]:
+        """The first page of each simhash that meets the conditions."""
+        pages = [
+            row
+            for row in rows
+            if host in {None, host_of(row.url)}
+            and row.fetched_at >= since
+            and verified(
+                hamming_distance(from_bigint(row.simhash), query), signature, signature_of(row)
+            )
+        ]
         return [
             (from_bigint(simhash), bits, next(row.url for row in pages if row.simhash == simhash))
             for bits, simhash in near(pages, query, distance)
@@ -308,9 +314,15 @@ def check_pages(history: History, rows: Sequence[Any], lookup: Lookup) -> None:
         matches = store.find(query, distance, **options)
         return [(match.simhash, match.distance, match.url) for match in matches]
 
-    assert found() == first_pages(None)
-    assert found(limit=limit) == first_pages(None)[:limit]
-    assert found(host=lookup.host) == first_pages(lookup.host)
+    assert found() == first_pages()
+    assert found(limit=limit) == first_pages()[:limit]
+    conditions: list[dict[str, Any]] = [
+        {"host": lookup.host}, {"signature": (1 << 25) - 1}, {"since": NOW - timedelta(days=2)},
+    ]  # fmt: skip
+    for condition in conditions:
+        assert found(**condition) == first_pages(**condition)
+    together = {name: value for condition in conditions for name, value in condition.items()}
+    assert found(**together) == first_pages(**together)
 
     present = {row.url: row for row in rows}
 

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import product
+from typing import Any
 
 import psycopg
 import pytest
@@ -32,6 +33,11 @@ def roles(dsn: str) -> Iterator[dict[str, str]]:
 def name_of(dsn: str) -> str:
     options = str(psycopg.conninfo.conninfo_to_dict(dsn)["options"])
     return options.partition("role=")[2].replace("\\ ", " ")
+
+
+def add_as(dsn: str, role: str, **options: Any) -> None:
+    with connect(as_role(dsn, role), **options) as store:
+        store.add(A, 5)
 
 
 HARMFUL: dict[str, Callable[[Store], object]] = {
@@ -191,10 +197,8 @@ class TestTenants:
         with dropped_afterwards(dsn, [*own, *other]):
             database = psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]
             assert other == [f"{database}_crawl_{what}" for what in ("owner", "writer", "reader")]
-            with connect(as_role(dsn, own[1])) as store:
-                store.add(A, 5)
-            with connect(as_role(dsn, other[1]), schema="crawl") as store:
-                store.add(B, 5)
+            add_as(dsn, own[1])
+            add_as(dsn, other[1], schema="crawl")
             for role, schema in ((own[0], "crawl"), (own[1], "crawl"), (other[1], "pgsimhash")):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     run_sql(as_role(dsn, role), f"SELECT FROM {schema}.pages")
@@ -210,8 +214,7 @@ class TestTenants:
                 stack.enter_context(dropped_afterwards(each, made))
             prefix = f"{psycopg.conninfo.conninfo_to_dict(other)['dbname']}_pgsimhash"
             assert made == [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]
-            with connect(as_role(other, made[1])) as store:
-                store.add(A, 5)
+            add_as(other, made[1])
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 run_sql(as_role(dsn, made[1]), "SELECT FROM pgsimhash.pages")
 
@@ -235,8 +238,7 @@ class TestTenants:
         run_sql(dsn, "REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pgsimhash FROM PUBLIC")
         made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
         with dropped_afterwards(dsn, made):
-            with connect(as_role(dsn, made[1])) as store:
-                store.add(A, 5)
+            add_as(dsn, made[1])
             with connect(as_role(dsn, made[2])) as store:
                 assert store.exists(5)
             later = "CREATE FUNCTION pgsimhash.later() RETURNS int LANGUAGE sql RETURN 1"
@@ -256,13 +258,16 @@ def admin(empty_dsn: str) -> Iterator[str]:
 
 
 @pytest.mark.one_server("rights to a database are granted on each node")
-def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str, admin: str) -> None:
-    made = migrate.create_roles(as_role(empty_dsn, admin), admin)
+@pytest.mark.parametrize("by_superuser", [False, True])
+def test_an_owner_who_may_create_roles_needs_no_superuser(
+    empty_dsn: str, admin: str, by_superuser: bool
+) -> None:
+    """And stays a member of the owner, whoever created the roles."""
+    made = migrate.create_roles(empty_dsn if by_superuser else as_role(empty_dsn, admin), admin)
     with dropped_afterwards(empty_dsn, made):
-        with connect(as_role(empty_dsn, made[1])) as store:
-            store.add(A, 5)
-        with connect(as_role(empty_dsn, admin), collection="x") as store:
-            store.add(A, 5)
+        migrate.upgrade(as_role(empty_dsn, admin))
+        add_as(empty_dsn, made[1])
+        add_as(empty_dsn, admin, collection="x")
         with connect(as_role(empty_dsn, made[2]), collection="x") as store:
             assert store.exists(5)
 
@@ -274,17 +279,7 @@ def test_such_an_owner_can_remove_roles_as_the_manual_describes(empty_dsn: str, 
         for block in (made, gone):
             connection.execute(block.replace("trial", admin).encode())
     assert run_sql(empty_dsn, "SELECT FROM pg_roles WHERE rolname LIKE %s", [f"{admin}_%"]) == []
-    with connect(as_role(empty_dsn, admin)) as store:
-        store.add(A, 5)
-
-
-@pytest.mark.one_server("rights to a database are granted on each node")
-def test_who_deployed_the_schema_stays_a_member_of_its_owner(empty_dsn: str, admin: str) -> None:
-    made = migrate.create_roles(empty_dsn, admin)
-    with dropped_afterwards(empty_dsn, made):
-        migrate.upgrade(as_role(empty_dsn, admin))
-        with connect(as_role(empty_dsn, admin)) as store:
-            store.add(A, 5)
+    add_as(empty_dsn, admin)
 
 
 def test_a_user_who_may_not_create_roles_reads_what_is_missing(empty_dsn: str, admin: str) -> None:

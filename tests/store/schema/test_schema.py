@@ -1,6 +1,5 @@
 """Three ways to deploy the schema give the same one."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -59,41 +58,37 @@ def psql(dsn: str, script: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def at_once(count: int, *command: str, dsn: str) -> list[tuple[int, str]]:
-    """Return the exit codes and the stderr of concurrent processes."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", *command],
-            cwd=ROOT,
-            env={**os.environ, "PGSIMHASH_DSN": dsn},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(count)
-    ]
-    said = [process.communicate()[1] for process in processes]
-    return [(process.returncode, text) for process, text in zip(processes, said, strict=True)]
-
-
-def alembic(*arguments: str, dsn: str) -> None:
-    done = run_program(sys.executable, "-m", "alembic", *arguments, PGSIMHASH_DSN=dsn)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.one_server("it compares dumps with a schema that was deployed without Citus")
+@pytest.mark.parametrize(("schema", "layout"), [
+    ("pgsimhash", "22+21+21"), pytest.param("crawl", "5 choose 2", marks=pytest.mark.long),
+])  # fmt: skip
 def test_the_three_routes_give_the_same_dump(
-    server_dsn: str, dsn: str, empty_dsn: str, tmp_path: Path
+    dsn: str, empty_dsn: str, schema: str, layout: str
 ) -> None:
-    by_library = dump(dsn)
-    assert "CREATE TABLE pgsimhash.pages" in by_library
+    def alembic(*arguments: str) -> str:
+        options = ("-x", f"schema={schema}", "-x", f"layout={layout}")
+        command = (sys.executable, "-m", "alembic", *options, *arguments)
+        done = run_program(*command, PGSIMHASH_DSN=empty_dsn)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
 
-    alembic("upgrade", "head", dsn=empty_dsn)
-    assert dump(empty_dsn) == by_library
+    migrate.upgrade(dsn, schema=schema, layout=layout)
+    by_library = dump(dsn, schema)
+    assert f"CREATE TABLE {schema}.pages" in by_library
 
-    alembic("downgrade", "base", dsn=empty_dsn)
-    run_sql(empty_dsn, "DROP SCHEMA pgsimhash CASCADE")
-    psql(empty_dsn, run_program(*PGSIMHASH, "migrate", "--sql").stdout)
-    assert dump(empty_dsn) == by_library
+    said = alembic("upgrade", "head")
+    assert f"Migrations of pgsimhash: schema {schema} in database" in said
+    assert "Warning" not in said
+    assert dump(empty_dsn, schema) == by_library
+
+    alembic("downgrade", "base")
+    assert run_sql(
+        empty_dsn, "SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]
+    ) == [(migrate.VERSION_TABLE,)]
+    run_sql(empty_dsn, f"DROP SCHEMA {schema} CASCADE")
+    options = ("--schema", schema, "--layout", layout)
+    psql(empty_dsn, run_program(*PGSIMHASH, "migrate", "--sql", *options).stdout)
+    assert dump(empty_dsn, schema) == by_library
 
 
 @pytest.mark.one_server("it compares dumps with a schema that was deployed without Citus")
@@ -102,8 +97,12 @@ def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
     dsn: str, empty_dsn: str, isolation: str
 ) -> None:
     let(empty_dsn, {"default_transaction_isolation": isolation})
-    done = at_once(4, "pgsimhash", "migrate", dsn=empty_dsn)
-    assert [code for code, _ in done] == [0] * 4, done
+    with ThreadPoolExecutor(4) as pool:
+        each = [
+            pool.submit(run_program, *PGSIMHASH, "migrate", PGSIMHASH_DSN=empty_dsn)
+            for _ in range(4)
+        ]
+    assert [one.result().returncode for one in each] == [0] * 4
     assert dump(empty_dsn) == dump(dsn)
 
 

@@ -23,7 +23,7 @@ from pgsimhash.db.schema_names import (
 )
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
 from pgsimhash.maintenance.collections import delete_collection
-from pgsimhash.pages.policies import MatchOptions, PolicySettings
+from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schema import migrate
 from pgsimhash.schema.deployed import check_schema, checked_connection, schema_revision
 from pgsimhash.schema.scripts import drop_statements, schema_script
@@ -37,7 +37,7 @@ from tests.store.calls import CHANGES, DAY, READS, A, B
 from tests.store.content import rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
 from tests.store.schema.test_schema import dump
-from tests.store.test_store import FAR, page, paragraph
+from tests.store.test_store import page, paragraph
 
 CRAWL = "crawl"
 NOW = datetime.now(UTC)
@@ -68,44 +68,31 @@ def tables(dsn: str, schema: str) -> list[Any]:
 
 
 def fill(store: Store) -> None:
+    """Fill a collection, as calls of ``tests.store.calls`` need it."""
     for number, age in ((1, 90), (2, 80), (2, 70), (3, 60), (4, 1)):
         html = page(paragraph(number), paragraph(number + age))
         store.ingest(f"https://a.example/{number}", html, fetched_at=NOW - age * DAY)
-    for url in (A, B, B):
-        store.ingest(url, page(paragraph(1), paragraph(91)))
-    list(store.add_many(PAIR, window_size=9))
-    wide = MatchOptions(scope="global", distance=3, max_age=DAY, verify=True)
-    list(store.add_many([("https://c.example/3", FAR)], **wide))
-
-
-def work_on(dsn: str, schema: str) -> None:
-    """Call everything in a schema; at the end it has one collection fewer."""
-    file = ROOT / "examples" / "pages" / "tide-pools.html"
-    with (
-        psycopg.connect(dsn, autocommit=True) as connection,
-        connect(dsn, collection="one", keep_markdown=True, schema=schema) as opened,
-    ):
-        lent = connect(connection, collection="two", keep_markdown=True, schema=schema)
-        for store in (opened, lent):
-            fill(store)
-            assert [match.url for match in store.find(5, 3)] == [url for url, _ in PAIR]
-            for read in READS.values():
-                read(store)
-            assert store.save_clusters(8)
-            assert [len(list(maintenance.ingest_files(store, [file]))) for _ in range(2)] == [1, 0]
-            rebuild_apart(store, f"{store.collection} rebuilt", scheme=WORDS)
-            maintenance.rebuild(store, distance=3, scope="global", replace=True)
-            assert list(maintenance.check(store, repair=True)) == []
-            maintenance.set_policy(store, "a.example/*", PolicySettings(expire_after=30 * DAY))
-            assert store.expire().versions == 4
-            for change in CHANGES.values():
-                change(store)
-        assert "one_renamed" in collection_names(connection)
-        delete_collection(connection, "one_renamed")
+    list(
+        store.add_many([(A, 0xFFFF << 40), (B, 0xFFFF << 40), *PAIR], scope="global", window_size=9)
+    )
 
 
 def test_everything_works_where_there_is_no_schema_pgsimhash(crawl_dsn: str) -> None:
-    work_on(crawl_dsn, CRAWL)
+    file = ROOT / "examples" / "pages" / "tide-pools.html"
+    with psycopg.connect(crawl_dsn, autocommit=True) as connection:
+        for name, where in (("one", crawl_dsn), ("two", connection)):
+            with connect(where, collection=name, keep_markdown=True, schema=CRAWL) as store:
+                fill(store)
+                assert [match.url for match in store.find(5, 3)] == [url for url, _ in PAIR]
+                assert store.save_clusters(8)
+                assert len(list(maintenance.ingest_files(store, [file]))) == 1
+                rebuild_apart(store, f"{name} rebuilt", scheme=WORDS)
+                maintenance.set_policy(store, "a.example/*", PolicySettings(expire_after=30 * DAY))
+                assert store.expire().versions == 4
+                for call in {**READS, **CHANGES}.values():
+                    call(store)
+        delete_collection(connection, "one_renamed")
+        assert "one_renamed" not in collection_names(connection)
     assert run_sql(crawl_dsn, "SELECT to_regnamespace('pgsimhash')") == [(None,)]
 
 
@@ -119,7 +106,8 @@ def test_downgrade_drops_one_schema_and_leaves_the_other(both_dsn: str) -> None:
     before = dump(both_dsn)
     for layout in ("5 choose 2", None):
         connect(both_dsn, schema=CRAWL).close()
-        migrate.downgrade(both_dsn, schema=CRAWL)
+        down = ["migrate", "--downgrade", "base", "--yes", "--schema", CRAWL, "--dsn", both_dsn]
+        assert "The schema crawl is at" in CliRunner().invoke(commands, down).stderr
         assert dump(both_dsn) == before
         assert tables(both_dsn, CRAWL) == [(migrate.VERSION_TABLE,)]
         migrate.upgrade(both_dsn, schema=CRAWL, layout=layout)
@@ -188,6 +176,10 @@ def test_any_other_name_is_refused_and_nothing_is_done(empty_dsn: str) -> None:
         done = CliRunner().invoke(commands, ["migrate", "--dsn", empty_dsn, "--schema", name])
         assert done.exit_code == 2
         assert "give one of 1 to 63" in done.stderr
+    by_alembic = (sys.executable, "-m", "alembic", "-x", "schema=Crawl", "upgrade", "head")
+    said = run_program(*by_alembic, PGSIMHASH_DSN=empty_dsn)
+    assert "'Crawl' cannot be the schema's name" in said.stdout + said.stderr
+    assert "Traceback" not in said.stdout + said.stderr
     made = run_sql(
         empty_dsn,
         "SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|citus)' "
@@ -236,56 +228,6 @@ def test_the_variable_names_the_schema_where_none_is_given(
     monkeypatch.setenv("PGSIMHASH_SCHEMA", "")
     with connect(both_dsn) as store:
         assert store.find(1) == []
-
-
-def run(dsn: str, *arguments: str, code: int = 0) -> str:
-    done = CliRunner().invoke(commands, [*arguments, "--dsn", dsn])
-    assert done.exit_code == code, done.stderr
-    return done.stdout + done.stderr
-
-
-def test_commands_take_a_schema_by_their_option_or_the_variable(
-    empty_dsn: str, dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    there = ["--schema", CRAWL]
-    told = run(empty_dsn, "migrate", *there, "--layout", "32+32")
-    assert "The schema crawl is at revision 0001" in told
-    run(empty_dsn, "ingest", str(ROOT / "examples" / "pages"), *there, "--jobs", "1")
-    assert '"pages": 0' not in run(empty_dsn, "status", *there)
-    monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
-    assert '"layout": "32+32"' in run(empty_dsn, "collection", "list")
-    run(empty_dsn, "status", "--schema", SCHEMA, code=3)
-    monkeypatch.delenv("PGSIMHASH_SCHEMA")
-    told = run(empty_dsn, "migrate", "--downgrade", "base", "--yes", *there)
-    assert "The schema crawl is at revision base" in told
-    assert run(dsn, "status") == ""
-
-
-@pytest.mark.one_server("Citus sends all statements of a string to the workers")
-def test_the_script_deploys_the_same(empty_dsn: str) -> None:
-    options = ["--schema", CRAWL, "--layout", "5 choose 2"]
-    run(empty_dsn, "migrate", *options)
-    before = dump(empty_dsn, CRAWL)
-    run_sql(empty_dsn, "DROP SCHEMA crawl CASCADE")
-    run_sql(empty_dsn, run(empty_dsn, "migrate", "--sql", *options))
-    assert dump(empty_dsn, CRAWL) == before
-
-
-def test_alembic_deploys_and_downgrades_a_schema(empty_dsn: str) -> None:
-    def alembic(*arguments: str, fails: bool = False) -> str:
-        command = (sys.executable, "-m", "alembic", *arguments)
-        done = run_program(*command, PGSIMHASH_DSN=empty_dsn)
-        assert bool(done.returncode) == fails, done.stderr
-        return done.stdout + done.stderr
-
-    told = alembic("-x", f"schema={CRAWL}", "upgrade", "head")
-    assert "Migrations of pgsimhash: schema crawl in database" in told
-    assert "Warning" not in told
-    alembic("-x", f"schema={CRAWL}", "downgrade", "base")
-    assert tables(empty_dsn, CRAWL) == [(migrate.VERSION_TABLE,)]
-    told = alembic("-x", "schema=Crawl", "upgrade", "head", fails=True)
-    assert "'Crawl' cannot be the schema's name" in told
-    assert "Traceback" not in told
 
 
 @pytest.mark.parametrize("opened", [False, True], ids=["by the environment", "by its store"])

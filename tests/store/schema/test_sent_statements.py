@@ -1,6 +1,7 @@
-"""The rule of tests/sent_statements.py refuses what another role could replace."""
+"""Sent statements: no other role can replace what they call, and a service waits for few."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -36,34 +37,57 @@ def test_the_tests_check_what_is_sent(
         statements.fetch(connection, "layout")
 
 
-def test_how_many_statements_a_call_sends(
-    dsn: str, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent = 0
-    execute = psycopg.Cursor.execute
+PREPARES = 6  # Calls after which psycopg has prepared the statements.
 
-    def counted(cursor: Any, *arguments: Any, **options: Any) -> Any:
-        nonlocal sent
-        sent += 1
-        return execute(cursor, *arguments, **options)
 
-    monkeypatch.setattr(psycopg.Cursor, "execute", counted)
-
-    def statements_of(call: Callable[[], object]) -> int:
-        before = sent
+def sent(connection: psycopg.Connection[Any], call: Callable[[], object], file: Path) -> int:
+    """Return the number of statements that a call sends, by libpq's trace of the protocol."""
+    with file.open("w") as trace:
+        connection.pgconn.trace(trace.fileno())
         call()
-        return sent - before
+        connection.pgconn.untrace()
+    # Only the first line of a statement has these fields.
+    lines = [line.split("\t") for line in file.read_text().splitlines()]
+    kinds = [parts[3] for parts in lines if parts[1:2] == ["F"]]
+    return kinds.count("Query") + kinds.count("Execute")
 
-    with connect(dsn) as store:
-        assert statements_of(lambda: store.add("https://a.example/2", 2**60)) == 2
-        assert statements_of(lambda: store.find(1)) == 1
-        assert statements_of(lambda: store.get("https://a.example/2")) == 1
-    html = "<p>" + " ".join(f"word{number}" for number in range(99))
 
-    def post() -> None:
-        """What a service does for a request, in its own transaction."""
-        with connect(connection, create=False) as lent:
-            lent.ingest("https://a.example/3", html)
+def test_a_request_that_writes_its_own_row_too(dsn: str, tmp_path: Path) -> None:
+    """Three of the seven are the request's: BEGIN, its own row, and COMMIT."""
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection)
+        connection.commit()
 
-    # Four of them open the store, and two are a savepoint.
-    assert statements_of(post) <= 7
+        def post(number: int) -> None:
+            html = f"<p>{number} A short page that a service receives as JSON, one of many others."
+            assert store.ingest(f"https://example.com/{number}", html).page_id is not None
+            connection.execute("SELECT 'the row of the request'")
+            connection.commit()
+
+        for number in range(PREPARES):
+            post(number)
+        assert sent(connection, lambda: post(PREPARES), tmp_path / "trace") == 7
+
+
+def test_calls_on_a_connection_of_their_own(dsn: str, tmp_path: Path) -> None:
+    """BEGIN, the collection with the timeouts, the decision, and COMMIT; or only the lookup."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        store = connect(connection)
+        for number in range(PREPARES):
+            store.add(f"https://example.com/{number}", number)
+        adds = sent(connection, lambda: store.add("https://example.com/", 3), tmp_path / "add")
+        finds = sent(connection, lambda: store.find(3), tmp_path / "find")
+        gets = sent(connection, lambda: store.get("https://example.com/"), tmp_path / "get")
+    assert (adds, finds, gets) == (4, 1, 1)
+
+
+def test_a_request_that_opens_its_store(dsn: str, tmp_path: Path) -> None:
+    """Four of them open the store, and two are a savepoint."""
+    connect(dsn).close()
+    with psycopg.connect(dsn) as connection:
+
+        def post() -> None:
+            with connect(connection, create=False) as store:
+                store.ingest("https://example.com/", "<p>" + "one two three four " * 20)
+
+        assert sent(connection, post, tmp_path / "trace") <= 10

@@ -2,16 +2,24 @@
 
 import random
 import re
+from itertools import product
+from typing import Any, LiteralString
 
+import numpy as np
 import psycopg
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from psycopg import sql
 
+import pgsimhash
 from pgsimhash import Store, connect, hamming_distance
-from pgsimhash.hashing.bits import to_base32, to_bigint
+from pgsimhash.hashing.bits import from_bigint, to_base32, to_bigint
+from pgsimhash.hashing.signature import SAME_BITS_MAX, to_halves, verified
+from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.urls import host_of
-from pgsimhash.search.layout import DEFAULT_LAYOUT
-from tests.database import explained, insert_page, run_sql
+from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX
+from tests.database import database_examples, explained, insert_page, run_sql
 from tests.hashing.test_bits import NOT_BASE32
 from tests.refusals import sqlstate
 
@@ -148,12 +156,12 @@ def test_the_default_distance_is_the_collections(connection: psycopg.Connection)
     insert(connection, new_collection(connection, "default"), [7])
     for distance, found in ((2, []), (3, [(7, 3)])):
         connection.execute("UPDATE pgsimhash.collections SET default_distance = %s", [distance])
-        calls = ("simhash => 0", "simhash => 0, distance => NULL", "simhashes => '{0}'")
-        for call in calls:
-            rows = connection.execute(
-                f"SELECT m.simhash, m.distance FROM pgsimhash.near_duplicates({call}) AS m"
-            ).fetchall()
-            assert rows == found
+        for call in (
+            *("near_duplicates(simhash => 0)", "near_duplicates(simhash => 0, distance => NULL)"),
+            *("near_duplicates(simhashes => '{0}')", "near_pages(0::bigint)"),
+        ):
+            rows = connection.execute(f"SELECT m.simhash, m.distance FROM pgsimhash.{call} AS m")
+            assert rows.fetchall() == found
         (known,) = connection.execute("SELECT pgsimhash.has_near_duplicate(0)").fetchone() or ()
         assert known == bool(found)
 
@@ -230,3 +238,117 @@ def test_the_server_reads_the_host_of_a_url_as_python_does(dsn: str, collation: 
     assert found == [(host_of(url),) for url in HOSTS]
     pattern = sql.SQL("SELECT host FROM pgsimhash._pattern_parts('WIKI.info' COLLATE {})")
     assert run_sql(dsn, pattern.format(sql.Identifier(collation))) == [("wiki.info",)]
+
+
+LIKE = (1 << SAME_BITS_MAX) - 1
+UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
+
+
+def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:
+    """The constants in sql/simhash.sql must equal those of pgsimhash/hashing/signature.py."""
+    signatures = [None, 0, LIKE, UNLIKE, LIKE << 64, UNLIKE << 60, 2**128 - 1]
+    cases = list(product(range(DISTANCE_MAX + 1), signatures, signatures))
+    columns = zip(*((d, *to_halves(a), *to_halves(b)) for d, a, b in cases), strict=True)
+    answers = run_sql(
+        dsn,
+        "SELECT pgsimhash._verified(q.d, q.ah, q.al, q.bh, q.bl) "
+        "FROM unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) "
+        "WITH ORDINALITY AS q (d, ah, al, bh, bl, number) ORDER BY q.number",
+        list(map(list, columns)),
+    )
+    assert [answer for (answer,) in answers] == [verified(*case) for case in cases]
+    assert {answer for (answer,) in answers} == {True, False}
+
+
+def test_find_takes_the_signature_that_belongs_to_the_simhash(store: Store) -> None:
+    """The page that agrees counts, although another with its simhash does not."""
+    known = 2**63 + 5
+    for name, signature in (("other", 2**128 - 1), ("known", 0)):
+        record = PageRecord(f"https://a.example/{name}", known, signature=signature)
+        list(store.ingest_many([record], distance=12, verify=False))
+    for flipped, signature_, found in (
+        (0x1F, UNLIKE, "known"), (0x3F, UNLIKE, None), (0x3F, LIKE, "known"), (0x3F, None, "other"),
+    ):  # fmt: skip
+        matches = store.find(known ^ flipped, 12, signature=signature_)
+        assert [match.url for match in matches] == ([f"https://a.example/{found}"] if found else [])
+
+
+@pytest.mark.one_server("it reads a plan")
+def test_verification_is_inlined(dsn: str) -> None:
+    """PostgreSQL inlines its body into the surrounding statement."""
+    plan = run_sql(
+        dsn,
+        "EXPLAIN (VERBOSE) SELECT FROM pgsimhash.pages AS p "
+        "WHERE pgsimhash._verified(8, p.signature_high, p.signature_low, 1, 2)",
+    )
+    assert "bit_count" in str(plan)
+    assert "_verified" not in str(plan)
+
+
+# Pages added by SQL get the package's decisions.
+
+A = "https://a.example/"
+
+
+def by_sql(
+    connection: psycopg.Connection, statement: LiteralString, *values: object
+) -> list[tuple[Any, ...]]:
+    return connection.execute(statement, values).fetchall()
+
+
+UNSEEN = "\x01\x7f\x85\xa0\xad\u200b\u2028\u3000\ufeff\ufffb"
+URLS_OR_NOT = [
+    *("HTTP://a.example/", "FILE:///x", "file:/x", "https://a.example/%20?q#f", "http:/x", "", "x"),
+    *("http://a.example\\x", "http://:80/", "http://user@/", "http://[::1", "http://[::1]/"),
+    *("http:///x", "ftp://a/", "http://a.example/é\u0301\U0001f6a2"),
+    *("http://a.example/" + "x" * 2048, *(f"http://a.example/{unseen}" for unseen in UNSEEN)),
+]
+
+
+def test_it_takes_the_urls_that_the_package_takes(
+    store: Store, connection: psycopg.Connection
+) -> None:
+    by_package = [made.reason for made in store.add_many([(url, 1) for url in URLS_OR_NOT])]
+    statement: LiteralString = "SELECT reason FROM pgsimhash.add_pages(%s, %s)"
+    made = by_sql(connection, statement, URLS_OR_NOT, [1] * len(URLS_OR_NOT))
+    failed = [reason == "invalid_url" for (reason,) in made]
+    assert failed == [reason == "invalid_url" for reason in by_package]
+    assert 15 < sum(failed) < len(URLS_OR_NOT) - 5
+
+
+TIMES = ["infinity", "-infinity", "4000-01-01 BC", "1969-12-31", "10001-01-01", "9000-01-01"]
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_times_that_no_page_was_fetched_at_are_refused(
+    store: Store, connection: psycopg.Connection, time: str
+) -> None:
+    statement: LiteralString = "pgsimhash.add_page(%s, 7, fetched_at => %s)"
+    (made,) = by_sql(connection, f"SELECT verdict, reason FROM {statement}", A, time)
+    assert made == ("failed", "unreadable")
+    assert by_sql(connection, "SELECT FROM pgsimhash.pages") == []
+    if time != "9000-01-01":
+        with pytest.raises(psycopg.errors.CheckViolation, match="pages_fetched_at_fits"):
+            connection.execute(
+                "INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at) "
+                "VALUES (pgsimhash._id_of('default'), 'https://a.example/', 1, %s)",
+                [time],
+            )
+
+
+HASHES = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40)
+
+
+@database_examples(40)
+@given(hashes=HASHES, data=st.data())
+def test_a_simhash_made_in_sql_is_the_one_of_python(
+    connection: psycopg.Connection, hashes: list[int], data: st.DataObject
+) -> None:
+    signed = [to_bigint(value) for value in hashes]
+    ((plain,),) = by_sql(connection, "SELECT pgsimhash.simhash(%s::bigint[])", signed)
+    assert from_bigint(plain) == pgsimhash.simhash(np.array(hashes, np.uint64))
+    weights = {value: data.draw(st.floats(0.001, 1e6)) for value in hashes}
+    statement: LiteralString = "SELECT pgsimhash.simhash(%s::bigint[], %s)"
+    signed = [to_bigint(value) for value in weights]
+    ((weighted,),) = by_sql(connection, statement, signed, list(weights.values()))
+    assert from_bigint(weighted) == pgsimhash.simhash(weights)

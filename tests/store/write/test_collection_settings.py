@@ -30,20 +30,21 @@ from tests.store.content import content, page_at
 def test_the_distance_of_a_collection_applies_until_any_store_changes_it(
     store: Store, dsn: str
 ) -> None:
-    def found() -> tuple[int, int, bool, int, int, int]:
+    def found() -> tuple[int, int, int, bool, int, int, int]:
         # First, because the others read the collection again.
         many = store.find_many(np.array([0xFF], dtype=np.uint64)).distances
         pairs = sum(len(block.low) for block in store.pairs())
         clusters = len(list(store.clusters())), store.save_clusters()
-        return len(store.find(0xFF)), len(many), store.exists(0xFF), pairs, *clusters
+        lookups = len(store.find(0xFF)), len(store.near_pages(0xFF)), len(many)
+        return *lookups, store.exists(0xFF), pairs, *clusters
 
     store.add("https://a.example/1", 0)
     assert store.add("https://a.example/2", 0xFF).distance == 8
-    assert found() == (2, 2, True, 1, 1, 1)
+    assert found() == (2, 2, 2, True, 1, 1, 1)
     assert not store.exists(0x1FF << 20)
     with connect(dsn) as other:
         maintenance.change_settings(other, distance=3)
-    assert found() == (1, 1, True, 0, 0, 0)
+    assert found() == (1, 1, 1, True, 0, 0, 0)
     assert not store.exists(0xF0)
     assert store.add("https://a.example/3", 0xFFFF).verdict == "new"
     maintenance.change_settings(store, distance=12)
@@ -80,14 +81,6 @@ def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: s
     text = "One page says what the other one said, in twelve words or perhaps some more of them."
     store.ingest("https://a.example/", f"<p>{text}</p>")
     assert page_at(store, "https://a.example/").markdown == text
-
-
-def test_a_collection_renamed_meanwhile_is_unchanged(store: Store, dsn: str) -> None:
-    run_sql(dsn, "SELECT pgsimhash.rename_collection('default', 'other')")
-    with pytest.raises(CollectionError):
-        maintenance.change_settings(store, distance=3)
-    with connect(dsn, collection="other") as other:
-        assert other.opened.default_distance == 8
 
 
 def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> None:
@@ -149,6 +142,8 @@ def test_open_stores_of_a_missing_name_raise(dsn: str, store: Store) -> None:
         with pytest.raises(pgsimhash.CollectionError, match=r"['\"]default['\"] does not exist"):
             pytest.fail(f"{name}: {call(store)}")
     assert len(content(dsn, "old")) == 1
+    with connect(dsn, collection="old") as old:
+        assert not old.opened.keep_markdown
 
 
 def test_invalid_new_names_are_refused(dsn: str, store: Store) -> None:

@@ -13,7 +13,6 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, StoreError, connect
-from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import Verdict
 from tests.database import run_sql
 from tests.refusals import because
@@ -171,8 +170,6 @@ def test_a_transaction_that_ends_within_a_batch_is_refused(
             connection.commit()
     # A batch of failures stores nothing, so no transaction can end within it.
     assert len(list(own.ingest_many([("nowhere", "")] * 7, batch_size=BATCH))) == 7
-    with pytest.raises(ArgumentError, match="batch_size"):
-        own.ingest_many(pages(), batch_size=0)
 
 
 def test_with_autocommit_and_its_own_connection_it_commits_by_batches(

@@ -1,24 +1,21 @@
 """Connections and databases with unusual settings and states."""
 
-import inspect
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import psycopg
 import pytest
 from click.testing import CliRunner
 from psycopg import conninfo, sql
 
-from pgsimhash import Store, StoreError, Verdict, analysis, connect, maintenance
+from pgsimhash import StoreError, Verdict, analysis, connect, maintenance
 from pgsimhash.cli.commands import commands
 from pgsimhash.db.connection import open_connection
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schema import migrate
 from tests.database import let, run_sql
 from tests.refusals import because, sqlstate
-from tests.store.calls import CHANGES, READS
 from tests.store.connect.test_sharing import FAR, HTML, URL
 from tests.store.content import page_at, rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
@@ -33,19 +30,6 @@ SETTINGS = {
     "Latin": {"client_encoding": "LATIN1"},
     "bytes and zone": {"bytea_output": "escape", "TimeZone": "<+09>-9"},
 }
-
-
-USES: dict[str, Callable[[Store], Any]] = {
-    **READS,
-    **CHANGES,
-    "save_clusters": lambda store: store.save_clusters(),
-    "start_run": lambda store: store.start_run("a test"),
-}
-
-
-def test_the_list_of_uses_is_complete() -> None:
-    methods = {name for name, _ in inspect.getmembers(Store, inspect.isfunction)}
-    assert {name for name in methods if not name.startswith("_")} - {"close"} <= set(USES)
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["its own", "the caller's"])
@@ -155,28 +139,6 @@ def test_array_nulls_and_standard_conforming_strings_off_are_refused(dsn: str) -
             connect(connection)
         connection.execute("SET standard_conforming_strings TO on")
         connect(connection)
-
-
-@pytest.mark.parametrize("autocommit", [True, False])
-def test_in_a_transaction_that_failed_every_method_says_to_roll_back(
-    dsn: str, autocommit: bool
-) -> None:
-    with psycopg.connect(dsn, autocommit=autocommit) as connection:
-        store = connect(connection, keep_markdown=True)
-        store.add(URL, FAR)
-        if not autocommit:
-            connection.commit()
-        connection.execute("BEGIN") if autocommit else None
-        with pytest.raises(psycopg.errors.DivisionByZero):
-            connection.execute("SELECT 1 / 0")
-        with pytest.raises(StoreError, match=r"has failed: .* end it first: connection\.rollback"):
-            connect(connection)
-        for name, use in USES.items():
-            with pytest.raises(StoreError, match=r"connection\.rollback\(\)") as raised:
-                pytest.fail(f"{name}: {use(store)}")
-            assert "\n" not in str(raised.value), name
-        connection.rollback()
-        assert store.get(URL) is not None
 
 
 def test_a_pooler_that_mixes_up_prepared_statements_is_named(dsn: str) -> None:
