@@ -340,20 +340,6 @@ def statements() -> list[asyncio.Task[Any]]:
     return [task for task in asyncio.all_tasks() if "TaskBatcher" in repr(task.get_coro())]
 
 
-def test_a_statement_cancelled_before_it_begins_is_sent_by_another_task(dsn: str) -> None:
-    async def use(store: AsyncStore) -> None:
-        for call in (store.find(1), store.add(A, 1)):
-            calling = asyncio.ensure_future(call)
-            while not (begun := statements()):
-                await asyncio.sleep(0)
-            for task in begun:
-                task.cancel()
-            await asyncio.wait_for(calling, SECONDS)
-        await answers(store, 0)
-
-    over("dsn", dsn, use)
-
-
 def test_calls_that_arrive_while_a_cancelled_statement_rolls_back_are_answered(dsn: str) -> None:
     async def use(store: AsyncStore) -> None:
         with psycopg.connect(dsn) as other:
