@@ -9,12 +9,13 @@
 #define BIN_BITS 7
 #define LEAST_WEIGHT 0x1p-40
 #define WEIGHT_UNITS 65536.0
+#define SIZE_STEPS 8
 #define DAMPED_SLOTS 1024
 
 typedef struct {
     const Factors *factors;
     uint64_t ones[8][256];   /* units of the hashes with this byte at this place */
-    uint64_t total;
+    uint64_t total, size; /* units of all votes, and of all weights in the signature */
     int32_t features;
     double least_keys[SIGNATURE_BITS];
     uint64_t least[SIGNATURE_BITS]; /* the hash with the least key of each bin */
@@ -56,7 +57,9 @@ static void cast(Ballot *ballot, uint64_t hash, double sum) {
     ballot->features++;
     ballot->total += units;
     for (int place = 0; place < 8; place++) ballot->ones[place][hash >> (8 * place) & 255] += units;
-    sign(ballot, hash, sum / (sum + ballot->factors->saturation));
+    double weight = sum / (sum + ballot->factors->saturation);
+    ballot->size += (uint64_t)nearbyint(weight * WEIGHT_UNITS);
+    sign(ballot, hash, weight);
 }
 
 /* A bit is 1 if more than half of all units voted for it. */
@@ -71,7 +74,7 @@ static uint64_t simhash_of(const Ballot *ballot) {
     return simhash;
 }
 
-/* An empty bin copies from the first filled one in its own order. */
+/* An empty bin copies from the first filled one in its own order. The first byte is the size. */
 static void fill_signature(const Ballot *ballot, const Tables *tables, uint8_t *signature) {
     for (int bin = 0; bin < SIGNATURE_BITS; bin++) {
         const int64_t *order = tables->sources + bin * (SIGNATURE_BITS + 1);
@@ -79,6 +82,8 @@ static void fill_signature(const Ballot *ballot, const Tables *tables, uint8_t *
         uint64_t bit = murmur_mix(ballot->least[*order] ^ murmur_mix((uint64_t)bin)) & 1;
         signature[bin / 8] |= (uint8_t)(bit << (bin % 8));
     }
+    double size = larger((double)ballot->size / WEIGHT_UNITS, 1.0);
+    signature[0] = (uint8_t)nearbyint(SIZE_STEPS * log2(size));
 }
 
 /* ---- features: words and pairs of neighbouring words of a block ---- */

@@ -48,14 +48,6 @@ BEGIN
 END
 $$;
 
--- The number of bits in which two signatures of 128 bits differ; usually 20 or less for copies.
-CREATE FUNCTION pgsimhash.signature_distance(
-    a_high bigint, a_low bigint, b_high bigint, b_low bigint
-) RETURNS integer
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN pg_catalog.bit_count((a_high # b_high)::bit(64))::integer
-        + pg_catalog.bit_count((a_low # b_low)::bit(64))::integer;
-
 -- The simhash of the 64-bit hashes of features and their weights, by default 1 each.
 --
 -- Like pgsimhash.simhash in Python: a set bit adds a feature's weight, a clear bit subtracts it,
@@ -102,11 +94,21 @@ BEGIN
 END
 $$;
 
--- The same as verified in pgsimhash/hashing/signature.py, with the same numbers. Not STRICT, so
--- that PostgreSQL inlines it; a page without a signature confirms every match.
+-- The same as verified in pgsimhash/hashing/signature.py, with the same numbers: the lowest 8 of
+-- the 128 bits are a size, the others estimate the share of common features. Not STRICT, so that
+-- PostgreSQL inlines it; a page without a signature confirms every match.
 CREATE FUNCTION pgsimhash._verified(
     distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN pgsimhash.signature_distance(a_high, a_low, b_high, b_low)
-        > CASE WHEN distance <= 5 THEN 28 ELSE 22 END IS NOT TRUE;
+    RETURN (
+            60 - pg_catalog.bit_count((a_high # b_high)::bit(64))
+            - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56))
+        ) * (1 + 2 ^ (least(abs((a_low & 255) - (b_low & 255)), 8) / 8.0::double precision))
+        < (
+            120 - pg_catalog.bit_count((a_high # b_high)::bit(64))
+            - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56))
+        ) * (0.6902::double precision + 0.03::double precision * least(
+            greatest(distance, 2), CASE WHEN least(a_low & 255, b_low & 255) < 45 THEN 2 ELSE 8 END
+        ))
+        IS NOT TRUE;

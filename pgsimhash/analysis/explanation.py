@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pgsimhash.analysis.changes import Difference, known_distance, side_by_side, stored_versions
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, hamming_distance
-from pgsimhash.hashing.signature import SIGNATURE_BITS, bits_max, verified
+from pgsimhash.hashing.signature import containment, containment_min
 from pgsimhash.html import Article
 from pgsimhash.pages.records import json_values
 from pgsimhash.pages.urls import check_url
@@ -134,7 +134,7 @@ class Explanation:
     sentence: str
     blocks: tuple[BlockBits, ...]
     permutations: tuple[PermutationView, ...]
-    signature_distance: int | None
+    containment: float | None
     structure_distance: int | None
     features: Features | None
     difference: Difference | None
@@ -212,9 +212,12 @@ def explain_sides(
     largest = layout.distances[-1]
     limit = min(scheme.distance, largest) if distance is None else check_distance(distance, largest)
     bits = hamming_distance(a.simhash, b.simhash)
-    signature_distance = known_distance(a.signature, b.signature)
-    agreed = verified(bits, a.signature, b.signature)
-    reason, sentence = _decision(bits, limit, agreed, signature_distance, layout)
+    share, least = None, 0.0
+    if a.signature is not None and b.signature is not None:
+        share = containment(a.signature, b.signature)
+        least = containment_min(bits, a.signature, b.signature)
+    agreed = share is None or share >= least
+    reason, sentence = _decision(bits, limit, share, least, layout)
     difference = None
     if a.article is not None and b.article is not None:
         difference = side_by_side(a.article.markdown, b.article.markdown)
@@ -231,7 +234,7 @@ def explain_sides(
         sentence=sentence,
         blocks=tuple(block_bits(a.simhash, b.simhash, layout)),
         permutations=tuple(permutation_views(a.simhash, b.simhash, layout)),
-        signature_distance=signature_distance,
+        containment=share,
         structure_distance=known_distance(a.structure, b.structure),
         features=_features(a, b, scheme, top),
         difference=difference,
@@ -300,18 +303,23 @@ def permutation_views(a: int, b: int, layout: Layout) -> Iterator[PermutationVie
 
 
 def _decision(
-    bits: int, limit: int, agreed: bool, signature: int | None, layout: Layout
+    bits: int, limit: int, share: float | None, least: float, layout: Layout
 ) -> tuple[Reason, str]:
     """Return why two pages match or not, as a code and as a sentence."""
     largest = layout.distances[-1]
     requested = f"the requested distance is {limit}"
     differ = f"They differ in {bits} of {BITS} bits"
-    signatures = f"their signatures differ in {signature} of {SIGNATURE_BITS} bits, and those of"
-    most = f"{bits_max(bits)} at most"
+    agreed, signatures = True, ""
+    if share is not None:
+        agreed = share >= least
+        signatures = (
+            f"by their signatures, the larger page has {share:.0%} of the smaller one, and of "
+            f"copies as near as this {least:.0%} or more"
+        )
     if bits <= limit and not agreed:
         return "signatures_differ", (
-            f"{differ}, which is within the requested distance of {limit}. But {signatures} copies "
-            f"as near as this differ in {most}: no match, unless lookups do not verify."
+            f"{differ}, which is within the requested distance of {limit}. But {signatures}: "
+            "no match, unless lookups do not verify."
         )
     if bits == 0:
         same = "They have the same simhash, so they match at every distance"
@@ -323,7 +331,7 @@ def _decision(
     if bits > largest:
         why = f", nor at any distance that the layout {layout.name} supports (0 to {largest})."
     elif not agreed:
-        why = f", nor at a larger distance, because {signatures} copies differ in {most}."
+        why = f", nor at a larger distance: {signatures}."
     return "beyond_distance", f"{differ}, and {requested}: no match{why}"
 
 

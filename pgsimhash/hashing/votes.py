@@ -11,6 +11,7 @@ platform and the BLAS cannot change a bit.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import BITS, as_simhashes, checked_integer
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, HashFunction, murmur3_64, murmur3_mix
-from pgsimhash.hashing.signature import SIGNATURE_BITS
+from pgsimhash.hashing.signature import SIGNATURE_BITS, SIZE_BITS, SIZE_STEPS
 
 WEIGHT_UNIT: Final = 2.0**-16  # weights are rounded to multiples of this (ties to even)
 WEIGHT_SUM_MAX: Final = 2.0**36  # the largest sum of weights; up to here doubles add units exactly
@@ -112,7 +113,8 @@ def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | 
     position of its hash in the bin. So a feature is selected in proportion to its weight (Moulton,
     Jiang, "Maximally Consistent Sampling and the Jaccard Index of Probability Distributions",
     ICDM 2018), and light features at the edge of a page rarely show in the signature. Weights are
-    above 0, by default equal: then the feature with the least hash is selected.
+    above 0, by default equal: then the feature with the least hash is selected. The lowest 8 bits
+    are the size: 8 times the binary logarithm of the sum of the weights.
     """
     if not len(hashes):
         raise PageError("too_short", "there is no feature, so there is no signature")
@@ -136,7 +138,10 @@ def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | 
         source = sources[source, filled[sources].argmax(axis=1)]
     # The bin's own number keeps a copied hash from giving the same bit twice.
     bits = murmur3_mix(least[source] ^ murmur3_mix(numbers)) & np.uint64(1)
-    return int.from_bytes(np.packbits(bits.astype(np.uint8), bitorder="little").tobytes(), "little")
+    sampled = np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
+    total = len(hashes) if weights is None else np.rint(weights / WEIGHT_UNIT).sum() * WEIGHT_UNIT
+    size = round(SIZE_STEPS * math.log2(max(total, 1.0)))
+    return int.from_bytes(sampled, "little") >> SIZE_BITS << SIZE_BITS | size
 
 
 @cache

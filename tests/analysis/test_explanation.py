@@ -77,14 +77,16 @@ def test_a_permutation_sees_what_its_radius_covers() -> None:
 @pytest.mark.parametrize(("bits", "distance", "signature_bits", "reason", "matches_from"), [
     (0, 3, None, "same_simhash", 0), (3, 3, None, "within_distance", 3),
     (4, 3, None, "beyond_distance", 4), (13, 12, None, "beyond_distance", None),
-    (10, 12, 23, "signatures_differ", None), (10, 12, 20, "within_distance", 10),
-    (10, 9, 23, "beyond_distance", None), (5, 8, 28, "within_distance", 5),
-    (5, 8, 29, "signatures_differ", None), (0, 8, 29, "signatures_differ", None),
+    (10, 12, 8, "signatures_differ", None), (10, 12, 7, "within_distance", 10),
+    (10, 9, 8, "beyond_distance", None), (5, 8, 16, "within_distance", 5),
+    (5, 8, 17, "signatures_differ", None), (0, 8, 25, "signatures_differ", None),
 ])  # fmt: skip
 def test_the_reason_and_the_distance_of_a_match(
     bits: int, distance: int, signature_bits: int | None, reason: str, matches_from: int | None
 ) -> None:
-    signatures = (None, None) if signature_bits is None else (0, 2**signature_bits - 1)
+    signatures = (
+        (None, None) if signature_bits is None else (100, (2**signature_bits - 1) << 8 | 100)
+    )
     sides = [
         Side(simhash, signature=own)
         for simhash, own in zip((0, 2**bits - 1), signatures, strict=True)
@@ -174,7 +176,7 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
     stored = page_at(keeping, url("tide-pools-print"))
     assert (found.matches, found.distance) == (True, stored.distance)
     assert (found.max_distance, found.scheme, found.layout) == (8, keeping.scheme, keeping.layout)
-    assert found.signature_distance is not None
+    assert found.containment is not None
     assert found.structure_distance is not None
     assert found.features is not None
     assert found.features.only_b.origin == "markdown"

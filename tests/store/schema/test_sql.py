@@ -15,7 +15,7 @@ from psycopg import sql
 import pgsimhash
 from pgsimhash import Store, connect, hamming_distance
 from pgsimhash.hashing.bits import from_bigint, to_base32, to_bigint
-from pgsimhash.hashing.signature import SAME_BITS_MAX, to_halves, verified
+from pgsimhash.hashing.signature import to_halves, verified
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.urls import host_of
 from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX
@@ -240,14 +240,15 @@ def test_the_server_reads_the_host_of_a_url_as_python_does(dsn: str, collation: 
     assert run_sql(dsn, pattern.format(sql.Identifier(collation))) == [("wiki.info",)]
 
 
-LIKE = (1 << SAME_BITS_MAX) - 1
-UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
+# Of a page of 6,000 features, of copies at any distance, and of copies at 5 bits, but not at 6.
+SIGNED, LIKE, UNLIKE = 100, 0x1F << 8 | 100, 0x3FFF << 8 | 100
 
 
 def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:
     """The constants in sql/simhash.sql must equal those of pgsimhash/hashing/signature.py."""
-    signatures = [None, 0, LIKE, UNLIKE, LIKE << 64, UNLIKE << 60, 2**128 - 1]
-    cases = list(product(range(DISTANCE_MAX + 1), signatures, signatures))
+    sampled = [(2**bits - 1) << shift for bits in range(0, 121, 3) for shift in (8, 128 - bits)]
+    signatures = [None, *(bits % 2**128 | size for bits in sampled for size in (0, 44, 45, 250))]
+    cases = list(product(range(DISTANCE_MAX + 1), signatures, (None, 0, 5, 48, 255, 2**128 - 1)))
     columns = zip(*((d, *to_halves(a), *to_halves(b)) for d, a, b in cases), strict=True)
     answers = run_sql(
         dsn,
@@ -263,7 +264,7 @@ def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:
 def test_find_takes_the_signature_that_belongs_to_the_simhash(store: Store) -> None:
     """The page that agrees counts, although another with its simhash does not."""
     known = 2**63 + 5
-    for name, signature in (("other", 2**128 - 1), ("known", 0)):
+    for name, signature in (("other", 2**128 - 1), ("known", SIGNED)):
         record = PageRecord(f"https://a.example/{name}", known, signature=signature)
         list(store.ingest_many([record], distance=12, verify=False))
     for flipped, signature_, found in (
