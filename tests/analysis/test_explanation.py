@@ -5,7 +5,7 @@ import dataclasses
 import json
 import random
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -28,7 +28,6 @@ from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schema import migrate
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.search.layout import LAYOUTS, Layout, get_layout
-from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
 from tests.refusals import because
 from tests.store.content import page_at
@@ -243,8 +242,7 @@ def test_kinds_of_change(same: bool, distance: int, structure: int | None, chang
     assert judge(distance, structure, same=same) == change
 
 
-def test_versions_come_oldest_first_with_what_changed(dsn: str) -> None:
-    keeping = connect(dsn, collection="keeping", keep_markdown=True)
+def test_versions_come_oldest_first_with_what_changed(keeping: Store) -> None:
     for name in ("tide-pools", "tide-pools-redesign", "tide-pools-redesign", "night-train"):
         keeping.ingest(URL, page(name))
     found = analysis.versions(keeping, URL)
@@ -256,7 +254,6 @@ def test_versions_come_oldest_first_with_what_changed(dsn: str) -> None:
     assert not any(version.markdown for version in analysis.versions(keeping, URL, markdown=False))
     with pytest.raises(NotFoundError, check=because("unknown_page")):
         analysis.versions(keeping, f"{URL}/none")
-    keeping.close()
 
 
 def test_versions_keep_the_order_in_which_they_came(store: Store) -> None:
@@ -265,22 +262,11 @@ def test_versions_keep_the_order_in_which_they_came(store: Store) -> None:
     store.add(URL, 255, fetched_at=older)
     store.add(URL, 3)
     first, second, third = analysis.versions(store, URL)
-    assert (first.fetched_at, second.fetched_at) == (newer, older)
+    assert (first.fetched_at, first.seen_at, second.fetched_at) == (newer, newer, older)
     assert (first.distance, first.distance_to_first, first.change) == (None, 0, None)
     assert (second.distance, second.structure_distance) == (8, None)
     assert (third.distance, third.distance_to_first) == (6, 2)
     assert first.as_json()["simhash"] == "0" * 16
-
-
-def test_a_page_that_comes_again_unchanged_was_seen_then(store: Store) -> None:
-    begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
-    once, again = "https://a.example/once", "https://a.example/again"
-    for address, time in ((once, begin), (again, begin), (again, begin + 60 * day)):
-        html = page("tide-pools" if address == once else "night-train")
-        (verdict,) = store.ingest_many([SourcePage(address, html, fetched_at=time)])
-    assert verdict.verdict == "unchanged"
-    (never_again,), (met,) = analysis.versions(store, once), analysis.versions(store, again)
-    assert (never_again.seen_at, met.seen_at) == (begin, begin + 60 * day)
 
 
 PARAGRAPHS = [f"Paragraph {n} speaks of {n * 7} other things at length." for n in range(12)]

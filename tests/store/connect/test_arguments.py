@@ -8,24 +8,16 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import (
-    ArgumentError,
-    PageError,
-    PgsimhashError,
-    Store,
-    analysis,
-    connect,
-    fingerprint,
-    maintenance,
-)
+from pgsimhash import Store, analysis, connect, fingerprint, maintenance
+from pgsimhash.errors import ArgumentError, PageError, PgsimhashError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schemes import TEXT_SCHEME, get_scheme, simhash_texts
 from tests.database import run_sql
 from tests.refusals import because
+from tests.store.calls import A, B
 from tests.store.connect.conftest import lent
 from tests.store.content import content
 
-A, B = "https://a.example/", "https://b.example/"
 NUL, SURROGATE = f"{A}\0", "https://\ud800/"
 HTML = "<p>" + " ".join(f"word{n}" for n in range(60))
 NAIVE = datetime(2024, 1, 1)

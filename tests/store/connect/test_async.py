@@ -17,16 +17,8 @@ import psycopg
 import pytest
 import sqlalchemy
 
-from pgsimhash import (
-    ArgumentError,
-    Match,
-    NoServerError,
-    Store,
-    Verdict,
-    connect,
-    connect_async,
-    maintenance,
-)
+from pgsimhash import Match, Store, Verdict, connect, connect_async, maintenance
+from pgsimhash.errors import ArgumentError, NoServerError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import registry
 from pgsimhash.sources import PAUSE, SourcePage
@@ -34,12 +26,11 @@ from pgsimhash.store.async_store import AsyncStore, TaskBatcher
 from tests.database import end_others, run_sql, wait_for_a_lock
 from tests.programs import python
 from tests.reading.test_workers import HANGING, article, readers
-from tests.store.calls import CHANGES, READS
+from tests.store.calls import CHANGES, READS, A, B
 from tests.store.connect.conftest import LENT, OWN, over
 from tests.store.content import transactions, urls
 from tests.store.test_store import page, paragraph
 
-A, B = "https://a.example/", "https://b.example/"
 FAR = 2**63
 
 PAGES = [(f"https://a.example/{n}", page(paragraph(n % 4), paragraph(n % 4 + 9))) for n in range(6)]

@@ -16,29 +16,20 @@ from sqlalchemy import orm
 from sqlalchemy.ext.asyncio import async_scoped_session, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import NullPool, QueuePool, StaticPool
 
-import pgsimhash
-import pgsimhash.schema.migrate
-from pgsimhash import (
-    ArgumentError,
-    CollectionError,
-    NoServerError,
-    Store,
-    StoreError,
-    connect,
-    connect_async,
-)
+from pgsimhash import Store, connect, connect_async
+from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, StoreError
 from pgsimhash.pages.records import PageRecord
+from pgsimhash.schema import migrate
 from pgsimhash.sources import SourcePage
 from pgsimhash.sqlalchemy import Page
 from pgsimhash.testing import fresh_database
 from tests.database import end_others
 from tests.refusals import because
-from tests.store.calls import CHANGES, READS
+from tests.store.calls import CHANGES, READS, A, B
 from tests.store.connect.conftest import LENT, OWN, Blocking, Opened, engine_of, lent, of
 from tests.store.content import content, urls
 from tests.store.test_store import page, paragraph
 
-A, B = "https://a.example/", "https://b.example/"
 FAR = 2**63
 GONE = "postgresql://127.0.0.1:1/none"
 
@@ -344,7 +335,7 @@ class TestSession:
     def test_after_each_commit_it_uses_another_connection_with_the_same_schema(
         self, dsn: str, url: sqlalchemy.URL
     ) -> None:
-        pgsimhash.schema.migrate.upgrade(dsn, schema="crawl")
+        migrate.upgrade(dsn, schema="crawl")
         engine = sqlalchemy.create_engine(url, poolclass=NullPool)
         with orm.Session(engine) as session:
             store = connect(session, schema="crawl")

@@ -24,7 +24,7 @@ from tests.manual import text_of
 from tests.refusals import because, sqlstate
 from tests.store.calls import CHANGES, LOOKUPS, A, B
 
-HOLD = "SELECT pgsimhash._lock_collections(ARRAY[1], 3)"
+LOCK = "SELECT pgsimhash._lock_collections(ARRAY[1], %s)"
 FROZEN = "frozen writer"
 
 
@@ -35,12 +35,14 @@ def held(dsn: str) -> Iterator[psycopg.Connection]:
         list(store.add_many([(A, 7), (B, 6)]))
     # Without a block, because one test lets the server terminate it.
     frozen = psycopg.connect(dsn, application_name=FROZEN)
-    frozen.execute(HOLD)
+    frozen.execute(LOCK, [3])
     yield frozen
     frozen.close()
 
 
-def test_all_writes_time_out_and_name_the_holder(held: psycopg.Connection, dsn: str) -> None:
+def test_all_writes_time_out_and_say_how_to_end_the_holder(
+    held: psycopg.Connection, dsn: str
+) -> None:
     with connect(dsn, lock_timeout=0.1) as store:
         assert store.exists(7)
         for name, change in CHANGES.items():
@@ -49,19 +51,12 @@ def test_all_writes_time_out_and_name_the_holder(held: psycopg.Connection, dsn: 
             message = str(raised.value)
             assert f'process {held.info.backend_pid} (application "{FROZEN}"' in message, name
             assert "idle in transaction since" in message, name
-            assert f"SELECT pg_terminate_backend({held.info.backend_pid})" in message, name
-        held.rollback()
+            assert 'collection "default"' in message, name
+            advice = message.partition("to end it: ")[2].partition(",")[0]
+            assert advice == f"SELECT pg_terminate_backend({held.info.backend_pid})", name
+        run_sql(dsn, advice)
         for change in CHANGES.values():
             change(store)
-
-
-def test_the_advice_terminates_the_holder(held: psycopg.Connection, dsn: str) -> None:
-    with connect(dsn, lock_timeout=0.1) as store:
-        with pytest.raises(StoreError, match='collection "default"') as raised:
-            store.add(f"{A}2", 5)
-        advice = str(raised.value).partition("to end it: ")[2].partition(",")[0]
-        run_sql(dsn, advice)
-        assert store.add(f"{A}2", 5).verdict == "duplicate"
 
 
 def test_a_long_wait_logs_the_holder_meanwhile(
@@ -93,15 +88,14 @@ def test_no_collection_is_locked_at_once(dsn: str) -> None:
 
 
 def test_loaders_share_the_lock_and_writers_and_deletions_do_not(dsn: str) -> None:
-    lock = "SELECT pgsimhash._lock_collections(ARRAY[1], %s)"
     with connect(dsn), psycopg.connect(dsn) as holder, psycopg.connect(dsn) as other:
         for held, wanted in product((1, 2, 3), repeat=2):
-            holder.execute(lock, [held])
+            holder.execute(LOCK, [held])
             other.execute("SET LOCAL lock_timeout = '50ms'")
             is_refused = held + wanted >= 4
             error = pytest.raises(psycopg.Error, check=sqlstate("PS032"), match="process")
             with error if is_refused else nullcontext():
-                other.execute(lock, [wanted])
+                other.execute(LOCK, [wanted])
             holder.rollback()
             other.rollback()
 

@@ -91,25 +91,22 @@ def test_the_three_routes_give_the_same_dump(
     assert dump(empty_dsn, schema) == by_library
 
 
+def migrate_by_command(dsn: str) -> None:
+    done = run_program(*PGSIMHASH, "migrate", PGSIMHASH_DSN=dsn)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.one_server("it compares dumps with a schema that was deployed without Citus")
-@pytest.mark.parametrize("isolation", ["read committed", "repeatable read"])
+@pytest.mark.parametrize(("upgrade", "isolation"), [
+    (migrate_by_command, "read committed"), (migrate_by_command, "repeatable read"),
+    (migrate.upgrade, "read committed"),
+], ids=["processes", "processes, repeatable read", "threads"])  # fmt: skip
 def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
-    dsn: str, empty_dsn: str, isolation: str
+    dsn: str, empty_dsn: str, upgrade: Callable[[str], object], isolation: str
 ) -> None:
     let(empty_dsn, {"default_transaction_isolation": isolation})
     with ThreadPoolExecutor(4) as pool:
-        each = [
-            pool.submit(run_program, *PGSIMHASH, "migrate", PGSIMHASH_DSN=empty_dsn)
-            for _ in range(4)
-        ]
-    assert [one.result().returncode for one in each] == [0] * 4
-    assert dump(empty_dsn) == dump(dsn)
-
-
-@pytest.mark.one_server("it compares dumps with a schema that was deployed without Citus")
-def test_threads_may_migrate_at_once(dsn: str, empty_dsn: str) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(migrate.upgrade, [empty_dsn] * 4))
+        list(pool.map(upgrade, [empty_dsn] * 4))
     assert dump(empty_dsn) == dump(dsn)
 
 

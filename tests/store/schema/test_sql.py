@@ -3,7 +3,6 @@
 import random
 import re
 from itertools import product
-from typing import Any, LiteralString
 
 import numpy as np
 import psycopg
@@ -18,7 +17,7 @@ from pgsimhash.hashing.bits import from_bigint, to_base32, to_bigint
 from pgsimhash.hashing.signature import to_halves, verified
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.urls import host_of
-from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX
+from pgsimhash.search.layout import DISTANCE_MAX
 from tests.database import database_examples, explained, insert_page, run_sql
 from tests.hashing.test_bits import NOT_BASE32
 from tests.refusals import sqlstate
@@ -52,22 +51,6 @@ def insert(
         "FROM unnest(%s::bigint[]) WITH ORDINALITY AS s (simhash, n)".encode(),
         [collection_id, [to_bigint(simhash) for simhash in simhashes]],
     )
-
-
-def test_the_prefix_columns_are_generated_bigints(connection: psycopg.Connection) -> None:
-    rows = connection.execute(
-        "SELECT column_name, data_type, is_generated FROM information_schema.columns "
-        "WHERE table_schema = 'pgsimhash' AND table_name = 'pages' "
-        "AND column_name LIKE 'prefix%' ORDER BY column_name"
-    ).fetchall()
-    assert rows == [
-        (permutation.column, "bigint", "ALWAYS") for permutation in DEFAULT_LAYOUT.permutations
-    ]
-    with pytest.raises(psycopg.errors.GeneratedAlways):
-        connection.execute(
-            "INSERT INTO pgsimhash.pages (collection_id, url, simhash, prefix_1) "
-            "VALUES (1, 'https://a.example/', 2, 3)"
-        )
 
 
 def test_bit_count_and_hamming_distance_agree_with_python(connection: psycopg.Connection) -> None:
@@ -289,14 +272,6 @@ def test_verification_is_inlined(dsn: str) -> None:
 # Pages added by SQL get the package's decisions.
 
 A = "https://a.example/"
-
-
-def by_sql(
-    connection: psycopg.Connection, statement: LiteralString, *values: object
-) -> list[tuple[Any, ...]]:
-    return connection.execute(statement, values).fetchall()
-
-
 UNSEEN = "\x01\x7f\x85\xa0\xad\u200b\u2028\u3000\ufeff\ufffb"
 URLS_OR_NOT = [
     *("HTTP://a.example/", "FILE:///x", "file:/x", "https://a.example/%20?q#f", "http:/x", "", "x"),
@@ -310,8 +285,9 @@ def test_it_takes_the_urls_that_the_package_takes(
     store: Store, connection: psycopg.Connection
 ) -> None:
     by_package = [made.reason for made in store.add_many([(url, 1) for url in URLS_OR_NOT])]
-    statement: LiteralString = "SELECT reason FROM pgsimhash.add_pages(%s, %s)"
-    made = by_sql(connection, statement, URLS_OR_NOT, [1] * len(URLS_OR_NOT))
+    made = connection.execute(
+        "SELECT reason FROM pgsimhash.add_pages(%s, %s)", [URLS_OR_NOT, [1] * len(URLS_OR_NOT)]
+    )
     failed = [reason == "invalid_url" for (reason,) in made]
     assert failed == [reason == "invalid_url" for reason in by_package]
     assert 15 < sum(failed) < len(URLS_OR_NOT) - 5
@@ -324,10 +300,9 @@ TIMES = ["infinity", "-infinity", "4000-01-01 BC", "1969-12-31", "10001-01-01", 
 def test_times_that_no_page_was_fetched_at_are_refused(
     store: Store, connection: psycopg.Connection, time: str
 ) -> None:
-    statement: LiteralString = "pgsimhash.add_page(%s, 7, fetched_at => %s)"
-    (made,) = by_sql(connection, f"SELECT verdict, reason FROM {statement}", A, time)
-    assert made == ("failed", "unreadable")
-    assert by_sql(connection, "SELECT FROM pgsimhash.pages") == []
+    added = "SELECT verdict, reason FROM pgsimhash.add_page(%s, 7, fetched_at => %s)"
+    assert connection.execute(added, [A, time]).fetchall() == [("failed", "unreadable")]
+    assert connection.execute("SELECT FROM pgsimhash.pages").fetchall() == []
     if time != "9000-01-01":
         with pytest.raises(psycopg.errors.CheckViolation, match="pages_fetched_at_fits"):
             connection.execute(
@@ -345,11 +320,12 @@ HASHES = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40)
 def test_a_simhash_made_in_sql_is_the_one_of_python(
     connection: psycopg.Connection, hashes: list[int], data: st.DataObject
 ) -> None:
-    signed = [to_bigint(value) for value in hashes]
-    ((plain,),) = by_sql(connection, "SELECT pgsimhash.simhash(%s::bigint[])", signed)
+    signed = list(map(to_bigint, hashes))
+    ((plain,),) = connection.execute("SELECT pgsimhash.simhash(%s::bigint[])", [signed]).fetchall()
     assert from_bigint(plain) == pgsimhash.simhash(np.array(hashes, np.uint64))
     weights = {value: data.draw(st.floats(0.001, 1e6)) for value in hashes}
-    statement: LiteralString = "SELECT pgsimhash.simhash(%s::bigint[], %s)"
-    signed = [to_bigint(value) for value in weights]
-    ((weighted,),) = by_sql(connection, statement, signed, list(weights.values()))
+    ((weighted,),) = connection.execute(
+        "SELECT pgsimhash.simhash(%s::bigint[], %s)",
+        [list(map(to_bigint, weights)), list(weights.values())],
+    ).fetchall()
     assert from_bigint(weighted) == pgsimhash.simhash(weights)
