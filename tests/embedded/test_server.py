@@ -84,15 +84,15 @@ sys.stdin.read()
 
 
 class Client:
+    """A process that uses the server, and the DSN that it printed."""
+
+    dsn: str
+
     def __init__(self, home: Path) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", CLIENT, home], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-
-    def dsn(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
 
     def end(self) -> str:
         """End it like a normal program, and return its stderr."""
@@ -111,6 +111,9 @@ def clients(home: Path, count: int = 1) -> Iterator[list[Client]]:
         started = [Client(home) for _ in range(count)]
         for client in started:
             stack.callback(client.kill)
+        for client in started:
+            assert client.process.stdout is not None
+            client.dsn = client.process.stdout.readline().strip()
         yield started
         for client in started:
             assert client.process.poll() is not None or client.end() == ""
@@ -135,8 +138,8 @@ def postmaster(home: Path) -> psutil.Process:
 def made() -> Iterator[Path]:
     """A folder with the data of a stopped server, to be copied."""
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-"))
-    with clients(folder) as (client,):
-        client.dsn()
+    with clients(folder):
+        pass
     yield folder
     shutil.rmtree(folder)
 
@@ -179,7 +182,7 @@ def test_another_process_with_the_pid_is_left_alone(used: Path, is_like_a_server
     with sleeper(arguments if is_like_a_server else []) as stranger:
         say_it_runs(used, stranger.pid)
         with clients(used) as (client,):
-            psycopg.connect(client.dsn()).close()
+            psycopg.connect(client.dsn).close()
             assert postmaster(used).pid != stranger.pid
     assert not pid_file(used).exists()
 
@@ -200,10 +203,10 @@ def test_another_server_on_the_data_is_left_alone(used: Path) -> None:
 
 def test_the_server_survives_all_but_its_last_user(used: Path) -> None:
     with clients(used) as (first,):
-        where = first.dsn()
+        where = first.dsn
         running = postmaster(used)
         with clients(used, 2) as (second, third):
-            assert second.dsn() == third.dsn() == where
+            assert second.dsn == third.dsn == where
             assert first.end() == ""
             psycopg.connect(where).close()
             second.kill()
@@ -211,7 +214,7 @@ def test_the_server_survives_all_but_its_last_user(used: Path) -> None:
             third.kill()
         wait_until(lambda: not running.is_running())
     with clients(used) as (fourth,):
-        assert fourth.dsn() == where
+        assert fourth.dsn == where
     assert not pid_file(used).exists()
 
 
@@ -228,13 +231,13 @@ def kill_supervisor(home: Path) -> psutil.Process:
 @pytest.mark.parametrize("joined", [True, False], ids=["after", "before"])
 def test_a_server_without_supervisor_stops_with_its_last_user(used: Path, joined: bool) -> None:
     with clients(used, 2) as (first, other), ExitStack() as stack:
-        where = first.dsn()
-        assert other.dsn() == where
+        where = first.dsn
+        assert other.dsn == where
         running = kill_supervisor(used)
         if joined:
             assert other.end() == ""
             (other,) = stack.enter_context(clients(used))
-            assert other.dsn() == where
+            assert other.dsn == where
         assert postmaster(used) == running
         assert first.end() == ""
         psycopg.connect(where).close()
@@ -249,7 +252,6 @@ def test_a_server_without_supervisor_stops_with_its_last_user(used: Path, joined
 
 def test_the_last_user_leaves_another_process_with_the_pid_of_the_server_alone(used: Path) -> None:
     with clients(used) as (client,):
-        client.dsn()
         kill_supervisor(used).kill()
         with sleeper(["-D", str(used / "postgres")]) as stranger:
             say_it_runs(used, stranger.pid)
@@ -264,17 +266,17 @@ def test_of_many_at_once_one_starts_the_server(home: Path, made: Path, is_new: b
     log, starting = folder / "postgres.log", "starting PostgreSQL"
     before = 0 if is_new else log.read_text().count(starting)
     with clients(folder, 6) as started:
-        assert len({client.dsn() for client in started}) == 1
+        assert len({client.dsn for client in started}) == 1
     assert log.read_text().count(starting) == before + 1
     assert not pid_file(folder).exists()
 
 
 def test_a_killed_server_starts_again(used: Path) -> None:
-    with clients(used, 2) as (first, second), psycopg.connect(first.dsn()):
-        psycopg.connect(second.dsn()).close()
+    with clients(used, 2) as (first, second), psycopg.connect(first.dsn):
+        psycopg.connect(second.dsn).close()
         postmaster(used).kill()
         with clients(used) as (third,):
-            psycopg.connect(third.dsn()).close()
+            psycopg.connect(third.dsn).close()
     assert not pid_file(used).exists()
 
 
@@ -328,7 +330,7 @@ QUOTED = 'it\'s a "quoted" $HOME `id` 100% a=b \\'
 def test_the_socket_is_private_whatever_the_path(home: Path, made: Path, name: str) -> None:
     folder = copied(made, home / name)
     with clients(folder) as (client,):
-        where = client.dsn()
+        where = client.dsn
         sockets = Path(str(conninfo.conninfo_to_dict(where)["host"]))
         assert private(sockets)
         assert (sockets == folder / "postgres") == (name == QUOTED)
@@ -350,7 +352,7 @@ def test_a_socket_that_others_may_reach_is_not_used(used: Path) -> None:
     assert f"run: chmod 700 {used / 'postgres'}" in refusal(used)
     (used / "postgres").chmod(0o700)
     with clients(used) as (client,):
-        psycopg.connect(client.dsn()).close()
+        psycopg.connect(client.dsn).close()
 
 
 @needs_root
@@ -360,8 +362,7 @@ def test_as_root_it_has_its_own_user_and_place(used: Path, monkeypatch: pytest.M
         embedded.start()
     monkeypatch.delenv("PGSIMHASH_DATA_DIR")
     entry = pwd.getpwnam("pgsimhash")
-    with clients(used) as (client,):
-        client.dsn()
+    with clients(used):
         status = Path(f"/proc/{postmaster(used).pid}/status").read_text().splitlines()
         ids = {name: value.split() for name, _, value in (line.partition(":") for line in status)}
         assert set(ids["Uid"]) == {str(entry.pw_uid)}
@@ -435,7 +436,7 @@ def test_garbage_and_variables_do_no_harm(used: Path, monkeypatch: pytest.Monkey
         monkeypatch.setenv(name, value)
     with clients(used) as (client,):
         size = "SELECT setting::int8 / 128 FROM pg_settings WHERE name = 'shared_buffers'"
-        ((megabytes,),) = run_sql(client.dsn(), size)
+        ((megabytes,),) = run_sql(client.dsn, size)
         assert f"shared_buffers={megabytes}MB" in server._settings()
     # They depend on the memory.
     monkeypatch.setattr(server, "memory_bytes", lambda: 2 << 30)

@@ -9,7 +9,6 @@ default its functions win if PostgreSQL's own have other argument types; with `p
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import psycopg
@@ -25,9 +24,6 @@ from pgsimhash.testing import fresh_database
 from tests.database import as_role, new_role, run_sql
 from tests.refusals import sqlstate
 from tests.store.test_store import page, paragraph
-
-NOW = datetime.now(UTC)
-DAY = timedelta(days=1)
 
 PINNED = "search_path=pg_catalog, pg_temp"
 

@@ -29,8 +29,6 @@ from tests.faults.cluster import programs
 from tests.programs import PGSIMHASH, run_program
 from tests.refusals import because
 
-ROOT = Path(__file__).parents[3]
-
 
 def binary(name: str) -> Path:
     """A PostgreSQL program."""
