@@ -151,9 +151,6 @@ def test_the_features_of_kept_markdown_are_those_that_were_hashed() -> None:
     assert weighted_features(cut, CHOSEN)[1] is None
 
 
-NAMES = ["tide-pools", "tide-pools-print", "night-train"]
-
-
 def page(name: str) -> bytes:
     return (PAGES / f"{name}.html").read_bytes()
 
@@ -165,7 +162,7 @@ def url(name: str) -> str:
 @pytest.fixture
 def keeping(dsn: str) -> Iterator[Store]:
     with connect(dsn, collection="keeping", keep_markdown=True) as opened:
-        for name in NAMES:
+        for name in ("tide-pools", "tide-pools-print", "night-train"):
             opened.ingest(url(name), page(name))
         yield opened
 

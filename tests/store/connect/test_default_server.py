@@ -23,11 +23,6 @@ def no_server(monkeypatch: pytest.MonkeyPatch, dsn: str) -> None:
     servers._log_server.cache_clear()
 
 
-def use_libpq_variables(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in conninfo.conninfo_to_dict(dsn).items():
-        monkeypatch.setenv(LIBPQ_NAMES[name], str(value))
-
-
 def test_one_of_libpqs_variables_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     assert servers.configured_dsn() is None
     for name in servers.LIBPQ_VARIABLES:
@@ -44,7 +39,8 @@ def test_libpqs_variables_name_the_server_as_for_psql(
 ) -> None:
     connect(dsn).close()
     monkeypatch.setattr("pgsimhash.embedded.start", lambda: pytest.fail("not asked for"))
-    use_libpq_variables(dsn, monkeypatch)
+    for name, value in conninfo.conninfo_to_dict(dsn).items():
+        monkeypatch.setenv(LIBPQ_NAMES[name], str(value))
     with connect() as store, store.session.read() as connection:
         assert connection.info.dbname == conninfo.conninfo_to_dict(dsn)["dbname"]
     assert not caplog.records

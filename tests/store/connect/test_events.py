@@ -93,11 +93,6 @@ def test_an_exception_of_the_function_is_logged(dsn: str, caplog: pytest.LogCapt
     assert vars(logged)["collection"] == "news"
 
 
-def test_a_value_that_is_not_callable_is_refused(dsn: str) -> None:
-    with pytest.raises(TypeError, match="receives events"):
-        connect(dsn, on_event="print")  # type: ignore[arg-type]
-
-
 def test_a_log_record_of_each_batch_names_its_collection_and_run(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -6,21 +6,15 @@ import threading
 
 import psycopg
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import event
 
 from pgsimhash import NoServerError, Store, StoreError, connect
 from tests.database import end_others, run_sql
 from tests.refusals import because
-from tests.store.connect.conftest import OWN, Opened, behind_proxy, lent, of
+from tests.store.connect.conftest import OWN, Opened, behind_proxy, engine_of, lent, of
 from tests.store.content import content
 
 PAGES = [(f"https://a.example/{n}", n << 40) for n in range(20)]
-
-
-def opened_in(made: list[psycopg.Connection], dsn: str) -> psycopg.Connection:
-    """Return a new connection, which is recorded."""
-    made.append(psycopg.connect(dsn))
-    return made[-1]
 
 
 class TestLostConnections:
@@ -69,7 +63,8 @@ class TestLostConnections:
 
     def test_other_connections_of_the_engine_stay_open(self, dsn: str) -> None:
         made: list[psycopg.Connection] = []
-        engine = create_engine("postgresql+psycopg://", creator=lambda: opened_in(made, dsn))
+        engine = engine_of(dsn)
+        event.listen(engine, "connect", lambda connection, _: made.append(connection))
         with engine.connect() as first, engine.connect() as second:
             theirs = [second.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()]
             first.exec_driver_sql("SELECT 1")
@@ -80,7 +75,7 @@ class TestLostConnections:
                 assert not store.exists(5)
             assert second.exec_driver_sql("SELECT pg_backend_pid()").scalar_one() == theirs[0]
         engine.dispose()
-        assert [one.closed for one in made] == [True] * len(made)
+        assert {one.closed for one in made} == {True}
 
     def test_retries_can_be_disabled(self, dsn: str) -> None:
         with connect(dsn, retry_seconds=0) as store:
@@ -156,7 +151,7 @@ class TestUnsureCommits:
         assert made == ["unchanged"] * 5 + ["new"] * 5
 
 
-REFUSE_ONCE = """
+REFUSE_FIRST = """
     CREATE SEQUENCE tries;
     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -173,11 +168,8 @@ REFUSE_ONCE = """
 @pytest.mark.one_server("it adds a trigger")
 @pytest.mark.parametrize("code", ["40001", "40P01"], ids=["serialization", "deadlock"])
 class TestAbortedTransactions:
-    def refuse(self, dsn: str, code: str, times: int) -> None:
-        run_sql(dsn, REFUSE_ONCE.format(times=times, code=code))
-
     def test_an_aborted_batch_is_decided_again(self, store: Store, dsn: str, code: str) -> None:
-        self.refuse(dsn, code, 3)
+        run_sql(dsn, REFUSE_FIRST.format(times=3, code=code))
         assert [one.verdict for one in store.add_many(PAGES, distance=0)] == ["new"] * 20
         assert run_sql(dsn, "SELECT pages FROM pgsimhash.runs") == [(20,)]
 
@@ -185,7 +177,7 @@ class TestAbortedTransactions:
         with psycopg.connect(dsn) as connection:
             store = connect(connection)
             connection.commit()
-            self.refuse(dsn, code, 1)
+            run_sql(dsn, REFUSE_FIRST.format(times=1, code=code))
             connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
             with pytest.raises(StoreError, check=because("gave_up")):
                 list(store.add_many(PAGES, distance=0))

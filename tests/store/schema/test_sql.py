@@ -293,10 +293,9 @@ def test_it_takes_the_urls_that_the_package_takes(
     assert 15 < sum(failed) < len(URLS_OR_NOT) - 5
 
 
-TIMES = ["infinity", "-infinity", "4000-01-01 BC", "1969-12-31", "10001-01-01", "9000-01-01"]
-
-
-@pytest.mark.parametrize("time", TIMES)
+@pytest.mark.parametrize("time", [
+    "infinity", "-infinity", "4000-01-01 BC", "1969-12-31", "10001-01-01", "9000-01-01",
+])  # fmt: skip
 def test_times_that_no_page_was_fetched_at_are_refused(
     store: Store, connection: psycopg.Connection, time: str
 ) -> None:
@@ -312,11 +311,8 @@ def test_times_that_no_page_was_fetched_at_are_refused(
             )
 
 
-HASHES = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40)
-
-
 @database_examples(40)
-@given(hashes=HASHES, data=st.data())
+@given(hashes=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40), data=st.data())
 def test_a_simhash_made_in_sql_is_the_one_of_python(
     connection: psycopg.Connection, hashes: list[int], data: st.DataObject
 ) -> None:
