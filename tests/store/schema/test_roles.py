@@ -69,182 +69,178 @@ OWNERS = (
 """Statements for the owner only."""
 
 
-class TestWhatTheyMay:
-    def test_a_writer_can_do_everything_with_pages(self, roles: dict[str, str]) -> None:
-        with connect(roles["writer"]) as store:
-            list(store.add_many([(A, 1), (B, 2**63)]))
-            store.save_clusters()
-            for change in CHANGES.values():
+def test_a_writer_can_do_everything_with_pages(roles: dict[str, str]) -> None:
+    with connect(roles["writer"]) as store:
+        list(store.add_many([(A, 1), (B, 2**63)]))
+        store.save_clusters()
+        for change in CHANGES.values():
+            change(store)
+
+
+def test_a_reader_looks_up_and_writes_nothing(roles: dict[str, str]) -> None:
+    with connect(roles["writer"]) as store:
+        simhash = store.ingest(A, page(*ARTICLE)).simhash
+        list(store.add_many([(B, 2**63)]))
+    with connect(roles["reader"]) as store:
+        assert [match.url for match in store.find(simhash or 0)] == [A]
+        assert store.decide(B, page(*ARTICLE)).duplicate_of == A
+        assert store.status()[0].pages == 2
+        for name, change in {**CHANGES, "save_clusters": Store.save_clusters}.items():
+            with pytest.raises(StoreError, check=because("not_permitted")):
+                pytest.fail(f"{name}: {change(store)}")
+
+
+def test_a_reader_checks_and_a_writer_repairs(roles: dict[str, str], dsn: str) -> None:
+    with connect(roles["writer"]) as store:
+        store.add(A, 1)
+    run_sql(dsn, "UPDATE pgsimhash.pages SET indexed = false")
+    with connect(roles["reader"]) as store:
+        assert [one.reason for one in maintenance.check(store)] == ["simhash_missing"]
+        with pytest.raises(StoreError, check=because("not_permitted")):
+            list(maintenance.check(store, repair=True))
+    with connect(roles["writer"]) as store:
+        assert [one.repaired for one in maintenance.check(store, repair=True)] == [True]
+        assert list(maintenance.check(store)) == []
+
+
+@pytest.mark.one_server("Citus writes by COPY, which row security refuses")
+def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
+    roles: dict[str, str], dsn: str
+) -> None:
+    with connect(roles["writer"]) as store:
+        list(store.add_many([(A, 5), (B, 5)]))
+    run_sql(dsn, "ALTER TABLE pgsimhash.pages ENABLE ROW LEVEL SECURITY")
+    run_sql(dsn, f"CREATE POLICY own ON pgsimhash.pages USING (url <> '{B}')")
+    with connect(roles["writer"]) as store:
+        for change in HARMFUL.values():
+            with pytest.raises(StoreError, match="BYPASSRLS", check=because("unsuitable")):
                 change(store)
+        assert store.add("https://c.example/", 5).duplicate_of == A
+    with connect(roles["reader"]) as store:
+        with pytest.raises(StoreError, check=because("unsuitable")):
+            list(maintenance.check(store))
+        assert [match.url for match in store.find(5)] == [A]
+    for whole in (roles["owner"], dsn):
+        with connect(whole) as store:
+            assert list(maintenance.check(store, repair=True)) == []
+            assert store.delete(A).versions == 1
+            assert store.add(A, 5).duplicate_of == B
 
-    def test_a_reader_looks_up_and_writes_nothing(self, roles: dict[str, str]) -> None:
-        with connect(roles["writer"]) as store:
-            simhash = store.ingest(A, page(*ARTICLE)).simhash
-            list(store.add_many([(B, 2**63)]))
-        with connect(roles["reader"]) as store:
-            assert [match.url for match in store.find(simhash or 0)] == [A]
-            assert store.decide(B, page(*ARTICLE)).duplicate_of == A
-            assert store.status()[0].pages == 2
-            for name, change in {**CHANGES, "save_clusters": Store.save_clusters}.items():
-                with pytest.raises(StoreError, check=because("not_permitted")):
-                    pytest.fail(f"{name}: {change(store)}")
 
-    def test_a_reader_checks_and_a_writer_repairs(self, roles: dict[str, str], dsn: str) -> None:
-        with connect(roles["writer"]) as store:
-            store.add(A, 1)
-        run_sql(dsn, "UPDATE pgsimhash.pages SET indexed = false")
-        with connect(roles["reader"]) as store:
-            assert [one.reason for one in maintenance.check(store)] == ["simhash_missing"]
-            with pytest.raises(StoreError, check=because("not_permitted")):
-                list(maintenance.check(store, repair=True))
-        with connect(roles["writer"]) as store:
-            assert [one.repaired for one in maintenance.check(store, repair=True)] == [True]
-            assert list(maintenance.check(store)) == []
+def test_neither_reader_nor_writer_changes_the_schema_or_a_simhash(roles: dict[str, str]) -> None:
+    with connect(roles["writer"]) as store:
+        store.add(A, 5)
+    for role, statement in product(("writer", "reader"), OWNERS):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            run_sql(roles[role], statement)
+    for role in ("writer", "reader"):
+        # PostgreSQL warns that nothing was granted.
+        run_sql(roles[role], "GRANT SELECT ON pgsimhash.pages TO PUBLIC")
+        public = (
+            "SELECT FROM pg_class, aclexplode(relacl) AS a "
+            "WHERE oid = 'pgsimhash.pages'::regclass AND a.grantee = 0"
+        )
+        assert run_sql(roles[role], public) == []
 
-    @pytest.mark.one_server("Citus writes by COPY, which row security refuses")
-    def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
-        self, roles: dict[str, str], dsn: str
-    ) -> None:
-        with connect(roles["writer"]) as store:
-            list(store.add_many([(A, 5), (B, 5)]))
-        run_sql(dsn, "ALTER TABLE pgsimhash.pages ENABLE ROW LEVEL SECURITY")
-        run_sql(dsn, f"CREATE POLICY own ON pgsimhash.pages USING (url <> '{B}')")
-        with connect(roles["writer"]) as store:
-            for change in HARMFUL.values():
-                with pytest.raises(StoreError, match="BYPASSRLS", check=because("unsuitable")):
-                    change(store)
-            assert store.add("https://c.example/", 5).duplicate_of == A
-        with connect(roles["reader"]) as store:
-            with pytest.raises(StoreError, check=because("unsuitable")):
-                list(maintenance.check(store))
-            assert [match.url for match in store.find(5)] == [A]
-        for whole in (roles["owner"], dsn):
-            with connect(whole) as store:
-                assert list(maintenance.check(store, repair=True)) == []
-                assert store.delete(A).versions == 1
-                assert store.add(A, 5).duplicate_of == B
 
-    def test_neither_reader_nor_writer_changes_the_schema_or_a_simhash(
-        self, roles: dict[str, str]
-    ) -> None:
-        with connect(roles["writer"]) as store:
-            store.add(A, 5)
-        for role, statement in product(("writer", "reader"), OWNERS):
+def test_a_writer_rebuilds_and_the_owner_deletes_the_old_collection(roles: dict[str, str]) -> None:
+    with connect(roles["writer"]) as store:
+        store.add(A, 7)
+        with pytest.raises(StoreError, match="or owner, which alone can delete"):
+            maintenance.rebuild(store, into="old", replace=True)
+        assert run_sql(roles["reader"], "SELECT name FROM pgsimhash.collections") == [("default",)]
+        maintenance.rebuild(store, into="old")
+    with connect(roles["reader"]) as store:
+        assert store.exists(7)
+    with psycopg.connect(roles["owner"]) as connection:
+        assert maintenance.delete_collection(connection, "old") == 1
+
+
+@pytest.mark.one_server("Citus has a connection for each role, and one transaction uses two")
+def test_a_writer_of_two_schemas_copies_a_collection(roles: dict[str, str], dsn: str) -> None:
+    migrate.upgrade(dsn, schema="crawl", layout="16+16+16+16")
+    made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}", schema="crawl")
+    writer = name_of(roles["writer"])
+    with dropped_afterwards(dsn, made), connect(roles["writer"]) as store:
+        store.add(A, 7)
+        with pytest.raises(StoreError, check=because("not_permitted")):
+            maintenance.rebuild(store, into_schema="crawl")
+        grant = sql.SQL("GRANT {} TO {}")
+        run_sql(dsn, grant.format(sql.Identifier(made[1]), sql.Identifier(writer)))
+        assert maintenance.rebuild(store, into_schema="crawl").layout == "16+16+16+16"
+        with connect(roles["writer"], schema="crawl") as copy:
+            assert copy.add(B, 7).duplicate_of == A
+
+
+def test_roles_are_made_once_and_again_after_an_upgrade(roles: dict[str, str], dsn: str) -> None:
+    prefix = name_of(roles["owner"]).removesuffix("_owner")
+    migrate.upgrade(roles["owner"])
+    for again in (prefix, None):
+        assert migrate.create_roles(dsn, again) == [
+            f"{prefix}_{what}" for what in ("owner", "writer", "reader")
+        ]
+    with pytest.raises(ArgumentError, match=f'has the roles of the prefix "{prefix}" already'):
+        migrate.create_roles(dsn, "other")
+    with connect(roles["writer"]) as store:
+        assert store.ingest(A, page(*ARTICLE)).keep
+
+
+def test_two_schemas_in_a_database_are_closed_to_one_another(dsn: str) -> None:
+    own = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
+    migrate.upgrade(dsn, schema="crawl")
+    other = migrate.create_roles(dsn, schema="crawl")
+    with dropped_afterwards(dsn, [*own, *other]):
+        database = psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]
+        assert other == [f"{database}_crawl_{what}" for what in ("owner", "writer", "reader")]
+        add_as(dsn, own[1])
+        add_as(dsn, other[1], schema="crawl")
+        for role, schema in ((own[0], "crawl"), (own[1], "crawl"), (other[1], "pgsimhash")):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                run_sql(roles[role], statement)
-        for role in ("writer", "reader"):
-            # PostgreSQL warns that nothing was granted.
-            run_sql(roles[role], "GRANT SELECT ON pgsimhash.pages TO PUBLIC")
-            public = (
-                "SELECT FROM pg_class, aclexplode(relacl) AS a "
-                "WHERE oid = 'pgsimhash.pages'::regclass AND a.grantee = 0"
-            )
-            assert run_sql(roles[role], public) == []
-
-    def test_a_writer_rebuilds_and_the_owner_deletes_the_old_collection(
-        self, roles: dict[str, str]
-    ) -> None:
-        with connect(roles["writer"]) as store:
-            store.add(A, 7)
-            with pytest.raises(StoreError, match="or owner, which alone can delete"):
-                maintenance.rebuild(store, into="old", replace=True)
-            assert run_sql(roles["reader"], "SELECT name FROM pgsimhash.collections") == [
-                ("default",)
-            ]
-            maintenance.rebuild(store, into="old")
-        with connect(roles["reader"]) as store:
-            assert store.exists(7)
-        with psycopg.connect(roles["owner"]) as connection:
-            assert maintenance.delete_collection(connection, "old") == 1
-
-    @pytest.mark.one_server("Citus has a connection for each role, and one transaction uses two")
-    def test_a_writer_of_two_schemas_copies_a_collection(
-        self, roles: dict[str, str], dsn: str
-    ) -> None:
-        migrate.upgrade(dsn, schema="crawl", layout="16+16+16+16")
-        made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}", schema="crawl")
-        writer = name_of(roles["writer"])
-        with dropped_afterwards(dsn, made), connect(roles["writer"]) as store:
-            store.add(A, 7)
-            with pytest.raises(StoreError, check=because("not_permitted")):
-                maintenance.rebuild(store, into_schema="crawl")
-            grant = sql.SQL("GRANT {} TO {}")
-            run_sql(dsn, grant.format(sql.Identifier(made[1]), sql.Identifier(writer)))
-            assert maintenance.rebuild(store, into_schema="crawl").layout == "16+16+16+16"
-            with connect(roles["writer"], schema="crawl") as copy:
-                assert copy.add(B, 7).duplicate_of == A
-
-    def test_roles_are_made_once_and_again_after_an_upgrade(
-        self, roles: dict[str, str], dsn: str
-    ) -> None:
-        prefix = name_of(roles["owner"]).removesuffix("_owner")
-        migrate.upgrade(roles["owner"])
-        for again in (prefix, None):
-            assert migrate.create_roles(dsn, again) == [
-                f"{prefix}_{what}" for what in ("owner", "writer", "reader")
-            ]
-        with pytest.raises(ArgumentError, match=f'has the roles of the prefix "{prefix}" already'):
-            migrate.create_roles(dsn, "other")
-        with connect(roles["writer"]) as store:
-            assert store.ingest(A, page(*ARTICLE)).keep
+                run_sql(as_role(dsn, role), f"SELECT FROM {schema}.pages")
 
 
-class TestTenants:
-    def test_two_schemas_in_a_database_are_closed_to_one_another(self, dsn: str) -> None:
-        own = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
-        migrate.upgrade(dsn, schema="crawl")
-        other = migrate.create_roles(dsn, schema="crawl")
-        with dropped_afterwards(dsn, [*own, *other]):
-            database = psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]
-            assert other == [f"{database}_crawl_{what}" for what in ("owner", "writer", "reader")]
-            add_as(dsn, own[1])
-            add_as(dsn, other[1], schema="crawl")
-            for role, schema in ((own[0], "crawl"), (own[1], "crawl"), (other[1], "pgsimhash")):
-                with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                    run_sql(as_role(dsn, role), f"SELECT FROM {schema}.pages")
+def test_the_writer_of_one_database_reads_nothing_in_another(dsn: str, server_dsn: str) -> None:
+    with ExitStack() as stack:
+        other = stack.enter_context(fresh_database(server_dsn))
+        migrate.upgrade(other)
+        for each in (dsn, other):
+            made = migrate.create_roles(each)
+            stack.enter_context(dropped_afterwards(each, made))
+        prefix = f"{psycopg.conninfo.conninfo_to_dict(other)['dbname']}_pgsimhash"
+        assert made == [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]
+        add_as(other, made[1])
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            run_sql(as_role(dsn, made[1]), "SELECT FROM pgsimhash.pages")
 
-    def test_the_writer_of_one_database_reads_nothing_in_another(
-        self, dsn: str, server_dsn: str
-    ) -> None:
-        with ExitStack() as stack:
-            other = stack.enter_context(fresh_database(server_dsn))
-            migrate.upgrade(other)
-            for each in (dsn, other):
-                made = migrate.create_roles(each)
-                stack.enter_context(dropped_afterwards(each, made))
-            prefix = f"{psycopg.conninfo.conninfo_to_dict(other)['dbname']}_pgsimhash"
-            assert made == [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]
-            add_as(other, made[1])
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                run_sql(as_role(dsn, made[1]), "SELECT FROM pgsimhash.pages")
 
-    def test_roles_of_others_and_long_names_are_refused(self, dsn: str) -> None:
-        """A member of such a role would get its rights."""
-        for what in ("owner", "writer", "reader"):
-            prefix = f"test_{uuid.uuid4().hex[:12]}"
-            leftover = f"{prefix}_{what}"
-            run_sql(dsn, f"CREATE ROLE {leftover}")
-            with dropped_afterwards(dsn, [leftover]):
-                with pytest.raises(ArgumentError, match=leftover):
-                    migrate.create_roles(dsn, prefix)
-                roles = "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)"
-                assert run_sql(dsn, roles, [prefix]) == [(leftover,)]
-        too_long = pytest.raises(ArgumentError, check=because("invalid_argument"), match="56 bytes")
-        with too_long:
-            migrate.create_roles(dsn, "x" * 57)
+def test_roles_of_others_and_long_names_are_refused(dsn: str) -> None:
+    """A member of such a role would get its rights."""
+    for what in ("owner", "writer", "reader"):
+        prefix = f"test_{uuid.uuid4().hex[:12]}"
+        leftover = f"{prefix}_{what}"
+        run_sql(dsn, f"CREATE ROLE {leftover}")
+        with dropped_afterwards(dsn, [leftover]):
+            with pytest.raises(ArgumentError, match=leftover):
+                migrate.create_roles(dsn, prefix)
+            roles = "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)"
+            assert run_sql(dsn, roles, [prefix]) == [(leftover,)]
+    too_long = pytest.raises(ArgumentError, check=because("invalid_argument"), match="56 bytes")
+    with too_long:
+        migrate.create_roles(dsn, "x" * 57)
 
-    def test_roles_need_no_rights_of_public(self, dsn: str) -> None:
-        """A hardened database revokes them, before the schema is deployed or after."""
-        run_sql(dsn, "REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pgsimhash FROM PUBLIC")
-        made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
-        with dropped_afterwards(dsn, made):
-            add_as(dsn, made[1])
-            with connect(as_role(dsn, made[2])) as store:
-                assert store.exists(5)
-            later = "CREATE FUNCTION pgsimhash.later() RETURNS int LANGUAGE sql RETURN 1"
-            run_sql(as_role(dsn, made[0]), later)
-            run_sql(dsn, "REVOKE EXECUTE ON FUNCTION pgsimhash.later() FROM PUBLIC")
-            assert run_sql(as_role(dsn, made[2]), "SELECT pgsimhash.later()") == [(1,)]
+
+def test_roles_need_no_rights_of_public(dsn: str) -> None:
+    """A hardened database revokes them, before the schema is deployed or after."""
+    run_sql(dsn, "REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pgsimhash FROM PUBLIC")
+    made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
+    with dropped_afterwards(dsn, made):
+        add_as(dsn, made[1])
+        with connect(as_role(dsn, made[2])) as store:
+            assert store.exists(5)
+        later = "CREATE FUNCTION pgsimhash.later() RETURNS int LANGUAGE sql RETURN 1"
+        run_sql(as_role(dsn, made[0]), later)
+        run_sql(dsn, "REVOKE EXECUTE ON FUNCTION pgsimhash.later() FROM PUBLIC")
+        assert run_sql(as_role(dsn, made[2]), "SELECT pgsimhash.later()") == [(1,)]
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import psycopg
 import pytest
@@ -50,21 +49,10 @@ def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def crawl_dsn(empty_dsn: str) -> str:
-    """The DSN of a database that only has the schema ``crawl``."""
-    migrate.upgrade(empty_dsn, schema=CRAWL)
-    return empty_dsn
-
-
-@pytest.fixture
 def both_dsn(dsn: str) -> str:
     """The DSN of a database with both schemas."""
     migrate.upgrade(dsn, schema=CRAWL)
     return dsn
-
-
-def tables(dsn: str, schema: str) -> list[Any]:
-    return run_sql(dsn, "SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema])
 
 
 def fill(store: Store) -> None:
@@ -77,10 +65,11 @@ def fill(store: Store) -> None:
     )
 
 
-def test_everything_works_where_there_is_no_schema_pgsimhash(crawl_dsn: str) -> None:
+def test_everything_works_where_there_is_no_schema_pgsimhash(empty_dsn: str) -> None:
+    migrate.upgrade(empty_dsn, schema=CRAWL)
     file = ROOT / "examples" / "pages" / "tide-pools.html"
-    with psycopg.connect(crawl_dsn, autocommit=True) as connection:
-        for name, where in (("one", crawl_dsn), ("two", connection)):
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        for name, where in (("one", empty_dsn), ("two", connection)):
             with connect(where, collection=name, keep_markdown=True, schema=CRAWL) as store:
                 fill(store)
                 assert [match.url for match in store.find(5, 3)] == [url for url, _ in PAIR]
@@ -93,7 +82,7 @@ def test_everything_works_where_there_is_no_schema_pgsimhash(crawl_dsn: str) -> 
                     call(store)
         delete_collection(connection, "one_renamed")
         assert "one_renamed" not in collection_names(connection)
-    assert run_sql(crawl_dsn, "SELECT to_regnamespace('pgsimhash')") == [(None,)]
+    assert run_sql(empty_dsn, "SELECT to_regnamespace('pgsimhash')") == [(None,)]
 
 
 @pytest.mark.one_server("it compares with a schema without Citus")
@@ -104,12 +93,13 @@ def test_both_schemas_are_equal_except_for_the_name(both_dsn: str) -> None:
 
 def test_downgrade_drops_one_schema_and_leaves_the_other(both_dsn: str) -> None:
     before = dump(both_dsn)
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
     for layout in ("5 choose 2", None):
         connect(both_dsn, schema=CRAWL).close()
         down = ["migrate", "--downgrade", "base", "--yes", "--schema", CRAWL, "--dsn", both_dsn]
         assert "The schema crawl is at" in CliRunner().invoke(commands, down).stderr
         assert dump(both_dsn) == before
-        assert tables(both_dsn, CRAWL) == [(migrate.VERSION_TABLE,)]
+        assert run_sql(both_dsn, tables, [CRAWL]) == [(migrate.VERSION_TABLE,)]
         migrate.upgrade(both_dsn, schema=CRAWL, layout=layout)
 
 
