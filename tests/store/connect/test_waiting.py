@@ -182,26 +182,25 @@ def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
 def test_settings_of_the_dsn_apply(
     dsn: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with open_connection(dsn) as connection:
-        cut_networks_are_detected = {
-            "tcp_user_timeout": "60000", "keepalives_idle": "30", "keepalives_interval": "10",
-            "keepalives_count": "3",
-        }  # fmt: skip
-        own = {"connect_timeout": "10", "application_name": "pgsimhash"}
-        told = connection.info.get_parameters()
-        assert told.items() >= {**own, **cut_networks_are_detected}.items()
+    def parameters(given: str) -> dict[str, str]:
+        with open_connection(given) as connection:
+            return connection.info.get_parameters()
+
+    own = {"connect_timeout": "10", "application_name": "pgsimhash"}
+    cut_networks_are_detected = {
+        "tcp_user_timeout": "60000", "keepalives_idle": "30", "keepalives_interval": "10",
+        "keepalives_count": "3",
+    }  # fmt: skip
+    assert parameters(dsn).items() >= {**own, **cut_networks_are_detected}.items()
     monkeypatch.setenv("PGAPPNAME", "mine")
-    with open_connection(conninfo.make_conninfo(dsn, tcp_user_timeout=5000)) as connection:
-        told = connection.info.get_parameters()
+    told = parameters(conninfo.make_conninfo(dsn, tcp_user_timeout=5000))
     assert (told["tcp_user_timeout"], told["application_name"]) == ("5000", "mine")
     file = tmp_path / "services"
     file.write_text("[served]\nkeepalives_idle=50\n")
     monkeypatch.setenv("PGSERVICEFILE", str(file))
-    with open_connection(conninfo.make_conninfo(dsn, service="served")) as connection:
-        assert connection.info.get_parameters()["keepalives_idle"] == "50"
+    assert parameters(conninfo.make_conninfo(dsn, service="served"))["keepalives_idle"] == "50"
     monkeypatch.setenv("PGSERVICE", "served")
-    with open_connection(dsn) as connection:
-        told = connection.info.get_parameters()
+    told = parameters(dsn)
     assert (told["keepalives_idle"], told["tcp_user_timeout"]) == ("50", "60000")
 
 
