@@ -40,8 +40,7 @@ _MARKS: Final = {
 _HEADINGS: Final = {tag: f"{'#' * int(tag[1])} " for tag in HEADING_TAGS}
 
 _SIGNS: Final = "`*_[]<"
-_ESCAPES: Final = str.maketrans({sign: f"\\{sign}" for sign in f"\\{_SIGNS}"})
-_SPECIAL: Final = re.compile(r"[\\`*_\[\]<]")
+_SPECIAL: Final = f"\\{_SIGNS}"  # the backslash first, because it escapes the others
 _LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")  # as CommonMark allows
 _BACKTICKS: Final = re.compile(r"`+")
@@ -312,7 +311,10 @@ class _Writer:
 
 def escape(text: str) -> str:
     """Return ``text`` with a backslash before each special character of Markdown."""
-    return text.translate(_ESCAPES) if _SPECIAL.search(text) else text
+    # Linear on any platform; str.translate may copy the text for each character that it adds.
+    for sign in _SPECIAL:
+        text = text.replace(sign, f"\\{sign}")
+    return text
 
 
 def escape_start(line: str) -> str:
