@@ -499,9 +499,8 @@ def streams(draws: int = 3) -> Iterator[tuple[str, str]]:
 
     for own, ads, size, titled in ((60, 2, 30, False), (300, 2, 14, True)):
         for mark in ("c7", "advertisement"):
-            make = partial(Stream.story, titled=titled)
             name = f"{own} words, 127 URLs, {ads} blocks of {size}, class {mark}: 1 is right"
-            yield row(name, make, own, ads, size, mark)
+            yield row(name, partial(Stream.story, titled=titled), own, ads, size, mark)
     for mark in ROTATING:
         yield row(f"220 words, 127 URLs, class {mark}: 1", Stream.story, 220, 1, 16, mark)
     for shared, own in ((250, 20), (300, 40), (300, 60)):
