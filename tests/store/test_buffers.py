@@ -18,6 +18,7 @@ from pgsimhash.testing import fresh_database
 from tests.database import explained
 
 PAGES = 200_000
+DELETED = count(1)  # both ways of planning delete from one database
 
 FILL: LiteralString = """
 INSERT INTO pgsimhash.pages (
@@ -144,11 +145,9 @@ def test_writes(server: Server, store: Store) -> None:
 
 
 def test_deletions(server: Server, store: Store) -> None:
-    taken = count(1)
-
     def delete(_: int) -> None:
         """Delete a page whose copy then has to be indexed."""
-        url, simhash = stored(server, 100 * next(taken), PAGES // 2 - 1)
+        url, simhash = stored(server, 100 * next(DELETED), PAGES // 2 - 1)
         assert store.delete(url).promoted
         assert store.exists(simhash, 0)
 
