@@ -167,8 +167,8 @@ def test_texts_and_pages_get_the_same_simhashes_as_elsewhere(session: Any) -> No
         [*rows, ("https://a.example/", b"%PDF-1.7")], "url string, html binary"
     )
     for scheme in ("pgsimhash-article-1", "pgsimhash-interop-1"):
-        found = spark.fingerprint(frame, "html", kind="html", scheme=scheme, url_column="url")
-        by_url = {row.url: (row.simhash, row.reason) for row in found.collect()}
+        pages = spark.fingerprint(frame, "html", kind="html", scheme=scheme, url_column="url")
+        by_url = {row.url: (row.simhash, row.reason) for row in pages.collect()}
         for url, html in rows:
             assert by_url[url] == (to_bigint(fingerprint(html, url, scheme=scheme).simhash), None)
         assert by_url["https://a.example/"] == (None, "not_html")

@@ -360,7 +360,7 @@ def test_an_event_loop_that_closed_during_calls_stops_no_other(dsn: str) -> None
     with asyncio.Runner() as runner:
         runner.run(answers(store, 1))
         runner.run(store.close())
-    del calls, task, store
+    del calls, task, store, first
     with warnings.catch_warnings(action="ignore"):
         # The connection of the calls that never ended.
         gc.collect()
