@@ -148,9 +148,14 @@ def test_names_of_parts(attributes: dict[str, str], flags: int) -> None:
 @pytest.mark.parametrize(("prose", "size"), SIZES)
 def test_data_without_numbers_below_shared_prose_are_kept(kind: str, prose: int, size: int) -> None:
     # docs/limits.md names these two.
-    least = {"between shared numbers": 15, "linked titles": 20}.get(kind, 38)
+    least = {"between shared numbers": 35, "linked titles": 37}.get(kind, 38)
     for seed in range(2):
         assert kept(Stream(seed).data(kind, prose, size)) >= least
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_short_pages_in_a_template_are_kept(seed: int) -> None:
+    assert kept(Stream(seed).template(250, 20)) >= 54
 
 
 def test_telephone_numbers_do_not_decide_and_those_of_products_do() -> None:
