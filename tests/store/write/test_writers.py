@@ -103,8 +103,8 @@ def test_a_run_counts_only_in_its_collection(dsn: str, store: Store) -> None:
     with connect(dsn, collection="other") as other, psycopg.connect(dsn) as connection:
         connection.execute(
             "INSERT INTO pgsimhash.runs (run_id, collection_id, label, pages) "
-            "SELECT %s, collection_id, 'night', 5 FROM pgsimhash.collections WHERE name = 'other'",
-            [run],
+            "VALUES (%s, %s, 'night', 5)",
+            [run, other.opened.collection_id],
         )
         for opened, pages in ((store, 1), (other, 5)):
             stored = connection.execute(
