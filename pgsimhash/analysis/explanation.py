@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pgsimhash.analysis.changes import Difference, known_distance, side_by_side, stored_versions
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, hamming_distance
-from pgsimhash.hashing.signature import containment, containment_min
+from pgsimhash.hashing.signature import containment, containment_min, verified
 from pgsimhash.html import Article
 from pgsimhash.pages.records import json_values
 from pgsimhash.pages.urls import check_url
@@ -212,12 +212,16 @@ def explain_sides(
     largest = layout.distances[-1]
     limit = min(scheme.distance, largest) if distance is None else check_distance(distance, largest)
     bits = hamming_distance(a.simhash, b.simhash)
-    share, least = None, 0.0
+    agreed = verified(bits, a.signature, b.signature)
+    share, signatures = None, ""
     if a.signature is not None and b.signature is not None:
         share = containment(a.signature, b.signature)
         least = containment_min(bits, a.signature, b.signature)
-    agreed = share is None or share >= least
-    reason, sentence = _decision(bits, limit, share, least, layout)
+        signatures = (
+            f"by their signatures, the larger page has {share:.0%} of the smaller one, and of "
+            f"copies as near as this {least:.0%} or more"
+        )
+    reason, sentence = _decision(bits, limit, agreed, signatures, layout)
     difference = None
     if a.article is not None and b.article is not None:
         difference = side_by_side(a.article.markdown, b.article.markdown)
@@ -303,19 +307,12 @@ def permutation_views(a: int, b: int, layout: Layout) -> Iterator[PermutationVie
 
 
 def _decision(
-    bits: int, limit: int, share: float | None, least: float, layout: Layout
+    bits: int, limit: int, agreed: bool, signatures: str, layout: Layout
 ) -> tuple[Reason, str]:
     """Return why two pages match or not, as a code and as a sentence."""
     largest = layout.distances[-1]
     requested = f"the requested distance is {limit}"
     differ = f"They differ in {bits} of {BITS} bits"
-    agreed, signatures = True, ""
-    if share is not None:
-        agreed = share >= least
-        signatures = (
-            f"by their signatures, the larger page has {share:.0%} of the smaller one, and of "
-            f"copies as near as this {least:.0%} or more"
-        )
     if bits <= limit and not agreed:
         return "signatures_differ", (
             f"{differ}, which is within the requested distance of {limit}. But {signatures}: "

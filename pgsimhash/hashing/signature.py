@@ -29,7 +29,7 @@ SIZE_STEPS: Final = 8  # the steps of a size between a page and one twice as lar
 
 _SAMPLED: Final = SIGNATURE_BITS - SIZE_BITS
 _SIZES: Final = (1 << SIZE_BITS) - 1
-_FEW: Final = 45  # the size of 49 features: texts of 25 words, long titles
+_FEW: Final = 45  # the size of 48 features: texts of 25 words, long titles
 
 
 def verified(distance: int, a: int | None, b: int | None) -> bool:

@@ -258,7 +258,7 @@ def admin(empty_dsn: str) -> Iterator[str]:
 def test_an_owner_who_may_create_roles_needs_no_superuser(
     empty_dsn: str, admin: str, by_superuser: bool
 ) -> None:
-    """And stays a member of the owner, whoever created the roles."""
+    """They also stay a member of the owner, even if another role created the roles."""
     made = migrate.create_roles(empty_dsn if by_superuser else as_role(empty_dsn, admin), admin)
     with dropped_afterwards(empty_dsn, made):
         migrate.upgrade(as_role(empty_dsn, admin))
