@@ -6,8 +6,6 @@ nothing. The core is in the subpackages ``hashing``, ``search``, ``pages``, ``ht
 and others use it.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pgsimhash.runtime import loaded_later

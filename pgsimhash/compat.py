@@ -3,8 +3,6 @@
 Tables in memory and its older interface have no counterpart here; a store takes their place.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice

@@ -15,8 +15,6 @@ Each class lists its codes in ``reasons``. A code says what a caller can do::
         └── CollectionError              open another collection
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar, Final
 

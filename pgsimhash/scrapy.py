@@ -5,8 +5,6 @@ Enable only one of the two: each stores every page, so the second would find all
 Needs Scrapy 2.14 or later (extra ``scrapy``) and its asyncio reactor, the default.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -4,8 +4,6 @@ Functions that take a store raise a ``StoreError`` if the database does not answ
 not depend on this package. :mod:`pgsimhash.html_reports` renders the results as HTML pages.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pgsimhash.runtime import loaded_later

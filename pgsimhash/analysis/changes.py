@@ -1,7 +1,5 @@
 """Show how a page changed from version to version, and how two texts differ."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Explain why two pages match or not: bits, blocks, probes, signatures, features, text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Find all pairs of near-duplicates as pages, sample pairs to label, and read labelled pairs."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import defaultdict

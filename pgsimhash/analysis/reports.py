@@ -3,8 +3,6 @@
 The number of statements and the size of each result are bounded.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

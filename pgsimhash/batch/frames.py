@@ -1,7 +1,5 @@
 """Mark near-duplicates in a data frame of pandas, Polars or PyArrow, in memory."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

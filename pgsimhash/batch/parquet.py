@@ -5,8 +5,6 @@ by row groups, in bounded memory. Every reader of Parquet can read them. A file 
 may have more columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line: data as JSON lines on stdout, everything else on stderr."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The root command, and the exit codes and messages of errors."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

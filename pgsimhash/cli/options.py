@@ -1,7 +1,5 @@
 """Options that several commands share, and the arguments that name files and simhashes."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

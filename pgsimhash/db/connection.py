@@ -1,7 +1,5 @@
 """Open connections, and check their settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Choose the server: the DSN, the environment variables or the embedded server."""
 
-from __future__ import annotations
-
 import os
 import re
 from functools import cache

@@ -4,8 +4,6 @@ Functions of the schema raise SQLSTATEs of class PS, which PostgreSQL does not u
 a trigger or constraint of yours is never mistaken for one of the package.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

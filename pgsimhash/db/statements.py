@@ -8,8 +8,6 @@ greenlet, like SQLAlchemy's ``run_sync``: :func:`waited` returns the thread to t
 the answer arrives.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping

@@ -13,8 +13,6 @@ Locks coordinate the processes, because the kernel releases them however a proce
   takes over a server that has it.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import fcntl

@@ -5,8 +5,6 @@ a feature's UTF-8; a lone surrogate is hashed as ``?``. The functions are not cr
 author of a page can choose its simhash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from itertools import repeat
 from typing import Final

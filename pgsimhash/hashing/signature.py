@@ -16,8 +16,6 @@ With the sizes, R gives the share of the smaller page that the larger one has. A
 most of the page and adds to it. Another page of the same template replaces a part by its own.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final, SupportsIndex
 

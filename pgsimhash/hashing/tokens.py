@@ -11,8 +11,6 @@ normalised in pieces. Only the first :data:`MARKS_MAX` marks on a letter count, 
 marks takes quadratic time.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence

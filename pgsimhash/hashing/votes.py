@@ -9,8 +9,6 @@ Weights are rounded to multiples of 2**-16. So sums are exact, and the order of 
 platform and the BLAS cannot change a bit.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping

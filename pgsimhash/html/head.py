@@ -5,8 +5,6 @@ site are near-duplicates. Each rule requires little text and a whole phrase in t
 articles about such pages are not affected.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import islice

@@ -5,8 +5,6 @@ Its sources are in ``native/``. They follow the modules beside this one step by 
 left to the Python code. ``PGSIMHASH_NATIVE=0`` turns the extension off.
 """
 
-from __future__ import annotations
-
 import os
 from functools import cache, cached_property, lru_cache
 from itertools import chain

@@ -10,8 +10,6 @@ one pass in document order gives each element the values of those around it, and
 order sums up what is below.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence

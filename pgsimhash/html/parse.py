@@ -5,8 +5,6 @@ Labels have the meaning they have in browsers (WHATWG Encoding Standard, section
 exception: valid UTF-8 is UTF-8 for any label, because labels are wrong more often.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 import threading

@@ -5,8 +5,6 @@ Each feature of a block has a coefficient; ``bench/fit.py`` fitted them to the d
 simhashes of labelled pages.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise

@@ -6,8 +6,6 @@ All functions raise ``StoreError`` if the database does not answer, and ``Collec
 collection of the scheme has the store's name any more.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pgsimhash.runtime import loaded_later

@@ -1,7 +1,5 @@
 """Change, check and delete collections: name, settings, policies, marks and runs."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rebuild a collection with another scheme or settings, or copy it into another schema."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, Unpack

@@ -1,7 +1,5 @@
 """Ingest files, and skip those that are stored already."""
 
-from __future__ import annotations
-
 import stat
 from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence

@@ -7,8 +7,6 @@ setting by setting: the longer host first, then the longer path. The database de
 override the collection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta

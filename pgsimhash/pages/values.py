@@ -3,8 +3,6 @@
 Invalid values raise ArgumentError, unless a function says otherwise.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta

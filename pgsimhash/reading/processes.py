@@ -4,8 +4,6 @@ Each process has its own pipe and no lock is shared. So a process that is killed
 not block others, unlike in pools with queues.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import signal

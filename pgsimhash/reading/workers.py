@@ -3,8 +3,6 @@
 A thread cannot be stopped, so pages with limits are read in processes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import threading

@@ -1,7 +1,5 @@
 """Inspect and use this machine and process: memory, cores, progress, output, lazy imports."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Determine the available memory and cores, within the limits of a container."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Write a file without losing the previous one, and show results in notebooks."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Databases with the schema: its revision, and connections for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial

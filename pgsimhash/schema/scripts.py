@@ -3,8 +3,6 @@
 ``sql/`` has the current schema for the default layout, in the order of :data:`SCHEMA_FILES`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

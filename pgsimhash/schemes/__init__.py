@@ -1,7 +1,5 @@
 """Define, register and apply schemes: named recipes from a page to its simhash."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Final
 
 from pgsimhash.runtime import loaded_later

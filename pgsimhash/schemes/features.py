@@ -1,7 +1,5 @@
 """Weigh the features of pages and texts: words, numbers, pairs, shingles and letters."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

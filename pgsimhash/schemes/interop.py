@@ -4,8 +4,6 @@ Its document includes figure captions, the contents of tables, quoted text and l
 They are shown at any weight.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

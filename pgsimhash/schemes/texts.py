@@ -1,7 +1,5 @@
 """Compute the simhashes of many plain texts, and choose a scheme for them."""
 
-from __future__ import annotations
-
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

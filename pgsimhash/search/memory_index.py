@@ -5,8 +5,6 @@ queries of section 4 known simhashes and queries change places). numpy processes
 at once: all their probes are one array, and so are their candidates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple

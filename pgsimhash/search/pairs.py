@@ -6,8 +6,6 @@ Das Sarma, WWW 2007, section 4. If very many simhashes share one prefix, their v
 into blocks again. So a hot prefix does not take quadratic time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Read pages from files, one after the other and in bounded memory."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

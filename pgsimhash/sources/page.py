@@ -1,7 +1,5 @@
 """Define what every reader yields: a page, a failure, or a pause of a slow source."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Generator, Iterable

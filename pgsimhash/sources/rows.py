@@ -1,7 +1,5 @@
 """Read JSON lines, and rows of Parquet files, with "url" and "html" or "text"."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from datetime import date

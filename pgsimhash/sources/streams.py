@@ -1,7 +1,5 @@
 """Read files sequentially, packed or not; damage is always a ``DamagedError``."""
 
-from __future__ import annotations
-
 import io
 import zlib
 from collections.abc import Callable, Iterator

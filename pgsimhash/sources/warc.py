@@ -5,8 +5,6 @@ separated here, and every missing part is a failure. After damage, reading resum
 record, in gzip data at the next member that begins with one.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import struct

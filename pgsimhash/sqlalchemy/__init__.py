@@ -5,8 +5,6 @@ For your own tables there are :class:`SIMHASH`, :class:`SimhashMixin`, :func:`si
 :class:`Page`, :class:`Collection`, :func:`near_duplicates` and :func:`near_pages`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final, SupportsIndex
 

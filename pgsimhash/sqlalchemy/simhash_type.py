@@ -3,8 +3,6 @@
 ``within`` is the lookup of ``sql/layout.sql`` for any table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache

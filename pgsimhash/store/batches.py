@@ -4,8 +4,6 @@ Pages are checked here before they are read, and invalid ones become failures. T
 checked in :func:`bounded`, when their size is known.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import replace

@@ -7,8 +7,6 @@ marked page; among equals the one stored first. Pages that ``same`` marks join w
 stay together.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Delete pages in bounded batches, so that writers can continue."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Decide about records and store them, in batches: each is one statement and one transaction."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext

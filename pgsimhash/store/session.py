@@ -1,7 +1,5 @@
 """The attempts and transactions of a store, over connections of its source."""
 
-from __future__ import annotations
-
 import math
 import random
 import time
