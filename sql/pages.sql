@@ -234,26 +234,6 @@ BEGIN
 END
 $$;
 
--- A sample of the present versions, reproducible by the seed.
-CREATE FUNCTION pgsimhash._sample(own_id integer, size integer, seed bigint)
-    RETURNS TABLE (url text, simhash bigint, title text)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
-    SELECT p.url, p.simhash, p.title
-    FROM pgsimhash.pages AS p
-    WHERE p.collection_id = own_id
-        AND NOT EXISTS (
-            SELECT FROM pgsimhash.pages AS newer
-            WHERE newer.collection_id = p.collection_id
-                AND newer.url = p.url
-                AND newer.page_id > p.page_id
-        )
-    ORDER BY hashint8extended(p.page_id, seed), p.page_id
-    LIMIT size;
-END
-$$;
-
 -- The present versions of all pages that share a cluster, or else a simhash, with another page. The
 -- clusters come as arrays, because a standby has no temporary tables.
 CREATE FUNCTION pgsimhash._clusters(own_id integer, simhashes bigint[], clusters bigint[])

@@ -146,9 +146,8 @@ FILES: dict[str, dict[str, str]] = {
     "README.md": {"verdicts.jsonl": VERDICTS, "why.html": HTML, "glance.html": HTML},
     "analyse.md": {
         "why.html": HTML, "glance.html": HTML, "curve.jsonl": RECOMMENDED,
-        "known.jsonl": RECOMMENDED, "near.jsonl": f"({LINE}){{16}}",
-        "clusters.csv": "cluster,url,simhash,canonical,title,", "waiting.csv": "a,b,label",
-        "labelled.csv": ".*,duplicate,borderline,",
+        "known.jsonl": RECOMMENDED, "clusters.csv": "cluster,url,simhash,canonical,title,",
+        "pairs.csv": "a,b,distance,", "labelled.csv": "a,b,.*,label\n.*,duplicate\n",
     },
     "texts.md": {
         "texts.jsonl": rf"({LINE}){{2}}\Z", "clusters.csv": rf"({LINE}){{3}}\Z",

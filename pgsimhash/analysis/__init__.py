@@ -24,8 +24,7 @@ else:
                 "Explanation Side explain explain_sides known_side read_side"
             ),
             "pgsimhash.analysis.pairs": (
-                "LabelledPair NearSample PagePair PairedPage Sample Unlabelled near_sample "
-                "page_pairs read_labels sample simhashes unlabelled_csv"
+                "LabelledPair PagePair PairedPage page_pairs read_labels simhashes"
             ),
             "pgsimhash.analysis.reports": "Report report",
         },

@@ -1,13 +1,12 @@
-"""Find all pairs of near-duplicates as pages, sample pairs to label, and read labelled pairs."""
+"""Find all pairs of near-duplicates as pages, and read labelled pairs."""
 
 import csv
 import io
-from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import count, groupby
-from operator import attrgetter, itemgetter
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -15,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.bits import check_distance, format_simhash, from_bigint, hamming_distances
+from pgsimhash.hashing.bits import format_simhash, from_bigint
 from pgsimhash.runtime import no_progress
-from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store import Store
@@ -26,13 +24,7 @@ from pgsimhash.store.lookups import Access
 LARGEST: Final = 16
 """The largest distance that is evaluated; beyond it matches are random."""
 
-SPREAD: Final = 2
-"""How many bits a borderline pair may be from the requested distance."""
-
 _PAIRS: Final = 2_000  # per lookup of pages
-_OF_PAGE: Final = 3  # the most candidates of a page at one distance
-_TITLE: Final = 300  # characters of a title that are shown
-_ROWS: Final = 128  # pages that are compared with all later ones at a time
 _SHOWN: Final = 10
 
 Label = Literal["copy", "distinct", "graded"]
@@ -96,108 +88,10 @@ def page_pairs(
     return _page_pairs(store, distance, progress)
 
 
-class Sample(NamedTuple):
-    """A sample of pages: URLs, simhashes (shape (n,), dtype uint64) and titles, in one order."""
-
-    urls: list[str]
-    simhashes: NDArray[np.uint64]
-    titles: list[str | None]
-
-
-class Unlabelled(NamedTuple):
-    """Two pages for a person to compare, and their distance."""
-
-    a: str
-    b: str
-    distance: int
-    a_title: str | None = None
-    b_title: str | None = None
-
-
-class NearSample(NamedTuple):
-    """The near pairs in a sample of a number of pages, of which all were compared with all.
-
-    ``histogram`` has the number of pairs at each distance; shape (17,), dtype int64. ``borderline``
-    has pairs around the requested distance, the nearest first.
-    """
-
-    pages: int
-    histogram: NDArray[np.int64]
-    borderline: list[Unlabelled]
-
-
 def simhashes(store: Store) -> NDArray[np.uint64]:
     """Return all distinct simhashes of the collection: shape (n,), dtype uint64."""
     with store.session.reading() as access:
         return access.simhashes()
-
-
-def sample(store: Store, size: int, seed: int = 0) -> Sample:
-    """Return the current versions of ``size`` random pages, or of all if there are fewer.
-
-    The same ``seed`` chooses the same pages.
-    """
-    with store.session.reading() as access:
-        rows = access.fetch("sample", size=size, seed=seed)
-    values = np.array([simhash for _, simhash, _ in rows], dtype=np.int64).view(np.uint64)
-    return Sample([url for url, *_ in rows], values, [title for *_, title in rows])
-
-
-def near_sample(sample: Sample, distance: int, borderline: int = 100, seed: int = 0) -> NearSample:
-    """Compare all pages with each other, up to 16 bits, and choose borderline pairs.
-
-    The comparison is exact and takes quadratic time (10,000 pages are 50 million comparisons).
-    Up to ``borderline`` pairs are chosen, of pages with different simhashes, within :data:`SPREAD`
-    bits of ``distance``. They are spread over the clusters of pairs up to ``distance`` (at most
-    12): no cluster gets a second pair before all others have one. The choice is random, and the
-    same for the same ``seed``.
-
-    Raises:
-        ArgumentError: ``distance`` is not in 0..16.
-    """
-    values = sample.simhashes
-    middle = check_distance(distance, LARGEST)
-    around = range(max(middle - SPREAD, 0), min(middle + SPREAD, LARGEST) + 1)
-    histogram = np.zeros(LARGEST + 1, dtype=np.int64)
-    rng = np.random.default_rng(seed)
-    distinct, firsts = np.unique(values, return_index=True)
-    is_first = np.isin(np.arange(len(values)), firsts)
-    candidates: list[tuple[int, int, int]] = []
-    for top in range(0, len(values), _ROWS):
-        distances = hamming_distances(values[top : top + _ROWS, np.newaxis], values[top:])
-        # Each pair once.
-        distances[np.tril_indices(len(distances), m=distances.shape[1])] = LARGEST + 1
-        histogram += np.bincount(distances.ravel(), minlength=LARGEST + 2)[: LARGEST + 1]
-        for row in np.flatnonzero(is_first[top : top + _ROWS]).tolist():
-            for bits in around:
-                columns = np.flatnonzero((distances[row] == bits) & is_first[top:])
-                for column in rng.permutation(columns)[:_OF_PAGE].tolist():
-                    candidates.append((bits, top + row, top + column))
-    rng.shuffle(candidates)
-    pairs = stream_pairs(distinct, min(middle, DISTANCE_MAX))
-    clusters = cluster_simhashes(distinct, pairs)[np.searchsorted(distinct, values)].tolist()
-    turn_of = defaultdict[int, Iterator[int]](count)
-    turns = [next(turn_of[clusters[row]]) for _, row, _ in candidates]
-    chosen = []
-    for place in np.argsort(turns, kind="stable")[:borderline].tolist():
-        bits, row, column = candidates[place]
-        urls, titles = ((each[row], each[column]) for each in (sample.urls, sample.titles))
-        chosen.append(Unlabelled(*urls, bits, *titles))
-    return NearSample(len(values), histogram, sorted(chosen, key=attrgetter("distance")))
-
-
-def unlabelled_csv(pairs: Sequence[Unlabelled]) -> str:
-    """Return pairs as the CSV that ``read_labels`` reads, with an empty column ``label``.
-
-    Titles that a spreadsheet would read as formulas get an apostrophe in front.
-    """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("a", "b", "label", "kind", "distance", "a_title", "b_title"))
-    for pair in pairs:
-        titles = as_cell(pair.a_title), as_cell(pair.b_title)
-        writer.writerow((pair.a, pair.b, "", "borderline", pair.distance, *titles))
-    return file.getvalue()
 
 
 def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Generator[PagePair]:
@@ -232,12 +126,6 @@ def _as_pages(access: Access, chunk: Pairs) -> Iterator[PagePair]:
         for a, b, bits in zip(low.tolist(), high.tolist(), distances.tolist(), strict=True):
             if a in first and b in first:
                 yield PagePair(first[a], first[b], bits)
-
-
-def as_cell(title: str | None) -> str:
-    """Return a title on one line, with an apostrophe where a spreadsheet would see a formula."""
-    text = " ".join((title or "").split())[:_TITLE]
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ def clusters(
 
 
 @analyse.command()
-@click.argument("pairs", required=False, type=options.INPUT_FILE)
+@click.argument("pairs", type=options.INPUT_FILE)
 @click.option(
     "--pages",
     multiple=True,
@@ -224,37 +224,15 @@ def clusters(
     show_default=True,
     help="The minimum precision of the recommended distance.",
 )
-@options.number(
-    "--sample",
-    "Without labels: compare all pairs among N random pages of the collection.",
-    minimum=2,
-)
-@click.option(
-    "--distance",
-    type=click.IntRange(0, 16),
-    help="With --sample: the distance to examine; by default the collection's.",
-)
-@options.output(
-    "--borderline",
-    help_text="With --sample: write up to 100 pairs around --distance to this CSV file, for you to "
-    "label.",
-)
-@click.option(
-    "--collection",
-    help="The collection of the pages of PAIRS, which are its URLs, or of --sample.  [default: "
-    "default, for --sample]",
-)
+@click.option("--collection", help="The collection of the pages of PAIRS, which are its URLs.")
 @options.dsn
 @options.jobs
 @options.summary
 def evaluate(
-    pairs: str | None,
+    pairs: str,
     pages: tuple[Path, ...],
     schemes: tuple[str, ...],
     precision: float,
-    sample: int | None,
-    distance: int | None,
-    borderline: Path | None,
     collection: str | None,
     dsn: str | None,
     jobs: int | None,
@@ -267,27 +245,13 @@ def evaluate(
     pages, or the URLs of pages in --pages. Prints a JSON line with recall and precision for each
     scheme and distance; "unverified" also counts matches that signatures do not confirm. The
     recommended distance has the largest recall at --precision or more; of several the smallest.
+    Exits with 1 if a page failed, or no distance is precise enough.
 
-    --sample N needs no labels, and counts the pairs at each distance. The file of --borderline
-    becomes PAIRS once you add labels. Exits with 1 if a page failed, there are no pages, or no
-    distance is precise enough.
+    `analyse pairs --urls --csv` prints pairs of a collection: add a column label, and give
+    --collection.
     """
-    if (pairs is None) == (sample is None):
-        raise click.UsageError("give a file of pairs, or --sample N")
-    if pages and (pairs is None or collection is not None):
-        raise click.UsageError("--pages needs a file of pairs, without --collection")
-    if borderline is not None and sample is None:
-        raise click.UsageError("--borderline needs --sample")
-    if pairs is None:
-        name = collection or options.DEFAULT_COLLECTION
-        with pgsimhash.connect(dsn, collection=name, create=False) as store:
-            bits = store.opened.default_distance if distance is None else distance
-            near = analysis.near_sample(analysis.sample(store, sample or 0), bits)
-            _print_sample(store.scheme, near, summary)
-        if borderline is not None:
-            show.write_file(borderline, analysis.unlabelled_csv(near.borderline))
-        sys.exit(not near.pages)
-
+    if pages and collection is not None:
+        raise click.UsageError("give --pages or --collection, not both")
     labelled = analysis.read_labels(pairs)
     measure = partial(analysis.evaluate, labelled, precision=precision)
     evaluations = []
@@ -406,17 +370,6 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
     show.message(evaluation.sentence)
     if unseen is not None:
         show.message(unseen.sentence)
-
-
-def _print_sample(scheme: str, near: analysis.NearSample, summary: bool) -> None:
-    rows = []
-    sums = near.histogram.cumsum().tolist()
-    for bits, pairs in enumerate(near.histogram.tolist()):
-        show.json_line({"scheme": scheme, "pages": near.pages, "distance": bits, "pairs": pairs})
-        rows.append((bits, pairs, sums[bits]))
-    if summary:
-        title = f"{scheme}: {near.pages:,} pages"
-        show.table(show.numbers("bits", "pairs", "pairs up to here"), rows, title=title)
 
 
 def _report_failures(evaluations: Sequence[analysis.Evaluation]) -> bool:

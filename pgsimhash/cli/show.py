@@ -35,6 +35,8 @@ _UNPRINTABLE: Final = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 )
 
+_TITLE: Final = 300  # characters of a title in a CSV table
+
 
 def printable(text: str) -> str:
     r"""Return ``text`` as one line, with control characters as ``\x1b`` or ``\u202e``."""
@@ -64,17 +66,22 @@ def rows(records: Iterable[dict[str, Any]], columns: Sequence[str] = ()) -> None
         for record in records:
             json_line(record)
         return
-    from pgsimhash.analysis.pairs import as_cell
 
     def cell(name: str, value: object) -> str:
         if value is None:
             return ""
-        return printable(as_cell(str(value)) if name.endswith("title") else str(value))
+        return printable(_title(str(value)) if name.endswith("title") else str(value))
 
     for row in chain([dict(zip(columns, columns, strict=True))], records):
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(cell(name, row[name]) for name in columns)
         click.echo(line.getvalue().encode())
+
+
+def _title(title: str) -> str:
+    """Return a title on one line, with an apostrophe where a spreadsheet would see a formula."""
+    text = " ".join(title.split())[:_TITLE]
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def text(lines: str) -> None:

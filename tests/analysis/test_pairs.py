@@ -1,146 +1,21 @@
-"""Pairs of pages with their URLs, samples, pairs to label, and files of labelled pairs."""
+"""Pairs of pages with their URLs, and files of labelled pairs."""
 
-import csv
-import io
 import random
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis import LabelledPair
-from pgsimhash.analysis.pairs import NearSample, Sample, near_sample, read_labels, unlabelled_csv
+from pgsimhash.analysis.pairs import read_labels
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.bits import hamming_distance
 from tests.database import copy_simhashes
 from tests.refusals import because
 from tests.store.content import page_at
 from tests.store.read.test_clusters import FAR, fill
-
-
-def clustered(count: int) -> NDArray[np.uint64]:
-    """Simhashes, many of them near others."""
-    rng = np.random.default_rng(1)
-    centres = rng.integers(0, 2**64, size=9, dtype=np.uint64)
-    flips = rng.integers(0, 2**64, size=(4, count), dtype=np.uint64)
-    noise = np.bitwise_and.reduce(flips[:3], axis=0)
-    return np.asarray(centres[rng.integers(0, 9, size=count)] ^ noise)
-
-
-def compare(simhashes: NDArray[np.uint64], *options: int, titles: Any = None) -> NearSample:
-    count = len(simhashes)
-    return near_sample(Sample(names(count), simhashes, list(titles or [None] * count)), *options)
-
-
-def names(count: int) -> list[str]:
-    return [f"https://a.example/{number}" for number in range(count)]
-
-
-def test_every_pair_up_to_16_bits_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    simhashes = clustered(90)
-    true = Counter(hamming_distance(a, b) for a, b in combinations(simhashes.tolist(), 2))
-    for rows in (128, 7):
-        monkeypatch.setattr("pgsimhash.analysis.pairs._ROWS", rows)
-        near = compare(simhashes, 8)
-        assert near.pages == 90
-        assert near.histogram.tolist() == [true[bits] for bits in range(17)]
-
-
-def test_borderline_pairs_are_real_and_around_the_distance() -> None:
-    simhashes = clustered(300)
-    by_name = dict(zip(names(300), simhashes.tolist(), strict=True))
-    near = compare(simhashes, 8, 50)
-    assert len(near.borderline) == len({(pair.a, pair.b) for pair in near.borderline}) == 50
-    for pair in near.borderline:
-        assert hamming_distance(by_name[pair.a], by_name[pair.b]) == pair.distance
-        assert abs(pair.distance - 8) <= 2
-    # Missing pairs of one distance come from others.
-    simhashes = np.array([0, 0b1, *[(2**7 - 1) << shift for shift in (1, 20, 40)]], dtype=np.uint64)
-    near = compare(simhashes, 7, 5)
-    assert [pair.distance for pair in near.borderline] == [7, 7, 7, 8, 8]
-
-
-def scattered(big: int, small: int) -> tuple[NDArray[np.uint64], list[int]]:
-    """Simhashes of one big cluster and of many pairs, each 8 bits apart, and their clusters."""
-    rng = np.random.default_rng(4)
-    centres = rng.integers(0, 2**64, size=small + 1, dtype=np.uint64).tolist()
-    eight = [sum(1 << int(bit) for bit in rng.choice(64, 8, replace=False)) for _ in range(big)]
-    values = [centres[0] ^ flips for flips in eight] + [centres[0]]
-    clusters = [0] * len(values)
-    for number, centre in enumerate(centres[1:], 1):
-        values += [centre, centre ^ eight[number]]
-        clusters += [number, number]
-    order = rng.permutation(len(values))
-    return np.array(values, dtype=np.uint64)[order], [clusters[at] for at in order.tolist()]
-
-
-def test_borderline_pairs_are_spread_over_clusters() -> None:
-    """For any size of the big cluster, and any number of chosen pairs."""
-    values, cluster_of = scattered(1000, 40)
-    by_name = dict(zip(names(len(values)), cluster_of, strict=True))
-    for seed in range(5):
-        near = compare(values, 8, 20, seed)
-        assert near.histogram[8] > 1000
-        asked = Counter(by_name[pair.a] for pair in near.borderline)
-        assert sum(asked.values()) == 20
-        assert max(asked.values()) == 1
-        near = compare(values, 8, 60, seed)
-        asked = Counter(by_name[pair.a] for pair in near.borderline)
-        assert set(asked) == set(range(41))
-        assert [asked[number] for number in range(1, 41)] == [1] * 40
-    # Ten pages with one simhash and ten with another are one question, not a hundred.
-    values = np.array([0] * 10 + [0xFF] * 10 + [0xFF << 20, 0xFF << 40], dtype=np.uint64)
-    near = compare(values, 8, 3)
-    simhashes = [{int(values[int(p.rsplit("/")[-1])]) for p in (x.a, x.b)} for x in near.borderline]
-    assert len(simhashes) == 3
-    assert set.union(*simhashes) == {0, 0xFF, 0xFF << 20, 0xFF << 40}
-
-
-def test_titles_are_of_the_pages_and_no_formula(tmp_path: Path) -> None:
-    values = np.array([0, 0xFF, 0xFF00], dtype=np.uint64)
-    titles = ["=HYPERLINK(A1)", 'A,  "quoted"\n title' + "x" * 400, None]
-    near = compare(values, 8, titles=titles)
-    told = dict(zip(names(3), titles, strict=True))
-    assert len(near.borderline) == 2
-    for pair in near.borderline:
-        assert (pair.a_title, pair.b_title) == (told[pair.a], told[pair.b])
-    path = tmp_path / "borderline.csv"
-    path.write_text(unlabelled_csv(near.borderline))
-    with pytest.raises(ArgumentError, match="2 rows have no label yet"):
-        read_labels(path)
-    rows = list(csv.DictReader(io.StringIO(path.read_text())))
-    assert [int(row["distance"]) for row in rows] == [pair.distance for pair in near.borderline]
-    cells = {row[f"{side}_title"] for row in rows for side in "ab"}
-    assert cells == {"'=HYPERLINK(A1)", ('A, "quoted" title' + "x" * 400)[:300], ""}
-
-
-def test_the_same_seed_chooses_the_same_pairs() -> None:
-    first, same, other = (compare(clustered(300), 8, 20, seed).borderline for seed in (1, 1, 2))
-    assert first == same != other
-    near = compare(np.empty(0, dtype=np.uint64), 8)
-    assert near.histogram.sum() == len(near.borderline) == near.pages == 0
-    with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        compare(np.zeros(2, dtype=np.uint64), 17)
-
-
-def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: Store) -> None:
-    known = {f"https://a.example/{n}": n << 50 for n in range(200)}
-    list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))
-    first, again, other = (analysis.sample(store, 20, seed) for seed in (1, 1, 2))
-    assert first[0] == again[0]
-    assert first[1].tolist() == again[1].tolist()
-    assert set(first[0]) != set(other[0])
-    whole = analysis.sample(store, 1000)
-    for size, (urls, simhashes, titles) in ((20, first), (20, other), (200, whole)):
-        assert simhashes.dtype == np.uint64
-        assert len(set(urls)) == len(urls) == size
-        assert simhashes.tolist() == [known[url] for url in urls]
-        assert titles == [None] * size
 
 
 def found(store: Store, distance: int) -> list[tuple[str, str, int]]:

@@ -83,7 +83,6 @@ CASES = [
     "analyse history URLunknown -c", "analyse history URL -c --seen-at EVIL",
     "analyse report --summary -c -o EVILout.html", "analyse evaluate pairs.csv --summary",
     "analyse evaluate bad.csv --summary", "analyse evaluate missingEVIL.csv",
-    "analyse evaluate --sample 9 --summary -c --borderline EVILout.csv",
     "analyse evaluate known.csv --summary -c", "status", "status --collection EVIL2", "migrate",
     "migrate --sql", "migrate --dsn postgresql://EVIL", "migrate --downgrade EVIL",
     "migrate --downgrade EVIL --yes", "migrate --layout EVIL", "check", "check --repair",
