@@ -22,7 +22,6 @@ class Article(SimhashMixin, Base):
 """
 
 ADD = 'op.add_simhash("articles", "simhash", layout="22+21+21")'
-CONCURRENTLY = 'op.{}_simhash("articles", "simhash", layout="22+21+21", concurrently=True)'
 
 INDEXES = """
 SELECT c.relname, i.indisvalid, pg_get_indexdef(c.oid)
@@ -59,17 +58,11 @@ def add_mixin(project: Project, more: str = "", imported: str = "SimhashMixin") 
         models.write(WITH_MIXIN.replace("import SimhashMixin", f"import {imported}") + more)
 
 
-BLOCK = "with op.get_context().autocommit_block():\n        "
-
-
-@pytest.mark.parametrize(("add", "include_schemas"), [
-    (ADD, "False"), (CONCURRENTLY.format("add"), "True"),
-    (BLOCK + CONCURRENTLY.format("add"), "True"),
-])  # fmt: skip
-def test_up_down_and_up_again(project: Project, add: str, include_schemas: str) -> None:
+@pytest.mark.parametrize("include_schemas", ["False", "True"])
+def test_up_down_and_up_again(project: Project, include_schemas: str) -> None:
     add_mixin(project)
     project.configure(include_schemas=include_schemas)
-    own_revision(project, add)
+    own_revision(project)
     project.alembic("upgrade", "head")
     assert valid_indexes(project) == NAMES
     project.alembic("check")
@@ -82,9 +75,8 @@ def test_up_down_and_up_again(project: Project, add: str, include_schemas: str) 
     project.alembic("check")
 
 
-@pytest.mark.parametrize("add", [ADD, CONCURRENTLY.format("add")])
-def test_a_script_does_the_same(project: Project, add: str) -> None:
-    own_revision(project, add)
+def test_a_script_does_the_same(project: Project) -> None:
+    own_revision(project)
     up = project.alembic("upgrade", "head", "--sql")
     down = project.alembic("downgrade", "0002:0001", "--sql")
 
@@ -145,9 +137,9 @@ def test_names_follow_the_projects_convention_and_schema(project: Project) -> No
     create = create.replace("nullable=False),", 'nullable=False), schema="my app"')
     project.revision("0001", "op.execute('CREATE SCHEMA \"my app\"')\n    " + create)
     at = '"Long articles: 100%", "s%h", layout="32+32", schema="my app"'
-    call = f"op.{{}}_simhash({at}, concurrently={{}})"
-    own_revision(project, call.format("add", False))
-    project.revision("0003", call.format("drop", True), call.format("add", True), below="0002")
+    add, drop = f"op.add_simhash({at})", f"op.drop_simhash({at})"
+    own_revision(project, add)
+    project.revision("0003", drop, add, below="0002")
     project.configure(include_schemas="True")
     project.alembic("upgrade", "0002")
     query = "SELECT indexname FROM pg_indexes WHERE schemaname = 'my app' ORDER BY 1"
@@ -161,76 +153,19 @@ def test_names_follow_the_projects_convention_and_schema(project: Project) -> No
     project.alembic("check")
 
 
-def test_an_invalid_index_of_a_failed_attempt_is_dropped_first(project: Project) -> None:
-    timeout = "op.execute(\"SET lock_timeout = '300ms'\")\n    "
-    own_revision(project, timeout + CONCURRENTLY.format("add"), CONCURRENTLY.format("drop"))
-    project.alembic("upgrade", "0001")
-    with psycopg.connect(project.dsn) as reader:
-        # CREATE INDEX CONCURRENTLY waits for transactions that may see the table without the index.
-        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        reader.execute("SELECT 1")
-        said = project.alembic("upgrade", "head", fails=True)
-        assert "migrate again, which first drops the invalid index" in said
-        reader.rollback()
-    left = project.rows(INDEXES)
-    assert [(name, valid) for name, valid, _ in left] == [(NAMES[0], False)]
-    assert len(columns(project)) == 6
-    project.alembic("upgrade", "head")
-    assert valid_indexes(project) == NAMES
-    project.alembic("downgrade", "0001")
-    assert columns(project) == ["article_id", "url"]
-
-
-@pytest.mark.parametrize("other", [
-    "CREATE UNIQUE INDEX ix_articles_simhash ON others (id)",
-    "CREATE INDEX ix_articles_simhash_prefix_1 ON articles (article_id)",
-    "CREATE VIEW ix_articles_simhash_prefix_2 AS SELECT 1",
-])  # fmt: skip
-def test_a_foreign_index_is_neither_used_nor_dropped(project: Project, other: str) -> None:
-    others = f"op.execute('CREATE TABLE others (id int)')\n    op.execute('{other}')"
-    project.revision("0002", others, below="0001")
-    project.alembic("upgrade", "0002")
-    named = "SELECT oid::int, relname FROM pg_class WHERE relname ~ '^ix_'"
-    before = project.rows(named)
-    for call in ("add", "drop"):
-        project.revision("0003", CONCURRENTLY.format(call), below="0002")
-        said = project.alembic("upgrade", "head", fails=True)
-        assert "is not the index of this name on the simhashes of articles; rename it" in said
-        assert project.rows(named) == before
-        assert columns(project) == ["article_id", "url"]
-
-
 PARTITIONED = """op.execute(
         "CREATE TABLE articles (article_id bigint, url text) PARTITION BY RANGE (article_id)"
     )
     op.execute("CREATE TABLE half PARTITION OF articles FOR VALUES FROM (0) TO (9)")"""
 
 
-def test_a_partitioned_table_is_refused_only_concurrently(project: Project) -> None:
+def test_a_partitioned_table_whose_rows_all_have_a_simhash(project: Project) -> None:
     project.revision("0001", PARTITIONED)
-    project.alembic("upgrade", "0001")
-    for call in ("add", "drop"):
-        own_revision(project, CONCURRENTLY.format(call))
-        said = project.alembic("upgrade", "head", fails=True)
-        assert "articles is partitioned" in said
-        assert "omit concurrently=True" in said
-    assert columns(project) == ["article_id", "url"]
-    own_revision(project)
+    own_revision(project, ADD.replace(")", ", nullable=False)"), "pass")
     project.alembic("upgrade", "head")
     assert valid_indexes(project) == NAMES
-
-
-def test_other_columns_of_this_name_are_not_accepted(project: Project) -> None:
-    add = CONCURRENTLY.format("add")
-    own_revision(project, add)
-    for up, said in (
-        (add.replace("concurrently", "nullable=False, concurrently"), "exists already and is null"),
-        (add.replace("22+21+21", "16+16+16+16"), "not those of layout '16+16+16+16'; drop them"),
-    ):
-        project.revision("0003", up, below="0002")
-        assert said in project.alembic("upgrade", "head", fails=True)
-    project.revision("0003", add, below="0002")
-    project.alembic("upgrade", "head")
+    required = "SELECT attname FROM pg_attribute WHERE attrelid = 'half'::regclass AND attnotnull"
+    assert ("simhash",) in project.rows(required)
 
 
 def test_a_failure_leaves_nothing(project: Project) -> None:
@@ -243,15 +178,6 @@ def test_a_failure_leaves_nothing(project: Project) -> None:
         own_revision(project, up)
         assert advice in project.alembic("upgrade", "head", fails=True)
         assert project.tables() == set()
-
-
-def test_concurrently_where_the_project_began_the_transaction(project: Project) -> None:
-    own_revision(project, CONCURRENTLY.format("add"))
-    project.alembic("upgrade", "0001")
-    project.change("history/env.py", "connectable.connect()", "connectable.begin()")
-    said = project.alembic("upgrade", "head", fails=True)
-    assert "let context.begin_transaction() begin it, or omit concurrently=True" in said
-    assert columns(project) == ["article_id", "url"]
 
 
 def test_a_migration_loads_neither_lxml_nor_numpy(project: Project) -> None:

@@ -35,8 +35,8 @@ def test_every_step_works(example: Path, empty_dsn: str) -> None:
         else:
             run_commands(block.splitlines(), empty_dsn, example)
     later = (example / "later.sql").read_text(encoding="utf-8")
-    assert "ALTER TABLE articles ADD COLUMN IF NOT EXISTS simhash" in later
-    assert revisions(empty_dsn, "alembic_version") == [("0003",)]
+    assert "ALTER TABLE articles ADD COLUMN simhash" in later
+    assert revisions(empty_dsn, "alembic_version") == [("0004",)]
     assert revisions(empty_dsn, "pgsimhash.alembic_version") == [("0001",)]
 
 
@@ -46,3 +46,21 @@ def test_the_example_runs_by_itself(example: Path, empty_dsn: str) -> None:
     assert revisions(empty_dsn, "alembic_version") == []
     left = "SELECT tablename FROM pg_tables WHERE schemaname IN ('public', 'pgsimhash')"
     assert run_sql(empty_dsn, left) == [("alembic_version",)]
+
+
+def test_the_indexes_are_built_apart_from_the_columns(example: Path, empty_dsn: str) -> None:
+    run_commands(["alembic upgrade 0003"], empty_dsn, example)
+    indexes = (
+        "SELECT indexrelid::regclass::text FROM pg_index WHERE indisvalid "
+        "AND indrelid = 'articles'::regclass AND NOT indisprimary ORDER BY 1"
+    )
+    assert run_sql(empty_dsn, indexes) == []
+    # Left from an attempt that failed later.
+    run_sql(empty_dsn, "CREATE INDEX ix_articles_simhash ON articles (simhash)")
+    run_commands(["alembic upgrade head", "alembic check"], empty_dsn, example)
+    assert run_sql(empty_dsn, indexes) == [
+        ("ix_articles_simhash",),
+        *((f"ix_articles_simhash_prefix_{number}",) for number in (1, 2, 3)),
+    ]
+    run_commands(["alembic downgrade 0003"], empty_dsn, example)
+    assert run_sql(empty_dsn, indexes) == []

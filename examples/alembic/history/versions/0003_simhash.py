@@ -1,4 +1,4 @@
-"""Add a searchable simhash to articles."""
+"""Add a simhash to articles."""
 
 from alembic import op
 
@@ -9,8 +9,8 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    pgsimhash.alembic.add_simhash(op, "articles", layout="22+21+21", concurrently=True)
+    pgsimhash.alembic.add_simhash(op, "articles", layout="22+21+21", indexes=False)
 
 
 def downgrade() -> None:
-    pgsimhash.alembic.drop_simhash(op, "articles", layout="22+21+21", concurrently=True)
+    pgsimhash.alembic.drop_simhash(op, "articles", layout="22+21+21")
