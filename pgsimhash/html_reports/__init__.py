@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.reports import Report
 
 __all__ = ["explanation_page", "report_page"]
-
-WIDTH: Final = 400
-HEIGHT: Final = 170
-LEFT: Final = 4
-BASE: Final = 130
-_TALLEST: Final = 108
-_FEWEST: Final = 9
 
 _POLICY: Final = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
 
@@ -48,49 +40,9 @@ def report_page(report: Report) -> str:
         f"Near-duplicates in {report.status.collection}",
         report=report,
         status=report.status,
-        bars=bars(report.distances),
         most=max((host.duplicates for host in report.hosts), default=0) or 1,
         by_template=[host for host in report.hosts if host.host and host.template_decides],
     )
-
-
-class Bar(NamedTuple):
-    """A bar of the histogram: its place and size, its number of bits, and its number of pages."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    bits: int
-    pages: int
-    label: str
-
-    @property
-    def middle(self) -> float:
-        """The horizontal centre, for its labels."""
-        return round(self.x + self.width / 2, 1)
-
-
-def bars(distances: Mapping[int, int]) -> list[Bar]:
-    """Return a bar for each number of bits from 0 on, in proportion to the number of pages."""
-    places = max(_FEWEST, max(distances, default=0) + 1)
-    step = (WIDTH - 2 * LEFT) / places
-    highest = max(distances.values(), default=0) or 1
-    histogram = []
-    for bits in range(places):
-        pages = distances.get(bits, 0)
-        height = round(max(_TALLEST * pages / highest, 2.0) if pages else 0.0, 1)
-        x, y = round(LEFT + bits * step + 1, 1), round(BASE - height, 1)
-        histogram.append(Bar(x, y, round(step - 2, 1), height, bits, pages, _short(pages)))
-    return histogram
-
-
-def _short(count: int) -> str:
-    """Return a number in at most four characters."""
-    for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if count >= unit:
-            return f"{count / unit:.{0 if count >= 10 * unit else 1}f}{name}"
-    return str(count)
 
 
 def web_link(url: str | None) -> str | None:

@@ -70,10 +70,7 @@ return {
     window: document.documentElement.clientWidth,
     paper: getComputedStyle(document.body).backgroundColor,
     ink: getComputedStyle(document.body).color,
-    smallest_text: Math.min(...texts.map(e => e.closest('svg')
-        ? parseFloat(getComputedStyle(e).fontSize) * e.closest('svg').getBoundingClientRect().width
-            / e.closest('svg').viewBox.baseVal.width
-        : parseFloat(getComputedStyle(e).fontSize))),
+    smallest_text: Math.min(...texts.map(e => parseFloat(getComputedStyle(e).fontSize))),
     title: document.title,
 };
 """

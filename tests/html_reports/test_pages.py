@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from lxml import etree, html
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.explanation import Explanation, Side, explain_sides
 from pgsimhash.hashing.bits import format_simhash, to_bigint
-from pgsimhash.html_reports import BASE, WIDTH, bars, explanation_page, report_page, web_link
+from pgsimhash.html_reports import explanation_page, report_page, web_link
 from pgsimhash.reading.kept_markdown import kept_article
 
 TEXTS: Final = [
@@ -144,11 +145,10 @@ def test_an_explanation_without_texts_says_so() -> None:
     assert page.count("<b>1</b>") == 2
 
 
-def test_bars_are_in_proportion_and_small_ones_show() -> None:
-    drawn = bars({0: 1_250_000, 4: 625_000, 12: 1})
-    labels = [(bar.bits, bar.label) for bar in drawn if bar.pages]
-    assert labels == [(0, "1.2M"), (4, "625k"), (12, "1")]
-    assert drawn[4].height == drawn[0].height / 2
-    assert drawn[12].height >= 2
-    assert all(bar.x + bar.width < WIDTH and bar.y + bar.height == BASE for bar in drawn)
-    assert not any(bar.pages for bar in bars({}))
+def test_bars_are_in_proportion(store: Store) -> None:
+    distances = {0: 1_250_000, 4: 625_000, 12: 1}
+    page = report_page(replace(analysis.report(store), distances=distances))
+    rows = re.findall(
+        r'<td>(\d+)</td><td>([\d,]+)</td><td><svg.*?width="([\d.]+)"', page, re.DOTALL
+    )
+    assert rows == [("0", "1,250,000", "100.0"), ("4", "625,000", "50.0"), ("12", "1", "0.0")]
