@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
 from pgsimhash.errors import NotFoundError
@@ -22,7 +22,7 @@ CHARS_MAX: Final = 100_000
 
 _LINES_MAX: Final = 2_000
 _WORDS_MAX: Final = 2_000
-_CELLS_MAX: Final = 2_500
+_AHEAD: Final = 20  # paragraphs among which one is searched
 _ALIKE: Final = 0.3
 
 # Words with the space after them; single characters in scripts without spaces.
@@ -167,8 +167,8 @@ def side_by_side(left: str, right: str, *, context: int = 1, rows: int = 1_000) 
     """Return the difference of two texts; each line is a paragraph.
 
     Equal paragraphs are matched first (Ratcliff and Metzener, "Pattern Matching: The Gestalt
-    Approach", 1988, as in Python's difflib). Of the others, those that share most words are paired,
-    and their words are compared. ``context`` is the number of equal paragraphs that are kept around
+    Approach", 1988, as in Python's difflib). Of the others, those that share words are paired, and
+    their words are compared. ``context`` is the number of equal paragraphs that are kept around
     those that differ. Text beyond ``CHARS_MAX`` is ignored, which bounds the time.
     """
     a, cut_a = _lines(left)
@@ -199,45 +199,30 @@ def _rows(a: Sequence[str], b: Sequence[str]) -> Iterator[Row]:
         if tag == "equal":
             for line in a[a_start:a_end]:
                 yield Row("same", (Piece(line, False),), (Piece(line, False),))
-            continue
-        for left, right in _aligned(a[a_start:a_end], b[b_start:b_end]):
-            if left is not None and right is not None:
-                yield _changed(left, right)
-            elif left is not None:
-                yield Row("removed", left=(Piece(left, True),))
-            elif right is not None:
-                yield Row("added", right=(Piece(right, True),))
-
-
-def _aligned(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
-    """Pair paragraphs in order, so that pairs share as many words as possible."""
-    if not a or not b or len(a) * len(b) > _CELLS_MAX:
-        yield from zip_longest(a, b)
-        return
-    words_a, words_b = ([set(_words(line)) for line in lines] for lines in (a, b))
-    best = [[0.0] * (len(b) + 1) for _ in range(len(a) + 1)]
-    alike = [[_alike(left, right) for right in words_b] for left in words_a]
-    for i in range(len(a) - 1, -1, -1):
-        for j in range(len(b) - 1, -1, -1):
-            paired = alike[i][j] + best[i + 1][j + 1] if alike[i][j] else 0.0
-            best[i][j] = max(best[i + 1][j], best[i][j + 1], paired)
-    i = j = 0
-    while i < len(a) or j < len(b):
-        if i < len(a) and best[i][j] == best[i + 1][j]:
-            yield a[i], None
-            i += 1
-        elif j < len(b) and best[i][j] == best[i][j + 1]:
-            yield None, b[j]
-            j += 1
         else:
-            yield a[i], b[j]
-            i, j = i + 1, j + 1
+            yield from _differing(a[a_start:a_end], b[b_start:b_end])
 
 
-def _alike(a: set[str], b: set[str]) -> float:
-    """Return Dice's coefficient, or 0 if it is too small for versions of one paragraph."""
-    share = 2 * len(a & b) / (len(a) + len(b))
-    return share if share >= _ALIKE else 0.0
+def _differing(a: Sequence[str], b: Sequence[str]) -> Iterator[Row]:
+    """Pair each paragraph with the next one of the other text that shares enough words."""
+    words_b = [set(_words(line)) for line in b]
+    start = 0
+    for left in a:
+        words = set(_words(left))
+        for place in range(start, min(start + _AHEAD, len(b))):
+            # Dice's coefficient.
+            if 2 * len(words & words_b[place]) >= _ALIKE * (len(words) + len(words_b[place])):
+                yield from map(_added, b[start:place])
+                yield _changed(left, b[place])
+                start = place + 1
+                break
+        else:
+            yield Row("removed", left=(Piece(left, True),))
+    yield from map(_added, b[start:])
+
+
+def _added(line: str) -> Row:
+    return Row("added", right=(Piece(line, True),))
 
 
 def _changed(before: str, after: str) -> Row:
