@@ -6,7 +6,7 @@ import dataclasses
 from functools import cache
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import ArgumentError, invalid_argument
 from pgsimhash.html import Article
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.reading.workers import failed
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 _VERBATIM: Final = (read_text, read_blog)  # the readers whose text is the Markdown itself
 _NESTING_MAX: Final = 100
 _TEXTS: Final = ("text", "text_special", "code_inline", "softbreak", "hardbreak")
-
-
-class _NeedsPageError(ArgumentError):
-    """A scheme needs the weights of text blocks, which Markdown does not have."""
 
 
 def kept_article(
@@ -55,10 +51,9 @@ def reread(record: PageRecord, scheme: Scheme) -> PageRecord | PageFailure:
         )
 
     def refuse() -> NoReturn:
-        raise _NeedsPageError(
-            "invalid_argument",
+        raise invalid_argument(
             f"scheme {scheme.name!r} cannot use Markdown: it weighs text blocks, and Markdown does "
-            "not have their weights; ingest the pages into another collection",
+            "not have their weights; ingest the pages into another collection"
         )
 
     verbatim = scheme.extract in _VERBATIM
@@ -73,7 +68,7 @@ def reread(record: PageRecord, scheme: Scheme) -> PageRecord | PageFailure:
         )
     try:
         vote = recipe.vote(article)
-    except _NeedsPageError:
+    except ArgumentError:
         raise
     except Exception as error:  # one page must never end the others
         return failed(record.url, error)

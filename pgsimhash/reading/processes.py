@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -45,11 +45,10 @@ class Worker(Generic[_Message, _Answer]):
         self._begin, self._arguments = begin, arguments
         self._running: _Running | None = None
         self._lock = threading.Lock()
-        self._left = math.inf
-        self._is_late = self._is_closed = False
+        self._is_closed = False
 
     def ask(self, message: _Message, seconds: float = math.inf) -> _Answer:
-        """Return the answer to ``message``; :func:`kill_late` enforces the limit in seconds.
+        """Return the answer to ``message``; the process is killed if it takes more ``seconds``.
 
         Raises:
             EndedError: the process ended or was killed before it answered.
@@ -57,25 +56,16 @@ class Worker(Generic[_Message, _Answer]):
         answered = False
         try:
             pipe = self._start().pipe
-            self._count_down(seconds)
             pipe.send(message)
+            _wait(pipe, seconds)
             answer: _Answer = pipe.recv()
             answered = True
         except (EOFError, OSError):
-            raise EndedError("too_slow" if self._is_late else self._why()) from None
+            raise EndedError(self._why()) from None
         finally:
-            self._count_down(math.inf)
-            if self._is_late or not answered:
+            if not answered:
                 self.release()
         return answer
-
-    def pass_time(self, seconds: float) -> None:
-        """Reduce the remaining time by ``seconds``, and kill the process if it is over."""
-        with self._lock:
-            self._left -= seconds
-            if self._left < 0 and self._running is not None:
-                self._is_late = True
-                self._running.process.kill()
 
     def close(self) -> None:
         """Kill the process for good; a waiting :meth:`ask` raises."""
@@ -83,10 +73,6 @@ class Worker(Generic[_Message, _Answer]):
             self._is_closed = True
             if self._running is not None:
                 self._running.process.kill()
-
-    def _count_down(self, seconds: float) -> None:
-        with self._lock:
-            self._left = seconds
 
     def _start(self) -> _Running:
         if self._running is not None:
@@ -105,7 +91,6 @@ class Worker(Generic[_Message, _Answer]):
         there.close()
         with self._lock:
             self._running = running = _Running(process, here)
-            self._is_late = False
             if self._is_closed:
                 process.kill()
         # Waits for the start, which does not count for the deadline.
@@ -131,17 +116,16 @@ class Worker(Generic[_Message, _Answer]):
             running.pipe.close()
 
 
-def kill_late(
-    workers: Sequence[Worker[Any, Any]], seconds: float, is_over: threading.Event
-) -> None:
-    """Kill the workers whose time is over, until ``is_over``; ``seconds`` is the usual limit.
+def _wait(pipe: Connection, seconds: float) -> None:
+    """Wait for an answer; raise ``EndedError`` after ``seconds``.
 
     A clock would also count the time while all processes are stopped, for example by Ctrl-Z.
     """
     step = min(_STEP_MAX, max(_STEP_MIN, seconds / _STEPS))
-    while not is_over.wait(step):
-        for worker in workers:
-            worker.pass_time(step)
+    while not pipe.poll(step):
+        seconds -= step
+        if seconds < 0:
+            raise EndedError("too_slow")
 
 
 def _serve(

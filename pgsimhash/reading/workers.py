@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from functools import partial
 from operator import index
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
-from pgsimhash.reading.processes import EndedError, Worker, kill_late
+from pgsimhash.reading.processes import EndedError, Worker
 from pgsimhash.runtime.machine import limit_memory, usable_cores
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.schemes.registry import page_values
@@ -36,24 +36,13 @@ class _Work(NamedTuple):
     memory: int | None
 
 
-_Reader = Worker[list[_Page], list[_Result]]
-
-
-class _Message(NamedTuple):
-    """Pages that were sent to a process together: their number, size in bytes, and results."""
-
-    pages: int
-    size: int
-    results: Future[list[_Result]]
-
+_Reader = Worker[_Page, _Result]
 
 PAGE_SECONDS: Final = 30.0
 """The default time limit of a page in another process: ten times the time of any normal page."""
 
 _NO_MEMORY: Final = "reading the page takes too much memory (page_memory)"
 _TITLE_MAX: Final = 1000
-# How many pages and bytes are sent at once: sending costs the same for one page as for a few.
-_MESSAGE_PAGES, _MESSAGE_SIZE = 4, 512 * 1024
 # How many pages and bytes are read ahead for each process, to keep it busy during storing.
 _AHEAD_PAGES, _AHEAD_SIZE = 64, 4 * 1024 * 1024
 
@@ -123,7 +112,7 @@ def extract_many(
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
     reader = PageReader(page_seconds, page_memory, jobs)
     work = reader.work(recipe, markdown, max_bytes)
-    return _ReadAhead(reader, jobs, work).results(pages)
+    return _read_ahead(reader, jobs, work, pages)
 
 
 class PageReader:
@@ -164,11 +153,6 @@ class PageReader:
         self._is_closed = False
         self._lock = threading.Lock()
         self._places = threading.Semaphore(processes or usable_cores())
-        self._is_over = threading.Event()
-        deadlines = (self._all, self._seconds, self._is_over)
-        self._clock = threading.Thread(target=kill_late, args=deadlines, daemon=True)
-        if self._in_processes and self._seconds < math.inf:
-            self._clock.start()
 
     def extract(
         self, page: _Page, scheme: Scheme, *, markdown: bool = True, max_bytes: int = MAX_BYTES
@@ -176,26 +160,23 @@ class PageReader:
         """Return the record of one page, see :func:`extract`."""
         if not self._in_processes:
             return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
-        return self.read([page], self.work(scheme, markdown, max_bytes))[0]
+        return self.read(page, self.work(scheme, markdown, max_bytes))
 
     def work(self, scheme: Scheme, markdown: bool, max_bytes: int) -> _Work:
         """Return how a process fingerprints pages; the scheme must be portable."""
         return _Work(scheme.check_portable(), markdown, max_bytes, self._memory)
 
-    def read(self, pages: list[_Page], work: _Work) -> list[_Result]:
-        """Return the results of pages, read by one process."""
+    def read(self, page: _Page, work: _Work) -> _Result:
+        """Return the record of one page, read by a process."""
         with self._places:
             reader = self._reader_for(work)
             try:
-                return _read_by(reader, pages, self._seconds)
+                return _read_by(reader, page, self._seconds)
             finally:
                 self._idle.append((work, reader))
 
     def kill(self) -> None:
         """End the processes; the pages that they are reading fail."""
-        self._is_over.set()
-        if self._clock.ident is not None:
-            self._clock.join()
         with self._lock:
             self._is_closed = True
             for reader in self._all:
@@ -220,110 +201,69 @@ class PageReader:
             return reader
 
 
-class _ReadAhead:
-    """Sends pages to processes in messages, and yields the results in order."""
-
-    def __init__(self, reader: PageReader, jobs: int, work: _Work) -> None:
-        self._reader, self._jobs, self._work = reader, jobs, work
-        # A thread for each process sends it the next pages as soon as it is idle.
-        self._threads = ThreadPoolExecutor(jobs, "pages")
-        self._pending: list[_Page] = []
-        self._pending_size = 0
-        self._sent: deque[_Message] = deque()
-        self._pages = self._size = 0
-
-    def results(self, pages: Iterable[_Page]) -> Iterator[_Result]:
-        """Yield the results of all pages."""
-        try:
-            for page in pages:
-                if page is PAUSE:
-                    self._send()
-                    yield from (*self._done(), page)
-                    continue
-                self._add(page)
-                yield from self._done()
-            self._send()
-            yield from self._done(everything=True)
-        finally:
-            self._threads.shutdown(wait=False, cancel_futures=True)
-            self._reader.kill()
-            self._threads.shutdown()
-            self._reader.close()
-
-    def _add(self, page: _Page) -> None:
-        """Add a page, and send the pending pages if there are enough or a process is idle."""
-        self._pending.append(page)
-        html = page.html if isinstance(page, SourcePage) else ""
-        # Invalid pages become failures when they are read.
-        self._pending_size += len(html) if isinstance(html, bytes | str) else 0
-        if (
-            len(self._pending) >= _MESSAGE_PAGES
-            or self._pending_size >= _MESSAGE_SIZE
-            # An idle process does not wait: the next page may come late.
-            or self._is_one_idle()
-        ):
-            self._send()
-
-    def _send(self) -> None:
-        pages, size = self._pending, self._pending_size
-        if not pages:
-            return
-        results = self._threads.submit(self._reader.read, pages, self._work)
-        self._sent.append(_Message(len(pages), size, results))
-        self._pages += len(pages)
-        self._size += size
-        self._pending, self._pending_size = [], 0
-
-    def _done(self, *, everything: bool = False) -> Iterator[_Result]:
-        """Yield finished results; wait for the first if enough is read ahead, or for all."""
-        while self._sent and (everything or self._is_enough() or self._sent[0].results.done()):
-            message = self._sent.popleft()
-            self._pages -= message.pages
-            self._size -= message.size
-            yield from message.results.result()
-
-    def _is_one_idle(self) -> bool:
-        # From the end: the last message is done last.
-        busy = (message for message in reversed(self._sent) if not message.results.done())
-        return sum(1 for _ in islice(busy, self._jobs)) < self._jobs
-
-    def _is_enough(self) -> bool:
-        # Even with the largest pages, each process has a next page while it reads one.
-        return len(self._sent) >= 2 * self._jobs and (
-            self._pages >= self._jobs * _AHEAD_PAGES or self._size >= self._jobs * _AHEAD_SIZE
-        )
-
-
-def _read_by(
-    worker: _Reader, pages: list[_Page], page_seconds: float, *, last: bool = False
-) -> list[_Result]:
-    """Return a process's results for pages; pages without an answer become failures."""
+def _read_ahead(
+    reader: PageReader, jobs: int, work: _Work, pages: Iterable[_Page]
+) -> Iterator[_Result]:
+    """Yield the results of pages in order, read by ``jobs`` processes of ``reader``; close it."""
+    # A thread for each process sends it the next page as soon as it is idle.
+    threads = ThreadPoolExecutor(jobs, "pages")
+    sent: deque[tuple[Future[_Result], int]] = deque()
+    size = 0
     try:
-        return worker.ask(pages, page_seconds)
+        for page in pages:
+            if page is not PAUSE:
+                sent.append((threads.submit(reader.read, page, work), _size(page)))
+                size += _size(page)
+            while sent:
+                result, result_size = sent[0]
+                # Even with the largest pages, each process has a next page while it reads one.
+                is_enough = len(sent) >= 2 * jobs and (
+                    len(sent) >= jobs * _AHEAD_PAGES or size >= jobs * _AHEAD_SIZE
+                )
+                if not (is_enough or result.done()):
+                    break
+                sent.popleft()
+                size -= result_size
+                yield result.result()
+            if page is PAUSE:
+                yield page
+        for result, _ in sent:
+            yield result.result()
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        reader.kill()
+        threads.shutdown()
+        reader.close()
+
+
+def _size(page: _Page) -> int:
+    html = page.html if isinstance(page, SourcePage) else ""
+    # Invalid pages become failures when they are read.
+    return len(html) if isinstance(html, bytes | str) else 0
+
+
+def _read_by(worker: _Reader, page: _Page, page_seconds: float, *, again: bool = True) -> _Result:
+    """Return a process's result for a page; without an answer it is a failure."""
+    try:
+        return worker.ask(page, page_seconds)
     except EndedError as error:
         reason = str(error)
     except Exception as error:  # invalid pages may be impossible to send
-        if len(pages) == 1:
-            return [failed(pages[0].url, error)]
-        reason = "crashed"
-    if len(pages) == 1 and (last or reason != "crashed"):
-        detail = {
-            "too_slow": f"the page takes more than {page_seconds:g} s to read (page_seconds)",
-            "no_memory": _NO_MEMORY,
-        }.get(reason, "the page ended the process reading it")
-        return [PageFailure(pages[0].url, reason, detail)]
-    # One of the pages ended the process, or an outside cause: read each page alone.
-    return [_read_by(worker, [page], page_seconds, last=True)[0] for page in pages]
+        return failed(page.url, error)
+    if reason == "crashed" and again:
+        # An outside cause may have ended the process.
+        return _read_by(worker, page, page_seconds, again=False)
+    detail = {
+        "too_slow": f"the page takes more than {page_seconds:g} s to read (page_seconds)",
+        "no_memory": _NO_MEMORY,
+    }.get(reason, "the page ended the process reading it")
+    return PageFailure(page.url, reason, detail)
 
 
 def _begin_reading(
     scheme: Scheme, markdown: bool, max_bytes: int, memory: int | None
-) -> Callable[[list[_Page]], list[_Result]]:
+) -> Callable[[_Page], _Result]:
     """Return the function that reads pages; each process receives the scheme only once."""
     if memory is not None:
         limit_memory(memory)
-
-    def read(pages: list[_Page]) -> list[_Result]:
-        return [extract(page, scheme, markdown=markdown, max_bytes=max_bytes) for page in pages]
-
-    return read
+    return partial(extract, scheme=scheme, markdown=markdown, max_bytes=max_bytes)
