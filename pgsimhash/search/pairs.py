@@ -29,7 +29,6 @@ from pgsimhash.search.layout import (
     runs_of,
 )
 
-PASSES_MAX: Final = 5_000  # passes, if the caller chooses the number of blocks
 _PAIRS: Final = 1 << 16  # pairs collected before they are yielded
 _CHUNK: Final = 1 << 14  # simhashes processed at a time, which stay in the processor's cache
 
@@ -79,9 +78,7 @@ class Pairs(NamedTuple):
         return html_table(repr(self), ("low", "high", "distance"), cells)
 
 
-def find_pairs(
-    simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX, *, blocks: int | None = None
-) -> Pairs:
+def find_pairs(simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX) -> Pairs:
     """Return every pair of distinct simhashes within ``distance`` bits, each once, in order.
 
     The result is exact. Equal simhashes count once. Besides the input and the result, memory holds
@@ -90,17 +87,13 @@ def find_pairs(
     Args:
         simhashes: an array, a column of a data frame, or integers.
         distance: the largest number of differing bits, 0 to 12.
-        blocks: the number of bit blocks, more than ``distance``. All but ``distance`` blocks lead,
-            and each choice of them takes one pass. By default the fastest number. The result does
-            not depend on it.
 
     Raises:
-        ArgumentError: a row is not a simhash, ``distance`` is not in 0..12, or ``blocks`` is not in
-            ``distance`` + 1..64 or takes more than 5,000 passes.
+        ArgumentError: a row is not a simhash, or ``distance`` is not in 0..12.
     """
     values = distinct(as_simhashes(simhashes))
     check_distance(distance, DISTANCE_MAX)
-    layout = layout_for(distance, len(values)) if blocks is None else _cut(blocks, distance)
+    layout = layout_for(distance, len(values))
     pairs = _as_pairs([(values[:0], values[:0]), *_found(layout, values, distance)])
     order = np.lexsort((pairs.high, pairs.low))
     return Pairs(pairs.low[order], pairs.high[order], pairs.distances[order])
@@ -155,24 +148,6 @@ def distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     first = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     return values if first.all() else values[first]
-
-
-def _cut(blocks: int, distance: int) -> Layout:
-    """Return the layout in which all but ``distance`` of the blocks lead."""
-    if isinstance(blocks, bool) or not isinstance(blocks, int) or not distance < blocks <= BITS:
-        raise invalid_argument(
-            f"blocks is a number from {distance + 1} to {BITS} for distance {distance}, "
-            f"not {blocks!r}"
-        )
-    if distance == 0:
-        return layout_for(0, 0)
-    if comb(blocks, distance) > PASSES_MAX:
-        raise invalid_argument(
-            f"{blocks} blocks take {comb(blocks, distance):,} passes for distance {distance}, "
-            f"and at most {PASSES_MAX:,} are allowed; use fewer blocks"
-        )
-    leading = blocks - distance
-    return Layout(f"{blocks} choose {leading}", equal_widths(blocks), leading)
 
 
 def layout_for(distance: int, count: int, *, moving: float = 0.0) -> Layout:

@@ -115,21 +115,15 @@ def test_a_hot_prefix_takes_little_time_and_memory(monkeypatch: pytest.MonkeyPat
     assert found(BlockIndex(crowd), queries, 3) == matches(crowd, queries, 3)
 
 
-def test_lists_and_a_number_of_blocks_give_the_same_pairs() -> None:
-    """`test_all_pairs_for_each_number_of_blocks` tries the other numbers."""
+def test_lists_give_the_same_pairs() -> None:
     rng = np.random.default_rng(5)
     centres = rng.integers(0, 2**64, 40, dtype=np.uint64).tolist()
     near = [value ^ (1 << bit) ^ (1 << 63 - bit) for value in centres for bit in (0, 7, 31)]
     array = np.array(centres + near, dtype=np.uint64)
     expected = brute_force(array, 3)
     assert len(expected) >= 20
-    for values, blocks in ((centres + near, None), (array, None), (array, 6)):
-        assert rows(find_pairs(values, 3, blocks=blocks)) == expected
-    for wrong in (3, 65, True, "4"):
-        with pytest.raises(ArgumentError, match="from 4 to 64"):
-            find_pairs([1, 2], 3, blocks=wrong)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="41,664 passes"):
-        find_pairs([1, 2], 3, blocks=64)
+    for values in (centres + near, array):
+        assert rows(find_pairs(values, 3)) == expected
 
 
 def test_a_stream_reports_its_progress() -> None:
