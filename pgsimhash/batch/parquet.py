@@ -14,14 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.bits import (
-    NEAR_MAX,
-    as_simhashes,
-    check_distance,
-    hamming_distances,
-    range_distances,
-    simhash_arrays,
-)
+from pgsimhash.hashing.bits import NEAR_MAX, as_simhashes, check_distance, hamming_distances
 from pgsimhash.pages.records import Matches, Verdict
 from pgsimhash.runtime import requires
 from pgsimhash.runtime.output import replacing
@@ -40,8 +33,6 @@ ROWS: Final = 1 << 16
 
 SIMHASH_ROWS: Final = 1 << 20
 """Simhashes per row group, 8 MB, and per transaction."""
-
-_SOME: Final = 1_000  # with up to this many simhashes, some row groups can be skipped
 
 SIMHASHES: Final = pa.schema([pa.field("simhash", pa.uint64(), nullable=False)])
 
@@ -75,39 +66,18 @@ CLUSTERS: Final = pa.schema(
 """A row for each page of a cluster."""
 
 
-def write_simhashes(
-    path: str | Path, simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]]
-) -> int:
-    """Write simhashes, an array or an iterable of arrays, and return their number.
-
-    Raises:
-        ArgumentError: the file cannot be written, or a row is not a simhash.
-    """
-    arrays = simhash_arrays(simhashes)
-    written = 0
-    with _writing(path, SIMHASHES, delta=True) as write:
-        for array in arrays:
-            for start in range(0, len(array), SIMHASH_ROWS):
-                write([pa.array(array[start : start + SIMHASH_ROWS])])
-            written += len(array)
-    return written
-
-
-def write_archive(
-    path: str | Path, simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]]
-) -> int:
+def write_archive(path: str | Path, simhashes: Iterable[SupportsIndex]) -> int:
     """Write the distinct simhashes in ascending order, and return their number.
 
     It is the paper's compressed table of one permutation (Manku, Jain, Das Sarma, WWW 2007, section
     3.2) as a regular Parquet file. The more simhashes there are, the fewer bits the differences
-    take. All simhashes, an array or an iterable of arrays, are sorted in memory, three times 8
-    bytes each.
+    take. The simhashes, an array, a column of a data frame or integers, are sorted in memory, three
+    times 8 bytes each.
 
     Raises:
         ArgumentError: the file cannot be written, or a row is not a simhash.
     """
-    arrays = list(simhash_arrays(simhashes))
-    return write_simhashes(path, distinct(np.concatenate([np.empty(0, np.uint64), *arrays])))
+    return _write_simhashes(path, [distinct(as_simhashes(simhashes))])
 
 
 def find_many(
@@ -116,9 +86,8 @@ def find_many(
     """Return all simhashes of a file within ``distance`` of each of a batch, exactly.
 
     Like the paper's batch queries (section 4), it reads the file once and compares it with the
-    batch in memory, some millions at most: an array, a column of a data frame, or integers. For a
-    small batch, it skips row groups whose range is too far away. The matches are by query, nearest
-    first, like those of ``Store.find_many``.
+    batch in memory, some millions at most: an array, a column of a data frame, or integers. The
+    matches are by query, nearest first, like those of ``Store.find_many``.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the array or the file is invalid.
@@ -126,12 +95,8 @@ def find_many(
     batch = as_simhashes(simhashes)
     limit = check_distance(distance, DISTANCE_MAX)
     index = BlockIndex(batch)
-
-    def select(least: int, most: int) -> bool:
-        return len(batch) > _SOME or bool((range_distances(batch, least, most) <= limit).any())
-
     parts = [np.empty((2, 0), dtype=np.uint64)]
-    for known in read_simhashes(path, select):
+    for known in read_simhashes(path):
         numbers, near = index.near(known, limit)
         parts.append(np.stack([near, known[numbers]]))
     queries, matches = np.concatenate(parts, axis=1)
@@ -147,42 +112,19 @@ def find_many(
     return Matches(by[sort], values[sort], distances[sort])
 
 
-def read_simhashes(
-    path: str | Path, select: Callable[[int, int], bool] | None = None
-) -> Iterator[NDArray[np.uint64]]:
+def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
     """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``.
-
-    ``select`` is called with the smallest and the largest simhash of a row group, and returns
-    whether to read it.
 
     Raises:
         ArgumentError: the file does not exist, or is not a file of simhashes.
     """
-    with ExitStack() as stack:
-        with _translated_errors(path, "read as a Parquet file"):
-            file = stack.enter_context(pq.ParquetFile(path, page_checksum_verification=True))
-            column = _column_number(path, file.schema_arrow)
-            missing = file.metadata.num_rows
-            chosen = []
-            for number in range(file.metadata.num_row_groups):
-                group = file.metadata.row_group(number)
-                # Those of a damaged file end the process, so they are read only if they are needed.
-                known = None if select is None else group.column(column).statistics
-                if (
-                    select is None
-                    or known is None
-                    or not known.has_min_max
-                    or select(known.min, known.max)
-                ):
-                    chosen.append(number)
-                else:
-                    missing -= group.num_rows
-            batches = file.iter_batches(SIMHASH_ROWS, columns=["simhash"], row_groups=chosen)
-        while True:
-            with _translated_errors(path, "read as a Parquet file"):
-                batch = next(batches, None)
-            if batch is None:
-                break
+    with (
+        _translated_errors(path, "read as a Parquet file"),
+        pq.ParquetFile(path, page_checksum_verification=True) as file,
+    ):
+        _check_schema(path, file.schema_arrow)
+        missing = file.metadata.num_rows
+        for batch in file.iter_batches(SIMHASH_ROWS, columns=["simhash"]):
             if batch.column(0).null_count:
                 raise _invalid(f"column 'simhash' of {path} has a null; leave such rows out first")
             missing -= len(batch)
@@ -202,7 +144,17 @@ def save_simhashes(store: Store, path: str | Path) -> int:
         StoreError: the database does not answer.
     """
     with store.session.reading() as access:
-        return write_simhashes(path, access.simhash_slices())
+        return _write_simhashes(path, access.simhash_slices())
+
+
+def _write_simhashes(path: str | Path, arrays: Iterable[NDArray[np.uint64]]) -> int:
+    written = 0
+    with _writing(path, SIMHASHES, delta=True) as write:
+        for array in arrays:
+            for start in range(0, len(array), SIMHASH_ROWS):
+                write([pa.array(array[start : start + SIMHASH_ROWS])])
+            written += len(array)
+    return written
 
 
 def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[Verdict]:
@@ -314,15 +266,12 @@ def _translated_errors(path: str | Path, what: str) -> Iterator[None]:
         raise _invalid(f"{path} cannot be {what}: {message}") from error
 
 
-def _column_number(path: str | Path, schema: pa.Schema) -> int:
+def _check_schema(path: str | Path, schema: pa.Schema) -> None:
     if schema.names.count("simhash") != 1:
         raise _invalid(f"{path} must have one column 'simhash'; it has {', '.join(schema.names)}")
-    number: int = schema.get_field_index("simhash")
-    if schema.types[number] != pa.uint64():
-        raise _invalid(
-            f"column 'simhash' of {path} is {schema.types[number]}, not uint64; cast it first"
-        )
-    return number
+    kind = schema.field("simhash").type
+    if kind != pa.uint64():
+        raise _invalid(f"column 'simhash' of {path} is {kind}, not uint64; cast it first")
 
 
 def _invalid(problem: str) -> ArgumentError:

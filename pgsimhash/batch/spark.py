@@ -9,14 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import invalid_argument
-from pgsimhash.hashing.bits import BITS, NEAR_MAX, check_distance, hamming_distances, to_bigint
+from pgsimhash.hashing.bits import (
+    BITS,
+    NEAR_MAX,
+    as_simhashes,
+    check_distance,
+    hamming_distances,
+    to_bigint,
+)
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
 from pgsimhash.search.clusters import cluster_simhashes
@@ -41,7 +47,6 @@ _SPREAD: Final = "key bigint, simhash bigint"
 """The key has the permutation's number above the bits of the largest prefix, and the prefix."""
 
 _MOVING_NS: Final = 1_500.0  # measured core nanoseconds to send a simhash to another task
-_BATCHES: Final = 100  # of Spark, 10,000 rows each by default, leave it as one piece
 
 _Batches = Iterator[pa.RecordBatch]
 _Simhashes = NDArray[np.uint64]
@@ -136,7 +141,7 @@ def find(
     limit = check_distance(distance, DISTANCE_MAX)
     queries = _known(batch, column).distinct()
     known = _known(corpus, column).distinct()
-    in_memory = np.concatenate([np.empty(0, dtype=np.uint64), *arrays(queries)])
+    in_memory = as_simhashes(queries.toArrow()["simhash"])
     shared = corpus.sparkSession.sparkContext.broadcast(in_memory)
 
     def near(batches: _Batches) -> _Batches:
@@ -169,19 +174,6 @@ def read_simhashes(session: SparkSession, path: str) -> DataFrame:
     # Spark has no unsigned integers, and reads them as decimals.
     signed = "IF(simhash < 9223372036854775808BD, simhash, simhash - 18446744073709551616BD)"
     return session.read.parquet(path).selectExpr(f"CAST({signed} AS bigint) AS simhash")
-
-
-def arrays(frame: DataFrame, *, column: str = "simhash") -> Iterator[_Simhashes]:
-    """Yield the simhashes of a column in this process, by partitions; nulls are left out.
-
-    ``parquet.write_archive(path, arrays(frame))`` writes them to a file.
-
-    Raises:
-        ArgumentError: the column does not exist.
-    """
-    packed = _known(frame, column).mapInArrow(_packed, "simhashes binary")
-    for row in packed.toLocalIterator(prefetchPartitions=True):
-        yield np.frombuffer(row[0], dtype=np.uint64)
 
 
 def _check_column(frame: DataFrame, column: str, types: tuple[str, ...]) -> None:
@@ -232,14 +224,6 @@ def _joined(batches: _Batches, *, with_roots: bool = False) -> _Batches:
     roots = cluster_simhashes(nodes, [edges])
     is_sent = np.ones(len(nodes), dtype=np.bool_) if with_roots else nodes != roots
     yield _batch(_CLUSTERS, nodes[is_sent], roots[is_sent])
-
-
-def _packed(batches: _Batches) -> _Batches:
-    """Yield simhashes as the bytes of an array, to collect them in one piece."""
-    simhashes = (simhashes for (simhashes,) in map(_columns, batches))
-    while chunk := list(islice(simhashes, _BATCHES)):
-        packed = pa.array([np.concatenate(chunk).tobytes()], pa.binary())
-        yield pa.RecordBatch.from_arrays([packed], ["simhashes"])
 
 
 def _columns(batch: pa.RecordBatch) -> list[_Simhashes]:

@@ -10,7 +10,6 @@ import base64
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, SupportsIndex, overload
 
 from pgsimhash.errors import ArgumentError, invalid_argument
@@ -121,24 +120,6 @@ def _no_column(name: str) -> ArgumentError:
         f"simhashes cannot be the {name}; give a numpy array, a column of a data frame or a list "
         "of integers"
     )
-
-
-def simhash_arrays(
-    simhashes: Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex]],
-) -> Iterator[NDArray[np.uint64]]:
-    """Yield arrays, given what :func:`as_simhashes` takes or an iterable of that."""
-
-    def is_column(part: object) -> bool:
-        return isinstance(part, Iterable) and not isinstance(part, str)
-
-    parts: Iterable[Any] = [simhashes] if hasattr(simhashes, "__array__") else simhashes
-    if isinstance(parts, _NO_COLUMNS) or not isinstance(parts, Iterable):
-        raise _no_column(type(parts).__name__)
-    for are_columns, group in groupby(parts, is_column):
-        if are_columns:
-            yield from map(as_simhashes, group)
-        else:
-            yield _from_rows(group)
 
 
 def to_bigint(simhash: SupportsIndex) -> int:
@@ -274,18 +255,3 @@ def hamming_distances(a: NDArray[np.uint64] | int, b: NDArray[np.uint64]) -> NDA
 
     left = a if isinstance(a, np.ndarray) else np.uint64(check_simhash(a))
     return np.bitwise_count(np.bitwise_xor(left, b))
-
-
-def range_distances(simhashes: NDArray[np.uint64], least: int, most: int) -> NDArray[np.uint8]:
-    """Return each simhash's distance to the nearest number in ``least``..``most``."""
-    import numpy as np
-
-    nearest = np.minimum(hamming_distances(least, simhashes), hamming_distances(most, simhashes))
-    for border, inward in ((least, 0), (most, 1)):
-        # A number that leaves the border inward at this bit has free bits below it.
-        for bit in range((least ^ most).bit_length() - 1):
-            if border >> bit & 1 == inward:
-                above = np.uint64(border >> bit ^ 1)
-                distances = np.bitwise_count(simhashes >> np.uint64(bit) ^ above)
-                np.minimum(nearest, distances, out=nearest)
-    return nearest

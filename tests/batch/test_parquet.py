@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pgsimhash import ArgumentError, Store
 from pgsimhash.batch import parquet
 from pgsimhash.pages.records import Matches, Verdict
-from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.sources import read_pages
 from tests.conftest import ROOT
 from tests.database import copy_simhashes
@@ -51,14 +50,12 @@ def test_simhashes_round_trip(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(parquet, "SIMHASH_ROWS", 1000)
     values = made(5500)
     values[:2] = 0, 2**64 - 1
-    assert parquet.write_simhashes(path, values) == 5500
+    assert parquet.write_archive(path, values) == 5500
     read = list(parquet.read_simhashes(path))
     assert [len(array) for array in read] == [1000] * 5 + [500]
-    assert np.array_equal(np.concatenate(read), values)
+    assert np.array_equal(np.concatenate(read), np.sort(values))
     assert pq.ParquetFile(path).metadata.num_row_groups == 6
     assert pq.read_schema(path).equals(parquet.SIMHASHES)
-    assert parquet.write_simhashes(path, iter([values[:10], values[10:15]])) == 15
-    assert simhashes_in(path) == values[:15].tolist()
     # Files of other programs may have more columns.
     pl.DataFrame({"more": ["x"], "simhash": pl.Series([5], dtype=pl.UInt64)}).write_parquet(path)
     assert simhashes_in(path) == [5]
@@ -68,18 +65,14 @@ def as_rows(matches: Matches) -> list[tuple[int, int, int]]:
     return list(zip(*(column.tolist() for column in matches), strict=True))
 
 
-def test_an_archive_is_sorted_and_small(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_is_sorted_and_small(path: Path) -> None:
     """The bound is the logarithm of the number of sets: 64 - log2(n) + log2(e) bits each."""
     count = 200_000
     values = made(count)
-    arrays = [values[:120_000], values[100_000:], values[:0]]
-    assert parquet.write_archive(path, arrays) == count
+    assert parquet.write_archive(path, np.append(values, values[:20_000])) == count
     assert simhashes_in(path) == sorted(values.tolist())
     bound = (64 - np.log2(count) + np.log2(np.e)) / 8
     assert bound < path.stat().st_size / count < 1.05 * bound
-    monkeypatch.setattr(parquet, "SIMHASH_ROWS", 60_000)
-    parquet.write_archive(path, values)
-    assert pq.ParquetFile(path).metadata.num_row_groups == 4
 
 
 @pytest.mark.parametrize("distance", [0, 1, 3, 8, 12])
@@ -99,29 +92,8 @@ def test_find_many_is_exact(distance: int, path: Path, monkeypatch: pytest.Monke
     assert [(query, bits, value) for query, value, bits in as_rows(matches)] == expected
     assert len(expected) >= 24
     # Any file of simhashes can be searched, also an unsorted one.
-    parquet.write_simhashes(path, known)
+    pq.write_table(pa.table({"simhash": known}), path)
     assert as_rows(parquet.find_many(path, batch, distance)) == as_rows(matches)
-
-
-def test_groups_without_a_match_are_not_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "SIMHASH_ROWS", 1_000)
-    known = np.sort(made(64_000))
-    parquet.write_archive(path, known)
-    read: list[int] = []
-    near = BlockIndex.near
-
-    def counted(self: BlockIndex, values: Simhashes, distance: int) -> Any:
-        read.append(len(values))
-        return near(self, values, distance)
-
-    monkeypatch.setattr(BlockIndex, "near", counted)
-    assert parquet.find_many(path, known[:1], 0).simhashes.tolist() == [known[0]]
-    assert sum(read) <= 1_000
-    read.clear()
-    assert 0 in parquet.find_many(path, known[-1:], 1).distances
-    assert sum(read) <= 20_000
-    read.clear()
-    assert len(parquet.find_many(path, known[:0], 3).queries) == sum(read) == 0
 
 
 def test_collections_are_saved_as_archives(store: Store, dsn: str, path: Path) -> None:
@@ -222,7 +194,7 @@ def test_an_invalid_parquet_file_is_refused(read: Callable[[Path], Any], path: P
     for table, why in UNREADABLE:
         pq.write_table(table, path)
         refused(why)
-    parquet.write_simhashes(path, made(100_000))
+    parquet.write_archive(path, made(100_000))
     data = path.read_bytes()
     for damaged in (data[: len(data) // 2], data[:4] + bytes(56) + data[60:]):
         path.write_bytes(damaged)

@@ -4,7 +4,7 @@ import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,6 @@ def test_an_empty_frame_has_no_pairs(session: Any) -> None:
     assert spark.pairs(nothing, 3).collect() == []
     assert spark.clusters(spark.pairs(nothing, 3)).collect() == []
     assert spark.find(nothing, nothing, 3).collect() == []
-    assert list(spark.arrays(nothing)) == []
 
 
 @pytest.mark.parametrize("distance", [0, 8])
@@ -144,7 +143,7 @@ def test_exchange_with_a_store(store: Store, dsn: str, session: Any, tmp_path: P
     parquet.save_simhashes(store, tmp_path / "it.parquet")
     frame = spark.read_simhashes(session, str(tmp_path / "it.parquet"))
     assert frame.dtypes == [("simhash", "bigint")]
-    parquet.write_archive(tmp_path / "back.parquet", spark.arrays(frame))
+    parquet.write_archive(tmp_path / "back.parquet", frame.toArrow()["simhash"])
     back = np.concatenate(list(parquet.read_simhashes(tmp_path / "back.parquet")))
     assert np.array_equal(back, np.unique(values))
 
@@ -177,18 +176,18 @@ def test_texts_and_pages_get_the_same_simhashes_as_elsewhere(session: Any) -> No
 def test_an_invalid_frame_of_simhashes_is_refused(session: Any) -> None:
     frame = session.createDataFrame([("a", 1)], "text string, number int")
     kind: Any = "pdf"
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: spark.pairs(frame),
         lambda: spark.pairs(frame, column="number"),
         lambda: spark.pairs(frame_of(session, np.empty(0, dtype=np.uint64)), 13),
         lambda: spark.find(frame, frame),
-        lambda: next(spark.arrays(frame)),
         lambda: spark.fingerprint(frame, "nothing"),
         lambda: spark.fingerprint(frame, "number"),
         lambda: spark.fingerprint(frame, "text", kind=kind),
         lambda: spark.fingerprint(frame, "text", url_column="number"),
         lambda: spark.fingerprint(frame.withColumnRenamed("number", "simhash"), "text"),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             call()
     with pytest.raises(ArgumentError, check=because("unknown_scheme")):

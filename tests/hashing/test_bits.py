@@ -117,23 +117,6 @@ def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -
     ).tolist() == [len(flipped), 0]
 
 
-@given(
-    border=st.tuples(simhashes, simhashes) | st.tuples(st.integers(0, 99), st.integers(0, 99)),
-    others=st.lists(simhashes | st.integers(0, 99), max_size=5),
-)
-def test_the_distance_to_a_range_is_the_least(border: tuple[int, int], others: list[int]) -> None:
-    least, most = sorted(border)
-    array = np.array([*others, least, most, (least + most) // 2], dtype=np.uint64)
-    found = bits.range_distances(array, least, most).tolist()
-    assert found[-3:] == [0, 0, 0]
-    for simhash, distance in zip(array.tolist(), found, strict=True):
-        assert (distance == 0) == (least <= simhash <= most)
-        if most < 100:
-            assert distance == min(
-                pgsimhash.hamming_distance(simhash, n) for n in range(least, most + 1)
-            )
-
-
 def test_the_distances_of_columns() -> None:
     numbers = [0, 1, 2**64 - 1]
     column = np.array(numbers, dtype=np.uint64)

@@ -1,5 +1,6 @@
 """Simhashes come as arrays, columns of data frames or integers; all entrances read them alike."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +66,9 @@ def test_every_entrance_reads_them(store: Store, dsn: str, path: Path, name: str
     assert sorted(known.tolist()) == SIMHASHES
     matches = store.find_many(column, 0)
     assert (matches.queries.tolist(), matches.simhashes.tolist()) == ([0, 1, 2], SIMHASHES)
-    for write in (parquet.write_simhashes, parquet.write_archive):
-        assert write(path, column) == 3
-        assert np.concatenate(list(parquet.read_simhashes(path))).tolist() == SIMHASHES
-        assert parquet.find_many(path, column, 0).simhashes.tolist() == SIMHASHES
+    assert parquet.write_archive(path, column) == 3
+    assert np.concatenate(list(parquet.read_simhashes(path))).tolist() == SIMHASHES
+    assert parquet.find_many(path, column, 0).simhashes.tolist() == SIMHASHES
     assert find_pairs(column, 2).low.tolist() == [1]
 
 
@@ -76,7 +76,7 @@ def test_every_entrance_reads_them(store: Store, dsn: str, path: Path, name: str
 def test_none_are_none(store: Store, path: Path, column: Any) -> None:
     assert len(analysis.simhashes(store)) == 0
     assert len(store.find_many(column).queries) == 0
-    assert parquet.write_simhashes(path, column) == 0
+    assert parquet.write_archive(path, column) == 0
     assert len(find_pairs(column).low) == 0
 
 
@@ -85,12 +85,7 @@ def test_a_row_that_is_no_simhash_is_named_before_any_write(
     store: Store, path: Path, name: str
 ) -> None:
     row = "row 0" if name == "float" else "row 1"
-    for use in (
-        store.find_many,
-        lambda column: parquet.write_simhashes(path, column),
-        lambda column: parquet.write_archive(path, column),
-        find_pairs,
-    ):
+    for use in (store.find_many, partial(parquet.write_archive, path), find_pairs):
         with pytest.raises(ArgumentError, match=row, check=because("invalid_argument")):
             use(WRONG[name])
     assert not path.exists()
