@@ -1,4 +1,4 @@
-"""Explain why two pages match or not: bits, blocks, probes, signatures, features, text."""
+"""Explain why two pages match or not: bits, signatures, features, text."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pgsimhash.analysis.changes import Difference, known_distance, side_by_side, stored_versions
 from pgsimhash.errors import PageError
-from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, hamming_distance
+from pgsimhash.hashing.bits import BITS, check_distance, hamming_distance
 from pgsimhash.hashing.signature import containment, containment_min, verified
 from pgsimhash.html import Article
 from pgsimhash.pages.records import json_values
@@ -62,23 +62,6 @@ class BlockBits(NamedTuple):
     differing: int
 
 
-class PermutationView(NamedTuple):
-    """The differing bits of a permutation's prefix, and the distance from which it finds the pair.
-
-    ``sees_from`` is None if a lookup of one finds the other at no distance.
-    """
-
-    number: int
-    column: str
-    differing: int
-    sees_from: int | None
-
-    @property
-    def finds(self) -> str:
-        """``sees_from`` in words."""
-        return "at no distance" if self.sees_from is None else f"from distance {self.sees_from}"
-
-
 @dataclass(frozen=True, slots=True)
 class FeatureList:
     """The features that only one side has: the heaviest first, their number and total weight.
@@ -131,7 +114,6 @@ class Explanation:
     matches_from: int | None
     sentence: str
     blocks: tuple[BlockBits, ...]
-    permutations: tuple[PermutationView, ...]
     containment: float | None
     structure_distance: int | None
     features: Features | None
@@ -148,20 +130,19 @@ class Explanation:
             "a": _side_json(self.a),
             "b": _side_json(self.b),
             "blocks": [block._asdict() for block in self.blocks],
-            "permutations": [view._asdict() for view in self.permutations],
             "features": self.features and asdict(self.features),
             "difference": self.difference and self.difference.as_json(),
         }
 
 
 def explain(
-    store: Store, a: str | Side, b: str | Side, *, distance: int | None = None, top: int = TOP
+    store: Store, a: str | Side, b: str | Side, *, distance: int | None = None
 ) -> Explanation:
     """Explain whether two pages match, at which distance, and what differs between them.
 
     Each page is the URL of a known one, for its current version, or a side: :func:`read_side` of
     HTML, or ``Side(simhash)``. ``distance`` is the largest number of differing bits, by default the
-    collection's. ``top`` features of each page are listed.
+    collection's.
 
     Features and the difference of the texts need both texts. A known page has a text if the
     collection keeps Markdown. Its features are then computed from the Markdown, and the explanation
@@ -179,7 +160,6 @@ def explain(
         scheme=get_scheme(store.scheme),
         layout=get_layout(store.layout),
         distance=store.opened.checked_distance(distance),
-        top=top,
     )
     with store.session.reading() as access:
         marks = access.marks()
@@ -198,7 +178,6 @@ def explain_sides(
     scheme: Scheme = DEFAULT_SCHEME,
     layout: Layout = DEFAULT_LAYOUT,
     distance: int | None = None,
-    top: int = TOP,
 ) -> Explanation:
     """Explain whether two pages with simhashes of ``scheme`` match, without a store.
 
@@ -235,17 +214,14 @@ def explain_sides(
         matches_from=bits if bits in layout.distances and agreed else None,
         sentence=sentence,
         blocks=tuple(block_bits(a.simhash, b.simhash, layout)),
-        permutations=tuple(permutation_views(a.simhash, b.simhash, layout)),
         containment=share,
         structure_distance=known_distance(a.structure, b.structure),
-        features=_features(a, b, scheme, top),
+        features=_features(a, b, scheme),
         difference=difference,
     )
 
 
-def read_side(
-    html: BytesLike | str, scheme: Scheme, url: str | None = None, charset: str | None = None
-) -> Side:
+def read_side(html: BytesLike | str, scheme: Scheme, url: str | None = None) -> Side:
     """Return the side of a page's HTML, read by ``scheme``.
 
     Raises:
@@ -254,7 +230,7 @@ def read_side(
     checked_size(html)
     if url is not None:
         check_url(url)
-    article = scheme.extract(frozen(html), url, charset)
+    article = scheme.extract(frozen(html), url, None)
     vote = scheme.vote(article)
     words = article.words if isinstance(scheme.weigh, BlockWeights) else None
     unseen, blocks = (None, []) if words is None else words.unseen
@@ -289,19 +265,9 @@ def known_side(store: Store, url: str) -> Side:
 def block_bits(a: int, b: int, layout: Layout) -> Iterator[BlockBits]:
     """Yield the bits of both simhashes in each block of the layout, highest first."""
     for block in layout.blocks:
-        left, right = (check_simhash(value) >> block.shift & block.mask for value in (a, b))
+        left, right = (value >> block.shift & block.mask for value in (a, b))
         digits = f"0{block.width}b"
         yield BlockBits(f"{left:{digits}}", f"{right:{digits}}", (left ^ right).bit_count())
-
-
-def permutation_views(a: int, b: int, layout: Layout) -> Iterator[PermutationView]:
-    """Yield the pair in each permutation of the layout."""
-    bits = hamming_distance(a, b)
-    radii_by_distance = [(distance, layout.radii(distance)) for distance in layout.distances[bits:]]
-    for number, permutation in enumerate(layout.permutations):
-        differing = (permutation.prefix(a) ^ permutation.prefix(b)).bit_count()
-        sees = next((at for at, radii in radii_by_distance if radii[number] >= differing), None)
-        yield PermutationView(permutation.number, permutation.column, differing, sees)
 
 
 def _decision(
@@ -330,7 +296,7 @@ def _decision(
     return "beyond_distance", f"{differ}, and {requested}: no match{why}"
 
 
-def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:
+def _features(a: Side, b: Side, scheme: Scheme) -> Features | None:
     if a.origin is None or b.origin is None:
         return None
     weights_a, bits_a = weighted_features(a, scheme)
@@ -341,7 +307,7 @@ def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:
         features = [(name, weight) for name, weight in weights.items() if name not in shared]
         features.sort(key=lambda item: (-item[1], item[0]))
         total = sum(weight for _, weight in features)
-        return FeatureList(tuple(features[:top]), len(features), total, origin, bits_off)
+        return FeatureList(tuple(features[:TOP]), len(features), total, origin, bits_off)
 
     return Features(
         only(weights_a, a.origin, bits_a),

@@ -18,10 +18,6 @@ from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
 _VERSIONS_SHOWN: Final = 50
 _FAILURES_SHOWN: Final = 20
 
-_page_option: Final = options.output(
-    "-o", "--output", help_text="Write an HTML page with charts to this file."
-)
-
 
 @click.group()
 def analyse() -> None:
@@ -32,7 +28,7 @@ def analyse() -> None:
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @options.distance("the collection's, else the scheme's")
-@_page_option
+@options.html_page
 @options.summary
 @options.scheme(f"the collection's, else {DEFAULT_NAME}")
 @click.option(
@@ -104,7 +100,7 @@ def history(store: pgsimhash.Store, url: str, summary: bool) -> None:
 @analyse.command()
 @options.distance("the collection's")
 @options.clusters
-@_page_option
+@options.html_page
 @options.summary
 @options.with_store
 def report(store: pgsimhash.Store, output: Path | None, summary: bool, **grouping: Any) -> None:
@@ -287,10 +283,6 @@ def _print_explanation(explanation: analysis.Explanation) -> None:
             line.append(" ")
         console.print(line, soft_wrap=True)
     console.print(explanation.sentence)
-    show.table(
-        ("permutation", "bits that differ", "finds the pair"),
-        ((view.column, view.differing, view.finds) for view in explanation.permutations),
-    )
     for name, side in sides:
         if side.unseen is not None:
             console.print(f"in low-weight blocks of {name}: {side.unseen:.1%} of the words")

@@ -61,9 +61,9 @@ def switch(name: str, help_text: str, default: str | None = None) -> Option:
     return click.option(names, default=None, show_default=default or False, help=help_text)
 
 
-def number(name: str, help_text: str, default: str | None = None, minimum: int = 1) -> Option:
+def number(name: str, help_text: str, default: str | None = None) -> Option:
     """Return an option with an integer; ``default`` describes what None means."""
-    kind = click.IntRange(minimum, NUMBER_MAX)
+    kind = click.IntRange(1, NUMBER_MAX)
     return click.option(name, type=kind, metavar="N", show_default=default or False, help=help_text)
 
 
@@ -72,17 +72,20 @@ def age(name: str, help_text: str) -> Option:
     return click.option(name, metavar="AGE", callback=checked(parse_age), help=help_text)
 
 
-def output(*names: str, help_text: str) -> Option:
-    """Return an option with the path of a file to write, whose folder has to exist."""
+def _in_a_folder(name: str) -> Path:
+    path = Path(name)
+    if not path.parent.is_dir():
+        raise invalid_argument(f"the folder {path.parent} does not exist; create it")
+    return path
 
-    def in_a_folder(name: str) -> Path:
-        path = Path(name)
-        if not path.parent.is_dir():
-            raise invalid_argument(f"the folder {path.parent} does not exist; create it")
-        return path
 
-    file = click.Path(dir_okay=False, writable=True)
-    return click.option(*names, type=file, callback=checked(in_a_folder), help=help_text)
+html_page: Final = click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, writable=True),
+    callback=checked(_in_a_folder),
+    help="Write an HTML page to this file.",
+)
 
 
 def parquet(content: str) -> Option:

@@ -50,7 +50,7 @@ def explanation() -> Explanation:
         told = TEXTS[number % len(TEXTS)]
         article = kept_article("\n\n".join(f"{text} {number}" for text in TEXTS), told)
         sides.append(Side(number, url, told, BEGIN, 0, 0, article, "markdown", 0.5, tuple(TEXTS)))
-    return explain_sides(sides[0], sides[1], top=50)
+    return explain_sides(sides[0], sides[1])
 
 
 def fill(store: Store) -> None:
