@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import tee
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from pgsimhash.analysis.pairs import LARGEST, LabelledPair, file_rows, read_labels
+from pgsimhash.analysis.pairs import LARGEST, LabelledPair, read_labels
 from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.hashing.signature import verified
@@ -66,11 +66,10 @@ class AtDistance(NamedTuple):
 
 
 class Print(NamedTuple):
-    """The fingerprint of a page, and its title."""
+    """The fingerprint of a page."""
 
     simhash: int
     signature: int | None = None
-    title: str | None = None
 
 
 class Unseen(NamedTuple):
@@ -95,9 +94,9 @@ class Evaluation:
 
     ``best`` is the recommended distance: the largest recall at the required ``precision``, the
     smallest of several, up to the 12 bits of a search; None if no distance is as precise.
-    ``left_out`` pairs with a missing or unreadable page do not count. Pages that are ``too_short``
-    match nothing; ``failures`` are the others without a fingerprint. ``unseen`` is the share of
-    words in low-weight blocks; None if no page was read.
+    ``left_out`` pairs with a missing page do not count. ``failures`` are the pages without a
+    fingerprint; if they are not missing, such as pages that are ``too_short``, they match nothing.
+    ``unseen`` is the share of words in low-weight blocks; None if no page was read.
     """
 
     scheme: str
@@ -105,9 +104,8 @@ class Evaluation:
     best: AtDistance | None
     precision: float
     left_out: int
-    too_short: Sequence[str] = ()
-    failures: Sequence[PageFailure] = ()
-    unseen: Unseen | None = None
+    failures: Sequence[PageFailure]
+    unseen: Unseen | None
 
     def __repr__(self) -> str:
         return f"<{self.scheme}: {self.sentence}>"
@@ -155,10 +153,9 @@ def evaluate(
     Args:
         pairs: what :func:`read_labels` reads, or :class:`LabelledPair` objects.
         pages: where the pages of the pairs are. A store has them by URL, and nothing is read.
-            Paths are folders, JSON lines, WARC archives, or CSV files with the columns ``id`` and
-            ``file``. A mapping has a fingerprint for each name, None for a page without one. The
-            default for a file of pairs is its folder, and its subfolder ``pages``. Otherwise ``a``
-            and ``b`` are the texts themselves.
+            Paths are folders, JSON lines or WARC archives. A mapping has a fingerprint for each
+            name, None for a page without one. The default for a file of pairs is its folder, and
+            its subfolder ``pages``. Otherwise ``a`` and ``b`` are the texts themselves.
         scheme: the default is the store's, "pgsimhash-article-1" for pages, and for texts what
             :func:`~pgsimhash.schemes.scheme_for_texts` chooses.
         precision: from 0 to 1.
@@ -229,8 +226,8 @@ def _evaluated(
     usable = curve[: DISTANCE_MAX + 1]  # a search has no larger distance
     precise = [at for at in usable if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)
-    unread = len(pairs) - len(known), prints.too_short, prints.failures, prints.unseen
-    return Evaluation(scheme, curve, best, precision, *unread)
+    left_out = len(pairs) - len(known)
+    return Evaluation(scheme, curve, best, precision, left_out, prints.failures, prints.unseen)
 
 
 @dataclass(slots=True)
@@ -238,15 +235,12 @@ class Fingerprints:
     """Fingerprints by name: None for a page without one, no entry for one that was not read."""
 
     prints: dict[str, Print | None] = field(default_factory=dict)
-    too_short: list[str] = field(default_factory=list)
     failures: list[PageFailure] = field(default_factory=list)
     unseen: Unseen | None = None
 
 
-def stored_fingerprints(store: Store, urls: Iterable[str]) -> Fingerprints:
-    """Return the fingerprints of the current versions of pages in a store."""
-    names = list(dict.fromkeys(urls))
-    values = "url", "simhash", "signature", "title"
+def stored_fingerprints(store: Store, names: Iterable[str]) -> Fingerprints:
+    """Return the fingerprints of the current versions of pages in a store, by URL."""
     prints: dict[str, Print] = {}
     with store.session.reading() as access:
         collection = access.collection
@@ -255,8 +249,8 @@ def stored_fingerprints(store: Store, urls: Iterable[str]) -> Fingerprints:
         spelled = list(url_of.values())
         for start in range(0, len(spelled), _URLS):
             batch = spelled[start : start + _URLS]
-            for page in access.stored_pages(batch, values):
-                prints[page["url"]] = Print(page["simhash"], page["signature"], page["title"])
+            for page in access.stored_pages(batch, ("url", "simhash", "signature")):
+                prints[page["url"]] = Print(page["simhash"], page["signature"])
     detail = f"collection {collection.name!r} has no page with this URL"
     missing = [name for name in names if url_of.get(name) not in prints]
     return Fingerprints(
@@ -272,9 +266,9 @@ def fingerprint_texts(texts: Iterable[str], scheme: Scheme) -> Fingerprints:
         try:
             vote = scheme.vote(Article(markdown=text, text=text))
             done.prints[text] = Print(vote.simhash, vote.signature)
-        except PageError:
+        except PageError as error:
             done.prints[text] = None
-            done.too_short.append(text)
+            done.failures.append(PageFailure(text, error.reason, str(error)))
     return done
 
 
@@ -294,13 +288,11 @@ def fingerprint_pages(
         if isinstance(page, SourcePage):
             done.prints[name] = None
         if isinstance(record, PageRecord):
-            done.prints[name] = Print(record.simhash, record.signature, record.title)
+            done.prints[name] = Print(record.simhash, record.signature)
             if record.unseen is not None:
                 shares[name] = record.unseen
-        elif record.reason == "too_short":
-            done.too_short.append(name)
         else:
-            done.failures.append(PageFailure(name, record.reason, record.detail))
+            done.failures.append(replace(record, url=name))
         progress(number, total)
     if shares:
         worst = max(shares, key=shares.__getitem__)
@@ -309,28 +301,17 @@ def fingerprint_pages(
 
 
 def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
-    """Yield each page of ``names`` once, with its name, or its failure, in no particular order.
+    """Yield each page of ``names``, with its name, or its failure, in no particular order.
 
     A name is a ``file:`` URL, an absolute path, or a name in one of ``places``: the file of that
-    name in a folder or its ``pages``, with or without ``.html``; the ``file`` of an ``id`` in a CSV
-    file, which else stands for its folder; or the first page with that URL in an archive.
+    name in a folder or its ``pages``, with or without ``.html``, or the first page with that URL in
+    an archive.
     """
-    folders: list[Path] = []
-    archives: list[Path] = []
-    by_id: dict[str, Path] = {}
-    for place in places:
-        if place.suffix.lower() == ".csv":
-            folders.append(place.parent)
-            for _, row in file_rows(place, ("id",)):
-                if row["id"] and row.get("file"):
-                    by_id.setdefault(row["id"], place.parent / row["file"])
-        elif place.is_dir():
-            folders.append(place)
-        else:
-            archives.append(place)
+    folders = [place for place in places if place.is_dir()]
+    archives = [place for place in places if not place.is_dir()]
     missing: dict[str, None] = {}
-    for name in dict.fromkeys(names):
-        path = by_id.get(name) or _file(name, folders)
+    for name in names:
+        path = _file(name, folders)
         if path is None:
             missing[name] = None
         else:

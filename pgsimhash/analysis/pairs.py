@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
@@ -130,7 +130,7 @@ def _as_pages(access: Access, chunk: Pairs) -> Iterator[PagePair]:
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """Two pages (URLs, paths, ids, or the texts themselves), and whether one is a copy.
+    """Two pages (URLs, names of files, or the texts themselves), and whether one is a copy.
 
     The label is ``graded`` if people would disagree. ``kind`` is the kind of copy or difference,
     empty if not given.
@@ -156,7 +156,7 @@ def read_labels(source: object) -> list[LabelledPair]:
             message names the first lines and the fix.
     """
     if isinstance(source, str | Path):
-        name, place, rows = str(source), "line", file_rows(Path(source))
+        name, place, rows = str(source), "line", _file_rows(Path(source))
     else:
         name, place, rows = "the data frame", "row", _frame_rows(source)
     pairs: dict[frozenset[str], tuple[int, str, LabelledPair]] = {}
@@ -195,7 +195,7 @@ def _invalid(name: object, problem: str) -> ArgumentError:
 def _problem(row: dict[str, str], word: str) -> str | None:
     for column in ("a", "b"):
         if not row[column]:
-            return f"{column} is empty; write the URL, the path or the id of a page, or a text"
+            return f"{column} is empty; write the URL or the path of a page, or a text"
     if row["a"] == row["b"]:
         return "a and b are the same; name two pages, or two texts"
     if word not in _LABELS:
@@ -222,16 +222,14 @@ def _text(value: object) -> str:
     return "" if missing else str(value).strip()
 
 
-def _check_columns(name: object, names: list[str], required: Sequence[str] = _COLUMNS) -> None:
-    for column in required:
+def _check_columns(name: object, names: list[str]) -> None:
+    for column in _COLUMNS:
         if column not in names:
-            fix = f"name the columns {', '.join(required)} in the first line"
+            fix = f"name the columns {', '.join(_COLUMNS)} in the first line"
             raise _invalid(name, f"the column {column} is missing; {fix}")
 
 
-def file_rows(
-    path: Path, required: Sequence[str] = _COLUMNS
-) -> Iterator[tuple[int, dict[str, str]]]:
+def _file_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the number of the last line and the stripped values of each row that is not empty."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -246,7 +244,7 @@ def file_rows(
     )
     try:
         names = [name.strip().lower() for name in next(reader, [])]
-        _check_columns(path, names, required)
+        _check_columns(path, names)
         for cells in reader:
             if not any(cells):
                 continue

@@ -201,8 +201,8 @@ def clusters(
     "--pages",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
-    help="Where the pages of PAIRS are: a folder, JSON lines, a WARC archive, or a CSV file with "
-    "the columns id and file. By default the folder of PAIRS, and its subfolder pages.",
+    help="Where the pages of PAIRS are: a folder, JSON lines or a WARC archive. By default the "
+    "folder of PAIRS, and its subfolder pages.",
 )
 @click.option(
     "--scheme",
@@ -237,7 +237,7 @@ def evaluate(
     """Measure a scheme and a distance on your own pages.
 
     PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
-    different, graded to omit a pair), and optionally kind. a and b are file URLs, paths or ids of
+    different, graded to omit a pair), and optionally kind. a and b are file URLs or paths of
     pages, or the URLs of pages in --pages. Prints a JSON line with recall and precision for each
     scheme and distance; "unverified" also counts matches that signatures do not confirm. The
     recommended distance has the largest recall at --precision or more; of several the smallest.
@@ -366,13 +366,13 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
 
 def _report_failures(evaluations: Sequence[analysis.Evaluation]) -> bool:
     """Print each page that failed once, and how many have too little text."""
-    pages = (page for evaluation in evaluations for page in evaluation.failures)
-    failures = list(dict.fromkeys(pages))
+    pages = dict.fromkeys(page for evaluation in evaluations for page in evaluation.failures)
+    failures = [page for page in pages if page.reason != "too_short"]
     for failure in failures[:_FAILURES_SHOWN]:
         show.message(f"failed: {failure.url}: {failure.detail}")
     if len(failures) > _FAILURES_SHOWN:
         show.message(f"{len(failures) - _FAILURES_SHOWN:,} more pages failed")
-    short = len({name for evaluation in evaluations for name in evaluation.too_short})
+    short = len({page.url for page in pages if page.reason == "too_short"})
     if short:
         show.message(f"{short:,} pages have too little text")
     return bool(failures)

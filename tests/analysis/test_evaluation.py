@@ -114,7 +114,7 @@ def test_texts_of_a_data_frame_are_evaluated(make: Callable[[dict[str, Any]], An
     source = make(columns)
     evaluation = evaluate(source)
     assert evaluation.scheme == "pgsimhash-text-1"
-    assert evaluation.too_short == ["Two words"]
+    assert [(page.url, page.reason) for page in evaluation.failures] == [("Two words", "too_short")]
     assert evaluation.curve[16].counts == (1, 1, 0, 2)
     assert evaluation.curve[16].kinds == {"print": (1, 1, 0, 0), "": (0, 0, 0, 2)}
     with pytest.raises(ArgumentError, check=because("unknown_scheme")):
@@ -170,7 +170,6 @@ def test_folders_paths_and_archives_know_pages(folder: Path) -> None:
     names = ["one", "one.html", "two", "pages/two.htm"]
     pages = ["<p>one", "<p>one", "<p>two", "<p>two"]
     assert [*found(names, folder).items()] == list(zip(names, pages, strict=True))
-    assert len(list(find_pages(["one", "one"], [folder]))) == 1
     path = folder / "one.html"
     assert found([path.as_uri(), str(path)]) == {path.as_uri(): "<p>one", str(path): "<p>one"}
     archive = folder / "crawl.jsonl"
@@ -183,17 +182,6 @@ def test_folders_paths_and_archives_know_pages(folder: Path) -> None:
     told = found(names, folder)
     assert list(told) == names
     assert all("--pages" in why for why in told.values())
-
-
-def test_a_csv_maps_ids_to_files(folder: Path) -> None:
-    table = folder / "pages.csv"
-    table.write_text("id,file,licence\n7,pages/two.htm,none\n")
-    assert found(["7", "one"], table) == {"7": "<p>two", "one": "<p>one"}
-    table.write_text("id,licence\ntwo,none\n")
-    assert found(["two"], table) == {"two": "<p>two"}
-    table.write_text("name\ntwo\n")
-    with pytest.raises(ArgumentError, match="the column id is missing"):
-        found(["two"], table)
 
 
 def test_a_page_has_a_fingerprint_or_none_or_could_not_be_read() -> None:
@@ -211,8 +199,8 @@ def test_a_page_has_a_fingerprint_or_none_or_could_not_be_read() -> None:
     assert list(result.prints) == ["good", "short", "picture"]
     assert result.prints["good"] is not None
     assert result.prints["short"] is result.prints["picture"] is None
-    assert result.too_short == ["short"]
-    assert [failure.url for failure in result.failures] == ["picture", "gone"]
+    failures = [(failure.url, failure.reason) for failure in result.failures]
+    assert failures == [("short", "too_short"), ("picture", "not_html"), ("gone", "unreadable")]
 
 
 def test_the_share_of_words_in_low_weight_blocks_comes_with_the_fingerprints() -> None:
@@ -225,7 +213,7 @@ def test_the_share_of_words_in_low_weight_blocks_comes_with_the_fingerprints() -
     assert result.unseen == (15 / 80, 30 / 80, "framed")
     for name, page in pages.items():
         vote = DEFAULT_SCHEME.vote(DEFAULT_SCHEME.extract(page.html, None, None))
-        assert result.prints[name] == (vote.simhash, vote.signature, None)
+        assert result.prints[name] == (vote.simhash, vote.signature)
     # Other schemes do not weigh blocks.
     assert fingerprint_pages(pages.items(), INTEROP_SCHEME).unseen is None
 
@@ -237,7 +225,7 @@ def test_stored_fingerprints(store: Store, dsn: str, monkeypatch: pytest.MonkeyP
     with connect(dsn, collection="other") as other:
         other.add("https://b.example/", 1)
     unknown = ["https://b.example/", "", "a.html", "https://a.example/\0"]
-    result = stored_fingerprints(store, [*known, *unknown, *known])
+    result = stored_fingerprints(store, [*known, *unknown])
     assert {url: page and page.simhash for url, page in result.prints.items()} == known
     assert [failure.url for failure in result.failures] == unknown
     (detail,) = {failure.detail for failure in result.failures}

@@ -139,7 +139,7 @@ def test_pairs_come_in_the_order_of_the_file(tmp_path: Path) -> None:
 def test_invalid_rows_are_reported_with_their_lines_and_the_fix(tmp_path: Path) -> None:
     for row, message in {
         "1,2,1": "'1' is not a label; write one of near-dup, duplicate, same, distinct,",
-        ",2,1": "a is empty; write the URL, the path or the id of a page, or a text",
+        ",2,1": "a is empty; write the URL or the path of a page, or a text",
         "2,2,1": "a and b are the same; name two pages, or two texts",
         "8,9,different": "the pair is different here and duplicate in line 2; keep one of them",
         "1,2,3,4": "4 values for 3 columns; put a value that contains the delimiter in",
