@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -24,7 +24,7 @@ from pgsimhash.runtime import requires
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.sources.page import content_type
-from pgsimhash.store import Store, connect
+from pgsimhash.store import connect
 from pgsimhash.store.batches import BATCH_PAGES, as_source
 from pgsimhash.store.session import RETRY_SECONDS
 
@@ -38,8 +38,8 @@ with requires("pgsimhash.scrapy", "Scrapy 2.14 or later", extra="scrapy"):
     from scrapy.utils.asyncio import is_asyncio_available
     from scrapy.utils.misc import load_object
 
-REOPEN_SECONDS: Final = 5.0
-"""Seconds after a failure of the store before it is reopened; pages pass without a verdict."""
+PAUSE_SECONDS: Final = 5.0
+"""Seconds after a failure of the store before its next call; pages pass without a verdict."""
 
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
@@ -243,30 +243,38 @@ class PgsimhashDownloaderMiddleware(_Component):
 
 
 class _StoreThread:
-    """A thread that opens, uses and closes the store, and a thread before it that reads pages.
+    """A thread that calls the store, and a thread before it that reads pages.
 
     Each thread processes all waiting pages as one batch, so the crawl determines the batch size.
     While the store waits for the database, the next pages are read.
     """
 
     def __init__(self, settings: BaseSettings, label: str) -> None:
-        self._settings, self._label = settings, label
-        self._options, self._page_reader = _options(settings), _page_reader(settings)
+        self._options = _options(settings)
         self._pages: deque[tuple[SourcePage, Future[Verdict]]] = deque()
         self._records: deque[tuple[PageRecord | PageFailure, Future[Verdict]]] = deque()
-        self._reader = ThreadPoolExecutor(1, "pgsimhash-reader")
-        self._thread = ThreadPoolExecutor(1, "pgsimhash-store")
-        self._store: Store | None = None
         self._failure: StoreError | None = None
-        self._reopens_at = 0.0
+        self._resumes_at = 0.0
         self.stores = False
-        try:
-            store = self._thread.submit(self._open, create=True).result()
-        except BaseException:
-            self.close()
-            raise
+        with ExitStack() as stack:
+            page_reader = stack.enter_context(closing(_page_reader(settings)))
+            store = connect(
+                settings.get("PGSIMHASH_DSN"),
+                collection=settings.get("PGSIMHASH_COLLECTION", "default"),
+                scheme=settings.get("PGSIMHASH_SCHEME"),
+                schema=settings.get("PGSIMHASH_SCHEMA"),
+                retry_seconds=settings.getfloat("PGSIMHASH_RETRY_SECONDS", RETRY_SECONDS),
+            )
+            self._store = stack.enter_context(store)
+            # Raises for invalid options before the first page.
+            store.ingest_many([], **self._options)
+            store.start_run(label)
+            # The reader ends first, so that all waiting pages are answered.
+            self._thread = stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-store"))
+            self._reader = stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-reader"))
+            self._opened = stack.pop_all()
         self._extract = partial(
-            self._page_reader.extract,
+            page_reader.extract,
             scheme=get_scheme(store.scheme),
             markdown=store.opened.keep_markdown,
         )
@@ -282,17 +290,14 @@ class _StoreThread:
         """Return the future of :meth:`pgsimhash.Store.should_fetch`."""
 
         def ask() -> bool:
-            with self._opened() as store:
-                return store.should_fetch(url)
+            with self._pausing():
+                return self._store.should_fetch(url)
 
         return self._thread.submit(ask)
 
     def close(self) -> None:
         """Answer the waiting pages, and close the store."""
-        self._reader.shutdown()
-        self._page_reader.close()
-        self._thread.submit(self._close)
-        self._thread.shutdown()
+        self._opened.close()
 
     def _read(self) -> None:
         batch = [
@@ -310,8 +315,8 @@ class _StoreThread:
             return
         records = [record for record, _ in batch]
         try:
-            with self._opened() as store:
-                verdicts = store.ingest_many(records, **self._options)
+            with self._pausing():
+                verdicts = self._store.ingest_many(records, **self._options)
                 for (_, answer), verdict in zip(batch, verdicts, strict=True):
                     answer.set_result(verdict)
         except Exception as error:
@@ -321,37 +326,15 @@ class _StoreThread:
                     answer.set_exception(error)
 
     @contextmanager
-    def _opened(self) -> Iterator[Store]:
-        """Lend the store; after a failure it is opened again, but not at once."""
-        if self._failure is not None and time.monotonic() < self._reopens_at:
+    def _pausing(self) -> Iterator[None]:
+        """Raise a failure of the store again for some seconds, without another attempt."""
+        if self._failure is not None and time.monotonic() < self._resumes_at:
             raise type(self._failure)(*self._failure.args)
         try:
-            # A collection that was deleted meanwhile must not come back empty.
-            yield self._store or self._open(create=False)
+            yield
         except StoreError as error:
-            self._failure, self._reopens_at = error, time.monotonic() + REOPEN_SECONDS
-            self._close()
+            self._failure, self._resumes_at = error, time.monotonic() + PAUSE_SECONDS
             raise
-
-    def _open(self, *, create: bool) -> Store:
-        settings = self._settings
-        self._store = store = connect(
-            settings.get("PGSIMHASH_DSN"),
-            collection=settings.get("PGSIMHASH_COLLECTION", "default"),
-            create=create,
-            scheme=settings.get("PGSIMHASH_SCHEME"),
-            schema=settings.get("PGSIMHASH_SCHEMA"),
-            retry_seconds=settings.getfloat("PGSIMHASH_RETRY_SECONDS", RETRY_SECONDS),
-        )
-        # Raises for invalid options before the first page.
-        store.ingest_many([], **self._options)
-        store.start_run(self._label)
-        return store
-
-    def _close(self) -> None:
-        store, self._store = self._store, None
-        if store is not None:
-            store.close()
 
 
 _threads: WeakKeyDictionary[Crawler, _StoreThread] = WeakKeyDictionary()
