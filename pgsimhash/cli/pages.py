@@ -32,7 +32,6 @@ _SHOWN: Final = 20
 """How many duplicates and failures the closing tables show."""
 
 _DUPLICATES: Final = ("duplicate", "near")
-_NOT_ADDED: Final = {"unchanged", "too_short", "failed"}
 
 
 @click.command()
@@ -163,11 +162,10 @@ def should_fetch(
     fetched = failed = 0
     for url in _lines_of_stdin_too(urls):
         try:
-            checked = check_url(url.decode() if isinstance(url, bytes) else url)
-        except (PageError, UnicodeDecodeError) as error:
+            checked = check_url(url)
+        except PageError as error:
             failed += 1
-            reason = str(error) if isinstance(error, PageError) else f"{url!r:.80} is not in UTF-8"
-            show.message(reason)
+            show.message(str(error))
         else:
             fetch = store.should_fetch(checked, older_than=older_than)
             fetched += fetch
@@ -175,10 +173,13 @@ def should_fetch(
     sys.exit(0 if fetched and not failed else 1)
 
 
-def _lines_of_stdin_too(urls: Iterable[str]) -> Iterator[str | bytes]:
+def _lines_of_stdin_too(urls: Iterable[str]) -> Iterator[str]:
     for url in urls:
         if url == "-":
-            yield from filter(None, map(bytes.strip, options.stdin_bytes()))
+            for line in map(bytes.strip, options.stdin_bytes()):
+                # Bytes that are not UTF-8 become an invalid URL, as in an argument.
+                if line:
+                    yield line.decode("utf-8", "surrogateescape")
         else:
             yield url
 
@@ -224,8 +225,6 @@ def _print_verdicts(
                 "pages a second": f"{counts.total() / seconds:,.1f}" if seconds else "-",
             }
         )
-        if (counts or known) and not counts.keys() - _NOT_ADDED:
-            show.message("Nothing was added: every page was already known.")
     elif failures:
         first = failures[0]
         show.message(f"Failed: {counts['failed']:,}. The first: {first.url}: {first.detail}")
@@ -262,15 +261,8 @@ def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
     )
 
 
-def _check_query(_: click.Context, option: click.Parameter, word: str) -> str:
-    """Refuse an invalid simhash before the database is opened."""
-    if not options.is_url(word):
-        options.as_simhash(word)
-    return word
-
-
 @click.command()
-@click.argument("what", metavar="FILE|SIMHASH|URL", callback=_check_query)
+@click.argument("what", metavar="FILE|SIMHASH|URL")
 @options.distance("the collection's")
 @click.option(
     "--verify/--no-verify",

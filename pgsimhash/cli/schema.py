@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,8 +84,6 @@ def migrate(
         raise click.UsageError("--no-transaction and --from need --sql")
     if downgrade and (layout or citus or roles is not None):
         raise click.UsageError("--layout, --citus and --roles are only for upgrades")
-    if yes and not downgrade:
-        raise click.UsageError("--yes needs --downgrade")
     if sql:
         script = migrations.upgrade_sql(
             since=since, transaction=not no_transaction, citus=citus, layout=layout
@@ -180,29 +177,21 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
 
 
 def _print_status(collections: Iterable[CollectionStatus]) -> None:
-    def figure(count: int, estimated: bool) -> str:
-        return f"about {float(f'{count:.3g}'):,.0f}" if estimated else f"{count:,}"
-
     rows = []
     for row in collections:
         counts = row.pages, row.urls, row.simhashes, row.duplicates
-        figures = [figure(count, row.estimated) for count in counts]
+        about = "about " if row.estimated else ""
+        figures = [f"{about}{count:,}" for count in counts]
         if row.duplicate_percent is not None:
             figures[-1] += f" ({row.duplicate_percent:g} %)"
-        last_write = "-" if row.last_write_age is None else f"{_age(row.last_write_age)} ago"
+        last_write = "-"
+        if row.last_write is not None:
+            last_write = row.last_write.isoformat(sep=" ", timespec="minutes")
         rows.append((row.collection, row.scheme, *figures, last_write))
     names = ("collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "last write")
     show.table(names, rows)
     for size in {row.schema_bytes for row in collections}:
         show.console().print(f"{show.file_size(size)} on disk with all collections and indexes")
-
-
-def _age(age: timedelta) -> str:
-    seconds = int(age.total_seconds())
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
 
 
 def _markdown_option(default: str) -> options.Option:
