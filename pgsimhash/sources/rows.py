@@ -51,7 +51,7 @@ def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[PageItem
                 if number == 1:
                     line = line.removeprefix(_BOM)
                 if not line.strip():
-                    number += stream.skip_empty_lines()
+                    stream.idle(len(line))
                     continue
                 fields = _fields(line)
                 if number > 1 or fields.get("format") != "json-pages-1.0":

@@ -24,7 +24,6 @@ _CHECKSUM_MESSAGES: Final = (
 _INPUT: Final = 16 * 1024
 _BUFFER: Final = 128 * 1024
 _STEP: Final = 1024 * 1024
-_LINE_ENDS: Final = b" \t\r\n"
 
 _IDLE_MAX: Final = 512 * 1024 * 1024  # bytes without pages before their packed size is checked
 _IDLE_COST: Final = 4096  # more bytes that each piece without pages counts, for its time
@@ -201,24 +200,6 @@ class Stream:
             self.read(step)
             self.idle(step)
             size -= step
-
-    def skip_empty_lines(self) -> int:
-        """Skip the following lines of white space, and return how many there were.
-
-        Some may be left if the file object has no ``peek``.
-        """
-        lines = 0
-        peek = getattr(self._file, "peek", None)
-        while peek is not None:
-            ahead = self._guarded(peek, 1)
-            blank = len(ahead) - len(ahead.lstrip(_LINE_ENDS))
-            blank = ahead.rfind(b"\n", 0, blank) + 1
-            if not blank:
-                break
-            lines += ahead.count(b"\n", 0, blank)
-            self.read(blank)
-            self.idle(blank)
-        return lines
 
     def idle(self, size: int) -> None:
         """Count ``size`` bytes without pages; very many in little packed data end the file."""

@@ -37,10 +37,7 @@ from pgsimhash.sources.page import (
 )
 from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, stream_of
 
-_ENCODINGS_MAX: Final = 4  # encodings of a body; servers use one
 _BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
-_MARKUP: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_BEGIN_BYTES: Final = 1024
 _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
@@ -84,7 +81,6 @@ class _Record:
             raise _NoRecordError("its Content-Length is missing or is not a number")
         self._stream = stream
         self.unread = int(length)
-        self._declared = ""
         # Some crawlers write the URL in angle brackets or with spaces.
         url = self._header("WARC-Target-URI").removeprefix("<").removesuffix(">")
         self._url = url.replace(" ", "%20")
@@ -94,12 +90,10 @@ class _Record:
         try:
             page = self._page(number, reading)
         except PageError as error:
-            if self._declared:
-                place = f"{name}#{number}"
-                with suppress(PageError):
-                    place = check_url(self._url)
-                return failure(place, error)
-            page = _NO_HTML
+            place = f"{name}#{number}"
+            with suppress(PageError):
+                place = check_url(self._url)
+            return failure(place, error)
         if isinstance(page, SourcePage):
             return page
         if page:
@@ -110,27 +104,26 @@ class _Record:
         """Return the page, or the kind of another record; that of one about the crawl is empty."""
         texts, max_bytes = reading.texts, reading.max_bytes
         kind = self._header("WARC-Type").lower()
-        transfer = encodings = ""
+        transfer = encoding = ""
         head = b""
         if texts and kind in ("response", "resource"):
             return _NO_TEXTS
         if kind == ("conversion" if texts else "resource"):
-            self._declared = self._header("Content-Type")
+            declared = self._header("Content-Type")
         elif kind == "response" and self._url.lower().startswith(("http:", "https:")):
             head = self._read(min(self.unread, _MAX_HEADERS))
             http, head = _split_http(head)
             if http is None or not _OK.fullmatch(http.get_statuscode()):
                 return "responses by their status"
-            self._declared = (
-                http.get_header("Content-Type") or self._header("WARC-Identified-Payload-Type")
-            ).strip()
+            identified = self._header("WARC-Identified-Payload-Type")
+            declared = http.get_header("Content-Type") or identified
             transfer = http.get_header("Transfer-Encoding") or ""
-            encodings = http.get_header("Content-Encoding") or ""
+            encoding = http.get_header("Content-Encoding") or ""
         else:
             return _NO_PAGES.get(kind, "records of other kinds")
-        declared = content_type(self._declared)
-        accepted = ("text/plain",) if texts else _HTML_TYPES
-        if self._declared and declared.get_content_type() not in accepted:
+        # By default, the type is text/plain.
+        media_type = content_type(declared)
+        if media_type.get_content_type() not in (("text/plain",) if texts else _HTML_TYPES):
             return _NO_TEXTS if texts else _NO_HTML
         url = check_url(self._url)
         if kind == "response" and not head and self.unread:
@@ -139,13 +132,9 @@ class _Record:
             raise too_large("the record", max_bytes)
         if self._header("WARC-Segment-Number"):
             raise PageError("unreadable", "the record is one segment of several")
-        body = _decode_body(head + self._read(self.unread), transfer, encodings, max_bytes)
-        if not self._declared:
-            if not texts and not _looks_like_html(body):
-                return _NO_HTML
-            self._declared = accepted[0]
+        body = _decode_body(head + self._read(self.unread), transfer, encoding, max_bytes)
         fetched_at = _date(self._header("WARC-Date"))
-        return SourcePage(url, body, declared.get_content_charset(), fetched_at, number)
+        return SourcePage(url, body, media_type.get_content_charset(), fetched_at, number)
 
     def _read(self, size: int) -> bytes:
         data = self._stream.read(size)
@@ -160,9 +149,9 @@ def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]
     """Yield the pages of an archive, packed or not.
 
     These are resources, and responses with a status of 200 to 299 except 206 (partial content),
-    whose type is HTML or that begin like HTML without a type; of texts, the conversions to plain
-    text. ``left_out`` counts the others, except records about the crawl. Bytes between records, and
-    the damaged end of a file, are failures of ``path#record``.
+    whose type is HTML; of texts, the conversions to plain text. ``left_out`` counts the others,
+    except records about the crawl. Bytes between records, and the damaged end of a file, are
+    failures of ``path#record``.
     """
     return _read_stream(stream_of(file), name, 1, reading)
 
@@ -307,7 +296,7 @@ def _header_lines(stream: Stream) -> io.BytesIO:
 
 def _next_line(stream: Stream) -> bytes:
     while (line := stream.readline(_MAX_HEADERS)) and not line.strip():
-        stream.skip_empty_lines()
+        stream.idle(len(line))
     return line
 
 
@@ -348,27 +337,17 @@ def _date(text: str) -> datetime | None:
         raise PageError("unreadable", f"its WARC-Date {text[:40]!r} is not a time") from None
 
 
-def _looks_like_html(body: bytes) -> bool:
-    """Return whether a body without a content type begins like an HTML page."""
-    begin = body[:_BEGIN_BYTES].lstrip(_BEFORE_MARKUP)
-    return begin.startswith(b"<") and _MARKUP.search(begin) is not None
-
-
-def _decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> bytes:
+def _decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> bytes:
     """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` of the HTTP headers."""
     if "chunked" in transfer.lower():
         body = _unchunked(body)
-    named = encodings.lower().split(",", _ENCODINGS_MAX)
-    if len(named) > _ENCODINGS_MAX:
-        raise PageError("unreadable", f"it has more than {_ENCODINGS_MAX} encodings")
-    for encoding in reversed(named):
-        try:
-            body = _decoded(body, encoding.strip(), max_bytes)
-        except PageError as error:
-            # Many crawlers store the page decoded and keep the header.
-            if error.reason != "unreadable" or not body.lstrip(_BEFORE_MARKUP).startswith(b"<"):
-                raise
-    return body
+    try:
+        return _decoded(body, encoding.strip().lower(), max_bytes)
+    except PageError as error:
+        # Many crawlers store the page decoded and keep the header.
+        if error.reason != "unreadable" or not body.lstrip(_BEFORE_MARKUP).startswith(b"<"):
+            raise
+        return body
 
 
 def _unchunked(body: bytes) -> bytes:
@@ -418,13 +397,11 @@ def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
     try:
         brotli = import_module("brotli")
         decoder = brotli.Decompressor()
-        # Older versions without this method cannot bound the memory.
-        _ = decoder.can_accept_more_data
-    except (ImportError, AttributeError):
+        page = decoder.process(body, output_buffer_limit=max_bytes + 1)
+    except (ImportError, TypeError):
+        # Older versions cannot bound the memory.
         problem = "it is compressed with brotli: pip install 'brotli>=1.2'"
         raise PageError("unreadable", problem) from None
-    try:
-        page = decoder.process(body, output_buffer_limit=max_bytes + 1)
     except brotli.error as error:
         raise PageError("unreadable", f"its br data is damaged ({error})") from None
     return _checked(page, decoder.is_finished(), "br", max_bytes)

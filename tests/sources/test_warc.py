@@ -37,7 +37,7 @@ def test_a_response_is_a_page(path: Path, zipped: bool) -> None:
 
 @pytest.mark.parametrize("headers", [
     {"kind": "resource", "mime": "text/html"}, {"mime": "application/xhtml+xml"},
-    {"mime": "", "warc": {"WARC-Identified-Payload-Type": "text/html"}}, {"mime": ""},
+    {"mime": "", "warc": {"WARC-Identified-Payload-Type": "text/html"}},
     {"status": "201 Created"}, {"status": "203 Non-Authoritative Information"}, {"status": "299 x"},
 ])  # fmt: skip
 def test_other_records_of_pages(path: Path, headers: dict[str, Any]) -> None:
@@ -53,11 +53,7 @@ TEXTS = "texts, which need a scheme for texts, such as pgsimhash-text-1"
 @pytest.mark.parametrize(("other", "kind"), [
     ({"status": "404 Not Found"}, STATUS), ({"status": "304 Not Modified"}, STATUS),
     ({"status": "206 Partial Content"}, STATUS), ({"mime": "image/png"}, NO_HTML),
-    ({"mime": "", "body": b"<?xml version='1.0'?><rss><title>t</title></rss>"}, NO_HTML),
-    ({"mime": "", "body": b"<svg><title>t</title></svg>"}, NO_HTML),
-    ({"mime": "", "body": b"body { color: red }"}, NO_HTML),
-    ({"mime": "", "body": b"<html>" + bytes(200_000)}, NO_HTML),
-    ({"mime": "", "body": b"", "http": {"Content-Encoding": "gzip"}}, NO_HTML),
+    ({"mime": ""}, NO_HTML),
     ({"kind": "resource", "mime": "text/css"}, NO_HTML), ({"kind": "revisit"}, "revisits"),
     ({"kind": "resource", "mime": "text/plain", "body": b""}, NO_HTML),
     ({"kind": "conversion", "mime": "text/plain"}, TEXTS), ({"url": "dns:example.com"}, OTHERS),
@@ -87,10 +83,9 @@ def test_a_date_may_say_less(path: Path, text: str, first_moment: datetime | Non
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-13", "20261301000000", "202602"])
 def test_a_date_that_cannot_be_read_is_a_failure(path: Path, text: str) -> None:
-    for mime in ("text/html", ""):
-        (item,) = read(path, record(mime=mime, warc={"WARC-Date": text}))
-        detail = f"its WARC-Date {text!r} is not a time"
-        assert item == PageFailure("https://example.com/", "unreadable", detail)
+    (item,) = read(path, record(warc={"WARC-Date": text}))
+    detail = f"its WARC-Date {text!r} is not a time"
+    assert item == PageFailure("https://example.com/", "unreadable", detail)
 
 
 def test_urls_as_some_crawlers_write_them(path: Path) -> None:
@@ -124,7 +119,6 @@ def gzipped(data: bytes) -> bytes:
 @pytest.mark.parametrize(("encoding", "body"), [
     ("gzip", gzipped(HTML)), ("X-GZIP", gzipped(HTML)), ("identity", HTML),
     ("deflate", zlib.compress(HTML)), ("deflate", bare_deflate(HTML)),  # as some servers have it
-    ("gzip, gzip", gzipped(gzipped(HTML))),
     ("gzip", HTML), ("zstd", HTML),  # headers that outlived their encodings
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("cut_up", [True, False])
@@ -132,9 +126,6 @@ def test_content_encodings_are_undone(path: Path, encoding: str, body: bytes, cu
     http = {"Content-Encoding": encoding, **(CHUNKED if cut_up else {})}
     body = chunked(body) if cut_up else body
     assert one(path, record(body, http=http)).html == HTML
-    # Without a type, a packed body that begins like HTML is a page.
-    if encoding != "zstd":
-        assert one(path, record(body, mime="", http=http)).html == HTML
 
 
 @pytest.mark.parametrize(("body", "page"), [
@@ -163,6 +154,7 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
     (encoded("gzip", b"\x1f\x8bnonsense"), "unreadable"),
     (encoded("deflate", zlib.compress(HTML)[:-20]), "unreadable"),
     (encoded("zstd", b"\x28\xb5\x2f\xfd"), "unreadable"),
+    (encoded("gzip, gzip", gzipped(gzipped(HTML))), "unreadable"),
     (encoded("gzip", gzipped(bytes(10**8))), "too_large"),
     ({"body": b"<p>" + bytes(10**7)}, "too_large"),
     ({"warc": {"WARC-Segment-Number": "1"}}, "unreadable"),
@@ -319,7 +311,9 @@ def test_very_much_data_without_pages_ends_a_file(path: Path, piece: bytes) -> N
 
 def test_well_compressed_records_are_skipped(path: Path) -> None:
     start = gzip.compress(header(64 * 1024 * 1024))
-    page, again = read(path, start, packed(b"x", 64), record(), packed(b"\r\n", 64), record())
+    page, again = read(
+        path, start, packed(b"x", 64), record(), gzip.compress(b"\r\n" * 10_000), record()
+    )
     assert isinstance(page, SourcePage)
     assert page == again
     # One larger than its gzip data can be ends an archive.
@@ -335,14 +329,3 @@ def test_the_rest_is_not_read_after_a_thousand_places_without_a_record(path: Pat
     # They are counted one after the other.
     items = read(path, (b"WARC/1.0\n\n" * 600 + record(zipped=False)) * 3)
     assert len(urls(items)) == 3
-
-
-def test_a_body_encoded_many_times_is_refused(path: Path) -> None:
-    body = HTML
-    for _ in range(4):
-        body = gzip.compress(body)
-    headers = {"Content-Encoding": ", ".join(["gzip"] * 4)}
-    assert one(path, record(body, http=headers)).html == HTML
-    headers["Content-Encoding"] += ", gzip"
-    (item,) = read(path, record(gzip.compress(body), http=headers))
-    assert failed(item, "more than 4 encodings")
