@@ -66,14 +66,13 @@ class BlockBits(NamedTuple):
 class FeatureList:
     """The features that only one side has: the heaviest first, their number and total weight.
 
-    ``origin`` is that of :class:`Side`. ``bits_off`` is the distance of the features' simhash from
-    the side's: 0 for the features of the page itself, None if they are too few for a simhash.
+    ``bits_off`` is the distance of the features' simhash from the side's: 0 for the features of the
+    page itself, None if they are too few for a simhash.
     """
 
     top: tuple[tuple[str, float], ...]
     count: int
     weight: float
-    origin: Origin
     bits_off: int | None
 
     @property
@@ -303,15 +302,15 @@ def _features(a: Side, b: Side, scheme: Scheme) -> Features | None:
     weights_b, bits_b = weighted_features(b, scheme)
     shared = weights_a.keys() & weights_b.keys()
 
-    def only(weights: Mapping[str, float], origin: Origin, bits_off: int | None) -> FeatureList:
+    def only(weights: Mapping[str, float], bits_off: int | None) -> FeatureList:
         features = [(name, weight) for name, weight in weights.items() if name not in shared]
         features.sort(key=lambda item: (-item[1], item[0]))
         total = sum(weight for _, weight in features)
-        return FeatureList(tuple(features[:TOP]), len(features), total, origin, bits_off)
+        return FeatureList(tuple(features[:TOP]), len(features), total, bits_off)
 
     return Features(
-        only(weights_a, a.origin, bits_a),
-        only(weights_b, b.origin, bits_b),
+        only(weights_a, bits_a),
+        only(weights_b, bits_b),
         len(shared),
         sum(min(weights_a[feature], weights_b[feature]) for feature in shared),
     )

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pgsimhash.analysis.changes import Difference, side_by_side
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.pages.records import CollectionStatus, json_values
-from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, check_linkage, scorer
+from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
@@ -29,6 +29,7 @@ PROBLEMS: Final = {
 """The problems of a cluster's canonical links, and what they mean."""
 
 _EXAMPLES: Final = 5  # clusters with a problem of canonical links that are shown
+_TEXTS: Final = 3  # of a cluster that are compared with the canonical page
 _CHARS: Final = 20_000  # of a text that are compared
 _MANY: Final = 10  # with fewer duplicates, their titles say little about a host
 _ROWS: Final = 60  # of a difference that are shown
@@ -148,7 +149,6 @@ def report(
     canonical: str | Score | Sequence[str] = "earliest",
     clusters: int = 20,
     members: int = 10,
-    texts: int = 3,
     hosts: int = 30,
     urls: int = 10,
 ) -> Report:
@@ -160,13 +160,12 @@ def report(
 
     ``distance``, ``linkage`` and ``canonical`` are as for ``Store.clusters``. Shown are the biggest
     ``clusters``, each with the ``members`` farthest from its canonical page, of which the first
-    ``texts`` are compared with it; the ``hosts`` with the most duplicates; and the ``urls`` that
+    three are compared with it; the ``hosts`` with the most duplicates; and the ``urls`` that
     changed most.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
     """
-    check_linkage(linkage)
     score = scorer(canonical)
     with store.session.reading(together=True) as access:
         limit = access.collection.checked_distance(distance, DISTANCE_MAX)
@@ -177,9 +176,9 @@ def report(
         links = CanonicalFigures(dict.fromkeys(PROBLEMS, 0), {problem: [] for problem in PROBLEMS})
         all_clusters = clusters_of(access, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, clusters, members, links)
-        if texts:
+        if members:
             # One cluster after the other, to hold few whole texts at a time.
-            views = [_with_differences(access, view, texts) for view in views]
+            views = [_with_differences(access, view) for view in views]
     return Report(
         status=status,
         made_at=datetime.now(UTC),
@@ -266,9 +265,9 @@ def _view(cluster: Cluster, count: int) -> ClusterView:
     return ClusterView(len(cluster.pages), canonical, tuple(farthest))
 
 
-def _with_differences(access: Access, view: ClusterView, texts: int) -> ClusterView:
+def _with_differences(access: Access, view: ClusterView) -> ClusterView:
     """Return the cluster with the differences of the first members, if Markdown is kept."""
-    urls = [view.canonical.url, *(member.page.url for member in view.members[:texts])]
+    urls = [view.canonical.url, *(member.page.url for member in view.members[:_TEXTS])]
     pages = access.stored_pages(urls, ("url", "markdown"))
     kept = {page["url"]: page["markdown"] for page in pages if page["markdown"] is not None}
     original = kept.get(view.canonical.url)

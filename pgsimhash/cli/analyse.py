@@ -111,8 +111,8 @@ def report(store: pgsimhash.Store, output: Path | None, summary: bool, **groupin
     and shows how the pages of a cluster differ if the collection stores Markdown.
     """
     if output is None:
-        # The JSON line shows neither members nor texts.
-        grouping |= {"members": 0, "texts": 0}
+        # The JSON line shows no members.
+        grouping["members"] = 0
     with show.console().status("reading the collection"):
         summarized = analysis.report(store, **grouping)
     show.json_line(summarized.as_json())
@@ -291,7 +291,7 @@ def _print_explanation(explanation: analysis.Explanation) -> None:
     if (features := explanation.features) is not None:
         for name, only in (("A", features.only_a), ("B", features.only_b)):
             off = ""
-            if only.origin == "markdown" and only.bits_off != 0:
+            if only.bits_off != 0:
                 far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
                 off = f" (by its Markdown, which is {far})"
             shown = ", ".join(f"{feature} {weight}" for feature, weight in only.shown)

@@ -96,7 +96,7 @@ def test_features_only_one_page_has_come_heaviest_first() -> None:
     assert not {feature for feature, _ in only.top} & set(others)
     assert only.count > len(only.top) == 20
     assert found.features.shared > 500
-    assert (only.origin, only.bits_off) == ("page", 0)
+    assert (found.a.origin, only.bits_off) == ("page", 0)
     assert found.difference is not None
     assert "removed" in {row.kind for row in found.difference.rows}
 
@@ -158,7 +158,7 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
     assert found.containment is not None
     assert found.structure_distance is not None
     assert found.features is not None
-    assert found.features.only_b.origin == "markdown"
+    assert found.b.origin == "markdown"
     # Markdown contains the words without their weights.
     assert found.features.only_b.bits_off is not None
     assert found.features.only_b.bits_off <= 12
@@ -183,7 +183,7 @@ def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store, store:
     fetched = read_side(page("tide-pools-redesign"), DEFAULT_SCHEME)
     found = analysis.explain(keeping, url("tide-pools"), fetched)
     assert found.features is not None
-    assert (found.features.only_a.origin, found.features.only_b.origin) == ("markdown", "page")
+    assert (found.a.origin, found.b.origin) == ("markdown", "page")
     bare = analysis.explain(keeping, url("tide-pools"), Side(0))
     assert (bare.features, bare.difference) == (None, None)
     assert json.loads(json.dumps(bare.as_json()))["b"]["text"] is None

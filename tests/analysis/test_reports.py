@@ -150,7 +150,7 @@ def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
     assert "Shown are 2 of 5 hosts" in page
     assert f"Shown are 3 of {report.all_clusters} clusters" in page
     assert "and 3 more" in page
-    nothing = analysis.report(store, clusters=0, members=0, texts=0, hosts=0, urls=0)
+    nothing = analysis.report(store, clusters=0, members=0, hosts=0, urls=0)
     assert (nothing.clusters, nothing.hosts, nothing.changed) == ([], [], [])
     assert nothing.all_hosts == 5
     assert report_page(nothing)
