@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import tee
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,7 +28,6 @@ from pgsimhash.sources import HTML_SUFFIXES, SourcePage, read_html, read_pages
 from pgsimhash.store import Store
 
 _SUFFIXES: Final = ("", *HTML_SUFFIXES)
-_URLS: Final = 1_000  # that one statement looks up
 
 Named = tuple[str, SourcePage | PageFailure]
 
@@ -72,20 +71,8 @@ class Print(NamedTuple):
     signature: int | None = None
 
 
-class Unseen(NamedTuple):
-    """``WeightedWords.unseen`` of :mod:`pgsimhash.html`: the mean, the largest, and its page."""
-
-    mean: float
-    worst: float
-    page: str
-
-    @property
-    def sentence(self) -> str:
-        """Both shares in a sentence."""
-        return (
-            f"On average, {self.mean:.1%} of a page's words are in low-weight blocks; at worst, "
-            f"{self.worst:.1%}: {self.page}"
-        )
+Fingerprints = tuple[Mapping[str, Print | None], list[PageFailure]]
+"""The pages by name, None for one without a fingerprint, no entry for a missing one; failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +83,6 @@ class Evaluation:
     smallest of several, up to the 12 bits of a search; None if no distance is as precise.
     ``left_out`` pairs with a missing page do not count. ``failures`` are the pages without a
     fingerprint; if they are not missing, such as pages that are ``too_short``, they match nothing.
-    ``unseen`` is the share of words in low-weight blocks; None if no page was read.
     """
 
     scheme: str
@@ -105,7 +91,6 @@ class Evaluation:
     precision: float
     left_out: int
     failures: Sequence[PageFailure]
-    unseen: Unseen | None
 
     def __repr__(self) -> str:
         return f"<{self.scheme}: {self.sentence}>"
@@ -172,12 +157,12 @@ def evaluate(
     counted = [pair for pair in labelled if pair.label != "graded"]
     names = list(dict.fromkeys(name for pair in counted for name in (pair.a, pair.b)))
     if isinstance(pages, Store):
-        name, prints = pages.scheme, stored_fingerprints(pages, names)
+        name, fingerprints = pages.scheme, stored_fingerprints(pages, names)
     elif isinstance(pages, Mapping):
-        name, prints = str(scheme or ""), Fingerprints(dict(pages))
+        name, fingerprints = str(scheme or ""), (pages, [])
     elif pages is None and not isinstance(pairs, str | Path):
         recipe = get_scheme(scheme_for_texts(names) if scheme is None else scheme)
-        name, prints = recipe.name, fingerprint_texts(names, recipe)
+        name, fingerprints = recipe.name, fingerprint_texts(names, recipe)
     else:
         recipe = get_scheme(DEFAULT_SCHEME if scheme is None else scheme)
         if pages is None:
@@ -185,19 +170,20 @@ def evaluate(
         elif isinstance(pages, str | Path):
             pages = [pages]
         named_pages = find_pages(names, [Path(place) for place in pages])
-        prints = fingerprint_pages(named_pages, recipe, jobs, progress, len(names))
+        fingerprints = fingerprint_pages(named_pages, recipe, jobs, progress, len(names))
         name = recipe.name
-    return _evaluated(name, counted, prints, precision)
+    return _evaluated(name, counted, fingerprints, precision)
 
 
 def _evaluated(
-    scheme: str, pairs: Sequence[LabelledPair], prints: Fingerprints, precision: float
+    scheme: str, pairs: Sequence[LabelledPair], fingerprints: Fingerprints, precision: float
 ) -> Evaluation:
-    known = [pair for pair in pairs if pair.a in prints.prints and pair.b in prints.prints]
+    prints, failures = fingerprints
+    known = [pair for pair in pairs if pair.a in prints and pair.b in prints]
     # The numbers of pairs by kind, label, distance (None without a simhash) and confirmation.
     tallies: Counter[tuple[str, bool, int | None, bool]] = Counter()
     for pair in known:
-        a, b = prints.prints[pair.a], prints.prints[pair.b]
+        a, b = prints[pair.a], prints[pair.b]
         bits, confirmed = None, False
         if a is not None and b is not None:
             bits = hamming_distance(a.simhash, b.simhash)
@@ -226,50 +212,34 @@ def _evaluated(
     usable = curve[: DISTANCE_MAX + 1]  # a search has no larger distance
     precise = [at for at in usable if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)
-    left_out = len(pairs) - len(known)
-    return Evaluation(scheme, curve, best, precision, left_out, prints.failures, prints.unseen)
+    return Evaluation(scheme, curve, best, precision, len(pairs) - len(known), failures)
 
 
-@dataclass(slots=True)
-class Fingerprints:
-    """Fingerprints by name: None for a page without one, no entry for one that was not read."""
-
-    prints: dict[str, Print | None] = field(default_factory=dict)
-    failures: list[PageFailure] = field(default_factory=list)
-    unseen: Unseen | None = None
-
-
-def stored_fingerprints(store: Store, names: Iterable[str]) -> Fingerprints:
+def stored_fingerprints(store: Store, urls: Sequence[str]) -> Fingerprints:
     """Return the fingerprints of the current versions of pages in a store, by URL."""
-    prints: dict[str, Print] = {}
     with store.session.reading() as access:
         collection = access.collection
         # The database rejects NUL, and no page has a URL with NUL.
-        url_of = {name: collection.page_url(name) for name in names if "\0" not in name}
-        spelled = list(url_of.values())
-        for start in range(0, len(spelled), _URLS):
-            batch = spelled[start : start + _URLS]
-            for page in access.stored_pages(batch, ("url", "simhash", "signature")):
-                prints[page["url"]] = Print(page["simhash"], page["signature"])
+        stored_url = {url: collection.page_url(url) for url in urls if "\0" not in url}
+        pages = access.stored_pages(stored_url.values(), ("url", "simhash", "signature"))
+    stored = {page["url"]: Print(page["simhash"], page["signature"]) for page in pages}
+    prints = {url: stored[known] for url, known in stored_url.items() if known in stored}
     detail = f"collection {collection.name!r} has no page with this URL"
-    missing = [name for name in names if url_of.get(name) not in prints]
-    return Fingerprints(
-        {name: prints[url] for name, url in url_of.items() if url in prints},
-        failures=[PageFailure(name, "unreadable", detail) for name in missing],
-    )
+    return prints, [PageFailure(url, "unreadable", detail) for url in urls if url not in prints]
 
 
 def fingerprint_texts(texts: Iterable[str], scheme: Scheme) -> Fingerprints:
     """Return the fingerprints of plain texts, by text."""
-    done = Fingerprints()
+    prints: dict[str, Print | None] = {}
+    failures = []
     for text in texts:
         try:
             vote = scheme.vote(Article(markdown=text, text=text))
-            done.prints[text] = Print(vote.simhash, vote.signature)
+            prints[text] = Print(vote.simhash, vote.signature)
         except PageError as error:
-            done.prints[text] = None
-            done.failures.append(PageFailure(text, error.reason, str(error)))
-    return done
+            prints[text] = None
+            failures.append(PageFailure(text, error.reason, str(error)))
+    return prints, failures
 
 
 def fingerprint_pages(
@@ -280,24 +250,19 @@ def fingerprint_pages(
     total: int = 0,
 ) -> Fingerprints:
     """Return the fingerprints of named pages; ``progress`` receives their number and ``total``."""
-    done = Fingerprints()
-    shares: dict[str, float] = {}
+    prints: dict[str, Print | None] = {}
+    failures = []
     named, ahead = tee(pages)
     records = extract_many((page for _, page in ahead), jobs, scheme, markdown=False)
     for number, ((name, page), record) in enumerate(zip(named, records, strict=True), start=1):
         if isinstance(page, SourcePage):
-            done.prints[name] = None
+            prints[name] = None
         if isinstance(record, PageRecord):
-            done.prints[name] = Print(record.simhash, record.signature)
-            if record.unseen is not None:
-                shares[name] = record.unseen
+            prints[name] = Print(record.simhash, record.signature)
         else:
-            done.failures.append(replace(record, url=name))
+            failures.append(replace(record, url=name))
         progress(number, total)
-    if shares:
-        worst = max(shares, key=shares.__getitem__)
-        done.unseen = Unseen(sum(shares.values()) / len(shares), shares[worst], worst)
-    return done
+    return prints, failures
 
 
 def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:

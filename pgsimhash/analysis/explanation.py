@@ -198,8 +198,9 @@ def explain_sides(
             f"copies as near as this {least:.0%} or more"
         )
     reason, sentence = _decision(bits, limit, agreed, signatures, layout)
-    difference = None
+    features = difference = None
     if a.article is not None and b.article is not None:
+        features = _features(a, b, scheme)
         difference = side_by_side(a.article.markdown, b.article.markdown)
     return Explanation(
         a=a,
@@ -215,7 +216,7 @@ def explain_sides(
         blocks=tuple(block_bits(a.simhash, b.simhash, layout)),
         containment=share,
         structure_distance=known_distance(a.structure, b.structure),
-        features=_features(a, b, scheme),
+        features=features,
         difference=difference,
     )
 
@@ -295,9 +296,7 @@ def _decision(
     return "beyond_distance", f"{differ}, and {requested}: no match{why}"
 
 
-def _features(a: Side, b: Side, scheme: Scheme) -> Features | None:
-    if a.origin is None or b.origin is None:
-        return None
+def _features(a: Side, b: Side, scheme: Scheme) -> Features:
     weights_a, bits_a = weighted_features(a, scheme)
     weights_b, bits_b = weighted_features(b, scheme)
     shared = weights_a.keys() & weights_b.keys()

@@ -54,10 +54,10 @@ class HostFigures(NamedTuple):
 
 
 class ChangedPage(NamedTuple):
-    """A page with several versions, whose content changed by ``moved`` bits in total."""
+    """A page with several versions, whose content changed by ``bits_moved`` in total."""
 
     url: str
-    moved: int
+    bits_moved: int
     versions: int
 
 
@@ -132,10 +132,7 @@ class Report:
             "clustered_pages": self.clustered_pages,
             "clustered_duplicates": self.clustered_duplicates,
             "canonical_links": self.canonical_links.clusters,
-            "changed": [
-                {"url": page.url, "versions": page.versions, "bits_moved": page.moved}
-                for page in self.changed
-            ],
+            "changed": [page._asdict() for page in self.changed],
             "all_changed": self.all_changed,
         }
         return {**self.status.as_json(), "report": figures}

@@ -15,7 +15,6 @@ from pgsimhash.cli import options, show
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
 
-_VERSIONS_SHOWN: Final = 50
 _FAILURES_SHOWN: Final = 20
 
 
@@ -302,13 +301,11 @@ def _print_explanation(explanation: analysis.Explanation) -> None:
 
 def _print_versions(versions: list[analysis.Version]) -> None:
     rows = []
-    for version in versions[-_VERSIONS_SHOWN:]:
+    for version in versions:
         fetched = version.fetched_at.isoformat(sep=" ", timespec="minutes")
         bits = version.distance, version.distance_to_first, version.structure_distance
         rows.append((fetched, version.change or "first", *bits, version.title))
     show.table(("fetched", "change", "bits", "to first", "shape", "title"), rows)
-    if len(versions) > _VERSIONS_SHOWN:
-        show.message(f"(the newest {_VERSIONS_SHOWN} of {len(versions):,} versions)")
 
 
 def _print_report(report: analysis.Report) -> None:
@@ -331,7 +328,6 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
     def figures(counts: analysis.Counts) -> dict[str, Any]:
         return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
 
-    unseen = evaluation.unseen
     for at in evaluation.curve:
         show.json_line(
             {
@@ -340,7 +336,6 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
                 **figures(at.counts),
                 "unverified": figures(at.unverified),
                 "left_out": evaluation.left_out,
-                "unseen": None if unseen is None else unseen._asdict(),
                 "recommended": at is evaluation.best,
                 "kinds": {kind: figures(counts) for kind, counts in at.kinds.items()},
             }
@@ -360,8 +355,6 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
         row_styles=["bold" if at is evaluation.best else "" for at in evaluation.curve],
     )
     show.message(evaluation.sentence)
-    if unseen is not None:
-        show.message(unseen.sentence)
 
 
 def _report_failures(evaluations: Sequence[analysis.Evaluation]) -> bool:

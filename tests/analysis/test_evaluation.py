@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from pgsimhash import Store, connect
-from pgsimhash.analysis import Evaluation, LabelledPair, Print, evaluate, evaluation
+from pgsimhash.analysis import Evaluation, LabelledPair, Print, evaluate
 from pgsimhash.analysis.evaluation import find_pages, fingerprint_pages, stored_fingerprints
 from pgsimhash.analysis.pairs import Label
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.schemes import DEFAULT_SCHEME, INTEROP_SCHEME
+from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sources import SourcePage
 from tests.html import texts
 from tests.refusals import because
@@ -185,52 +185,38 @@ def test_folders_paths_and_archives_know_pages(folder: Path) -> None:
 
 
 def test_a_page_has_a_fingerprint_or_none_or_could_not_be_read() -> None:
+    good = SourcePage("https://a.example/1", f"<p>{TEXT}")
     pages: dict[str, SourcePage | PageFailure] = {
-        "good": SourcePage("https://a.example/1", f"<p>{TEXT}"),
+        "good": good,
         "short": SourcePage("https://a.example/2", "<p>short"),
         "picture": SourcePage("https://a.example/3", b"\x89PNG\r\n\x1a\n"),
         "gone": PageFailure("https://a.example/4", "unreadable", "gone"),
     }
     done: list[tuple[int, int]] = []
-    result = fingerprint_pages(
+    prints, failures = fingerprint_pages(
         pages.items(), DEFAULT_SCHEME, progress=lambda *counts: done.append(counts), total=4
     )
     assert done[-1] == (4, 4)
-    assert list(result.prints) == ["good", "short", "picture"]
-    assert result.prints["good"] is not None
-    assert result.prints["short"] is result.prints["picture"] is None
-    failures = [(failure.url, failure.reason) for failure in result.failures]
-    assert failures == [("short", "too_short"), ("picture", "not_html"), ("gone", "unreadable")]
+    vote = DEFAULT_SCHEME.vote(DEFAULT_SCHEME.extract(good.html, None, None))
+    assert prints == {"good": (vote.simhash, vote.signature), "short": None, "picture": None}
+    assert [(failure.url, failure.reason) for failure in failures] == [
+        ("short", "too_short"), ("picture", "not_html"), ("gone", "unreadable"),
+    ]  # fmt: skip
 
 
-def test_the_share_of_words_in_low_weight_blocks_comes_with_the_fingerprints() -> None:
-    menu = " ".join(f"<li><a href=/{n}>menu{n}</a></li>" for n in range(30))
-    pages = {
-        "bare": SourcePage("https://a.example/1", f"<p>{TEXT}"),
-        "framed": SourcePage("https://a.example/2", f"<nav><ul>{menu}</ul></nav><p>{TEXT}"),
-    }
-    result = fingerprint_pages(pages.items(), DEFAULT_SCHEME)
-    assert result.unseen == (15 / 80, 30 / 80, "framed")
-    for name, page in pages.items():
-        vote = DEFAULT_SCHEME.vote(DEFAULT_SCHEME.extract(page.html, None, None))
-        assert result.prints[name] == (vote.simhash, vote.signature)
-    # Other schemes do not weigh blocks.
-    assert fingerprint_pages(pages.items(), INTEROP_SCHEME).unseen is None
-
-
-def test_stored_fingerprints(store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "_URLS", 7)
+def test_stored_fingerprints(store: Store, dsn: str) -> None:
     known = {f"https://a.example/{n}": n << 50 for n in range(40)}
     list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))
     with connect(dsn, collection="other") as other:
         other.add("https://b.example/", 1)
     unknown = ["https://b.example/", "", "a.html", "https://a.example/\0"]
-    result = stored_fingerprints(store, [*known, *unknown])
-    assert {url: page and page.simhash for url, page in result.prints.items()} == known
-    assert [failure.url for failure in result.failures] == unknown
-    (detail,) = {failure.detail for failure in result.failures}
+    prints, failures = stored_fingerprints(store, [*known, *unknown])
+    assert {url: page and page.simhash for url, page in prints.items()} == known
+    assert [failure.url for failure in failures] == unknown
+    (detail,) = {failure.detail for failure in failures}
     assert detail == "collection 'default' has no page with this URL"
     store.ingest("https://a.example/signed", f"<p>{TEXT}")
-    (page,) = stored_fingerprints(store, ["https://a.example/signed"]).prints.values()
+    prints, _ = stored_fingerprints(store, ["https://a.example/signed"])
+    page = prints["https://a.example/signed"]
     assert page is not None
     assert page.signature is not None

@@ -123,7 +123,7 @@ def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
         store.add("https://a.example/much", simhash)
     store.add("https://a.example/never", 2**63)
     report = analysis.report(store)
-    assert [(page.url[18:], page.versions, page.moved) for page in report.changed] == [
+    assert [(page.url[18:], page.versions, page.bits_moved) for page in report.changed] == [
         ("much", 2, 20),
         ("little", 3, 2),
     ]

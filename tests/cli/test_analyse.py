@@ -223,18 +223,14 @@ def test_each_distance_gets_a_line_and_on_request_a_table(run: Run) -> None:
     assert [last[name] for name in names] == [15, 15, 0, 28]
     assert [last["kinds"]["print"][name] for name in names] == [1, 1, 0, 0]
     assert last["unverified"]["found"] == 15
-    mean, worst, page = last["unseen"].values()
-    assert 0 < mean < worst < 0.5
-    assert page in (EXAMPLES / "pairs.csv").read_text(encoding="utf-8")
     (best,) = [line for line in done.lines if line["recommended"]]
     assert best["recall"] == 1
     assert all(line["recall"] < 1 for line in done.lines[: best["distance"]])
 
     shown = run("analyse", "evaluate", EXAMPLES / "pairs.csv", "--summary", "--jobs", "2")
     assert shown.stdout == done.stdout
-    shares = f"{mean:.1%} of a page's words are in low-weight blocks; at worst, {worst:.1%}: {page}"
     figures = "Distance 7: recall 1.0000, precision 1.0000 (0 false of 15 matches)."
-    shown.ends(0, "unverified", figures, shares)
+    shown.ends(0, "unverified", figures)
 
 
 def test_the_exit_code_without_a_precise_distance_or_after_failures(run: Run, folder: Path) -> None:
