@@ -13,13 +13,11 @@ import sys
 import psycopg
 from alembic import context
 from alembic.util.exc import CommandError
-from psycopg import conninfo
-from sqlalchemy import Connection, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection
 
 from pgsimhash.db.dsn import DSN_VARIABLE, EMBEDDED, configured_dsn, resolve_dsn
 from pgsimhash.db.schema_names import configured_schema
-from pgsimhash.errors import NoServerError, PgsimhashError
+from pgsimhash.errors import PgsimhashError
 from pgsimhash.schema.deployed import describe
 from pgsimhash.schema.migrate import (
     VERSION_TABLE,
@@ -49,35 +47,16 @@ def _main() -> None:
 
 
 def _dsn() -> str:
-    given = _arguments.get("dsn")
     config = context.config
     # A project without an ini has no such section.
-    section = config.config_ini_section
-    if not given and config.file_config.has_option(section, "sqlalchemy.url"):
-        given = _dsn_of_url(config.file_config.get(section, "sqlalchemy.url"))
+    url = config.file_config.get(config.config_ini_section, "sqlalchemy.url", fallback=None)
+    given = _arguments.get("dsn") or url
     if configured_dsn(given) is None:
         raise CommandError(
             f"no database is named: give -x dsn=..., sqlalchemy.url or {DSN_VARIABLE} "
             f"(-x dsn={EMBEDDED} is the embedded server)"
         )
     return resolve_dsn(given)
-
-
-def _dsn_of_url(url: str) -> str:
-    """Convert a URL of SQLAlchemy, or a DSN, to a DSN."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError:
-        return url
-    if parsed.get_backend_name() not in ("postgresql", "postgres"):
-        raise NoServerError(
-            "invalid_dsn",
-            f"sqlalchemy.url names {parsed.get_backend_name()!r}; give a URL such as "
-            "postgresql://user:password@host:5432/database",
-        )
-    dialect = parsed.set(drivername="postgresql+psycopg").get_dialect()()
-    _, parameters = dialect.create_connect_args(parsed)
-    return conninfo.make_conninfo(**parameters)
 
 
 def _run(connection: Connection | None, schema: str) -> None:

@@ -23,8 +23,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, text
-
 from pgsimhash.alembic.own_tables import Op, add_simhash, drop_simhash
 from pgsimhash.db.schema_names import configured_schema
 from pgsimhash.errors import StoreError, invalid_argument
@@ -116,8 +114,15 @@ def _migrate(
             since = revisions.get_current_head()
         # A script has none.
         connection = None if outer.as_sql else outer.connection
-        if connection is not None:
-            _check_connection(connection)
+        # Every driver of SQLAlchemy has this attribute.
+        driver = None if connection is None else connection.connection.dbapi_connection
+        if getattr(driver, "autocommit", False):
+            raise StoreError(
+                "wrong_transaction",
+                "the schema is migrated in one transaction, and the connection is in none; call it "
+                "outside of op.get_context().autocommit_block(), and without isolation_level "
+                "AUTOCOMMIT",
+            )
         inner = migrate.context_for(
             wanted or "base",
             name,
@@ -134,25 +139,3 @@ def _migrate(
             if not up and not wanted:
                 # Autogenerate ignores an empty schema.
                 inner.execute(f'DROP TABLE "{name}".{migrate.VERSION_TABLE}')
-
-
-def _check_connection(connection: Connection) -> None:
-    connection.scalar(text("SELECT pg_catalog.set_config('pgsimhash.in_transaction', 'yes', true)"))
-    in_transaction, read_only = connection.execute(
-        text(
-            "SELECT pg_catalog.current_setting('pgsimhash.in_transaction', true), "
-            "pg_catalog.current_setting('transaction_read_only')"
-        )
-    ).one()
-    if in_transaction != "yes":
-        raise StoreError(
-            "wrong_transaction",
-            "the schema is migrated in one transaction, and the connection "
-            "is in none; call it outside of op.get_context().autocommit_block(), and without "
-            "isolation_level AUTOCOMMIT",
-        )
-    if read_only == "on":
-        raise StoreError(
-            "read_only",
-            "the database is read-only; connect to the primary server to migrate",
-        )
