@@ -18,14 +18,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from pgsimhash.db.connection import open_connection
-from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema, read_sql
+from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
 from pgsimhash.db.server_errors import (
     LOST,
     Translation,
     first_line,
     raised_by_schema,
     server_words,
-    translated_errors,
 )
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import (
@@ -35,7 +34,7 @@ from pgsimhash.errors import (
     invalid_argument,
 )
 from pgsimhash.log import logger
-from pgsimhash.schema.deployed import check_schema
+from pgsimhash.schema.deployed import checked_connection
 from pgsimhash.schema.scripts import split_statements
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 
@@ -104,7 +103,6 @@ def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) ->
 
 
 def upgrade_sql(
-    revision: str = "head",
     *,
     since: str | None = None,
     transaction: bool = True,
@@ -112,10 +110,9 @@ def upgrade_sql(
     citus: bool = False,
     layout: str | None = None,
 ) -> str:
-    """Return the SQL script that deploys the schema up to ``revision``, or upgrades it.
+    """Return the SQL script that deploys the schema, or upgrades it to the newest revision.
 
     Args:
-        revision: the last revision to apply.
         since: the revision of an existing schema, whose upgrade is returned: an empty text if it is
             the newest one. None means an empty database.
         transaction: whether the script begins and commits a transaction. Without, run it in your
@@ -129,11 +126,11 @@ def upgrade_sql(
     """
     name = configured_schema(schema)
     if since is not None:
-        _check_revision(since, relative=False)
+        _check_revision(since)
         if since == known_revisions().get_current_head():
             return ""
     output = io.StringIO()
-    context = context_for(revision, name, script=output, since=since)
+    context = context_for("head", name, script=output, since=since)
     with context.begin_transaction() if transaction else search_path_kept(context.execute):
         run_revisions(context, name, citus=citus, layout=layout)
     return output.getvalue()
@@ -164,19 +161,16 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
         SchemaError: the schema is missing, or older or newer than this package.
         StoreError: the user lacks a permission.
     """
-    with open_connection(dsn) as connection, bound_to_schema(connection, schema):
-        check_schema(connection)
-        with translated_errors(connection):
-            try:
-                ((names,),) = fetch(connection, "create_roles", {"prefix": prefix})
-            except psycopg.errors.InsufficientPrivilege as error:
-                raise StoreError(
-                    "not_permitted",
-                    f"the database refuses to create the roles: {first_line(error)}; connect as a "
-                    "superuser, or as the schema's owner with CREATEROLE and CREATE on the "
-                    "database",
-                ) from error
-            return list(names or [])
+    with checked_connection(dsn, schema) as connection:
+        try:
+            ((names,),) = fetch(connection, "create_roles", {"prefix": prefix})
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StoreError(
+                "not_permitted",
+                f"the database refuses to create the roles: {first_line(error)}; connect as a "
+                "superuser, or as the schema's owner with CREATEROLE and CREATE on the database",
+            ) from error
+        return list(names or [])
 
 
 def _run(
@@ -189,17 +183,15 @@ def _run(
     layout: str | None = None,
 ) -> None:
     name = configured_schema(schema)
-    _check_revision(revision)
+    if revision != "head":
+        _check_revision(revision)
     with refusals_translated(), engine_for(dsn).begin() as connection:
         logger.info("%s to revision %s", "upgrade" if up else "downgrade", revision)
         context = context_for(revision, name, up=up, connection=connection)
         run_revisions(context, name, citus=citus, layout=layout)
 
 
-def _check_revision(revision: str, *, relative: bool = True) -> None:
-    """Refuse an unknown revision; a relative one such as ``-1`` is not checked, or refused."""
-    if relative and (revision == "head" or not revision.isalnum()):
-        return
+def _check_revision(revision: str) -> None:
     known = ["base", *(script.revision for script in known_revisions().walk_revisions())]
     if revision not in known:
         raise invalid_argument(

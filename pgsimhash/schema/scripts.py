@@ -30,8 +30,6 @@ _DESCRIBED: Final = re.compile(
 
 def in_layout(script: str, layout: Layout) -> str:
     """Return a script of ``sql/`` for a layout: each permutation gets its part."""
-    if layout == DEFAULT_LAYOUT:
-        return script
 
     def parts(default: re.Match[str]) -> str:
         *others, last = layout.permutations

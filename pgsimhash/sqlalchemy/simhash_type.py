@@ -227,7 +227,10 @@ class _Within(ColumnElement[bool]):
 
 
 class _Near(ColumnElement[Any]):
-    """The array of near simhashes during compilation."""
+    """The array of near simhashes during compilation.
+
+    A comparison with it tells SQLAlchemy's linter that the condition joins two tables.
+    """
 
     type = ARRAY(_SIMHASH)
 
