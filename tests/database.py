@@ -14,6 +14,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import ExecStatus
 
+from pgsimhash import Store
 from tests.conftest import ON_CITUS
 from tests.programs import wait_until
 
@@ -89,6 +90,12 @@ def copy_simhashes(dsn: str, simhashes: NDArray[np.uint64], collection: str = "d
         with connection.cursor().copy(copied) as copy:
             for number, simhash in enumerate(simhashes.view(np.int64).tolist()):
                 copy.write_row((collection_id, f"https://copied.example/{number}", simhash))
+
+
+def simhashes_in(store: Store) -> NDArray[np.uint64]:
+    """The distinct simhashes of a collection, in no order."""
+    with store.session.reading() as access:
+        return access.simhashes()
 
 
 def insert_page(

@@ -23,9 +23,7 @@ else:
             "pgsimhash.analysis.explanation": (
                 "Explanation Side explain explain_sides known_side read_side"
             ),
-            "pgsimhash.analysis.pairs": (
-                "LabelledPair PagePair PairedPage page_pairs read_labels simhashes"
-            ),
+            "pgsimhash.analysis.pairs": "LabelledPair PagePair PairedPage page_pairs read_labels",
             "pgsimhash.analysis.reports": "Report report",
         },
     )

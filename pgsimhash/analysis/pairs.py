@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import format_simhash, from_bigint
@@ -86,12 +85,6 @@ def page_pairs(
     """
     store.opened.checked_distance(distance, DISTANCE_MAX)
     return _page_pairs(store, distance, progress)
-
-
-def simhashes(store: Store) -> NDArray[np.uint64]:
-    """Return all distinct simhashes of the collection: shape (n,), dtype uint64."""
-    with store.session.reading() as access:
-        return access.simhashes()
 
 
 def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Generator[PagePair]:

@@ -46,7 +46,6 @@ READS: dict[str, Callable[[Store], Any]] = {
     **SCANS,
     "status": lambda store: store.status(),
     "page_pairs": lambda store: list(analysis.page_pairs(store, 8)),
-    "simhashes": lambda store: sorted(analysis.simhashes(store).tolist()),
     "evaluate": lambda store: analysis.evaluate(LABELLED, store).left_out,
     "explain": lambda store: analysis.explain(store, A, B),
     "versions": lambda store: analysis.versions(store, A),

@@ -10,9 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pgsimhash import Store, analysis, connect, find_pairs
+from pgsimhash import Store, connect, find_pairs
 from pgsimhash.batch import parquet
 from pgsimhash.errors import ArgumentError
+from tests.database import simhashes_in
 from tests.refusals import because
 
 TOP = 2**64 - 1
@@ -61,7 +62,7 @@ def test_every_entrance_reads_them(store: Store, dsn: str, path: Path, name: str
     with connect(dsn, collection="other") as other:
         other.add("https://a.example/", 3)
     list(store.add_many([(f"https://a.example/{n}", n) for n in SIMHASHES], distance=0))
-    known = analysis.simhashes(store)
+    known = simhashes_in(store)
     assert known.dtype == np.uint64
     assert sorted(known.tolist()) == SIMHASHES
     matches = store.find_many(column, 0)
@@ -74,7 +75,7 @@ def test_every_entrance_reads_them(store: Store, dsn: str, path: Path, name: str
 
 @pytest.mark.parametrize("column", EMPTY)
 def test_none_are_none(store: Store, path: Path, column: Any) -> None:
-    assert len(analysis.simhashes(store)) == 0
+    assert len(simhashes_in(store)) == 0
     assert len(store.find_many(column).queries) == 0
     assert parquet.write_archive(path, column) == 0
     assert len(find_pairs(column).low) == 0

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import analysis, connect, connect_async, maintenance
+from pgsimhash import connect, connect_async, maintenance
+from tests.database import simhashes_in
 from tests.pooler import PROGRAM, REQUIRED, pooler
 from tests.store.write.test_writers import write
 
@@ -51,7 +52,7 @@ def test_it_is_detected_and_nothing_is_prepared(pooled: str, dsn: str) -> None:
                     assert connection.prepare_threshold is None
                 store.add(f"https://{name}.example/{number}", value)
                 assert len(store.find(value, 3)) == 1
-        known = analysis.simhashes(one)
+        known = simhashes_in(one)
         assert len(known) == len(one.find_many(known, 3).simhashes) == 10
         assert sorted(len(cluster.pages) for cluster in other.clusters(0)) == [2] * 10
         assert len(list(one.pairs(3))) == 0

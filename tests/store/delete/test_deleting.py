@@ -9,12 +9,12 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
-from tests.database import after_a_wait, insert_page, run_sql
+from tests.database import after_a_wait, insert_page, run_sql, simhashes_in
 from tests.refusals import because, sqlstate
 from tests.store.content import original_of, page_at
 from tests.store.test_store import FAR
@@ -188,7 +188,7 @@ def test_pages_are_deleted_by_host_and_url(store: Store, dsn: str) -> None:
     assert run_sql(dsn, by_url, [pages[0][0]]) == [(2,)]
     assert run_sql(dsn, by_url, [pages[0][0]]) == [(0,)]
     assert run_sql(dsn, by_host, ["A.Example"]) == [(1,)]
-    assert analysis.simhashes(store).tolist() == [1]
+    assert simhashes_in(store).tolist() == [1]
 
 
 class TestExpiry:

@@ -4,10 +4,10 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash import Store, connect, maintenance
 from pgsimhash.search.clusters import ClusterPage
 from pgsimhash.store import clusters
-from tests.database import after_a_wait, run_sql
+from tests.database import after_a_wait, run_sql, simhashes_in
 from tests.search.test_pairs import brute_force
 
 FAR = 0xFFFF_0000_FFFF_0000
@@ -87,7 +87,7 @@ def test_a_reader_that_stops_early_leaves_the_store_usable(store: Store) -> None
     next(found)
     found.close()
     assert store.exists(7)
-    assert np.array_equal(np.sort(analysis.simhashes(store)), np.arange(200, dtype=np.uint64))
+    assert np.array_equal(np.sort(simhashes_in(store)), np.arange(200, dtype=np.uint64))
 
 
 Rows = list[tuple[int, int, bool]]
