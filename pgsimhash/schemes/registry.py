@@ -41,13 +41,6 @@ from pgsimhash.schemes.features import (
 from pgsimhash.schemes.interop import CategoryWords, read_with_references
 from pgsimhash.search.layout import DISTANCE_MAX
 
-# From a page, its URL and its HTTP header's charset to the main content.
-Extraction = Callable[[bytes | str, str | None, str | None], Article]
-# From ``Article.text`` to its tokens in order.
-Tokenizer = Callable[[str], Sequence[str]]
-# From the tokens of an article and the article to the features and their weights.
-Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
-
 
 class Vote(NamedTuple):
     """The result of a scheme for an article; ``Fingerprint`` describes the fields."""
@@ -70,9 +63,11 @@ class Scheme:
 
     Attributes:
         name: the name of the recipe in stores, with its version at the end.
-        extract: returns the article of a page, such as :func:`pgsimhash.html.read_article`.
-        weigh: returns the weighted features of tokens, such as ``ShingleWeights((1, 2))``.
-        tokenize: returns the tokens of a text.
+        extract: returns the article of a page, its URL and its HTTP header's charset, such as
+            :func:`pgsimhash.html.read_article`.
+        weigh: returns the weighted features of the tokens of an article, such as
+            ``ShingleWeights((1, 2))``.
+        tokenize: returns the tokens of a text in order.
         hash_features: returns the 64-bit hashes of features, such as those of
             :mod:`pgsimhash.hashing.hashes`.
         min_tokens: the fewest tokens of an article with a fingerprint.
@@ -81,9 +76,9 @@ class Scheme:
     """
 
     name: str
-    extract: Extraction
-    weigh: Weighting
-    tokenize: Tokenizer = tokenize
+    extract: Callable[[bytes | str, str | None, str | None], Article]
+    weigh: Callable[[Sequence[str], Article], Mapping[str, float]]
+    tokenize: Callable[[str], Sequence[str]] = tokenize
     hash_features: HashFunction = murmur3_64
     min_tokens: int = 20
     distance: int = field(default=NEAR_MAX, compare=False)
