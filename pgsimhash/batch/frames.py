@@ -56,7 +56,6 @@ def mark_duplicates(
     verify: bool = True,
     jobs: int = 1,
     id_column: str | None = None,
-    prefix: str = "",
     keep: Literal["first", "last"] = "first",
     progress: Compared = no_progress,
 ) -> Frame:
@@ -90,7 +89,6 @@ def mark_duplicates(
         jobs: the number of processes that read pages; with more than one, the calling script needs
             the usual ``if __name__ == "__main__":`` guard.
         id_column: the column whose values name the rows.
-        prefix: what the names of the added columns begin with.
         keep: whether earlier rows are the originals (``first``) or later ones (``last``).
         progress: is called with the number of rows read so far, and that of all.
 
@@ -99,7 +97,7 @@ def mark_duplicates(
             it, or has one of the added columns; rows have equal labels; ``kind``, ``keep`` or the
             scheme is unknown; or ``distance`` is not in 0..12.
     """
-    native = _checked_frame(frame, prefix)
+    native = _checked_frame(frame)
     names = _names(native, id_column)
     if keep not in ("first", "last"):
         raise invalid_argument(f"keep must be first or last, not {keep!r}")
@@ -137,7 +135,7 @@ def mark_duplicates(
     types = (nw.UInt64(), nw.Boolean(), label, nw.Int64(), nw.String(), label)
     columns = _columns(rows, originals, labels)
     series = (
-        _series(native, prefix + name, values[::-1] if keep == "last" else values, dtype)
+        _series(native, name, values[::-1] if keep == "last" else values, dtype)
         for name, values, dtype in zip(COLUMNS, columns, types, strict=True)
     )
     return cast(Frame, native.with_columns(*series).to_native())
@@ -217,13 +215,12 @@ def _near_simhashes(simhashes: set[int], limit: int) -> Callable[[int], Iterator
     ones, others = np.concatenate([pairs[:2], pairs[1::-1]], axis=1)
     distances = np.tile(pairs.distances, 2)
     order = np.lexsort((distances, ones))
-    others, distances = others[order], distances[order]
-    known, begins = np.unique(ones[order], return_index=True)
-    ranges = dict(zip(known.tolist(), map(range, begins, [*begins[1:], len(ones)]), strict=True))
+    ones, others, distances = ones[order], others[order], distances[order]
 
     def near(simhash: int) -> Iterator[tuple[int, int]]:
-        places = ranges.get(simhash, ())
-        return ((int(distances[place]), int(others[place])) for place in places)
+        own = np.uint64(simhash)
+        start, end = (np.searchsorted(ones, own, side) for side in ("left", "right"))
+        return zip(map(int, distances[start:end]), map(int, others[start:end]), strict=True)
 
     return near
 
@@ -283,7 +280,7 @@ def _series(
     return nw.new_series(name, values, dtype, backend=frame.implementation)
 
 
-def _checked_frame(frame: object, prefix: str) -> nw.DataFrame[Any]:
+def _checked_frame(frame: object) -> nw.DataFrame[Any]:
     try:
         known = nw.from_native(cast(Any, frame), pass_through=True, allow_series=True)
         if isinstance(known, nw.Series):
@@ -297,11 +294,10 @@ def _checked_frame(frame: object, prefix: str) -> nw.DataFrame[Any]:
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
             f"distinct column names: {error}"
         ) from error
-    clashes = [name for name in (prefix + name for name in COLUMNS) if name in names]
+    clashes = [name for name in COLUMNS if name in names]
     if clashes:
         raise invalid_argument(
-            f"the frame already has a column {clashes[0]!r}, which would be added; rename it "
-            "first, or pass a prefix"
+            f"the frame already has a column {clashes[0]!r}, which would be added; rename it first"
         )
     return native
 
