@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.bits import NEAR_MAX, as_simhashes, check_distance, hamming_distances
+from pgsimhash.hashing.bits import NEAR_MAX, as_simhashes, check_distance
 from pgsimhash.pages.records import Matches, Verdict
 from pgsimhash.runtime import requires
 from pgsimhash.runtime.output import replacing
@@ -107,7 +107,7 @@ def find_many(
     places = np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
     by = order[places].astype(np.int64)
     values = np.repeat(matches, sizes)
-    distances = hamming_distances(batch[by], values)
+    distances = np.bitwise_count(batch[by] ^ values)
     sort = np.lexsort((values, distances, by))
     return Matches(by[sort], values[sort], distances[sort])
 

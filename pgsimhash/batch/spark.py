@@ -15,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import invalid_argument
-from pgsimhash.hashing.bits import (
-    BITS,
-    NEAR_MAX,
-    as_simhashes,
-    check_distance,
-    hamming_distances,
-    to_bigint,
-)
+from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, to_bigint
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
 from pgsimhash.search.clusters import cluster_simhashes
@@ -149,7 +142,7 @@ def find(
         for (simhashes,) in map(_columns, batches):
             numbers, matches = index.near(simhashes, limit)
             hits = simhashes[numbers]
-            yield _batch(_MATCHES, matches, hits, hamming_distances(matches, hits))
+            yield _batch(_MATCHES, matches, hits, np.bitwise_count(matches ^ hits))
 
     return known.mapInArrow(near, _MATCHES)
 

@@ -13,7 +13,7 @@ from pgsimhash import connect
 from pgsimhash.cli import show
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
-from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
+from pgsimhash.hashing.bits import LEVELS, parse_simhash
 from pgsimhash.pages.policies import NUMBER_MAX, SCOPES
 from pgsimhash.pages.values import parse_age
 from pgsimhash.runtime.machine import usable_cores
@@ -106,8 +106,7 @@ class _Distance(click.IntRange):
     name = "bits|close|loose"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        named = {str(name): level_distance(name) for name in LEVELS}
-        return super().convert(named.get(value, value), param, ctx)
+        return super().convert(LEVELS.get(value, value), param, ctx)
 
 
 def distance(default: str) -> Option:

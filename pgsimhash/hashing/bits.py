@@ -10,9 +10,9 @@ import base64
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, SupportsIndex, overload
+from typing import TYPE_CHECKING, Final, Literal, SupportsIndex
 
-from pgsimhash.errors import ArgumentError, invalid_argument
+from pgsimhash.errors import invalid_argument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,18 +22,13 @@ BITS: Final = 64
 IDENTICAL_MAX: Final = 3
 NEAR_MAX: Final = 8
 
-
-class Column(Protocol):
-    """An array, or a column of a data frame."""
-
-    def __array__(self) -> NDArray[Any]: ...
-
-
 Band = Literal["duplicate", "near", "different"]
-Level = Literal["close", "loose"]
 
-LEVELS: Final[Mapping[Level, float]] = {"close": 0.98, "loose": 0.90}
-"""The least share of equal bits at each level, the closest level first."""
+LEVELS: Final[Mapping[str, int]] = {"close": 1, "loose": 6}
+"""The largest distances at which 98% and 90% of the bits are equal.
+
+They grade matches of the interoperable scheme; :func:`band` grades copies of pages.
+"""
 
 _TOP: Final = 1 << BITS
 _SIGN: Final = 1 << (BITS - 1)
@@ -81,17 +76,19 @@ def as_simhashes(values: Iterable[SupportsIndex]) -> NDArray[np.uint64]:
     if column is not None and column.ndim == 1 and column.dtype.kind in "ui":
         widest = np.int64 if column.dtype.kind == "i" else np.uint64
         return column.astype(widest, copy=False).view(np.uint64)
+    refused = None
     # An iterator would be empty when a call is repeated.
     if isinstance(values, (*_NO_COLUMNS, Iterator)) or not isinstance(values, Iterable):
-        raise _no_column(type(values).__name__)
-    if column is not None and column.ndim != 1:
-        raise _no_column(f"array of shape {column.shape}")
+        refused = type(values).__name__
+    elif column is not None and column.ndim != 1:
+        refused = f"array of shape {column.shape}"
+    if refused is not None:
+        raise invalid_argument(
+            f"simhashes cannot be the {refused}; give a numpy array, a column of a data frame or "
+            "a list of integers"
+        )
     # PyArrow iterates over scalars of its own.
-    return _from_rows(getattr(values, "to_pylist", lambda: values)())
-
-
-def _from_rows(rows: Iterable[SupportsIndex]) -> NDArray[np.uint64]:
-    import numpy as np
+    rows = getattr(values, "to_pylist", lambda: values)()
 
     def simhashes() -> Iterator[int]:
         for row, value in enumerate(rows):
@@ -113,13 +110,6 @@ def _integer(value: SupportsIndex) -> int | None:
         return None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         return None
-
-
-def _no_column(name: str) -> ArgumentError:
-    return invalid_argument(
-        f"simhashes cannot be the {name}; give a numpy array, a column of a data frame or a list "
-        "of integers"
-    )
 
 
 def to_bigint(simhash: SupportsIndex) -> int:
@@ -194,32 +184,12 @@ def from_base32(text: str) -> int:
     return int.from_bytes(base64.b32decode(f"{match[1].upper()}==="), "big")
 
 
-@overload
-def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int: ...
-@overload
-def hamming_distance(
-    a: Column | list[int] | SupportsIndex, b: Column | list[int]
-) -> NDArray[np.uint8]: ...
-@overload
-def hamming_distance(a: Column | list[int], b: SupportsIndex) -> NDArray[np.uint8]: ...
-
-
-def hamming_distance(a: Any, b: Any) -> int | NDArray[np.uint8]:
+def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int:
     """Return the number of bits in which ``a`` and ``b`` differ (0..64).
 
-    Of an array, a list or a column of a data frame and another one, or a simhash, return an array.
+    For arrays of dtype uint64, use ``numpy.bitwise_count(a ^ b)``.
     """
-    a, b = (as_simhashes(one) if _is_column(one) else check_simhash(one) for one in (a, b))
-    if isinstance(a, int) and isinstance(b, int):
-        return (a ^ b).bit_count()
-    if not isinstance(a, int) and not isinstance(b, int) and len(a) != len(b):
-        raise invalid_argument(f"the columns have {len(a)} and {len(b)} simhashes")
-    return hamming_distances(b, a) if isinstance(b, int) else hamming_distances(a, b)
-
-
-def _is_column(one: object) -> bool:
-    # Numbers of numpy have no dimension.
-    return isinstance(one, list) or (hasattr(one, "__array__") and getattr(one, "ndim", 1) > 0)
+    return (check_simhash(a) ^ check_simhash(b)).bit_count()
 
 
 def similarity(a: SupportsIndex, b: SupportsIndex) -> float:
@@ -237,21 +207,3 @@ def band(distance: int) -> Band:
 def similarity_percent(distance: int) -> float:
     """Return the share of equal bits in per cent, to a tenth: 100.0 for 0 bits, 87.5 for 8."""
     return round(100.0 * (1 - distance / BITS), 1)
-
-
-def level_distance(name: Level) -> int:
-    """Return the largest distance at a level: 1 for close, 6 for loose.
-
-    Levels grade matches of the interoperable scheme; :func:`band` grades copies of pages.
-    """
-    if name not in LEVELS:
-        raise invalid_argument(f"a level is one of {', '.join(LEVELS)}, not {name!r}")
-    return max(distance for distance in range(BITS) if 1.0 - distance / BITS >= LEVELS[name])
-
-
-def hamming_distances(a: NDArray[np.uint64] | int, b: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Return the distances between arrays of simhashes (dtype uint64), by numpy's broadcasting."""
-    import numpy as np
-
-    left = a if isinstance(a, np.ndarray) else np.uint64(check_simhash(a))
-    return np.bitwise_count(np.bitwise_xor(left, b))

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pgsimhash.errors import invalid_argument
-from pgsimhash.hashing.bits import NEAR_MAX, format_simhash, hamming_distances
+from pgsimhash.hashing.bits import NEAR_MAX, format_simhash
 from pgsimhash.runtime.output import html_table
 
 if TYPE_CHECKING:
@@ -127,7 +127,6 @@ def cluster_simhashes(
     Memory is linear in the number of simhashes for ``single`` linkage; ``complete`` linkage also
     keeps all pairs.
     """
-    check_linkage(linkage)
     if linkage == "single":
         return simhashes[_components(simhashes, pairs)]
     return simhashes[_complete(simhashes, pairs, distance)]
@@ -178,7 +177,7 @@ def _complete(
             continue
         first = members.get(left, np.array([left]))
         second = members.get(right, np.array([right]))
-        between = hamming_distances(simhashes[first][:, np.newaxis], simhashes[second])
+        between = np.bitwise_count(simhashes[first][:, np.newaxis] ^ simhashes[second])
         if between.max() > distance:
             continue
         root, gone = min(left, right), max(left, right)

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.hashing.bits import BITS, as_simhashes, check_distance, hamming_distances
-from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, LAYOUTS, Permutation
+from pgsimhash.hashing.bits import BITS
+from pgsimhash.search.layout import DEFAULT_LAYOUT, LAYOUTS, Permutation
 from pgsimhash.search.pairs import distinct
 
 _FEW: Final = 64  # up to this many simhashes are compared one by one
@@ -35,7 +35,7 @@ class BlockIndex:
     """
 
     def __init__(self, simhashes: _Simhashes) -> None:
-        self._known = distinct(as_simhashes(simhashes))
+        self._known = distinct(simhashes)
         self._layout = DEFAULT_LAYOUT if len(self._known) > _MEDIUM else _SMALL_LAYOUT
         self._tables: list[_Table] = []
         if len(self._known) > _FEW:
@@ -46,16 +46,13 @@ class BlockIndex:
 
         Pairs are distinct and in the order of the queries.
         """
-        queries = as_simhashes(queries)
-        check_distance(distance, DISTANCE_MAX)
         parts = [(np.empty(0, dtype=np.intp), self._known[:0])]
-        if not self._tables:
+        if self._tables:
+            for table, radius in zip(self._tables, self._layout.radii(distance), strict=True):
+                if radius >= 0:
+                    parts += _probe(table, queries, distance, radius)
+        else:
             parts += _compare(queries, self._known, distance)
-            numbers, simhashes = map(np.concatenate, zip(*parts, strict=True))
-            return numbers, simhashes
-        for table, radius in zip(self._tables, self._layout.radii(distance), strict=True):
-            if radius >= 0:
-                parts += _probe(table, queries, distance, radius)
         numbers, simhashes = map(np.concatenate, zip(*parts, strict=True))
         order = np.lexsort((simhashes, numbers))
         numbers, simhashes = numbers[order], simhashes[order]
@@ -110,7 +107,7 @@ def _probe(table: _Table, queries: _Simhashes, distance: int, radius: int) -> It
             places += np.arange(len(places))
             candidates = permuted.take(places, mode="clip")
             repeated = np.repeat(permuted_queries[chunk][part], of_query[part])
-            hits = np.flatnonzero(hamming_distances(repeated, candidates) <= distance)
+            hits = np.flatnonzero(np.bitwise_count(repeated ^ candidates) <= distance)
             first = chunk.start + part.start
             numbers = np.searchsorted(np.cumsum(of_query[part]), hits, side="right") + first
             yield numbers, permutation.restore(candidates[hits])
@@ -119,7 +116,7 @@ def _probe(table: _Table, queries: _Simhashes, distance: int, radius: int) -> It
 def _compare(queries: _Simhashes, known: _Simhashes, distance: int) -> Iterator[Near]:
     """Yield the near pairs by comparing each query with each of a few known simhashes."""
     for chunk in _cut(np.full(len(queries), len(known))):
-        distances = hamming_distances(queries[chunk, np.newaxis], known).ravel()
+        distances = np.bitwise_count(queries[chunk, np.newaxis] ^ known).ravel()
         # Five times as fast in one dimension.
         rows, columns = np.divmod(np.flatnonzero(distances <= distance), max(1, len(known)))
         yield rows + chunk.start, known[columns]

@@ -4,9 +4,6 @@ import base64
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -88,12 +85,10 @@ def test_bands_and_levels_of_similarity_have_names_and_distances() -> None:
     assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)
     assert Verdict("https://a.example/1", "new", "first_seen", 5).similarity_percent is None
     assert Match(5, 3, "https://a.example/", None).as_json()["similarity_percent"] == 95.3
-    for level, farthest, share in (("close", 1, 0.98), ("loose", 6, 0.90)):
-        assert bits.level_distance(level) == farthest  # type: ignore[arg-type]
+    for level, share in (("close", 0.98), ("loose", 0.90)):
+        farthest = bits.LEVELS[level]
         assert bits.similarity(0, (1 << farthest) - 1) >= share
         assert bits.similarity(0, (1 << farthest + 1) - 1) < share
-    with pytest.raises(ArgumentError, match="one of close, loose"):
-        bits.level_distance("near")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("check", "values"), [
@@ -112,20 +107,3 @@ def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -
     other = simhash ^ sum(1 << bit for bit in flipped)
     assert pgsimhash.hamming_distance(simhash, other) == len(flipped)
     assert bits.similarity(simhash, other) == 1 - len(flipped) / 64
-    assert bits.hamming_distances(
-        simhash, np.array([other, simhash], dtype=np.uint64)
-    ).tolist() == [len(flipped), 0]
-
-
-def test_the_distances_of_columns() -> None:
-    numbers = [0, 1, 2**64 - 1]
-    column = np.array(numbers, dtype=np.uint64)
-    columns: list[Any] = [numbers, column, pd.Series(column), pl.Series(column), pa.array(column)]
-    for one in columns:
-        assert pgsimhash.hamming_distance(one, 1).tolist() == [1, 0, 63]
-        assert pgsimhash.hamming_distance(1, one).tolist() == [1, 0, 63]
-        for other in columns:
-            assert pgsimhash.hamming_distance(one, other).tolist() == [0, 0, 0]
-        with pytest.raises(ArgumentError, match="columns have 3 and 2 simhashes"):
-            pgsimhash.hamming_distance(one, [1, 2])
-    assert pgsimhash.hamming_distance(column[2], column[0]) == 64
