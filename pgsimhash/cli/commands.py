@@ -60,10 +60,6 @@ def _errors_of_commands() -> Iterator[None]:
         # At its end Python would complain about data that it could not write.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         raise click.exceptions.Exit(CLOSED) from error
-    except click.MissingParameter as error:
-        # Click lists choices over several lines.
-        message = " ".join(error.format_message().split())
-        raise click.UsageError(show.printable(message), error.ctx) from error
     except click.ClickException as error:
         error.message = show.printable(error.message)  # type: ignore[misc]
         raise

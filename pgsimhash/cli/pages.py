@@ -302,9 +302,9 @@ def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits:
 def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
     """Find known simhashes near many simhashes.
 
-    FILE (- for stdin) has a simhash on each line, written as for find, or a JSON object with
-    "simhash" and other keys that the matches repeat, such as "url". Prints a JSON line for each
-    match, in the order of the lines, nearest first. Exits with 1 if a line is invalid.
+    FILE (- for stdin) has a simhash on each line, written as for find, or a JSON object with the
+    string "simhash" and other keys that the matches repeat, such as "url". Prints a JSON line for
+    each match, in the order of the lines, nearest first. Exits with 1 if a line is invalid.
     """
     from pgsimhash.store.batches import BATCH_SIMHASHES
 
@@ -337,13 +337,10 @@ def _query(line: str) -> dict[str, Any]:
     """Return the simhash of a line as 16 hex digits, and the keys to repeat in its matches."""
     fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
     value = fields.get("simhash")
-    if value is None:
-        raise invalid_argument('the object has no "simhash"')
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise invalid_argument(f"{value!r} is not a simhash")
-    if isinstance(value, str) or value < 0:
-        value = parse_simhash(str(value))
-    return {**fields, "simhash": format_simhash(value)}
+    # JSON readers such as jq round integers of 64 bits.
+    if not isinstance(value, str):
+        raise invalid_argument('the object has no "simhash", as a string')
+    return {**fields, "simhash": format_simhash(parse_simhash(value))}
 
 
 @click.command()

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Unpack
+from typing import BinaryIO, Final, Unpack
 
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
@@ -18,6 +18,7 @@ from pgsimhash.schemes import get_scheme, read_text
 from pgsimhash.sources import (
     FILES_BEFORE,
     RECORDS_BEFORE,
+    Reading,
     SourcePage,
     find_files,
     is_html_name,
@@ -99,9 +100,10 @@ def ingest_files(
     of :meth:`~pgsimhash.Store.ingest_many`.
     """
     paths = list(paths)
-    files = _Files(store, reread, Counter() if left_out is None else left_out)
     texts = get_scheme(store.scheme).extract is read_text
-    pages = files.read(paths, {"stdin": stdin, "max_bytes": max_bytes, "texts": texts})
+    reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts)
+    files = _Files(store, reread, reading, stdin)
+    pages = files.read(paths)
     if "-" in map(str, paths):
         # The process that writes to stdin may wait for verdicts before it continues.
         pages = with_pauses(pages)
@@ -119,15 +121,16 @@ def ingest_files(
 class _Files:
     """Assigns the verdicts of pages to their files."""
 
-    def __init__(self, store: Store, reread: bool, left_out: Counter[str]) -> None:
-        self.session, self._reread, self._left_out = store.session, reread, left_out
+    def __init__(
+        self, store: Store, reread: bool, reading: Reading, stdin: BinaryIO | None
+    ) -> None:
+        self.session, self._reread = store.session, reread
+        self._reading, self._stdin, self._left_out = reading, stdin, reading.left_out
         # The file and record of each page without a verdict yet; a file alone marks its end.
         self._pending: deque[tuple[_Progress | None, int | None] | _Progress] = deque()
         self._unwritten: dict[str, _Progress] = {}
 
-    def read(
-        self, paths: Iterable[str | Path], options: dict[str, Any]
-    ) -> Iterator[SourcePage | PageFailure]:
+    def read(self, paths: Iterable[str | Path]) -> Iterator[SourcePage | PageFailure]:
         """Yield the pages that are not stored yet."""
         found = find_files(paths, self._left_out)
         while chunk := list(islice(found, _AT_ONCE)):
@@ -140,15 +143,13 @@ class _Files:
                     self._pending.append((None, None))
                     yield path
                 else:
-                    yield from self._pages(path, file, options)
+                    yield from self._pages(path, file)
 
-    def _pages(
-        self, path: Path, file: _Progress | None, options: dict[str, Any]
-    ) -> Iterator[SourcePage | PageFailure]:
+    def _pages(self, path: Path, file: _Progress | None) -> Iterator[SourcePage | PageFailure]:
         if file is not None and file.last_record is None:
             self._left_out[FILES_BEFORE] += 1
             return
-        for page in read_file(path, left_out=self._left_out, **options):
+        for page in read_file(path, self._reading, self._stdin):
             if file is not None and file.has(page):
                 self._left_out[RECORDS_BEFORE] += 1
                 continue

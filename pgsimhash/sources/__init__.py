@@ -33,6 +33,7 @@ __all__ = [
     "PAUSE",
     "RECORDS_BEFORE",
     "PageFailure",
+    "Reading",
     "SourcePage",
     "count_pages",
     "find_files",
@@ -103,12 +104,10 @@ def read_pages(
         raise TypeError(f"paths is a list of paths: write [{paths!r}]")
     if max_bytes < 1:
         raise ValueError(f"max_bytes is a number of bytes, 1 or more, not {max_bytes}")
-    left_out = Counter() if left_out is None else left_out
+    reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts)
     return chain.from_iterable(
-        [file]
-        if isinstance(file, PageFailure)
-        else read_file(file, stdin=stdin, max_bytes=max_bytes, left_out=left_out, texts=texts)
-        for file in find_files(paths, left_out)
+        [file] if isinstance(file, PageFailure) else read_file(file, reading, stdin)
+        for file in find_files(paths, reading.left_out)
     )
 
 
@@ -142,23 +141,15 @@ def find_files(
         yield from _paths_below(path, left_out) if is_folder else [path]
 
 
-def read_file(
-    path: Path,
-    *,
-    stdin: BinaryIO | None = None,
-    max_bytes: int = MAX_BYTES,
-    left_out: Counter[str] | None = None,
-    texts: bool = False,
-) -> Iterator[PageItem]:
+def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> Iterator[PageItem]:
     """Yield the pages of one file; the options are those of :func:`read_pages`."""
-    reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts)
     reader = reader_of(path.name)
     try:
         if str(path) == _STDIN:
             stream = Stream(sys.stdin.buffer if stdin is None else stdin)
             yield from read_lines(stream, "stdin", reading)
         elif reader == _HTML:
-            yield read_html(path, max_bytes)
+            yield read_html(path, reading.max_bytes)
         elif reader is None:
             accepted = ", ".join(READERS)
             detail = f"not a folder, and its name does not end in one of {accepted}"

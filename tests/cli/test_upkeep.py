@@ -152,7 +152,7 @@ def test_ctrl_c_changes_nothing(run: Run, kept: None, monkeypatch: pytest.Monkey
     with monkeypatch.context() as context:
         context.setattr("pgsimhash.cli.show.json_line", interrupt)
         run(*REBUILD, "kept", *SHINGLES, "--verdicts").ends(130, "run again to continue")
-    assert [line["collection"] for line in run("collection", "list").lines] == ["kept"]
+    assert [line["collection"] for line in run("status").lines] == ["kept"]
 
 
 def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder
     assert run("status", "--schema", "wide").lines[0]["pages"] == 3
     run(*rebuild).ends(2, "pgsimhash collection delete default --schema wide")
     assert run(*rebuild, "--into", "moved", "--replace").lines[0]["collection"] == "moved"
-    assert run("collection", "list").lines == []
+    assert run("status").lines == []
 
 
 def test_collections_are_renamed_or_swapped_and_taken_names_refused(run: Run, kept: None) -> None:
@@ -185,4 +185,4 @@ def test_the_deletion_of_a_collection_needs_confirmation(run: Run, folder: Path)
     run("collection", "delete", "default").ends(2, "--yes")
     deleted = run("collection", "delete", "default", "--yes").lines
     assert deleted == [{"collection": "default", "pages": 3}]
-    assert run("collection", "list").lines == []
+    assert run("status").lines == []
