@@ -1,5 +1,7 @@
 """Commands that explain, compare, report and measure."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Sequence
 from functools import partial
