@@ -65,10 +65,9 @@ class SimhashOperations:
         layout: str = DEFAULT_LAYOUT.name,
         schema: str | None = None,
     ) -> None:
-        """Drop the columns of :meth:`add_simhash`, with their indexes; see there for the arguments.
+        """Drop the columns of :meth:`add_simhash`, with their indexes.
 
-        Raises:
-            ArgumentError: the layout does not exist, or would need too many columns.
+        The arguments and errors are the same.
         """
         changed = _table(operations, table, column, layout, schema)
         operations.get_context().impl.execute(_AlterTable(changed, "DROP COLUMN"))

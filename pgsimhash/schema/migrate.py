@@ -86,18 +86,12 @@ def upgrade(
 def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
     """Downgrade the schema of the database at ``dsn`` to ``revision`` (``base``: no tables).
 
-    The empty schema and Alembic's version table in it remain.
+    The empty schema and Alembic's version table in it remain. Errors are those of :func:`upgrade`.
 
     Args:
         dsn: the database.
         revision: the last revision to keep.
         schema: see :func:`upgrade`.
-
-    Raises:
-        ArgumentError: the name of the schema or revision is invalid.
-        NoServerError: no server answers at ``dsn``.
-        SchemaError: this package does not know the schema's revision.
-        StoreError: the user may not change the schema.
     """
     _run(dsn, revision, schema, up=False)
 
