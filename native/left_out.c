@@ -1,4 +1,4 @@
-/* The parts of a page that its Markdown leaves out: pgsimhash/html/article.py, _left_out().
+/* The parts of a page that its Markdown leaves out: pgsimhash/html/article.py, _WeighedPage.left_out().
  *
  * The tree is walked again, because it may have changed since the page was read.
  */

@@ -177,8 +177,6 @@ static PyMethodDef methods[] = {
     {"vote", vote_of, METH_VARARGS, NULL},
     {"left_out", left_out, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
-    {"read_head", read_head, METH_O, NULL},
-    {"has_only", has_only, METH_VARARGS, NULL},
     {"is_clean", is_clean, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 

@@ -315,9 +315,7 @@ void free_page(Page *page);
 /* Add lxml's element of a node, in the document of another element, to a set. */
 bool add_element(PyObject *module, PyObject *set, PyObject *of_document, const Node *node);
 
-/* head.c */
-PyObject *read_head(PyObject *module, PyObject *root);
-PyObject *has_only(PyObject *module, PyObject *arguments);
+/* clean.c */
 PyObject *is_clean(PyObject *module, PyObject *bytes);
 /* The node of an element of lxml, or NULL with an exception. */
 const Node *node_of(PyObject *module, PyObject *element);

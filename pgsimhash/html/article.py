@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
+from itertools import chain, compress
 from typing import Final
 
 from lxml.html import HtmlElement
 
 from pgsimhash.html import native
-from pgsimhash.html.blocks import LeftOut, Piece, block_texts, outline, structure_simhash
+from pgsimhash.html.blocks import LeftOut, block_texts, outline, structure_simhash
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
 from pgsimhash.html.markdown import escape, escape_start, render
 from pgsimhash.html.native import NativePage
@@ -65,11 +66,10 @@ def article_of_tree(
     body = root.find("body")
     body = root if body is None else body
     by_c = None if also else native.read(body)
-    page = _WeighedPage(body, also) if by_c is None else by_c
+    page = by_c or _WeighedPage(body, also)
 
     def lines() -> list[str]:
-        texts = block_texts(page.text())
-        return [texts[place] for place in sorted(page.shown)]
+        return list(compress(block_texts(page.text()), page.shown))
 
     def text() -> str:
         return "\n".join(lines())
@@ -78,8 +78,8 @@ def article_of_tree(
         if body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
             return unmarked(lines())
         restore_images(body)
-        left_out = None if by_c is None else by_c.left_out(body)
-        return clean_text(render(body, head.base, left_out or _left_out(body, page.shown)))
+        left_out = page.left_out(body) or _WeighedPage(body).left_out(body)
+        return clean_text(render(body, head.base, left_out))
 
     def words() -> WeightedWords:
         return (page if isinstance(page, _WeighedPage) else _WeighedPage(body)).words
@@ -156,16 +156,32 @@ class _WeighedPage:
         self.structure = structure_simhash(self._outline)
         blocks = read_words(self._outline)
         is_frame_only = weigh(self._outline, blocks)
-        for place in _blocks_in(body, also) if also else ():
-            blocks[place].shown = True
+        included = {node for element in also for node in element.iter()}
+        for piece in self._outline.pieces if included else ():
+            if piece.around() in included:
+                blocks[piece.block].shown = True
         for block in blocks:
             block.counted = block.shown and not is_frame_only
-        self.shown = frozenset(place for place, block in enumerate(blocks) if block.shown)
+        self.shown = [block.shown for block in blocks]
         self.words = WeightedWords([block for block in blocks if block.words])
         self.word_count = sum(len(block.words) for block in blocks)
 
     def text(self) -> str:
         return self._outline.text
+
+    def left_out(self, body: HtmlElement) -> LeftOut:
+        """Return the parts without shown blocks: the largest elements, and texts and tails."""
+        kept = {body}
+        for piece in self._outline.pieces:
+            if self.shown[piece.block]:
+                _add_with_ancestors(piece.around(), kept)
+        reached, texts, tails = set(kept), set[HtmlElement](), set[HtmlElement]()
+        for piece in self._outline.pieces:
+            if not self.shown[piece.block]:
+                if piece.around() in kept:
+                    (tails if piece.is_tail else texts).add(piece.element)
+                _add_with_ancestors(piece.around(), reached)
+        return LeftOut(reached - kept, texts, tails)
 
 
 def unmarked(lines: Iterable[str]) -> str:
@@ -173,44 +189,17 @@ def unmarked(lines: Iterable[str]) -> str:
     return "\n\n".join([escape_start(escape(line)) for line in lines if line])
 
 
-def _blocks_in(body: HtmlElement, elements: Iterable[HtmlElement]) -> list[int]:
-    pieces: list[Piece] = []
-    outline(body, pieces)
-    inside = {node for element in elements for node in element.iter()}
-    return [piece.block for piece in pieces if piece.around() in inside]
-
-
-def _left_out(body: HtmlElement, shown: Collection[int]) -> LeftOut:
-    """Return the parts without shown blocks: the largest elements, and texts and tails."""
-    pieces: list[Piece] = []
-    outline(body, pieces)
-    kept = {body}
-    for piece in pieces:
-        if piece.block in shown:
-            element = piece.around()
-            while element not in kept:
-                kept.add(element)
-                element = element.getparent()
-    left_out = LeftOut(set(), set(), set())
-    for piece in pieces:
-        if piece.block in shown:
-            continue
-        element = piece.around()
-        if element in kept:
-            (left_out.tails if piece.is_tail else left_out.texts).add(piece.element)
-        while element not in kept and element not in left_out.elements:
-            left_out.elements.add(element)
-            element = element.getparent()
-    return left_out
-
-
-def _empty_ids(root: HtmlElement) -> Iterator[str]:
-    """Yield the ids of the elements without text."""
-    filled: set[HtmlElement | None] = {None}
+def _empty_ids(root: HtmlElement) -> list[str]:
+    """Return the ids of the elements without text."""
+    filled = set[HtmlElement]()
     for element in root.xpath("//*[text()[normalize-space()]]"):
-        while element not in filled:
-            filled.add(element)
-            element = element.getparent()
-    for element in root.xpath("//*[@id]"):
-        if element not in filled:
-            yield element.get("id")
+        _add_with_ancestors(element, filled)
+    return [element.get("id") for element in root.xpath("//*[@id]") if element not in filled]
+
+
+def _add_with_ancestors(element: HtmlElement, elements: set[HtmlElement]) -> None:
+    """Add an element and those around it, up to one that is in the set."""
+    for around in chain((element,), element.iterancestors()):
+        if around in elements:
+            return
+        elements.add(around)

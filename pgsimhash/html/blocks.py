@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from sys import maxsize
 from typing import Final, NamedTuple
 
 import numpy as np
+from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.hashing.hashes import murmur3_64
@@ -234,6 +234,7 @@ class Outline:
     elements: list[Element]  # the page, and the elements in it
     owners: list[Element]  # for each text block, the element that directly contains it
     text: str
+    pieces: list[Piece]  # of the text blocks, in order
 
 
 def block_texts(text: str) -> list[str]:
@@ -243,7 +244,7 @@ def block_texts(text: str) -> list[str]:
     return [" ".join(block.split()) for block in plain.split(_BEGIN)[1:]]
 
 
-def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
+def outline(body: HtmlElement) -> Outline:
     """Return the outline of a page.
 
     Hidden elements, scripts, controls and images are left out with all their content. Elements
@@ -252,59 +253,56 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
     element = _page()
     elements, owners = [element], list[Element]()
     texts: list[str] = []
-    # The state around the next children; ``goes_on``: they continue the last text block.
-    # ``in_link`` is what begins a text in a link, empty outside.
-    in_link, in_pre, goes_on = "", False, False
-
-    # An explicit stack of the elements around, because pages may be deep.
-    around: list[tuple[Iterator[HtmlElement], HtmlElement, Element, str, bool, bool]] = []
-    children: Iterator[HtmlElement] = iter((body,))
-    while True:
-        child = next(children, None)
-        if child is None:
-            # The element ends.
-            if not around:
-                break
-            inner = element
-            children, child, element, in_link, in_pre, is_block = around.pop()
-            if is_block:
-                inner.end = len(elements)
-                goes_on = False
-            elif in_pre and goes_on and len(child):
-                # Each line of code may be an element.
-                texts.append(" " if child.tag in BLOCK else "")
-            text, is_tail = child.tail, True
-        else:
-            tag = child.tag
-            is_block = tag in BLOCK
-            if goes_on and (tag in _EMPTY or (in_pre and is_block)):
+    pieces: list[Piece] = []
+    # How many ``pre`` and links are open, and what begins a text in a link.
+    pres = links = 0
+    link_begin = ""
+    goes_on = False  # whether a text continues the last text block
+    skipped = None
+    walker = etree.iterwalk(body, events=("start", "end"))
+    for event, node in walker:
+        tag = node.tag
+        is_block = tag in BLOCK
+        if event == "start":
+            if goes_on and (tag in _EMPTY or (pres and is_block)):
                 texts.append(" ")
-            is_block = is_block and not in_pre
+            is_block = is_block and not pres
             named: Names | None = None
             if tag not in NEVER_TEXT and tag not in _EMPTY:
-                if is_block and pieces is None and len(elements) <= NAMED_MAX:
-                    attributes = child.items()
-                    named = names_of(dict(attributes)) if attributes else UNNAMED
-                elif tag in _PLAIN or not is_hidden(child):
+                if is_block and len(elements) <= NAMED_MAX:
+                    named = names_of(node)
+                elif tag in _PLAIN or not is_hidden(node):
                     named = UNNAMED
+            goes_on = goes_on and not is_block
             if named is None:
-                goes_on = goes_on and not is_block
-                text, is_tail = child.tail, True
-            else:
-                around.append((children, child, element, in_link, in_pre, is_block))
-                if is_block:
-                    outer, element = element, Element(len(elements), tag, named)
-                    element.parent = outer
-                    elements.append(element)
+                skipped = node
+                walker.skip_subtree()
+                continue
+            if is_block:
+                outer, element = element, Element(len(elements), tag, named)
+                element.parent = outer
+                elements.append(element)
+            if tag == "a":
+                links += 1
+                if links == 1:
+                    calls = (node.get("href") or "").startswith(_CALLS)
+                    link_begin = f"{_LINK_BEGIN}{_DATE}" if calls else _LINK_BEGIN
+            pres += tag == "pre"
+            text = node.text
+        else:
+            if node is not skipped:
+                links -= tag == "a"
+                pres -= tag == "pre"
+                if is_block and not pres:
+                    element.end = len(elements)
+                    element = element.parent
                     goes_on = False
-                if tag == "a" and not in_link:
-                    calls = (child.get("href") or "").startswith(_CALLS)
-                    in_link = f"{_LINK_BEGIN}{_DATE}" if calls else _LINK_BEGIN
-                in_pre = in_pre or tag == "pre"
-                children = iter(child)
-                text, is_tail = child.text, False
-        # Text behind the body is not part of the page.
-        if not text or not around:
+                elif is_block and goes_on and len(node):
+                    # Each line of code may be an element.
+                    texts.append(" ")
+            # Text behind the body is not part of the page.
+            text = None if node is body else node.tail
+        if not text:
             continue
         if text.isspace():
             if goes_on:
@@ -314,18 +312,17 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             goes_on = True
             owners.append(element)
             texts.append(_BEGIN)
-        texts.append(f"{in_link}{text}{_LINK_END}" if in_link else text)
-        if pieces is not None:
-            pieces.append(Piece(len(owners) - 1, child, is_tail))
+        texts.append(f"{link_begin}{text}{_LINK_END}" if links else text)
+        pieces.append(Piece(len(owners) - 1, node, event == "end"))
     elements[0].end = len(elements)
-    return Outline(elements, owners, "".join(texts).replace("\xa9", _SIGN))
+    return Outline(elements, owners, "".join(texts).replace("\xa9", _SIGN), pieces)
 
 
 def outline_of_text(text: str) -> Outline:
     """Return the outline of plain text; each line is a block."""
     page = _page()
     lines = text.replace("\0", " ").replace("\xa9", _SIGN).split("\n")
-    return Outline([page], [page] * len(lines), _BEGIN + _BEGIN.join(lines))
+    return Outline([page], [page] * len(lines), _BEGIN + _BEGIN.join(lines), [])
 
 
 def _page() -> Element:
@@ -354,17 +351,12 @@ def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
     return not _STREAMED.fullmatch(attributes.get("id", ""))
 
 
-def names_of(attributes: Mapping[str, str]) -> Names | None:
+def names_of(attributes: HtmlElement | Mapping[str, str]) -> Names | None:
     """Return the meaning of an element's attributes, or None if they hide it."""
     if is_hidden(attributes):
         return None
-    classes, identity = attributes.get("class", ""), attributes.get("id", "")
-    role = attributes.get("role", "")
-    return _names(classes[:_NAMES_MAX], identity[:_NAMES_MAX], role[:_NAMES_MAX])
-
-
-@lru_cache(maxsize=8192)
-def _names(classes: str, identity: str, role: str) -> Names:
+    values = (attributes.get(name, "") for name in ("class", "id", "role"))
+    classes, identity, role = (value[:_NAMES_MAX] for value in values)
     names = [_CAMEL.findall(name) for name in f"{classes} {identity}"[:_NAMES_MAX].split()]
     if role:
         names.append([f"role={role}"])

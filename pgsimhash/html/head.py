@@ -14,7 +14,6 @@ from urllib.parse import urljoin, urlsplit
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
-from pgsimhash.html import native
 from pgsimhash.html.parse import clean_text
 
 _CANONICAL_MAX: Final = 10
@@ -25,8 +24,6 @@ _LAZY_SOURCES: Final = ("data-src", "data-original", "data-lazy-src", "data-url"
 _SOURCE_SETS: Final = ("srcset", "data-srcset", "data-lazy-srcset")
 _NOT_PLACES: Final = frozenset({"javascript", "data", "about", "blob", "vbscript"})
 _LINE_BREAKS: Final = re.compile(r"[\t\r\n]+")
-# Nothing of such a URL changes if it is resolved, which takes longer than all else.
-_PLAIN_URL: Final = re.compile(r"https?://[\w.-]+(?:/[\w/-]*)?", re.ASCII)
 _UNSAFE: Final = re.compile(r"[\s()<>\"\\]")
 
 TEXT_CHARS_MAX: Final = 800  # the most characters of main text of a page that is checked
@@ -85,36 +82,17 @@ class Head(NamedTuple):
 
 def read_head(root: HtmlElement, url: str | None) -> Head:
     """Return what a page at ``url`` says about itself, wherever these elements are."""
-    title, base, links = native.read_head(root) or _title_base_links(root)
-    base = url if base is None else absolute(base, url) or url
-    canonical = (href for rel, href in links if "canonical" in rel.lower().split())
+    titles = islice(root.iter("title"), _TITLES_MAX)
+    # A title in an svg names a drawing.
+    of_page = (title for title in titles if next(title.iterancestors("svg"), None) is None)
+    texts = (" ".join(clean_text("".join(title.itertext())).split()) for title in of_page)
+    base = absolute(root.xpath("string(//base/@href)"), url) or url
+    relations = ((link.get("rel", "").lower(), link.get("href")) for link in root.iter("link"))
+    canonical = (reference for relation, reference in relations if "canonical" in relation.split())
     urls = (absolute(reference, base) for reference in islice(canonical, _CANONICAL_MAX))
     absolute_urls = (link for link in urls if link is not None and link.startswith(_WEB))
     language = (root.get("lang") or root.get("xml:lang") or "").strip()[:35]
-    return Head(_one_line(title or ""), base, next(absolute_urls, None), language or None)
-
-
-def _title_base_links(root: HtmlElement) -> native.Head:
-    title: str | None = None
-    titles = 0
-    base: str | None = None
-    links: list[tuple[str, str | None]] = []
-    # One walk, because each one visits the whole tree.
-    for element in root.iter("title", "base", "link"):
-        if element.tag == "link":
-            links.append((element.get("rel", ""), element.get("href")))
-        elif element.tag == "base":
-            base = element.get("href") if base is None else base
-        elif title is None and titles < _TITLES_MAX:
-            titles += 1
-            # A title in an svg names a drawing.
-            if next(element.iterancestors("svg"), None) is None:
-                title = _one_line("".join(element.itertext()))
-    return title, base, links
-
-
-def _one_line(title: str) -> str | None:
-    return " ".join(clean_text(title).split()) or None
+    return Head(next(filter(None, texts), None), base, next(absolute_urls, None), language or None)
 
 
 def absolute(reference: str | None, base: str | None) -> str | None:
@@ -125,8 +103,6 @@ def absolute(reference: str | None, base: str | None) -> str | None:
     """
     if not reference or len(reference) > _URL_MAX:
         return None
-    if _PLAIN_URL.fullmatch(reference):
-        return reference
     # Browsers drop line breaks from URLs, and white space around them.
     word = _LINE_BREAKS.sub("", reference).strip()
     try:

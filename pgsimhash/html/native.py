@@ -6,7 +6,7 @@ left to the Python code. ``PGSIMHASH_NATIVE=0`` turns the extension off.
 """
 
 import os
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from sys import implementation as python
 from typing import Any, Final, Literal
@@ -18,9 +18,6 @@ from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
 from pgsimhash.hashing.votes import bins_to_copy
 from pgsimhash.html import blocks, page_words, weights
 
-# The text of the title, the ``href`` of the base, and ``rel`` and ``href`` of links.
-Head = tuple[str | None, str | None, list[tuple[str, str | None]]]
-
 _SHORT_RUN: Final = 64
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
 
@@ -31,16 +28,14 @@ def implementation() -> Literal["C", "Python"]:
 
 
 class NativePage:
-    """A page as the extension read it: its structure's simhash, and how many words it has."""
+    """A page as the extension read it.
+
+    It has the simhash of its structure, how many words it has, and whether each block is shown.
+    """
 
     def __init__(self, page: object) -> None:
         self._page = page
-        self.structure, self.word_count, self._shown = _native.facts(page)
-
-    @cached_property
-    def shown(self) -> frozenset[int]:
-        """The numbers of the shown text blocks."""
-        return frozenset(block for block, is_shown in enumerate(self._shown) if is_shown)
+        self.structure, self.word_count, self.shown = _native.facts(page)
 
     def text(self) -> str:
         """Return the text of its outline."""
@@ -66,16 +61,6 @@ def read(body: HtmlElement) -> NativePage | None:
     """Return what the extension reads of a page, or None if the Python code has to read it."""
     page = _native.read(_tables(), body) if is_used else None
     return None if page is None else NativePage(page)
-
-
-def read_head(root: HtmlElement) -> Head | None:
-    """Return what the extension reads of a head, or None if the Python code has to read it."""
-    return _native.read_head(root) if is_used else None
-
-
-def has_only(element: HtmlElement, tags: frozenset[str]) -> bool:
-    """Return whether the extension finds nothing but elements with these tags in an element."""
-    return is_used and _native.has_only(element, tags)
 
 
 def is_clean(utf8: bytes) -> bool:

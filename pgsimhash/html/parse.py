@@ -7,13 +7,11 @@ exception: valid UTF-8 is UTF-8 for any label, because labels are wrong more oft
 
 import codecs
 import re
-import threading
 import zlib
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
-import numpy as np
 import webencodings
 from chardetng_py import EncodingDetector
 from lxml import etree, html
@@ -65,12 +63,7 @@ _NOISE_SHARE: Final = 0.87
 _ASCII: Final = bytes(range(0x80))
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_SHORT: Final = 4096  # below this length, one pattern is faster than numpy
 _ESCAPE: Final = b"\x1b"
-_DROPPED_UTF8: Final = [
-    re.compile(pattern)
-    for pattern in (rb"\xc2[\x80-\x9f]", rb"\xed[\xa0-\xbf]", rb"\xef\xbf[\xbe\xbf]")
-]
 _CP1252_ERRORS: Final = "pgsimhash.windows-1252"
 
 ELEMENTS_MAX: Final = 500_000  # the most elements of a page; browsers give up long before
@@ -107,7 +100,6 @@ _SEPARATORS: Final = b" \t\n\r\f/\"'"
 
 # One class for all elements: lxml.html's lookup calls Python for each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
-_OF_THREAD: Final = threading.local()
 
 
 def decode(html: BytesLike, charset: str | None = None) -> str:
@@ -168,27 +160,13 @@ def _is_noise(body: bytes) -> bool:
 
 def clean_text(text: str) -> str:
     """Return ``text`` without NUL, control characters and lone surrogates."""
-    if text.isprintable():
-        return text
-    if len(text) < _SHORT:
-        return _DROPPED.sub("", text)
-    utf8 = text.encode("utf-8", "surrogatepass")
-    cleaned = _clean(utf8)
-    return text if cleaned is utf8 else cleaned.decode()
+    return _DROPPED.sub("", text)
 
 
 def _clean(utf8: bytes) -> bytes:
     if native.is_clean(utf8):
         return utf8
-    # Comparing all bytes at once, and searching for three patterns, is much faster than a pattern
-    # of all characters.
-    values = np.frombuffer(utf8, np.uint8)
-    is_dirty = (values - 0x0E < 0x20 - 0x0E) | (values < 0x09) | (values == 0x0B) | (values == 0x7F)
-    if is_dirty.any() or (
-        not utf8.isascii() and any(pattern.search(utf8) for pattern in _DROPPED_UTF8)
-    ):
-        return _DROPPED.sub("", utf8.decode("utf-8", "surrogatepass")).encode()
-    return utf8
+    return clean_text(utf8.decode("utf-8", "surrogatepass")).encode()
 
 
 def codec_for(label: str | None) -> str | None:
@@ -303,7 +281,10 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
     if is_suspect and _survey(source, max_elements) > ATTRIBUTES_CROWD:
         root = _parse_events(source)
     else:
-        parser = _parser()
+        parser = etree.HTMLParser(
+            encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
+        )
+        parser.set_element_class_lookup(_ELEMENTS)
         try:
             root = etree.fromstring(source, parser)
         except etree.XMLSyntaxError as error:
@@ -321,22 +302,10 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
     return root
 
 
-def _parser() -> etree.HTMLParser:
-    """Return the parser of this thread: a new one costs as much as parsing some kilobytes."""
-    parser: etree.HTMLParser | None = getattr(_OF_THREAD, "parser", None)
-    if parser is None:
-        parser = etree.HTMLParser(
-            encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
-        )
-        parser.set_element_class_lookup(_ELEMENTS)
-        _OF_THREAD.parser = parser
-    return parser
-
-
 def _empty_head(root: HtmlElement) -> None:
     """Move elements of the body from the head to the body, if ``<body>`` was left out."""
     head = root.find("head")
-    if head is None or native.has_only(head, HEAD):
+    if head is None:
         return
     misplaced = [child for child in head if child.tag not in HEAD]
     if not misplaced:
