@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -55,16 +54,12 @@ def web_link(url: str | None) -> str | None:
 
 
 def _render(template: str, title: str, **values: object) -> str:
-    folder = files(__package__)
-    style = folder.joinpath("style.css").read_text(encoding="utf-8")
-    policy = _POLICY.format(base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
-    page = _templates(str(folder)).get_template(f"{template}.html")
-    return str(page.render(title=title, style=style, policy=policy, **values))
-
-
-@cache
-def _templates(folder: str) -> Any:
     # Imported here because `--help` of commands with a page needs no templates.
     from mako.lookup import TemplateLookup
 
-    return TemplateLookup([folder], default_filters=["h"], strict_undefined=True)
+    folder = files(__package__)
+    style = folder.joinpath("style.css").read_text(encoding="utf-8")
+    policy = _POLICY.format(base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
+    templates = TemplateLookup([str(folder)], default_filters=["h"], strict_undefined=True)
+    page = templates.get_template(f"{template}.html")
+    return str(page.render(title=title, style=style, policy=policy, **values))
