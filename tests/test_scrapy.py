@@ -26,7 +26,6 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from pgsimhash import ArgumentError, PgsimhashError, connect, maintenance
 from pgsimhash.pages.policies import PolicySettings
-from pgsimhash.schemes import registry
 from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
 from tests.crawl import PagesSpider
@@ -351,8 +350,7 @@ def test_waiting_pages_are_stored_together(dsn: str) -> None:
     assert 1 <= transactions(dsn) <= 9
 
 
-def test_a_page_that_takes_too_long_passes(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry._schemes, HANGING.name, HANGING)
+def test_a_page_that_takes_too_long_passes(dsn: str) -> None:
     before = readers()
     text = "The harbour master keeps a ledger of every boat, its cargo and its temper. " * 3
     htmls = (text, "hang", text)

@@ -18,7 +18,7 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.html import Article
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.reading.workers import extract, extract_many
-from pgsimhash.schemes import Scheme, ShingleWeights, read_text
+from pgsimhash.schemes import Scheme, ShingleWeights, read_text, register_scheme
 from pgsimhash.sources import SourcePage
 from tests.refusals import because
 
@@ -38,7 +38,7 @@ def read_or_hang(html: bytes | str, url: str | None, charset: str | None) -> Art
     return made
 
 
-HANGING = Scheme("own-hanging", read_or_hang, ShingleWeights((1, 2), "sqrt"))
+HANGING = register_scheme(Scheme("own-hanging", read_or_hang, ShingleWeights((1, 2), "sqrt")))
 
 
 class Deadly:

@@ -20,7 +20,6 @@ import sqlalchemy
 from pgsimhash import Match, Store, Verdict, connect, connect_async, maintenance
 from pgsimhash.errors import ArgumentError, NoServerError
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.schemes import registry
 from pgsimhash.sources import PAUSE, SourcePage
 from pgsimhash.store.async_store import AsyncStore, TaskBatcher
 from tests.database import end_others, run_sql, wait_for_a_lock
@@ -255,12 +254,6 @@ asyncio.run(use())
     assert python(code, dsn) == "new\n"
 
 
-@pytest.fixture
-def hanging(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry._schemes, HANGING.name, HANGING)
-
-
-@pytest.mark.usefixtures("hanging")
 def test_a_page_that_takes_too_long_fails_alone(dsn: str) -> None:
     async def use() -> None:
         before = readers()
@@ -295,7 +288,6 @@ def test_pages_before_a_pause_are_decided(dsn: str) -> None:
     assert told == ["new"]
 
 
-@pytest.mark.usefixtures("hanging")
 def test_without_limits_pages_are_read_in_this_process(dsn: str) -> None:
     async def use() -> None:
         async with await connect_async(dsn, scheme=HANGING) as store:
