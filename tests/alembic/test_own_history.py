@@ -181,6 +181,8 @@ def test_a_newer_schema_is_neither_upgraded_nor_downgraded(history: Project) -> 
     assert versions(history)[1] == [("9999",)]
     said = history.alembic("downgrade", "0001", fails=True)
     assert "upgrade in an up-to-date clone of pgsimhash: pip install" in said
+    with pytest.raises(pgsimhash.SchemaError, match="upgrade in an up-to-date clone"):
+        migrate.upgrade(history.dsn)
 
 
 def test_a_database_where_all_transactions_are_read_only(history: Project) -> None:

@@ -16,10 +16,9 @@ from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.analysis import Side, explain_sides, read_side
 from pgsimhash.analysis.changes import CHARS_MAX, Change, judge, side_by_side
 from pgsimhash.analysis.explanation import block_bits, weighted_features
-from pgsimhash.errors import ArgumentError, NotFoundError, PageError
+from pgsimhash.errors import NotFoundError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.reading.kept_markdown import kept_article
-from pgsimhash.schema import migrate
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.search.layout import LAYOUTS, Layout
 from tests.conftest import ROOT
@@ -199,14 +198,6 @@ def test_the_present_version_counts_and_an_unknown_url_is_an_error(store: Store)
     assert analysis.explain(store, url("x"), Side(7)).distance == 0
     with pytest.raises(NotFoundError, match=r"does not know https://a\.example/none: .*ingest"):
         analysis.explain(store, url("none"), Side(0))
-
-
-def test_a_distance_that_the_layout_does_not_support_is_refused(dsn: str) -> None:
-    migrate.upgrade(dsn, schema="two", layout="32+32")
-    with connect(dsn, schema="two") as store:
-        assert analysis.explain(store, Side(0), Side(1)).max_distance == 7
-        with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            analysis.explain(store, Side(0), Side(1), distance=8)
 
 
 URL = "https://a.example/x"

@@ -88,22 +88,6 @@ def test_a_statement_timeout_loses_no_page(cluster: Cluster, writers: Writers) -
     writers.finish()
 
 
-def test_a_lock_timeout_names_the_holder_and_loses_no_page(
-    cluster: Cluster, writers: Writers, where: str
-) -> None:
-    writers.rerun()
-    cluster.setting("lock_timeout", "200ms")
-    with psycopg.connect(where) as hand:
-        hand.execute("SET lock_timeout = 0")
-        hand.execute("SELECT pgsimhash.lock_collection('default')")
-        writers.start()
-        writers.wait()
-        hand.rollback()
-    assert set(writers.refusals) == {"locked"}
-    cluster.setting("lock_timeout", "0")
-    writers.finish()
-
-
 def test_deadlocks_lose_no_page(cluster: Cluster, where: str, writers: Writers) -> None:
     """A row of last_seen before the collection's lock takes locks in the wrong order."""
     connect(where).close()

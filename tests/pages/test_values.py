@@ -16,7 +16,7 @@ from pgsimhash.analysis.explanation import read_side
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.pages import urls
-from pgsimhash.pages.policies import Policy, given_options
+from pgsimhash.pages.policies import given_options
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import EARLIEST, check_age, check_time, frozen, parse_age
 from pgsimhash.schemes import DEFAULT_SCHEME, read_text, scheme_names
@@ -67,11 +67,6 @@ TEXTS = ["", "90", "d", "-1d", "0d", "1y", "9999999d", "9" * 400 + "d"]
 def test_an_invalid_age_is_refused(check: Any, age: Any) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
         check(age)
-
-
-def test_the_json_of_a_policy_omits_missing_settings() -> None:
-    stored = Policy(host="a.example", path="/x/*", distance=3, expire_after=timedelta(days=1))
-    assert stored.as_json() == {"pattern": "a.example/x/*", "distance": 3, "expire_after": 86400.0}
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -111,13 +111,6 @@ def test_the_least_words_and_most_elements_depend_on_the_scheme() -> None:
         fingerprint(few * 2, scheme=scheme)
 
 
-def test_a_valid_label_from_the_http_header_is_used() -> None:
-    german = f"<p>{TEXT} Die Fähre über die Bucht</p>"
-    latin = fingerprint(german.encode("iso-8859-1"), charset="ISO-8859-1")
-    assert latin.simhash == fingerprint(german).simhash
-    assert fingerprint(german.encode(), charset="iso-8859-1").simhash == latin.simhash
-
-
 def test_built_in_schemes_have_distances_and_go_to_other_processes() -> None:
     built_in = [schemes.get_scheme(name) for name in schemes.BUILT_IN]
     assert list(schemes.BUILT_IN) == [

@@ -14,7 +14,7 @@ from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
-from tests.refusals import because, sqlstate
+from tests.refusals import because
 from tests.store.content import page_at
 
 FAR = 2**64 - 1
@@ -100,10 +100,6 @@ def test_pages_near_an_unknown_url_are_an_error(store: Store, dsn: str) -> None:
     store.delete("https://a.example/1")
     with pytest.raises(NotFoundError, check=because("unknown_page")):
         store.near_pages("https://a.example/1")
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for unknown in ("https://a.example/1", "https://a.example/2", "", None):
-            with pytest.raises(psycopg.Error, check=sqlstate("PS020")):
-                connection.execute("SELECT * FROM pgsimhash.near_pages(%s::text)", [unknown])
 
 
 @pytest.mark.long
@@ -117,27 +113,6 @@ def test_a_batch_of_a_million_is_answered(store: Store) -> None:
     assert {123_456, 999_999} <= set(matches.queries.tolist())
     assert len(matches.queries) == near.sum() + 1
     assert len(store.find_many(queries[:0]).queries) == 0
-
-
-@pytest.mark.parametrize("keep", [True, False])
-def test_get_returns_the_stored_values(dsn: str, keep: bool) -> None:
-    html = (
-        '<html lang="en"><head><title>Wells</title>'
-        '<link rel="canonical" href="/wells"></head>'
-        f"<body><article><h1>Wells</h1><p>{ARTICLE[0]}</p></article></body></html>"
-    )
-    when = datetime(2024, 2, 29, 12, tzinfo=UTC)
-    with connect(dsn, collection="kept", keep_markdown=keep) as store:
-        store.ingest("https://a.example/original", html)
-        store.ingest("https://a.example/copy", html, fetched_at=when)
-        known = store.get("https://a.example/copy")
-    assert known is not None
-    assert (known.title, known.language, known.html_bytes) == ("Wells", "en", len(html))
-    assert known.canonical_url == "https://a.example/wells"
-    assert (known.duplicate_of, known.distance) == ("https://a.example/original", 0)
-    assert known.fetched_at == when
-    assert known.structure == pgsimhash.fingerprint(html).structure
-    assert (known.markdown or "").startswith("# Wells") == keep
 
 
 def test_status_counts_versions_urls_duplicates_and_their_bytes(store: Store) -> None:

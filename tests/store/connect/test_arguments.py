@@ -107,10 +107,6 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "report: a rule": lambda store: analysis.report(store, canonical="best"),
     "report: a linkage": lambda store: analysis.report(store, linkage="chain"),  # type: ignore[arg-type]
     "mark: NUL": lambda store: maintenance.mark(store, NUL, A, same=True),
-    "mark: one page": lambda store: maintenance.mark(store, A, A, same=True),
-    "rename: no name": lambda store: maintenance.rename(store, ""),
-    "change_settings: a distance": lambda store: maintenance.change_settings(store, distance=64),
-    "set_policy: nothing": lambda store: maintenance.set_policy(store, "*", PolicySettings()),
     "set_policy: NUL": lambda store: maintenance.set_policy(
         store, "a\0", PolicySettings(distance=3)
     ),

@@ -157,36 +157,28 @@ def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> 
         assert own.add("https://b.example/", 0b1).verdict == "duplicate"
 
 
-class TestExpiry:
-    """Pages expire by the policy of their host."""
-
-    def fill(self, store: Store) -> None:
-        old = datetime.now(UTC) - timedelta(days=60)
-        pages = [
-            SourcePage(f"https://{host}/{number}", page(paragraph(number)), fetched_at=old)
-            for number, host in enumerate(["news.example", "a.example", "text.example"])
-        ]
-        assert {verdict.verdict for verdict in store.ingest_many(pages, scope="host")} == {"new"}
-
-    def test_each_host_has_its_own_age(self, store: Store, dsn: str) -> None:
-        for host, days in (("news.example", 30), ("text.example", 30), ("a.example", 90)):
-            age = timedelta(days=days)
-            maintenance.set_policy(store, host, PolicySettings(expire_after=age))
-        self.fill(store)
-        told: list[int] = []
-        assert store.expire(progress=told.append).versions == 2
-        assert told[-1] == 2
-        assert store.get("https://news.example/0") is None
-        assert store.get("https://a.example/1") is not None
-        maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=59)))
-        run_sql(dsn, "CALL pgsimhash.expire('default')")
-        assert store.get("https://a.example/1") is None
-
-    def test_without_an_age_and_a_policy_nothing_expires(self, store: Store) -> None:
-        self.fill(store)
-        maintenance.set_policy(store, "*", PolicySettings(distance=3))
-        with pytest.raises(ArgumentError, match="policy set"):
-            store.expire()
+def test_each_host_has_its_own_age_to_expire(store: Store, dsn: str) -> None:
+    old = datetime.now(UTC) - timedelta(days=60)
+    pages = [
+        SourcePage(f"https://{host}/{number}", page(paragraph(number)), fetched_at=old)
+        for number, host in enumerate(["news.example", "a.example", "text.example"])
+    ]
+    assert {verdict.verdict for verdict in store.ingest_many(pages, scope="host")} == {"new"}
+    # Without an age and a policy nothing expires.
+    maintenance.set_policy(store, "*", PolicySettings(distance=3))
+    with pytest.raises(ArgumentError, match="policy set"):
+        store.expire()
+    for host, days in (("news.example", 30), ("text.example", 30), ("a.example", 90)):
+        age = timedelta(days=days)
+        maintenance.set_policy(store, host, PolicySettings(expire_after=age))
+    told: list[int] = []
+    assert store.expire(progress=told.append).versions == 2
+    assert told[-1] == 2
+    assert store.get("https://news.example/0") is None
+    assert store.get("https://a.example/1") is not None
+    maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=59)))
+    run_sql(dsn, "CALL pgsimhash.expire('default')")
+    assert store.get("https://a.example/1") is None
 
 
 class TestRefusals:

@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.errors import ArgumentError, CollectionError, NotFoundError, StoreError
+from pgsimhash.errors import CollectionError, NotFoundError, StoreError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
@@ -87,21 +87,6 @@ class TestRuns:
         assert [(run.label, run.pages) for run in reversed(maintenance.runs(store))] == [
             *[("ingest_many", 3)] * 2, ("add_many", 1), ("SQL", 2),
         ]  # fmt: skip
-
-    def test_a_run_has_the_range_of_its_remaining_pages(self, store: Store, dsn: str) -> None:
-        with connect(dsn) as other:
-            number = store.start_run("one")
-            other.start_run("two")
-            for n in range(6):
-                store.add(f"https://a.example/{n}", n << 10)
-                other.add(f"https://b.example/{n}", FAR ^ (1 << n))
-            for n in (0, 1, 5):
-                store.delete(f"https://a.example/{n}")
-            assert maintenance.delete_run(store, number).versions == 3
-            assert sorted(urls(store)) == [f"https://b.example/{n}" for n in range(6)]
-            assert [run.label for run in maintenance.runs(store)] == ["two"]
-            assert maintenance.undo(store)[1].versions == 6
-            assert maintenance.runs(store) == []
 
     def test_a_run_that_added_no_page_expires(self, store: Store, dsn: str) -> None:
         store.add("https://a.example/1", 0)
@@ -202,15 +187,6 @@ class TestExpiry:
         with store.session.read() as connection:
             connection.execute(old)
         list(store.add_many((f"https://new.example/{n}", FAR - n) for n in range(5)))
-
-    def test_versions_seen_again_stay(self, store: Store) -> None:
-        with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            store.expire(timedelta(0))
-        store.add("https://a.example/1", 0, fetched_at=NOW - 40 * DAY)
-        store.add("https://a.example/2", FAR, fetched_at=NOW - 40 * DAY)
-        store.add("https://a.example/2", FAR)
-        assert store.expire(timedelta(days=30)).versions == 1
-        assert urls(store) == ["https://a.example/2"]
 
     def test_it_is_a_procedure_in_sql(self, store: Store, dsn: str) -> None:
         self.fill(store, 100)

@@ -7,7 +7,7 @@ import pytest
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.search.clusters import ClusterPage
 from pgsimhash.store import clusters
-from tests.database import after_a_wait, run_sql, simhashes_in
+from tests.database import after_a_wait, run_sql
 from tests.search.test_pairs import brute_force
 
 FAR = 0xFFFF_0000_FFFF_0000
@@ -78,18 +78,6 @@ def test_pages_with_one_simhash_are_a_cluster_and_only_present_versions_count(st
     assert urls(store) == []
 
 
-def test_a_reader_that_stops_early_leaves_the_store_usable(store: Store) -> None:
-    fill(store, {f"a.example/{n}": n for n in range(200)})
-    blocks = store.pairs(3)
-    next(blocks)
-    blocks.close()
-    found = store.clusters(1)
-    next(found)
-    found.close()
-    assert store.exists(7)
-    assert np.array_equal(np.sort(simhashes_in(store)), np.arange(200, dtype=np.uint64))
-
-
 Rows = list[tuple[int, int, bool]]
 
 
@@ -102,9 +90,7 @@ def saved(dsn: str, collection: str = "default") -> Rows:
     )
 
 
-def as_rows(
-    store: Store, distance: int, canonical: str = "earliest"
-) -> list[tuple[int, int, bool]]:
+def as_rows(store: Store, distance: int, canonical: str = "earliest") -> Rows:
     return sorted(
         (cluster.cluster_id, page.page_id, page is cluster.canonical)
         for cluster in store.clusters(distance, canonical=canonical)

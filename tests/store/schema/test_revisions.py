@@ -80,13 +80,15 @@ def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
     before, schema = everything(filled), dump(filled, options=SHAPE)
     assert len(content(filled, "default")) > 20
     assert "example.com." in hosts(filled)
-    with package_at("0002"), pytest.raises(SchemaError, check=because("older")):
+    older = pytest.raises(SchemaError, match="run: pgsimhash migrate", check=because("older"))
+    with package_at("0002"), older:
         connect(filled)
 
     migrate.upgrade(filled)
     assert everything(filled) == before
     assert "example.com." not in hosts(filled)
-    with pytest.raises(SchemaError, check=because("newer")):
+    newer = "upgrade in an up-to-date clone"
+    with pytest.raises(SchemaError, match=newer, check=because("newer")):
         connect(filled)
     unfilled = "SELECT FROM pgsimhash.pages WHERE length(markdown) IS DISTINCT FROM markdown_chars"
     assert run_sql(filled, unfilled) == []

@@ -24,7 +24,7 @@ from pgsimhash.schema.deployed import REVISION, check_schema
 from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX
 from pgsimhash.sqlalchemy import metadata
 from pgsimhash.testing import url_of_dsn
-from tests.database import as_role, let, new_role, run_sql
+from tests.database import let, run_sql
 from tests.faults.cluster import programs
 from tests.programs import PGSIMHASH, run_program
 from tests.refusals import because
@@ -270,13 +270,6 @@ def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
 
 
 class TestRefusals:
-    def test_missing_rights_name_who_has_them(self, empty_dsn: str) -> None:
-        with (
-            new_role(empty_dsn) as role,
-            pytest.raises(StoreError, match="may create a schema", check=because("not_permitted")),
-        ):
-            migrate.upgrade(as_role(empty_dsn, role))
-
     def test_a_timeout_is_reported_as_a_timeout(self, empty_dsn: str) -> None:
         impatient = conninfo.make_conninfo(empty_dsn, options="-c statement_timeout=9ms")
         with psycopg.connect(empty_dsn) as connection:
@@ -311,16 +304,3 @@ def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None
         added = "SELECT verdict FROM pgsimhash.add_page(%s, -1)"
         assert run_sql(strict, added, [url]) == [(verdict,)]
     assert run_sql(strict, "SELECT pgsimhash.delete_host('default', 'b.example')") == [(2,)]
-
-
-@pytest.mark.parametrize(("revision", "use", "advice"), [
-    ("0000", connect, "run: pgsimhash migrate"),
-    ("9999", connect, "upgrade in an up-to-date clone"),
-    ("9999", migrate.upgrade, "upgrade in an up-to-date clone"),
-])  # fmt: skip
-def test_a_schema_of_another_age_names_the_command(
-    dsn: str, revision: str, use: Callable[[str], object], advice: str
-) -> None:
-    run_sql(dsn, "UPDATE pgsimhash.alembic_version SET version_num = %s", [revision])
-    with pytest.raises(SchemaError, match=advice):
-        use(dsn)

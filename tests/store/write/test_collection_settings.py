@@ -64,8 +64,11 @@ def test_a_new_collection_has_the_distance_of_its_scheme(
     with connect(empty_dsn, collection="new", scheme=scheme) as store:
         assert store.opened.default_distance == distance
         assert analysis.explain(store, Side(0), Side(1)).max_distance == distance
+        beyond = get_layout(store.layout).distances[-1] + 1
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            maintenance.change_settings(store, distance=get_layout(store.layout).distances[-1] + 1)
+            maintenance.change_settings(store, distance=beyond)
+        with pytest.raises(ArgumentError, check=because("invalid_argument")):
+            analysis.explain(store, Side(0), Side(1), distance=beyond)
         assert store.opened.default_distance == distance
 
 

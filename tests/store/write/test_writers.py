@@ -80,22 +80,6 @@ def test_page_ids_are_above_the_newest_page_even_if_the_sequence_is_behind(
         assert {verdict.verdict for verdict in verdicts} == {"duplicate"}
 
 
-def test_of_thousands_of_pages_with_one_simhash_the_first_is_indexed(
-    connection: psycopg.Connection,
-) -> None:
-    connection.execute("INSERT INTO pgsimhash.collections (name, scheme) VALUES ('default', 'x')")
-    verdicts = connection.execute(
-        "SELECT verdict, count(*) FROM pgsimhash.add_pages("
-        "ARRAY(SELECT 'https://a.example/' || g FROM generate_series(1, 2000) AS g), "
-        "array_fill(1::bigint, ARRAY[2000])) GROUP BY verdict ORDER BY count(*)"
-    ).fetchall()
-    assert verdicts == [("new", 1), ("duplicate", 1999)]
-    (indexed,) = connection.execute(
-        "SELECT count(*) FROM pgsimhash.pages WHERE indexed"
-    ).fetchone() or (0,)
-    assert indexed == 1
-
-
 def test_a_run_counts_only_in_its_collection(dsn: str, store: Store) -> None:
     """A rebuild keeps the ids of runs, so two collections have the same."""
     run = store.start_run("night")
