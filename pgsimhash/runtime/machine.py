@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Final
 
 _GROUPS: Final = Path("/sys/fs/cgroup")
-_OWN_GROUPS: Final = Path("/proc/self/cgroup")
+_OWN_GROUP: Final = Path("/proc/self/cgroup")
 _ABOUT_THIS: Final = Path("/proc/self/status")
 
 
-def memory_bytes(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
-    """Return the bytes of memory of the machine, or the limit of this process's control groups."""
-    limits = (
-        _read(folder / name).strip()
-        for folder in _folders("memory", groups, own)
-        for name in ("memory.max", "memory.limit_in_bytes")
-    )
+def memory_bytes(groups: Path = _GROUPS, own: Path = _OWN_GROUP) -> int:
+    """Return the bytes of memory of the machine, or the limit of this process's control groups.
+
+    Only version 2 of control groups is read: distributions and Kubernetes use no other by default.
+    """
+    limits = (_read(folder / "memory.max").strip() for folder in _folders(groups, own))
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *(int(limit) for limit in limits if limit.isdecimal())])
 
@@ -38,7 +37,7 @@ def limit_memory(more: int) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (limit, hard_limit))
 
 
-def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
+def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUP) -> int:
     """Return how many cores this process may use, 1 or more.
 
     The CPU affinity (``taskset``, ``--cpuset-cpus``) and the quota of its control groups (``docker
@@ -50,30 +49,20 @@ def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
     except AttributeError:
         # macOS and Windows have no affinity.
         limits = [os.cpu_count() or 1]
-    for folder in _folders("cpu", groups, own):
-        # The quota and its period: version 2 has both in one file. Without a limit, the quota is
-        # not a number.
-        files = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
-        values = " ".join(_read(folder / name) for name in files).split()
+    for folder in _folders(groups, own):
+        # The quota and its period. Without a limit, the quota is not a number.
+        values = _read(folder / "cpu.max").split()
         if len(values) == 2 and all(map(str.isdecimal, values)) and int(values[1]):
             limits.append(int(values[0]) / int(values[1]))
     return max(1, math.ceil(min(limits)))
 
 
-def _folders(controller: str, groups: Path, own: Path) -> Iterator[Path]:
-    """Yield the groups of this process for a controller; a limit includes the groups below."""
-    for line in _read(own).splitlines():
-        _, controllers, name = line.split(":", 2)
-        if controllers and controller not in controllers.split(","):
-            continue
-        # Version 2 has one tree, version 1 a tree for each controller.
-        root = groups / controllers if controllers else groups
-        group = root / name.lstrip("/")
+def _folders(groups: Path, own: Path) -> Iterator[Path]:
+    """Yield the group of this process and those above it; a limit includes the groups below."""
+    if name := re.search(r"^0::/(.*)", _read(own), re.MULTILINE):
+        group = groups / name[1]
         # In a container the name may be that of the host, and the own group is the root.
-        for folder in (group, *group.parents):
-            if not folder.is_relative_to(root):
-                break
-            yield folder
+        yield from (folder for folder in (group, *group.parents) if folder.is_relative_to(groups))
 
 
 def _read(path: Path) -> str:

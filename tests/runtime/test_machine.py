@@ -22,7 +22,7 @@ def written(folder: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
     return folder / "tree", folder / "own"
 
 
-CPU, MOST, QUOTA = "cpu.max", "memory.max", "cpu.cfs_quota_us"
+CPU, MOST = "cpu.max", "memory.max"
 
 
 @pytest.mark.parametrize(("own", "files", "cores"), [
@@ -33,9 +33,8 @@ CPU, MOST, QUOTA = "cpu.max", "memory.max", "cpu.cfs_quota_us"
     ("0::/a/b", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
     # In a container the name may be that of the host.
     ("0::/docker/abc", {CPU: "400000 100000"}, 4),
-    ("3:cpuset:/x\n2:cpu,cpuacct:/x\n0::/", {f"cpu,cpuacct/x/{QUOTA}": "500000\n",
-                                             "cpu,cpuacct/x/cpu.cfs_period_us": "100000\n"}, 5),
-    ("1:cpu:/", {f"cpu/{QUOTA}": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 8),
+    # Groups of version 1 are ignored.
+    ("3:cpu:/x\n0::/", {CPU: "500000 100000\n"}, 5), ("1:cpu:/", {CPU: "100000 100000\n"}, 8),
 ])  # fmt: skip
 def test_a_container_has_the_cores_it_is_given(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: str, files: dict[str, str], cores: int
@@ -53,8 +52,7 @@ def test_a_container_has_the_cores_it_is_given(
     ("0::/a/b\n", {"a/memory.max": "1073741824\n", "a/b/memory.max": "max\n"}, 1 << 30),
     # In a container the name may be that of the host.
     ("0::/docker/abc\n", {MOST: "1048576"}, 1 << 20),
-    ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": "4096\n"}, 4096),
-    ("4:memory:/\n", {"memory/memory.limit_in_bytes": str(2**70)}, None),
+    ("0::/\n", {MOST: str(2**70)}, None),
     ("0::/\n", {MOST: "max\n"}, None), ("0::/\n", {MOST: ""}, None), ("0::/\n", {}, None),
     ("", {}, None),
 ])  # fmt: skip
