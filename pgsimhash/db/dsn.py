@@ -5,9 +5,6 @@ import re
 from functools import cache
 from typing import Final
 
-import psycopg
-from psycopg import conninfo
-
 from pgsimhash.log import logger
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
@@ -44,24 +41,13 @@ def resolve_dsn(dsn: str | None = None) -> str:
     """Return :func:`configured_dsn`; start the embedded server if it is that."""
     given = configured_dsn(dsn)
     if not dsn and not os.environ.get(DSN_VARIABLE) and given != "":
-        url = f"the server of {URL_VARIABLE}, {_place(given)}" if given else None
-        _log_server(url or "the embedded server")
+        _log_server(f"the server of {URL_VARIABLE}" if given else "the embedded server")
     if given not in (None, EMBEDDED):
         return given
     # It needs Unix, so only those who use it load it.
     from pgsimhash import embedded
 
     return embedded.start()
-
-
-def _place(dsn: str) -> str:
-    """Return host, port and database of a DSN, without the user and the password."""
-    try:
-        known = conninfo.conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:
-        return "which is invalid"
-    port = f":{known['port']}" if "port" in known else ""
-    return f"{known.get('host', '')}{port}/{known.get('dbname', '')}"
 
 
 @cache
