@@ -16,13 +16,7 @@ Each class lists its codes in ``reasons``. A code says what a caller can do::
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
-
-INSTALL: Final = "in an up-to-date clone of pgsimhash: pip install -e '.{}'"
-"""Command to install the package, with an extra in the braces.
-
-Anyone can register the name on PyPI until the first release, so it names a clone.
-"""
+from typing import ClassVar
 
 _Codes = Mapping[str, str]
 
@@ -47,8 +41,12 @@ class PgsimhashError(Exception):
 
 
 def install_command(extra: str = "") -> str:
-    """Return the command to install or upgrade the package, with an extra."""
-    return INSTALL.format(f"[{extra}]" if extra else "")
+    """Return the command to install or upgrade the package, with an extra.
+
+    Anyone can register the name on PyPI until the first release, so it names a clone.
+    """
+    package = f".[{extra}]" if extra else "."
+    return f"in an up-to-date clone of pgsimhash: pip install -e '{package}'"
 
 
 class PageError(PgsimhashError, ValueError):

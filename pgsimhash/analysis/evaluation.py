@@ -1,5 +1,7 @@
 """Evaluate schemes and distances on labelled pairs: recall and false matches."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from pgsimhash.analysis.pairs import LabelledPair, read_labels
+from pgsimhash.analysis.pairs import LARGEST, LabelledPair, read_labels
 from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.hashing.signature import verified
@@ -25,7 +27,6 @@ from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import HTML_SUFFIXES, SourcePage, read_html, read_pages
 from pgsimhash.store import Store
 
-_LARGEST: Final = 16  # the largest evaluated distance; beyond it matches are random
 _SUFFIXES: Final = ("", *HTML_SUFFIXES)
 
 Named = tuple[str, SourcePage | PageFailure]
@@ -206,7 +207,7 @@ def _evaluated(
             within(distance, kinds, verify=False),
             {kind: within(distance, [kind]) for kind in kinds},
         )
-        for distance in range(_LARGEST + 1)
+        for distance in range(LARGEST + 1)
     ]
     usable = curve[: DISTANCE_MAX + 1]  # a search has no larger distance
     precise = [at for at in usable if at.counts.found and at.counts.precision >= precision]

@@ -20,6 +20,9 @@ from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store import Store
 from pgsimhash.store.lookups import Access
 
+LARGEST: Final = 16
+"""The largest distance that is evaluated; beyond it matches are random."""
+
 _PAIRS: Final = 2_000  # per lookup of pages
 _SHOWN: Final = 10
 

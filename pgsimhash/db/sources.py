@@ -29,7 +29,7 @@ from pgsimhash.db.server_errors import (
     translated_sqlalchemy_errors,
 )
 from pgsimhash.db.statements import close, in_thread, is_active, is_idle, waited
-from pgsimhash.errors import ArgumentError, NoServerError, StoreError, invalid_argument
+from pgsimhash.errors import NoServerError, StoreError, invalid_argument
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -120,21 +120,13 @@ def source_of(
         return _EngineSource(getattr(where, "sync_engine", where), asynchronous)
     if isinstance(where, callers):
         return _SessionSource(where, asynchronous)
-    raise _unsupported(where, asynchronous)
-
-
-def _unsupported(where: object, asynchronous: bool) -> ArgumentError:
     name = f"{type(where).__module__}.{type(where).__qualname__}"
-    kinds = (
-        "psycopg's AsyncConnection or AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, "
-        "AsyncConnection or AsyncSession"
-        if asynchronous
-        else "a psycopg connection or pool, or SQLAlchemy's URL, Engine, Connection or Session"
-    )
     hint = "; maybe call it first" if callable(where) else ""
-    if "async" in name.lower() and not asynchronous:
-        hint = "; use pgsimhash.connect_async() for asynchronous ones"
-    return invalid_argument(f"a store needs a DSN, {kinds}, not {name}{hint}")
+    raise invalid_argument(
+        "a store needs a DSN, a psycopg connection or pool, or SQLAlchemy's URL, Engine, "
+        "Connection or Session, and connect_async() the asynchronous ones, such as AsyncEngine "
+        f"and AsyncSession, not {name}{hint}"
+    )
 
 
 class _DsnSource(ConnectionSource):
