@@ -284,6 +284,15 @@ def test_a_killed_server_starts_again(used: Path) -> None:
     assert not pid_file(used).exists()
 
 
+def test_a_server_whose_starter_is_killed_stops(used: Path) -> None:
+    starter = Client(used)
+    wait_until(pid_file(used).exists)
+    starter.kill()
+    wait_until(lambda: not pid_file(used).exists())
+    with clients(used) as (client,):
+        psycopg.connect(client.dsn).close()
+
+
 def test_threads_and_forked_processes_share_their_process_s_server(used: Path) -> None:
     program = """
 import os, sys, threading
