@@ -19,7 +19,7 @@ import click
 
 import pgsimhash
 from pgsimhash import maintenance, schemes
-from pgsimhash.cli import INTERRUPTED, options, show
+from pgsimhash.cli import options, show
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Match, NearPage, Verdict, VerdictName
@@ -191,28 +191,24 @@ def _print_verdicts(
 ) -> int:
     """Print a JSON line for each verdict, then the closing tables; return the exit code.
 
-    The iteration may end with Ctrl-C. Files that are ``left_out`` count as done.
+    Files that are ``left_out`` count as done.
     """
     counts: Counter[str] = Counter()
     bytes_saved = 0
     duplicates: list[Verdict] = []
     failures: list[Verdict] = []
-    interrupted = False
     started = time.monotonic()
-    try:
-        with show.progress_bar("ingest") as progress:
-            for number, verdict in enumerate(verdicts, start=1):
-                counts[verdict.verdict] += 1
-                if verdict.verdict in _DUPLICATES and len(duplicates) < _SHOWN:
-                    duplicates.append(verdict)
-                if verdict.verdict == "failed" and len(failures) < _SHOWN:
-                    failures.append(verdict)
-                if verdict.verdict in (*_DUPLICATES, "unchanged"):
-                    bytes_saved += verdict.html_bytes or 0
-                show.json_line(verdict.as_json())
-                progress(number + left_out[FILES_BEFORE], total)
-    except KeyboardInterrupt:
-        interrupted = True
+    with show.progress_bar("ingest") as progress:
+        for number, verdict in enumerate(verdicts, start=1):
+            counts[verdict.verdict] += 1
+            if verdict.verdict in _DUPLICATES and len(duplicates) < _SHOWN:
+                duplicates.append(verdict)
+            if verdict.verdict == "failed" and len(failures) < _SHOWN:
+                failures.append(verdict)
+            if verdict.verdict in (*_DUPLICATES, "unchanged"):
+                bytes_saved += verdict.html_bytes or 0
+            show.json_line(verdict.as_json())
+            progress(number + left_out[FILES_BEFORE], total)
     seconds = time.monotonic() - started
     known = left_out[FILES_BEFORE] + left_out[RECORDS_BEFORE] > 0
     if summary:
@@ -230,9 +226,6 @@ def _print_verdicts(
     elif failures:
         first = failures[0]
         show.message(f"Failed: {counts['failed']:,}. The first: {first.url}: {first.detail}")
-    if interrupted:
-        show.message("Stopped. All printed pages are stored; run again to continue.")
-        return INTERRUPTED
     if not counts and not known:
         show.message("No page was found.")
     return 0 if (counts or known) and not counts["failed"] else 1
