@@ -56,6 +56,7 @@ def mark_duplicates(
     verify: bool = True,
     jobs: int = 1,
     id_column: str | None = None,
+    prefix: str = "",
     keep: Literal["first", "last"] = "first",
     progress: Compared = no_progress,
 ) -> Frame:
@@ -89,6 +90,7 @@ def mark_duplicates(
         jobs: the number of processes that read pages; with more than one, the calling script needs
             the usual ``if __name__ == "__main__":`` guard.
         id_column: the column whose values name the rows.
+        prefix: what the names of the added columns begin with.
         keep: whether earlier rows are the originals (``first``) or later ones (``last``).
         progress: is called with the number of rows read so far, and that of all.
 
@@ -97,7 +99,7 @@ def mark_duplicates(
             it, or has one of the added columns; rows have equal labels; ``kind``, ``keep`` or the
             scheme is unknown; or ``distance`` is not in 0..12.
     """
-    native = _checked_frame(frame)
+    native = _checked_frame(frame, prefix)
     names = _names(native, id_column)
     if keep not in ("first", "last"):
         raise invalid_argument(f"keep must be first or last, not {keep!r}")
@@ -135,7 +137,7 @@ def mark_duplicates(
     types = (nw.UInt64(), nw.Boolean(), label, nw.Int64(), nw.String(), label)
     columns = _columns(rows, originals, labels)
     series = (
-        _series(native, name, values[::-1] if keep == "last" else values, dtype)
+        _series(native, prefix + name, values[::-1] if keep == "last" else values, dtype)
         for name, values, dtype in zip(COLUMNS, columns, types, strict=True)
     )
     return cast(Frame, native.with_columns(*series).to_native())
@@ -215,12 +217,13 @@ def _near_simhashes(simhashes: set[int], limit: int) -> Callable[[int], Iterator
     ones, others = np.concatenate([pairs[:2], pairs[1::-1]], axis=1)
     distances = np.tile(pairs.distances, 2)
     order = np.lexsort((distances, ones))
-    ones, others, distances = ones[order], others[order], distances[order]
+    others, distances = others[order], distances[order]
+    known, begins = np.unique(ones[order], return_index=True)
+    ranges = dict(zip(known.tolist(), map(range, begins, [*begins[1:], len(ones)]), strict=True))
 
     def near(simhash: int) -> Iterator[tuple[int, int]]:
-        own = np.uint64(simhash)
-        start, end = (np.searchsorted(ones, own, side) for side in ("left", "right"))
-        return zip(map(int, distances[start:end]), map(int, others[start:end]), strict=True)
+        places = ranges.get(simhash, ())
+        return ((int(distances[place]), int(others[place])) for place in places)
 
     return near
 
@@ -280,7 +283,7 @@ def _series(
     return nw.new_series(name, values, dtype, backend=frame.implementation)
 
 
-def _checked_frame(frame: object) -> nw.DataFrame[Any]:
+def _checked_frame(frame: object, prefix: str) -> nw.DataFrame[Any]:
     try:
         known = nw.from_native(cast(Any, frame), pass_through=True, allow_series=True)
         if isinstance(known, nw.Series):
@@ -294,10 +297,11 @@ def _checked_frame(frame: object) -> nw.DataFrame[Any]:
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
             f"distinct column names: {error}"
         ) from error
-    clashes = [name for name in COLUMNS if name in names]
+    clashes = [name for name in (prefix + name for name in COLUMNS) if name in names]
     if clashes:
         raise invalid_argument(
-            f"the frame already has a column {clashes[0]!r}, which would be added; rename it first"
+            f"the frame already has a column {clashes[0]!r}, which would be added; rename it "
+            "first, or pass a prefix"
         )
     return native
 

@@ -145,15 +145,15 @@ def test_rows_are_named_by_labels_or_ids() -> None:
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_clusters_later_originals_and_progress(make: Maker) -> None:
+def test_clusters_a_prefix_later_originals_and_progress(make: Maker) -> None:
     texts = made_texts(300)
     reports: list[Any] = []
-    options: dict[str, Any] = {"progress": lambda *now: reports.append(now)}
-    rows = rows_of(mark_duplicates(make({"text": texts}), "text", **options))
+    options: dict[str, Any] = {"prefix": "my_", "progress": lambda *now: reports.append(now)}
+    rows = rows_of(mark_duplicates(make({"text": texts, "reason": texts}), "text", **options))
     assert reports == [(row, 300) for row in range(1, 301)]
-    clusters = [row["cluster"] for row in rows]
+    clusters = [row["my_cluster"] for row in rows]
     for at, row in enumerate(rows):
-        of = row["duplicate_of"]
+        of = row["my_duplicate_of"]
         assert clusters[at] == (at if of is None else clusters[of])
     assert 5 <= len({*clusters}) < 150
     last = rows_of(mark_duplicates(make({"text": texts}), "text", keep="last"))
