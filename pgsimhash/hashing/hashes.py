@@ -5,7 +5,7 @@ a feature's UTF-8; a lone surrogate is hashed as ``?``. The functions are not cr
 author of a page can choose its simhash.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from itertools import repeat
 from typing import Final
 
@@ -19,6 +19,8 @@ HashFunction = Callable[[Collection[str]], Hashes]
 GOLDEN_RATIO: Final = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: a constant unrelated to any hash."""
 
+_FNV_OFFSET: Final = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME: Final = np.uint64(0x100000001B3)
 # Steps of lookup3's mix (target, source, other, rotation) and final (target, source, rotation).
 _MIX: Final = ((0, 2, 1, 4), (1, 0, 2, 6), (2, 1, 0, 8), (0, 2, 1, 16), (1, 0, 2, 19), (2, 1, 0, 4))
 _FINAL: Final = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
@@ -50,17 +52,22 @@ def murmur3_32_32(features: Collection[str]) -> Hashes:
     return high | np.fromiter(second, np.uint64, len(encoded))
 
 
+def fnv1a_64(features: Collection[str]) -> Hashes:
+    """Return FNV-1a with 64 bits (Fowler, Noll, Vo; RFC 9923)."""
+    hashes = np.full(len(features), _FNV_OFFSET)
+    for places, data in _by_length(features):
+        state = np.full(len(places), _FNV_OFFSET)
+        for column in data.T:
+            state = (state ^ column) * _FNV_PRIME
+        hashes[places] = state
+    return hashes
+
+
 def jenkins_64(features: Collection[str]) -> Hashes:
     """Return Jenkins' lookup3 (2006): ``hashlittle2`` with both seeds 0, as ``c + (b << 32)``."""
     hashes = np.empty(len(features), dtype=np.uint64)
-    encoded = _encoded(features)
-    groups: dict[int, list[int]] = {}
-    for place, data in enumerate(encoded):
-        groups.setdefault(len(data), []).append(place)
-    for length, places in groups.items():
-        joined = b"".join([encoded[place] for place in places])
-        rows = np.frombuffer(joined, dtype=np.uint8).reshape(len(places), length)
-        hashes[places] = _lookup3(rows)
+    for places, data in _by_length(features):
+        hashes[places] = _lookup3(data)
     return hashes
 
 
@@ -72,8 +79,21 @@ def _encoded(features: Collection[str]) -> list[bytes]:
     return [feature.encode("utf-8", "replace") for feature in features]
 
 
+def _by_length(features: Collection[str]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+    """Yield, for each length in bytes, the places of its features and their bytes, a row each."""
+    groups: dict[int, list[int]] = {}
+    encoded = _encoded(features)
+    for place, data in enumerate(encoded):
+        groups.setdefault(len(data), []).append(place)
+    for length, places in groups.items():
+        joined = b"".join([encoded[place] for place in places])
+        yield (
+            np.array(places, dtype=np.intp),
+            np.frombuffer(joined, dtype=np.uint8).reshape(len(places), length),
+        )
+
+
 def _lookup3(data: NDArray[np.uint8]) -> Hashes:
-    """Hash features of one length, a row of bytes each."""
     count, length = data.shape
     state = [np.full(count, 0xDEADBEEF + length & 0xFFFFFFFF, dtype=np.uint32) for _ in range(3)]
     if length:
