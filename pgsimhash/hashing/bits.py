@@ -10,7 +10,7 @@ import base64
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, SupportsIndex, overload
 
 from pgsimhash.errors import invalid_argument
 
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 BITS: Final = 64
 IDENTICAL_MAX: Final = 3
 NEAR_MAX: Final = 8
+
+
+class Column(Protocol):
+    """An array, or a column of a data frame."""
+
+    def __array__(self) -> NDArray[Any]: ...
+
 
 Band = Literal["duplicate", "near", "different"]
 
@@ -184,12 +191,35 @@ def from_base32(text: str) -> int:
     return int.from_bytes(base64.b32decode(f"{match[1].upper()}==="), "big")
 
 
-def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int:
+@overload
+def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int: ...
+@overload
+def hamming_distance(
+    a: Column | list[int] | SupportsIndex, b: Column | list[int]
+) -> NDArray[np.uint8]: ...
+@overload
+def hamming_distance(a: Column | list[int], b: SupportsIndex) -> NDArray[np.uint8]: ...
+
+
+def hamming_distance(a: Any, b: Any) -> int | NDArray[np.uint8]:
     """Return the number of bits in which ``a`` and ``b`` differ (0..64).
 
-    For arrays of dtype uint64, use ``numpy.bitwise_count(a ^ b)``.
+    Of an array, a list or a column of a data frame and another one, or a simhash, return an array.
     """
-    return (check_simhash(a) ^ check_simhash(b)).bit_count()
+    if not (_is_column(a) or _is_column(b)):
+        return (check_simhash(a) ^ check_simhash(b)).bit_count()
+    import numpy as np
+
+    left, right = (as_simhashes(one if _is_column(one) else [one]) for one in (a, b))
+    if len(left) != len(right) and 1 not in (len(left), len(right)):
+        raise invalid_argument(f"the columns have {len(left)} and {len(right)} simhashes")
+    distances: NDArray[np.uint8] = np.bitwise_count(left ^ right)
+    return distances
+
+
+def _is_column(one: object) -> bool:
+    # Numbers of numpy have no dimension.
+    return isinstance(one, list) or (hasattr(one, "__array__") and getattr(one, "ndim", 1) > 0)
 
 
 def similarity(a: SupportsIndex, b: SupportsIndex) -> float:

@@ -8,13 +8,15 @@ into blocks again. So a hot prefix does not take quadratic time.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cache, partial
+from importlib import import_module
 from math import comb
 from operator import itemgetter
-from typing import Final, NamedTuple, SupportsIndex
+from typing import Any, Final, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance
 from pgsimhash.runtime import no_progress
 from pgsimhash.runtime.output import ROWS, html_table
@@ -45,14 +47,26 @@ Compared = Callable[[int, int], None]
 
 
 class Pairs(NamedTuple):
-    """Pairs of distinct simhashes, ``low[i] < high[i]``, and their distances; all shape (n,).
-
-    ``pandas.DataFrame(pairs._asdict())`` is a frame of them; Polars and PyArrow take it too.
-    """
+    """Pairs of distinct simhashes, ``low[i] < high[i]``, and their distances; all shape (n,)."""
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     distances: NDArray[np.uint8]
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a frame of "pandas", "polars" or "pyarrow" with columns low, high and distance.
+
+        Raises:
+            ArgumentError: the library is another one, or is not installed.
+        """
+        try:
+            module = import_module({"pandas", "polars", "pyarrow"}.intersection([library]).pop())
+        except (KeyError, ImportError):
+            raise invalid_argument(
+                f"a frame is of pandas, polars or pyarrow, which must be installed, not {library!r}"
+            ) from None
+        columns = {"low": self.low, "high": self.high, "distance": self.distances}
+        return (module.table if library == "pyarrow" else module.DataFrame)(columns)
 
     def __repr__(self) -> str:
         most = max(self.distances.tolist(), default=0)

@@ -4,6 +4,9 @@ import base64
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -107,3 +110,17 @@ def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -
     other = simhash ^ sum(1 << bit for bit in flipped)
     assert pgsimhash.hamming_distance(simhash, other) == len(flipped)
     assert bits.similarity(simhash, other) == 1 - len(flipped) / 64
+
+
+def test_the_distances_of_columns() -> None:
+    numbers = [0, 1, 2**64 - 1]
+    column = np.array(numbers, dtype=np.uint64)
+    columns: list[Any] = [numbers, column, pd.Series(column), pl.Series(column), pa.array(column)]
+    for one in columns:
+        assert pgsimhash.hamming_distance(one, 1).tolist() == [1, 0, 63]
+        assert pgsimhash.hamming_distance(1, one).tolist() == [1, 0, 63]
+        for other in columns:
+            assert pgsimhash.hamming_distance(one, other).tolist() == [0, 0, 0]
+        with pytest.raises(ArgumentError, match="columns have 3 and 2 simhashes"):
+            pgsimhash.hamming_distance(one, [1, 2])
+    assert pgsimhash.hamming_distance(column[2], column[0]) == 64

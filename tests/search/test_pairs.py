@@ -8,8 +8,6 @@ from itertools import combinations, cycle
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -142,10 +140,13 @@ def test_pairs_as_a_frame_and_in_a_notebook() -> None:
     assert "<tr><td>0000000000000001</td><td>0000000000000003</td><td>1</td></tr>" in (
         pairs._repr_html_()
     )
-    for make in (pd.DataFrame, pl.DataFrame, pa.table):
-        frame: Any = make(pairs._asdict())
-        for name, column in pairs._asdict().items():
-            assert frame[name].to_numpy().tolist() == column.tolist()
+    for library in ("pandas", "polars", "pyarrow"):
+        frame = pairs.to_frame(library)
+        table = pa.Table.from_pandas(frame) if library == "pandas" else pa.table(frame)
+        columns = [pairs.low.tolist(), pairs.high.tolist(), pairs.distances.tolist()]
+        assert table.to_pydict() == dict(zip(("low", "high", "distance"), columns, strict=True))
+    with pytest.raises(ArgumentError, match="not 'numpy'"):
+        pairs.to_frame("numpy")
 
 
 def matches(known: Simhashes, queries: Simhashes, distance: int) -> list[tuple[int, int]]:
