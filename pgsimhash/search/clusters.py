@@ -127,6 +127,7 @@ def cluster_simhashes(
     Memory is linear in the number of simhashes for ``single`` linkage; ``complete`` linkage also
     keeps all pairs.
     """
+    check_linkage(linkage)
     if linkage == "single":
         return simhashes[_components(simhashes, pairs)]
     return simhashes[_complete(simhashes, pairs, distance)]

@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 from pgsimhash import compat, hamming_distance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.search import pairs as block_pairs
-from pgsimhash.search.clusters import (
-    ClusterPage,
-    Linkage,
-    check_linkage,
-    cluster_simhashes,
-    make_cluster,
-    scorer,
-)
+from pgsimhash.search.clusters import ClusterPage, Linkage, cluster_simhashes, make_cluster, scorer
 from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.search.pairs import Pairs, find_pairs, stream_pairs
 from tests.refusals import because
@@ -255,7 +248,7 @@ def test_an_unknown_rule_or_linkage_is_refused_with_the_ones_there_are(rule: str
     with pytest.raises(ArgumentError, match="there are: earliest"):
         scorer(rule)
     with pytest.raises(ArgumentError, match="single, complete"):
-        check_linkage("average")
+        cluster_simhashes(CHAIN, [], "average", 3)  # type: ignore[arg-type]
 
 
 POEM = """It was many and many a year ago, in a kingdom by the sea, that a maiden there lived whom
