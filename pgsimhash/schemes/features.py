@@ -101,6 +101,7 @@ Damping = Literal["sqrt", "linear"]
 DAMPINGS: Final[Mapping[Damping, Callable[[int], float]]] = {"sqrt": math.sqrt, "linear": float}
 
 WORDS_MAX: Final = 1_000  # words of a text that count
+_ACROSS: Final = 0.35  # larger weights of windows separate different orders of words
 # "e-mail" and "email", "don't" and "dont" are the same word, and "1,299" and "1299" one number.
 _JOINER: Final = re.compile(r"(?<=[^\W\d_])[-'\u2010\u2011\u2019](?=[^\W\d_])")
 _GROUPING: Final = re.compile(r"(?<=\d)[,.'\u2019](?=\d{3}(?!\d))")
@@ -179,9 +180,8 @@ def _number(run: str) -> str:
     return run.lstrip("0") or "0"
 
 
-@dataclass(frozen=True, slots=True)
-class ShortWeights:
-    """Weigh letters of titles, product names, messages and queries, with all numbers in order.
+def short_weights(tokens: Sequence[str], article: Article) -> Mapping[str, float]:
+    """Return the features and weights of titles, product names, messages and queries.
 
     A title has too few words for a vote of words: one typo would change a quarter of the votes. So
     pairs of letters vote, and windows of letters across words, which depend on the order of words.
@@ -189,25 +189,17 @@ class ShortWeights:
     the number of numbers does not affect the similarity of words.
 
     A feature is ``numbers|letters``. Pairs of neighbouring characters of ``<word>`` have weight 1
-    per occurrence. Windows of three characters of the joined words have weight ``across``. Words of
+    per occurrence. Windows of three characters of the joined words have weight 0.35. Words of
     scripts without spaces have no ``<`` and ``>``. If a text has only numbers, they are the words.
-
-    Attributes:
-        across: the weight of the windows; larger values separate different orders of words.
     """
-
-    across: float = 0.35
-
-    def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
-        """Return the features and their weights."""
-        numbers = " ".join(token for token in tokens if token.isdecimal())
-        words = [token for token in tokens if not token.isdecimal()] or tokens
-        bordered = (word if is_unspaced(word) else f"<{word}>" for word in words)
-        pairs = Counter(pair for word in bordered for pair in _windows(word, 2))
-        across = Counter(_windows("".join(words), 3))
-        weighted = {f"{numbers}|{pair}": float(count) for pair, count in pairs.items()}
-        weighted.update((f"{numbers}|{three}", self.across * n) for three, n in across.items())
-        return weighted
+    numbers = " ".join(token for token in tokens if token.isdecimal())
+    words = [token for token in tokens if not token.isdecimal()] or tokens
+    bordered = (word if is_unspaced(word) else f"<{word}>" for word in words)
+    pairs = Counter(pair for word in bordered for pair in _windows(word, 2))
+    across = Counter(_windows("".join(words), 3))
+    weighted = {f"{numbers}|{pair}": float(count) for pair, count in pairs.items()}
+    weighted.update((f"{numbers}|{three}", _ACROSS * times) for three, times in across.items())
+    return weighted
 
 
 def _windows(text: str, size: int) -> list[str]:

@@ -31,9 +31,9 @@ from pgsimhash.schemes.features import (
     OCCURRENCES,
     BlockWeights,
     ShingleWeights,
-    ShortWeights,
     murmur3_64_of_words,
     read_text,
+    short_weights,
     short_words,
     sums_of_occurrences,
     words_of,
@@ -173,7 +173,7 @@ TEXT_SCHEME: Final = Scheme(
 )
 
 SHORT_SCHEME: Final = Scheme(
-    "pgsimhash-short-1", read_text, ShortWeights(), tokenize=short_words, min_tokens=2, distance=6
+    "pgsimhash-short-1", read_text, short_weights, tokenize=short_words, min_tokens=2, distance=6
 )
 
 _blog_scheme = partial(
