@@ -9,20 +9,21 @@ import pytest
 
 from pgsimhash import NotFoundError, Store, connect, connect_async, maintenance
 from pgsimhash.log import logger
-from pgsimhash.store import Event
+from pgsimhash.store import Event, batches
 
 
-def test_each_batch_is_an_event(dsn: str) -> None:
+def test_each_batch_is_an_event(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "BATCH_SIMHASHES", 20)
     events: list[Event] = []
     with connect(dsn, collection="news", on_event=events.append) as store:
-        pairs = [(f"https://a.example/{n}", n * 0x1234567 % 2**64) for n in range(1500)]
+        pairs = [(f"https://a.example/{n}", n * 0x1234567 % 2**64) for n in range(30)]
         pairs += [("https://b.example/", 0), ("none", 1)]
         verdicts = [verdict.verdict for verdict in store.add_many(pairs)]
         list(store.decide_many([("https://a.example/", "<p>Short.")]))
         (run,) = maintenance.runs(store)
     first, second, decided = events
-    assert (first.name, first.collection, first.count) == ("ingest", "news", 1000)
-    assert (second.name, second.count, second.run_id) == ("ingest", 502, run.run_id)
+    assert (first.name, first.collection, first.count) == ("ingest", "news", 20)
+    assert (second.name, second.count, second.run_id) == ("ingest", 12, run.run_id)
     assert first.run_id == run.run_id
     for name in set(verdicts):
         total = first.results.get(name, 0) + second.results.get(name, 0)

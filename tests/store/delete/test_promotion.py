@@ -85,7 +85,7 @@ def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> No
         connection.execute(
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash, duplicate_of, distance) "
             "SELECT collection_id, url, 1, page_id - 1, 1 FROM pgsimhash.pages, "
-            "generate_series(1, 150) WHERE url = 'https://b.example/'"
+            "generate_series(1, 110) WHERE url = 'https://b.example/'"
         )
     store.delete("https://a.example/")
     with store.session.read() as connection:

@@ -29,7 +29,7 @@ EVERY_TERMS = [
 ]  # fmt: skip
 
 
-def crawl(seed: int, pages: int = 150) -> list[PageRecord]:
+def crawl(seed: int, pages: int = 100) -> list[PageRecord]:
     """Pages near a few simhashes, under few URLs of few hosts, so that all cases occur."""
     rng = random.Random(seed)
     kinds = [rng.getrandbits(64) for _ in range(4)]
