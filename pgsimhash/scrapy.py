@@ -300,11 +300,15 @@ class _StoreThread:
         self._opened.close()
 
     def _read(self) -> None:
-        batch = [
-            (self._extract(as_source(page)), answer)
-            for page, answer in _next_batch(self._pages)
-            if answer.set_running_or_notify_cancel()
-        ]
+        batch: list[tuple[PageRecord | PageFailure, Future[Verdict]]] = []
+        for page, answer in _next_batch(self._pages):
+            if not answer.set_running_or_notify_cancel():
+                continue
+            try:
+                batch.append((self._extract(as_source(page)), answer))
+            except Exception as error:
+                # Such as a scheme that no other process can use; without an answer, it would hang.
+                answer.set_exception(error)
         if batch:
             self._records.extend(batch)
             self._thread.submit(self._answer)

@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +26,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from pgsimhash import ArgumentError, PgsimhashError, connect, maintenance
 from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.schemes import register_scheme
 from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
 from tests.crawl import PagesSpider
@@ -361,6 +362,15 @@ def test_a_page_that_takes_too_long_passes(dsn: str) -> None:
     assert crawler.stats is not None
     assert crawler.stats.get_value("pgsimhash/failed") == 1
     assert readers() == before
+
+
+def test_pages_that_no_process_can_read_pass(dsn: str) -> None:
+    scheme = register_scheme(replace(HANGING, name="own-lambda", tokenize=lambda text: [text]))
+    crawler = crawler_of(dsn, PGSIMHASH_SCHEME=scheme, PGSIMHASH_PAGE_SECONDS=9)
+    pages = [{"url": f"https://example.com/{n}", "html": "<p>"} for n in range(3)]
+    assert asyncio.run(process(crawler, pages)) == pages
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("pgsimhash/unanswered") == 3
 
 
 INVALID: list[tuple[str, Any, str, str]] = [
