@@ -12,12 +12,12 @@ _OWN_GROUP: Final = Path("/proc/self/cgroup")
 _ABOUT_THIS: Final = Path("/proc/self/status")
 
 
-def memory_bytes(groups: Path = _GROUPS, own: Path = _OWN_GROUP) -> int:
+def memory_bytes() -> int:
     """Return the bytes of memory of the machine, or the limit of this process's control groups.
 
     Only version 2 of control groups is read: distributions and Kubernetes use no other by default.
     """
-    limits = (_read(folder / "memory.max").strip() for folder in _folders(groups, own))
+    limits = (_read(folder / "memory.max").strip() for folder in _folders())
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *(int(limit) for limit in limits if limit.isdecimal())])
 
@@ -37,19 +37,18 @@ def limit_memory(more: int) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (limit, hard_limit))
 
 
-def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUP) -> int:
+def usable_cores() -> int:
     """Return how many cores this process may use, 1 or more.
 
     The CPU affinity (``taskset``, ``--cpuset-cpus``) and the quota of its control groups (``docker
-    run --cpus``, a limit of Kubernetes) limit the number. Fractions of a core are rounded up. The
-    arguments are those of :func:`memory_bytes`.
+    run --cpus``, a limit of Kubernetes) limit the number. Fractions of a core are rounded up.
     """
     try:
         limits: list[float] = [len(os.sched_getaffinity(0))]
     except AttributeError:
         # macOS and Windows have no affinity.
         limits = [os.cpu_count() or 1]
-    for folder in _folders(groups, own):
+    for folder in _folders():
         # The quota and its period. Without a limit, the quota is not a number.
         values = _read(folder / "cpu.max").split()
         if len(values) == 2 and all(map(str.isdecimal, values)) and int(values[1]):
@@ -57,12 +56,12 @@ def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUP) -> int:
     return max(1, math.ceil(min(limits)))
 
 
-def _folders(groups: Path, own: Path) -> Iterator[Path]:
+def _folders() -> Iterator[Path]:
     """Yield the group of this process and those above it; a limit includes the groups below."""
-    if name := re.search(r"^0::/(.*)", _read(own), re.MULTILINE):
-        group = groups / name[1]
+    if name := re.search(r"^0::/(.*)", _read(_OWN_GROUP), re.MULTILINE):
+        group = _GROUPS / name[1]
         # In a container the name may be that of the host, and the own group is the root.
-        yield from (folder for folder in (group, *group.parents) if folder.is_relative_to(groups))
+        yield from (path for path in (group, *group.parents) if path.is_relative_to(_GROUPS))
 
 
 def _read(path: Path) -> str:

@@ -256,7 +256,10 @@ def test_a_server_without_watcher_stops_with_its_last_user(used: Path, joined: b
 
 def test_the_last_user_leaves_another_process_with_the_pid_of_the_server_alone(used: Path) -> None:
     with clients(used) as (client,):
-        kill_watcher(used).kill()
+        killed = kill_watcher(used)
+        killed.kill()
+        # Its pid is free only then.
+        wait_until(lambda: has_ended(killed))
         with sleeper(["-D", str(used / "postgres")]) as stranger:
             say_it_runs(used, stranger.pid)
             assert client.end() == ""

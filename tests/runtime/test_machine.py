@@ -13,13 +13,16 @@ from pgsimhash.runtime import machine
 from pgsimhash.runtime.output import replacing
 
 
-def written(folder: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
+def write_groups(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, own: str, files: dict[str, str]
+) -> None:
     for name, text in files.items():
         path = folder / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (folder / "own").write_text(own)
-    return folder / "tree", folder / "own"
+    monkeypatch.setattr(machine, "_GROUPS", folder / "tree")
+    monkeypatch.setattr(machine, "_OWN_GROUP", folder / "own")
 
 
 CPU, MOST = "cpu.max", "memory.max"
@@ -40,10 +43,12 @@ def test_a_container_has_the_cores_it_is_given(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: str, files: dict[str, str], cores: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    assert machine.usable_cores(*written(tmp_path, f"{own}\n", files)) == cores
+    write_groups(monkeypatch, tmp_path, f"{own}\n", files)
+    assert machine.usable_cores() == cores
+    (tmp_path / "own").unlink()
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
-    assert machine.usable_cores(tmp_path / "none", tmp_path / "none") == 6
+    assert machine.usable_cores() == 6
 
 
 @pytest.mark.parametrize(("own", "files", "left"), [
@@ -57,10 +62,15 @@ def test_a_container_has_the_cores_it_is_given(
     ("", {}, None),
 ])  # fmt: skip
 def test_a_container_has_the_memory_it_is_given(
-    tmp_path: Path, own: str, files: dict[str, str], left: int | None
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    own: str,
+    files: dict[str, str],
+    left: int | None,
 ) -> None:
     limit = psutil.virtual_memory().total if left is None else left
-    assert machine.memory_bytes(*written(tmp_path, own, files)) == limit
+    write_groups(monkeypatch, tmp_path, own, files)
+    assert machine.memory_bytes() == limit
 
 
 def test_the_default_number_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
