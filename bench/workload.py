@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import LiteralString
 
@@ -45,11 +45,13 @@ ORDER BY n
 @contextmanager
 def database(dsn: str | None) -> Iterator[str]:
     """The DSN of a database with the schema; None starts a temporary embedded server."""
-    # The server runs until the process ends, and may be writing when its folder is removed.
-    with tempfile.TemporaryDirectory(prefix="pgsimhash-bench-", ignore_cleanup_errors=True) as home:
-        where = embedded.start(Path(home)) if dsn is None else dsn
-        migrate.upgrade(where)
-        yield where
+    with ExitStack() as stack:
+        if dsn is None:
+            home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgsimhash-bench-")))
+            dsn = embedded.start(home)
+            stack.callback(embedded.leave, home)
+        migrate.upgrade(dsn)
+        yield dsn
 
 
 def fill_pages(
