@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from pgsimhash.errors import PageError, StoreError, invalid_argument
-from pgsimhash.pages.policies import MatchOptions, check_options
+from pgsimhash.pages.policies import MatchOptions, given_options
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.workers import PageReader
 from pgsimhash.runtime import requires
@@ -368,7 +368,6 @@ def _page_reader(settings: BaseSettings) -> PageReader:
 def _options(settings: BaseSettings) -> MatchOptions:
     options = settings.getdict("PGSIMHASH_MATCH")
     try:
-        check_options(options)
+        return cast(MatchOptions, given_options(options))
     except TypeError as error:
         raise invalid_argument(f"PGSIMHASH_MATCH: {error}") from None
-    return cast(MatchOptions, options)

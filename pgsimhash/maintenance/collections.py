@@ -12,15 +12,8 @@ from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.db.statements import fetch, is_idle, transaction
 from pgsimhash.errors import CollectionError, NotFoundError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash
-from pgsimhash.pages.policies import (
-    SETTINGS,
-    MatchOptions,
-    Policy,
-    PolicySettings,
-    given_options,
-)
+from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
 from pgsimhash.pages.records import Deletion, Mark, RunRecord
-from pgsimhash.pages.values import check_age
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store, deleting
@@ -81,14 +74,11 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
     path in which ``*`` matches anything: ``example.com/shop/*``.
 
     Raises:
-        ArgumentError: a setting or the pattern is invalid, no setting is given, the layout does not
+        ArgumentError: the pattern is invalid, no setting is given, the layout does not
             support the distance, or the collection's scheme is not registered in this process.
     """
     if not settings.given():
         raise invalid_argument(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
-    for age in (settings.expire_after, settings.refetch_after):
-        if age is not None:
-            check_age(age)
     scheme = get_scheme(store.opened.scheme)
     if settings.min_tokens is not None and settings.min_tokens < scheme.min_tokens:
         raise invalid_argument(
@@ -96,7 +86,6 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
             f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number"
         )
     store.opened.checked_distance(settings.distance)
-    given_options({name: getattr(settings, name) for name in MatchOptions.__annotations__})
     values = {name: getattr(settings, name) for name in SETTINGS}
     with store.session.writing() as access:
         return access.records("set_policy", Policy, pattern=pattern, **values)[0]

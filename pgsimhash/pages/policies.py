@@ -34,69 +34,34 @@ class MatchOptions(TypedDict, total=False):
     min_tokens: int | None
 
 
-def check_options(options: Mapping[str, object]) -> None:
-    """Raise TypeError unless the names of options are those of :class:`MatchOptions`."""
-    for name in options:
-        if name not in MatchOptions.__annotations__:
-            known = ", ".join(MatchOptions.__annotations__)
-            raise TypeError(f"there is no option {name!r}; there are: {known}")
-
-
-@dataclass(frozen=True, slots=True)
-class MatchSettings:
-    """What makes a page a duplicate.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySettings:
+    """What makes a page a duplicate, and how long pages stay known; None for what is not set.
 
     Attributes:
-        distance: the largest number of differing bits.
+        distance: the largest number of differing bits, by default the collection's.
         verify: whether the signatures of two pages have to confirm a match (see
-            :mod:`pgsimhash.hashing.signature`).
-        scope: ``host`` compares with the pages of the same host, ``collection`` with all pages of
-            the collection, ``global`` with those of every collection of the same scheme.
-        window_size: the number of eligible originals: those of the scope that were stored last.
-            Originals duplicate no other page. All copies since the oldest eligible original are
-            eligible too, and do not count. A page kept only because of ``max_copies`` is a copy.
-            The window moves between batches: the pages of a batch come on top.
+            :mod:`pgsimhash.hashing.signature`), by default yes.
+        scope: ``host`` compares with the pages of the same host, ``collection`` (the default) with
+            all pages of the collection, ``global`` with those of every collection of the same
+            scheme.
+        window_size: the number of eligible originals: those of the scope that were stored last, by
+            default all. Originals duplicate no other page. All copies since the oldest eligible
+            original are eligible too, and do not count. A page kept only because of ``max_copies``
+            is a copy. The window moves between batches: the pages of a batch come on top.
         max_age: how long before the page an eligible original was fetched at most.
         canonical_link: whether a page duplicates the page that its ``rel=canonical`` names, at any
             distance. The latter must be known before, on the same host, a subdomain of it, or the
             reverse. Off by default: many sites name their front page everywhere.
-        max_copies: the number of near-duplicates worth keeping: a duplicate is, while it has fewer
-            eligible originals.
+        max_copies: the number of near-duplicates worth keeping, by default 1: a duplicate is, while
+            it has fewer eligible originals.
         min_tokens: the fewest words of a page that is stored.
-    """
-
-    distance: int
-    verify: bool = True
-    scope: Scope = "collection"
-    window_size: int | None = None
-    max_age: timedelta | None = None
-    canonical_link: bool = False
-    max_copies: int = 1
-    min_tokens: int = 1
-
-    def __post_init__(self) -> None:
-        """Raise ArgumentError if a value is invalid; the layout checks the distance."""
-        if self.scope not in SCOPES:
-            raise invalid_argument(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
-        for name in ("window_size", "max_copies", "min_tokens"):
-            number = getattr(self, name)
-            if number is None or (isinstance(number, int) and 1 <= number <= NUMBER_MAX):
-                continue
-            raise invalid_argument(f"{name} is a number from 1 to {NUMBER_MAX:,}, not {number!r}")
-        if self.max_age is not None:
-            check_age(self.max_age)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicySettings:
-    """The settings of a policy; None for those it does not set.
-
-    They are those of :class:`pgsimhash.pages.policies.MatchSettings`, and two more.
-
-    Attributes:
         expire_after: how long after it was last seen a version is deleted, if ``expire`` uses
             policies.
         refetch_after: how long after it was last seen ``should_fetch`` answers yes again.
+
+    Raises:
+        ArgumentError: a setting is invalid; the layout checks the distance later.
     """
 
     distance: int | None = None
@@ -109,6 +74,18 @@ class PolicySettings:
     min_tokens: int | None = None
     expire_after: timedelta | None = None
     refetch_after: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        if self.scope not in (None, *SCOPES):
+            raise invalid_argument(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
+        for name in ("window_size", "max_copies", "min_tokens"):
+            number = getattr(self, name)
+            if number is None or (isinstance(number, int) and 1 <= number <= NUMBER_MAX):
+                continue
+            raise invalid_argument(f"{name} is a number from 1 to {NUMBER_MAX:,}, not {number!r}")
+        for age in (self.max_age, self.expire_after, self.refetch_after):
+            if age is not None:
+                check_age(age)
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are not None, by name."""
@@ -145,8 +122,9 @@ class Policy(PolicySettings):
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are not None, if all are valid; the layout checks the distance."""
-    check_options(options)
-    given = {name: value for name, value in options.items() if value is not None}
-    MatchSettings(**{"distance": 0, **given})
-    return given
+    """Return the options of :class:`MatchOptions` that are not None, if all are valid."""
+    for name in options:
+        if name not in MatchOptions.__annotations__:
+            known = ", ".join(MatchOptions.__annotations__)
+            raise TypeError(f"there is no option {name!r}; there are: {known}")
+    return PolicySettings(**options).given()

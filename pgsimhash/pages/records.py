@@ -118,7 +118,7 @@ class Verdict:
 
     ``keep`` says whether the page is worth keeping: it is ``new``, ``updated`` with another text,
     or one of its first ``max_copies`` (see
-    :class:`pgsimhash.pages.policies.MatchSettings`).
+    :class:`pgsimhash.pages.policies.PolicySettings`).
 
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
     without a row. ``original_page_id`` is that of the original; an ``unchanged`` page has the

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class Store:
     """A collection of pages in PostgreSQL; create it with :func:`pgsimhash.connect`.
 
-    The ``options`` of methods are those of :class:`~pgsimhash.pages.policies.MatchSettings`. The
+    The ``options`` of methods are those of :class:`~pgsimhash.pages.policies.PolicySettings`. The
     policies decide missing options, else the collection.
 
     Deletions commit every thousand pages, unless you are in a transaction, and return the deleted

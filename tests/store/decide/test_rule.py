@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 import psycopg
@@ -21,13 +22,17 @@ from psycopg.rows import namedtuple_row
 from pgsimhash import PgsimhashError, connect, maintenance
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import verified
-from pgsimhash.pages.policies import MatchOptions, MatchSettings, PolicySettings
+from pgsimhash.pages.policies import MatchOptions, PolicySettings
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import host_of, same_site
 from tests.database import database_examples, some_session_waits
 
 OWN, OTHER = "own", "other"
 NOW = datetime.now(UTC)
+DEFAULTS: dict[str, Any] = {
+    "distance": 8, "verify": True, "scope": "collection", "window_size": None, "max_age": None,
+    "canonical_link": False, "max_copies": 1,
+}  # fmt: skip
 
 
 class Page(NamedTuple):
@@ -74,7 +79,7 @@ class Answer(NamedTuple):
 
 
 def expected(
-    world: World, collection: str, record: PageRecord, wanted: MatchSettings, known: int
+    world: World, collection: str, record: PageRecord, wanted: SimpleNamespace, known: int
 ) -> Answer:
     """Decide about a page; the first ``known`` pages of the world precede its batch."""
     versions = world.versions(collection, record.url)
@@ -130,7 +135,12 @@ def expected(
 
 
 def counts(
-    world: World, collection: str, record: PageRecord, wanted: MatchSettings, known: int, place: int
+    world: World,
+    collection: str,
+    record: PageRecord,
+    wanted: SimpleNamespace,
+    known: int,
+    place: int,
 ) -> bool:
     """Return whether the page at this index of the world is an eligible original of ``record``."""
     page = world.pages[place]
@@ -172,7 +182,7 @@ def counts(
 
 
 def window(
-    world: World, collection: str, wanted: MatchSettings, known: int, host: str | None
+    world: World, collection: str, wanted: SimpleNamespace, known: int, host: str | None
 ) -> int:
     """The index of the oldest original in the window; copies do not count."""
     originals = [
@@ -187,7 +197,7 @@ def window(
 
 
 def named_original(
-    world: World, collection: str, record: PageRecord, wanted: MatchSettings
+    world: World, collection: str, record: PageRecord, wanted: SimpleNamespace
 ) -> tuple[str, Page] | None:
     """The page marked as same, or the canonical page, if it was stored before the record's URL."""
     own = world.versions(collection, record.url)
@@ -313,15 +323,15 @@ STEPS = st.lists(BATCHES | BY_SQL | MARKS, min_size=1, max_size=7)
 
 def settings_of(
     url: str, collection: str, options: dict[str, Any], policies: dict[str, dict[str, Any]]
-) -> MatchSettings:
+) -> SimpleNamespace:
     """The caller's option, else the policy of the host or of all hosts, else the default."""
-    fitting: dict[str, Any] = {"distance": 8}
+    fitting = dict(DEFAULTS)
     host = host_of(url) or ""
     # "*" comes first, and at most one of the others matches.
     for pattern in sorted(policies) if collection == OWN else ():
         if pattern == "*" or host == pattern or host.endswith(f".{pattern}"):
             fitting |= policies[pattern]
-    return MatchSettings(**{**fitting, **options})
+    return SimpleNamespace(**{**fitting, **options})
 
 
 class Database:
@@ -352,7 +362,7 @@ class Database:
         for pattern, options in policies.items():
             maintenance.set_policy(self.stores[OWN], pattern, PolicySettings(**options))
 
-    def settings(self, url: str, batch: Batch) -> MatchSettings:
+    def settings(self, url: str, batch: Batch) -> SimpleNamespace:
         return settings_of(url, batch.collection, batch.options, self.policies)
 
     def decide(self, batch: Batch, *, remember: bool) -> list[Verdict]:
@@ -414,7 +424,7 @@ def take(
     world: World,
     collection: str,
     records: Sequence[PageRecord],
-    wanted: Sequence[MatchSettings],
+    wanted: Sequence[SimpleNamespace],
     *,
     together: bool = True,
 ) -> list[Answer]:

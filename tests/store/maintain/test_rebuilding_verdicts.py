@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.maintenance import rebuilding
-from pgsimhash.pages.policies import MatchSettings, PolicySettings
+from pgsimhash.pages.policies import MatchOptions, PolicySettings
 from pgsimhash.pages.records import PageRecord
 from tests.database import run_sql
 from tests.store.content import content, original_of, rebuild_apart
@@ -19,13 +18,13 @@ from tests.store.test_store import FAR
 
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
 
-EVERY_TERMS = [
-    MatchSettings(8), MatchSettings(0), MatchSettings(3, max_copies=3), MatchSettings(12),
-    MatchSettings(12, verify=False), MatchSettings(8, scope="host"),
-    MatchSettings(8, scope="global"), MatchSettings(8, max_age=timedelta(days=3)),
-    MatchSettings(8, canonical_link=True),
-    MatchSettings(3, scope="host", max_age=timedelta(days=5), canonical_link=True),
-    MatchSettings(8, window_size=5), MatchSettings(3, window_size=3, scope="host"),
+EVERY_TERMS: list[MatchOptions] = [
+    {"distance": 8}, {"distance": 0}, {"distance": 3, "max_copies": 3}, {"distance": 12},
+    {"distance": 12, "verify": False}, {"distance": 8, "scope": "host"},
+    {"distance": 8, "scope": "global"}, {"distance": 8, "max_age": timedelta(days=3)},
+    {"distance": 8, "canonical_link": True},
+    {"distance": 3, "scope": "host", "max_age": timedelta(days=5), "canonical_link": True},
+    {"distance": 8, "window_size": 5}, {"distance": 3, "window_size": 3, "scope": "host"},
 ]  # fmt: skip
 
 
@@ -57,10 +56,10 @@ def crawl(seed: int, pages: int = 100) -> list[PageRecord]:
 
 
 def ingest(
-    dsn: str, collection: str, records: Iterable[PageRecord], settings: MatchSettings, batch: int
+    dsn: str, collection: str, records: Iterable[PageRecord], settings: MatchOptions, batch: int
 ) -> list[Verdict]:
     with connect(dsn, collection=collection) as store:
-        return list(store.ingest_many(records, batch_size=batch, **asdict(settings)))
+        return list(store.ingest_many(records, batch_size=batch, **settings))
 
 
 def put_marks(dsn: str, collection: str) -> None:
@@ -94,44 +93,44 @@ def stored_ones(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 @pytest.mark.parametrize("settings", EVERY_TERMS, ids=str)
 def test_with_the_same_settings_it_gives_the_same_verdicts(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchOptions
 ) -> None:
     # A window moves with each batch. Otherwise the result does not depend on the batches.
-    batch = 1 if settings.window_size else 7
-    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 1 if settings.window_size else 11)
+    batch = 1 if settings.get("window_size") else 7
+    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 1 if settings.get("window_size") else 11)
     put_marks(dsn, "default")
     ingested = ingest(dsn, "default", crawl(1), settings, batch)
     assert {verdict.verdict for verdict in ingested} >= {"new", "duplicate"}
     before = content(dsn, "default")
-    again = reevaluated(store, **asdict(settings))
+    again = reevaluated(store, **settings)
     assert again == stored_ones(ingested)
     assert content(dsn, "default") == before
-    assert reevaluated(store, save=True, **asdict(settings)) == again
+    assert reevaluated(store, save=True, **settings) == again
     assert content(dsn, "default") == before
 
 
 @pytest.mark.parametrize("settings", EVERY_TERMS[:6] + EVERY_TERMS[7:10], ids=str)
 def test_with_other_settings_it_gives_the_verdicts_of_ingestion(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchOptions
 ) -> None:
     monkeypatch.setattr(rebuilding, "BATCH_PAGES", 11)
     records = crawl(2)
     connect(dsn, collection="afresh").close()
     for collection in ("default", "afresh"):
         put_marks(dsn, collection)
-    ingest(dsn, "default", records, MatchSettings(1), 20)
+    ingest(dsn, "default", records, {"distance": 1}, 20)
     afresh = ingest(dsn, "afresh", records, settings, 20)
-    again = reevaluated(store, save=True, **asdict(settings))
+    again = reevaluated(store, save=True, **settings)
     assert again == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
-    assert reevaluated(store, **asdict(settings)) == again
+    assert reevaluated(store, **settings) == again
 
 
 def test_all_collections_are_compared_with_in_the_order_of_their_pages(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect(dsn, collection="other").close()
-    settings = MatchSettings(8, scope="global")
+    settings = MatchOptions(distance=8, scope="global")
     told: dict[str, list[Verdict]] = {"default": [], "other": []}
     records = crawl(3)
     for number, start in enumerate(range(0, len(records), 10)):
@@ -148,10 +147,10 @@ def test_after_a_deleted_run_the_rest_is_evaluated_without_it(dsn: str, store: S
     # Distinct URLs, because a page that reverts to an earlier content is not stored without it.
     second = [PageRecord(f"{one.url}?2", one.simhash) for one in second]
     for records in (first, second, third):
-        ingest(dsn, "default", records, MatchSettings(8), 16)
+        ingest(dsn, "default", records, {"distance": 8}, 16)
     maintenance.delete_run(store, maintenance.runs(store)[1].run_id)
     connect(dsn, collection="afresh").close()
-    afresh = ingest(dsn, "afresh", first + third, MatchSettings(8), 16)
+    afresh = ingest(dsn, "afresh", first + third, {"distance": 8}, 16)
     assert reevaluated(store, save=True) == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
 
