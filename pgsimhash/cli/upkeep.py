@@ -96,13 +96,8 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
     deleted versions.
     """
     with _deleting() as progress:
-        if number is None:
-            undone, deleted = maintenance.undo(store, progress=progress)
-            fields = undone.as_json()
-        else:
-            deleted = maintenance.delete_run(store, number, progress=progress)
-            fields = {"run": number}
-    show.json_line({**fields, **deleted.as_json(urls=urls)})
+        run, deleted = maintenance.undo(store, number, progress=progress)
+    show.json_line({**run.as_json(), **deleted.as_json(urls=urls)})
     if not deleted.versions:
         show.message("The run had added no page, so no version was deleted.")
 

@@ -19,8 +19,8 @@ else:
         __name__,
         {
             "pgsimhash.maintenance.collections": (
-                "Violation change_settings check delete_collection delete_run mark marks policies "
-                "policy_for remove_policy rename runs set_policy undo unmark"
+                "Violation change_settings check delete_collection mark marks policies policy_for "
+                " remove_policy rename runs set_policy undo unmark"
             ),
             "pgsimhash.maintenance.rebuilding": "rebuild",
             "pgsimhash.maintenance.source_files": "ingest_files",

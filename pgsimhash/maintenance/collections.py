@@ -11,9 +11,8 @@ from psycopg.rows import dict_row
 from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.db.statements import fetch, is_idle, transaction
 from pgsimhash.errors import CollectionError, NotFoundError, invalid_argument
-from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
-from pgsimhash.pages.records import Deletion, Mark, RunRecord
+from pgsimhash.pages.records import Deletion, JsonRecord, Mark, RunRecord
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store, deleting
@@ -150,8 +149,10 @@ def runs(store: Store) -> list[RunRecord]:
         return access.records("runs", RunRecord)
 
 
-def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) -> Deletion:
-    """Delete the versions that a run added.
+def undo(
+    store: Store, run_id: int | None = None, *, progress: Deleted = no_progress
+) -> tuple[RunRecord, Deletion]:
+    """Delete the versions that a run added, by default the last one; return the run too.
 
     URLs revert to their previous versions. Versions that the run only saw again stay, and so do
     pages that its writer adds later.
@@ -159,29 +160,16 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
     Raises:
         NotFoundError: the collection has no such run.
     """
-    if run_id not in [run.run_id for run in runs(store)]:
+    name = store.collection
+    run = next((run for run in runs(store) if run_id in (None, run.run_id)), None)
+    if run is None:
+        missing = "to undo: nothing was added, or all of it was undone"
         raise NotFoundError(
             "unknown_run",
-            f"collection {store.collection!r} has no run {run_id}; "
-            f"pgsimhash run list --collection {store.collection} lists them",
+            f"collection {name!r} has no run {missing if run_id is None else run_id}; "
+            f"pgsimhash run list --collection {name} lists them",
         )
-    return deleting.delete(store.session, progress, run_id=run_id)
-
-
-def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, Deletion]:
-    """Delete the versions that the last run added; return the run and the deletion.
-
-    Raises:
-        NotFoundError: there is no run.
-    """
-    known = runs(store)
-    if not known:
-        raise NotFoundError(
-            "unknown_run",
-            f"collection {store.collection!r} has no run to undo: nothing was "
-            "added, or all of it was undone; pgsimhash status lists the collections",
-        )
-    return known[0], delete_run(store, known[0].run_id, progress=progress)
+    return run, deleting.delete(store.session, progress, run_id=run.run_id)
 
 
 def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
@@ -207,7 +195,7 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(JsonRecord):
     """A row that contradicts the others, or an object that runs code of another role.
 
     ``reason`` is a code; ``docs/maintain.md`` lists them. A row has the ``collection`` and its
@@ -223,11 +211,6 @@ class Violation:
     repair: str | None = None
     repaired: bool = False
     object: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the violation as JSON values."""
-        simhash = None if self.simhash is None else format_simhash(self.simhash)
-        return {**dataclasses.asdict(self), "simhash": simhash}
 
 
 def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal, TypedDict
 
 from pgsimhash.errors import invalid_argument
+from pgsimhash.pages.records import json_values
 from pgsimhash.pages.values import check_age
 
 Scope = Literal["host", "collection", "global"]
@@ -93,10 +94,7 @@ class PolicySettings:
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings that are not None as JSON values, ages in seconds."""
-        return {
-            name: value.total_seconds() if isinstance(value, timedelta) else value
-            for name, value in self.given().items()
-        }
+        return json_values(self, *self.given())
 
 
 SETTINGS: Final = tuple(setting.name for setting in fields(PolicySettings))

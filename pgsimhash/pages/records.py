@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 from pgsimhash.hashing.bits import format_simhash, similarity_percent
 
@@ -89,7 +89,20 @@ class PageFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JsonRecord:
+    """The base of records that have a form in JSON."""
+
+    _left_out: ClassVar[tuple[str, ...]] = ()
+    _computed: ClassVar[tuple[str, ...]] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values as JSON: simhashes as hex, times in ISO 8601, ages in seconds."""
+        names = [each.name for each in fields(self) if each.name not in self._left_out]
+        return json_values(self, *names, *self._computed)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(JsonRecord):
     """The store's decision about one page.
 
     ``verdict`` is one of:
@@ -127,6 +140,9 @@ class Verdict:
     collection keeps it or the call asked for it. Comparisons of verdicts ignore these.
     """
 
+    _left_out = ("html_bytes", "title", "markdown")
+    _computed = ("similarity_percent",)
+
     url: str
     verdict: VerdictName
     reason: str
@@ -145,13 +161,6 @@ class Verdict:
     def similarity_percent(self) -> float | None:
         """The share of equal bits, in per cent; None without a distance."""
         return None if self.distance is None else similarity_percent(self.distance)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values, the simhash as 16 hex digits."""
-        return json_values(
-            self, "url", "verdict", "simhash", "distance", "similarity_percent", "duplicate_of",
-            "reason", "detail", "keep", "page_id", "original_page_id",
-        )  # fmt: skip
 
 
 class Deletion(NamedTuple):
@@ -173,8 +182,10 @@ class Deletion(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Match(JsonRecord):
     """A known simhash within the requested distance, with the first page that had it."""
+
+    _computed = ("similarity_percent",)
 
     simhash: int
     distance: int
@@ -186,36 +197,16 @@ class Match:
         """The share of equal bits, in per cent."""
         return similarity_percent(self.distance)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values, the simhash as 16 hex digits."""
-        return json_values(self, "simhash", "distance", "similarity_percent", "url", "title")
-
 
 @dataclass(frozen=True, slots=True)
-class NearPage:
+class NearPage(Match):
     """A page whose current version, fetched at ``fetched_at``, is within the requested distance.
 
     ``page_id`` is the number of that version.
     """
 
-    url: str
-    title: str | None
-    simhash: int
-    distance: int
     fetched_at: datetime
     page_id: int
-
-    @property
-    def similarity_percent(self) -> float:
-        """The share of equal bits, in per cent."""
-        return similarity_percent(self.distance)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values, the simhash as 16 hex digits, the time in ISO 8601."""
-        return json_values(
-            self, "url", "title", "simhash", "distance", "similarity_percent", "fetched_at",
-            "page_id",
-        )  # fmt: skip
 
 
 class Matches(NamedTuple):
@@ -247,7 +238,7 @@ class StoredPage(PageRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class CollectionStatus:
+class CollectionStatus(JsonRecord):
     """The figures of one collection.
 
     ``pages`` counts versions, ``urls`` distinct URLs. ``duplicates`` are the versions that
@@ -262,6 +253,8 @@ class CollectionStatus:
     ``last_write_age`` is how long ago that is by the server's clock. Both are None without any;
     comparisons ignore the age.
     """
+
+    _computed = ("duplicate_percent",)
 
     collection: str
     scheme: str
@@ -283,13 +276,9 @@ class CollectionStatus:
         """The share of duplicates among the versions, in per cent; None without any."""
         return round(100 * self.duplicates / self.pages, 1) if self.pages else None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the figures as JSON values, the time in ISO 8601 and the age in seconds."""
-        return json_values(self, *asdict(self), "duplicate_percent")
-
 
 @dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(JsonRecord):
     """The numbers of pages of one run, by verdict.
 
     ``finished_at`` is the time of its last batch so far. ``pages`` is the sum of the new,
@@ -306,14 +295,9 @@ class RunRecord:
     updated: int
     unchanged: int
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values, times in ISO 8601."""
-        values = json_values(self, *asdict(self))
-        return {"run": values.pop("run_id"), **values}
-
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(JsonRecord):
     """A person's mark on the pages at two URLs, which overrides simhashes.
 
     It applies to all past and future versions of the pages. ``same`` is a must-link: a page is the
@@ -326,11 +310,6 @@ class Mark:
     b: str
     same: bool
     marked_at: datetime
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        mark = "same" if self.same else "different"
-        return {"a": self.a, "b": self.b, "mark": mark, "marked_at": self.marked_at.isoformat()}
 
 
 @dataclass(frozen=True, slots=True)

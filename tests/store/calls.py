@@ -71,7 +71,6 @@ CHANGES: dict[str, Callable[[Store], Any]] = {
     "rebuild": lambda store: maintenance.rebuild(store),
     "rename": lambda store: maintenance.rename(store, f"{store.collection}_renamed"),
     "undo": lambda store: maintenance.undo(store),
-    "delete_run": lambda store: maintenance.delete_run(store, maintenance.runs(store)[0].run_id),
     "expire": lambda store: store.expire(DAY),
     "delete": lambda store: store.delete(A),
     "delete_host": lambda store: store.delete_host("a.example"),

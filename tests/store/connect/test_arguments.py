@@ -110,7 +110,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "set_policy: NUL": lambda store: maintenance.set_policy(
         store, "a\0", PolicySettings(distance=3)
     ),
-    "delete_run: no such run": lambda store: maintenance.delete_run(store, 2**70),
+    "undo: no such run": lambda store: maintenance.undo(store, 2**70),
 }
 
 

@@ -113,7 +113,7 @@ class TestRuns:
             with connect(dsn, collection="other") as other:
                 (run,) = maintenance.runs(other)
             with pytest.raises(NotFoundError, match="pgsimhash run list --collection default"):
-                maintenance.delete_run(store, run.run_id)
+                maintenance.undo(store, run.run_id)
 
     def test_undo_reverts_to_the_versions_before(self, store: Store) -> None:
         store.start_run("one")
@@ -145,10 +145,10 @@ class TestRuns:
                 return went
 
             monkeypatch.setattr(deleting, "delete", and_goes_on)
-            assert maintenance.delete_run(two, number).gone == ["https://a.example/1"]
+            assert maintenance.undo(two, number)[1].gone == ["https://a.example/1"]
             monkeypatch.undo()
             assert [run.run_id for run in maintenance.runs(one)] == [number]
-            assert maintenance.delete_run(two, number).gone == ["https://a.example/2"]
+            assert maintenance.undo(two, number)[1].gone == ["https://a.example/2"]
             assert maintenance.runs(one) == []
 
     def test_a_run_survives_a_rollback_of_its_caller(self, dsn: str) -> None:
