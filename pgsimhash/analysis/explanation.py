@@ -157,7 +157,7 @@ def explain(
     explanation = explain_sides(
         *sides,
         scheme=get_scheme(store.scheme),
-        layout=get_layout(store.layout),
+        layout=get_layout(store.opened.layout),
         distance=store.opened.checked_distance(distance),
     )
     with store.session.reading() as access:

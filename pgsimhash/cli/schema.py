@@ -223,9 +223,9 @@ def create(connection: Connection, name: str, **settings: Any) -> None:
 
     Prints it as a JSON line. It is an error if it exists with other settings.
     """
-    from pgsimhash.store.collection import create_collection
+    from pgsimhash.store.collection import open_collection
 
-    _print_collection(create_collection(connection, name, **settings))
+    _print_collection(open_collection(connection, name, create=True, **settings))
 
 
 @collection.command("set")

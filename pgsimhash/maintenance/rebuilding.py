@@ -19,7 +19,7 @@ from pgsimhash.schema.deployed import check_schema
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
-from pgsimhash.store.collection import Collection, create_collection, find_collection, follow
+from pgsimhash.store.collection import Collection, find_collection, follow, open_collection
 from pgsimhash.store.ingest import add_batch
 from pgsimhash.store.lookups import Access, columns_of, names_of, record_values
 
@@ -99,9 +99,10 @@ def rebuild(
             distance = source.default_distance if distance is None else distance
             options["min_tokens"] = 1
         with in_other_schema(connection, to_schema):
-            target = create_collection(
+            target = open_collection(
                 connection,
                 new_name,
+                create=True,
                 scheme=new_scheme or get_scheme(source.scheme),
                 distance=distance,
                 keep_markdown=source.keep_markdown if keep_markdown is None else keep_markdown,

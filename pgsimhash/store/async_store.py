@@ -233,11 +233,6 @@ class AsyncStore:
         """The name of the collection's scheme."""
         return self._store.scheme
 
-    @property
-    def layout(self) -> str:
-        """The name of the schema's layout."""
-        return self._store.layout
-
     async def find(
         self,
         simhash: int,

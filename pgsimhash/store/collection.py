@@ -73,42 +73,33 @@ def open_collection(
 ) -> Collection:
     """Return the collection ``name``; with ``create``, create it if it is missing."""
     collection = find_collection(connection, name, bounds)
-    if collection is not None:
-        return _checked(collection, settings)
-    if create:
-        return create_collection(connection, name, **settings)
-    known = _known(connection)
-    advice = "check the name" if known else "no collection exists yet"
-    raise CollectionError("unknown", f"collection {name!r} does not exist{known}; {advice}")
-
-
-def create_collection(
-    connection: psycopg.Connection[Any], name: str, **settings: Unpack[CollectionSettings]
-) -> Collection:
-    """Return the collection ``name``; create it if it is missing."""
-    if not name:
-        raise CollectionError("taken", "the name of a collection is empty; give one")
-    collection = find_collection(connection, name)
-    if collection is None:
-        recipe = schemes.get_scheme(settings.get("scheme") or schemes.DEFAULT_SCHEME)
-        distance = settings.get("distance")
-        largest = get_layout(fetch(connection, "layout")[0][0]).distances[-1]
-        values = {
-            "name": name,
-            "scheme": recipe.name,
-            "distance": min(recipe.distance, largest)
-            if distance is None
-            else check_distance(distance, largest),
-            "keep_markdown": bool(settings.get("keep_markdown")),
-            "normalize_urls": bool(settings.get("normalize_urls")),
-        }
-        fetch(connection, "put_collection", values)
+    if collection is None and create:
+        _create(connection, name, settings)
         collection = find_collection(connection, name)
     if collection is None:
-        raise CollectionError(
-            "unknown", f"collection {name!r} was deleted while it was created; try again"
-        )
-    return _checked(collection, settings)
+        known = _known(connection)
+        advice = "check the name" if known else "no collection exists yet"
+        raise CollectionError("unknown", f"collection {name!r} does not exist{known}; {advice}")
+    _check_settings(collection, settings)
+    return collection
+
+
+def _create(connection: psycopg.Connection[Any], name: str, settings: CollectionSettings) -> None:
+    if not name:
+        raise CollectionError("taken", "the name of a collection is empty; give one")
+    recipe = schemes.get_scheme(settings.get("scheme") or schemes.DEFAULT_SCHEME)
+    distance = settings.get("distance")
+    largest = get_layout(fetch(connection, "layout")[0][0]).distances[-1]
+    values = {
+        "name": name,
+        "scheme": recipe.name,
+        "distance": min(recipe.distance, largest)
+        if distance is None
+        else check_distance(distance, largest),
+        "keep_markdown": bool(settings.get("keep_markdown")),
+        "normalize_urls": bool(settings.get("normalize_urls")),
+    }
+    fetch(connection, "put_collection", values)
 
 
 def find_collection(
@@ -169,33 +160,26 @@ def _known(connection: psycopg.Connection[Any]) -> str:
     return f" (there are: {', '.join(names)})" if names else ""
 
 
-def _checked(collection: Collection, settings: CollectionSettings) -> Collection:
-    """Return a collection unless it differs from the requested settings."""
-    name, scheme, distance = collection.name, settings.get("scheme"), settings.get("distance")
-    if scheme is not None and (expected := schemes.get_scheme(scheme).name) != collection.scheme:
-        raise _other_settings(
-            f"{name!r} is for simhashes of scheme {collection.scheme!r}, which cannot "
-            f"be compared with {expected!r}; open another collection, such as "
-            f"{name}-2; to create it: pgsimhash collection create {name}-2 --scheme {expected}"
+def _check_settings(collection: Collection, settings: CollectionSettings) -> None:
+    """Raise CollectionError if a collection differs from the requested settings."""
+    name, scheme = collection.name, settings.get("scheme")
+    requested = {**settings, "scheme": None if scheme is None else schemes.get_scheme(scheme).name}
+    for setting, value in requested.items():
+        present = getattr(collection, "default_distance" if setting == "distance" else setting)
+        if value in (None, present):
+            continue
+        option = setting.replace("_", "-")
+        choice = (
+            f"--{'no-' * present}{option}" if isinstance(present, bool) else f"--{option} {value}"
         )
-    if distance not in (None, collection.default_distance):
-        raise _other_settings(
-            f"{name!r} exists already, with distance {collection.default_distance}; "
-            f"to change it: pgsimhash collection set {name} --distance {distance}"
-        )
-    keeps, normalizes = collection.keep_markdown, collection.normalize_urls
-    if settings.get("keep_markdown") not in (None, keeps):
-        raise _other_settings(
-            f"{name!r} exists already and {'stores' if keeps else 'does not store'} Markdown; to "
-            f"change it: pgsimhash collection set {name} --{'no-' * keeps}keep-markdown"
-        )
-    if settings.get("normalize_urls") not in (None, normalizes):
-        raise _other_settings(
-            f"{name!r} exists already and {'normalizes' if normalizes else 'does not normalize'} "
-            "URLs, so its pages have different URLs; use another collection: pgsimhash collection "
-            f"create {name}-2 --{'no-' * normalizes}normalize-urls"
-        )
-    return collection
+        if setting in ("distance", "keep_markdown"):
+            advice = f"to change it: pgsimhash collection set {name} {choice}"
+        else:
+            advice = (
+                f"open another collection, such as {name}-2; to create it: "
+                f"pgsimhash collection create {name}-2 {choice}"
+            )
+        raise _other_settings(f"{name!r} has {setting} {present}, not {value}; {advice}")
 
 
 def _other_settings(difference: str) -> CollectionError:

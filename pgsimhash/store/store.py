@@ -101,11 +101,6 @@ class Store:
         """The name of the collection's scheme."""
         return self.opened.scheme
 
-    @property
-    def layout(self) -> str:
-        """The name of the schema's layout."""
-        return self.opened.layout
-
     @retried
     def find(
         self,

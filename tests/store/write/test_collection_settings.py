@@ -20,7 +20,7 @@ from pgsimhash.schemes import (
     register_scheme,
 )
 from pgsimhash.search.layout import get_layout
-from pgsimhash.store.collection import create_collection
+from pgsimhash.store.collection import open_collection
 from tests.database import after_a_wait, run_sql
 from tests.refusals import because, sqlstate
 from tests.store.calls import CHANGES, LOOKUPS, SCANS, A, B
@@ -64,7 +64,7 @@ def test_a_new_collection_has_the_distance_of_its_scheme(
     with connect(empty_dsn, collection="new", scheme=scheme) as store:
         assert store.opened.default_distance == distance
         assert analysis.explain(store, Side(0), Side(1)).max_distance == distance
-        beyond = get_layout(store.layout).distances[-1] + 1
+        beyond = get_layout(store.opened.layout).distances[-1] + 1
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             maintenance.change_settings(store, distance=beyond)
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
@@ -96,13 +96,15 @@ def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> N
     with pytest.raises(CollectionError, match="collection set plain --keep-markdown"):
         connect(dsn, collection="plain", keep_markdown=True)
     with psycopg.connect(dsn) as connection:
-        assert create_collection(connection, "plain").default_distance == 8
+        assert open_collection(connection, "plain", create=True).default_distance == 8
         with pytest.raises(CollectionError, match="collection set plain --distance 3"):
-            create_collection(connection, "plain", distance=3)
+            open_collection(connection, "plain", create=True, distance=3)
         with pytest.raises(
             CollectionError, match="collection create plain-2 --scheme pgsimhash-int"
         ):
-            create_collection(connection, "plain", scheme=get_scheme("pgsimhash-interop-1"))
+            open_collection(
+                connection, "plain", create=True, scheme=get_scheme("pgsimhash-interop-1")
+            )
 
 
 def names(dsn: str) -> dict[str, int]:
