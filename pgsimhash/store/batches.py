@@ -19,6 +19,7 @@ from pgsimhash.pages.records import BITS_64, COUNTS, PageFailure, PageRecord
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import BytesLike, check_time, text_size
 from pgsimhash.sources import PAUSE, SourcePage
+from pgsimhash.sources.page import failure
 
 BATCH_PAGES: Final = 256  # few enough to show progress while pages are read
 BATCH_SIMHASHES: Final = 1000  # records per batch if no page has to be read
@@ -44,16 +45,15 @@ def as_source(page: Page) -> Source:
     try:
         return _checked(page)
     except (PageError, ArgumentError) as error:
-        return _refused(page.url, error)
+        return failure(str(page.url), error)
 
 
 def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> Source:
     """Return the page of a call, or a failure; an invalid time raises ArgumentError."""
-    try:
-        # A SourcePage copies mutable bytes.
-        return _checked(SourcePage(url, cast("bytes | str", html), fetched_at=fetched_at))
-    except PageError as error:
-        return _refused(url, error)
+    if fetched_at is not None:
+        check_time(fetched_at)
+    # A SourcePage copies mutable bytes.
+    return as_source(SourcePage(url, cast("bytes | str", html), fetched_at=fetched_at))
 
 
 def as_record(page: tuple[str, int]) -> Item:
@@ -62,7 +62,7 @@ def as_record(page: tuple[str, int]) -> Item:
     try:
         return PageRecord(check_url(url), check_simhash(simhash))
     except (PageError, ArgumentError) as error:
-        return _refused(url, error)
+        return failure(str(url), error)
 
 
 def _pair(page: object, second: str) -> tuple[Any, Any]:
@@ -99,11 +99,6 @@ def _check_record(record: PageRecord) -> None:
         raise PageError("unreadable", f"html_digest is bytes, not {record.html_digest!r}")
 
 
-def _refused(url: object, error: PageError | ArgumentError) -> PageFailure:
-    reason = error.reason if isinstance(error, PageError) else "unreadable"
-    return PageFailure(str(url), reason, str(error))
-
-
 def next_batch(items: Iterator[Item], size: int) -> list[Item]:
     """Return the next items in order; an empty list at the end.
 
@@ -138,7 +133,7 @@ def bounded(item: Item) -> tuple[Item, int]:
         if size > BATCH_BYTES:
             raise PageError("too_large", f"its text has more than {BATCH_BYTES:,} bytes")
     except (PageError, ArgumentError) as error:
-        return _refused(item.url, error), 0
+        return failure(item.url, error), 0
     return item, size
 
 
@@ -149,7 +144,7 @@ def with_normalized_url(item: Item) -> Item:
     try:
         url = normalized_url(item.url)
     except PageError as error:
-        return _refused(item.url, error)
+        return failure(item.url, error)
     try:
         canonical = item.canonical_url and normalized_url(item.canonical_url)
     except PageError:

@@ -95,35 +95,30 @@ class Ingest:
         if batch_size is not None and batch_size < 1:
             raise invalid_argument(f"batch_size must be at least 1, not {batch_size}")
         own = Run(label) if remember and self._label is None else None
-        return self._decide_each(iter(items), size, options, own, remember, batch_size)
-
-    def _decide_each(
-        self,
-        items: Iterator[Item],
-        size: int,
-        options: MatchOptions,
-        own: Run | None,
-        remember: bool,
-        batch_size: int | None,
-    ) -> Iterator[Verdict]:
+        rest = iter(items)
         in_transaction = self._session.source.in_transaction
-        while True:
-            in_callers = remember and self._session.is_in_callers_transaction()
-            batch = next_batch(items, batch_size or (1 if in_callers else size))
-            if not batch:
-                return
-            with nullcontext(own) if own else self._idle_run() as run:
-                verdicts = self._verdicts(batch, options, run, remember)
-            may_end = in_callers and in_transaction()
-            for number, verdict in enumerate(verdicts, 1):
-                yield verdict
-                if may_end and number < len(verdicts) and not in_transaction():
-                    raise StoreError(
-                        "wrong_transaction",
-                        f"the transaction ended after {number} of the {len(verdicts)} verdicts of "
-                        "a batch, which is stored as a whole; end it between two batches, or omit "
-                        "batch_size: then each page is stored when its verdict is consumed",
-                    )
+
+        def verdicts() -> Iterator[Verdict]:
+            while True:
+                in_callers = remember and self._session.is_in_callers_transaction()
+                batch = next_batch(rest, batch_size or (1 if in_callers else size))
+                if not batch:
+                    return
+                with nullcontext(own) if own else self._idle_run() as run:
+                    decided = self._verdicts(batch, options, run, remember)
+                may_end = in_callers and in_transaction()
+                for number, verdict in enumerate(decided, 1):
+                    yield verdict
+                    if may_end and number < len(decided) and not in_transaction():
+                        raise StoreError(
+                            "wrong_transaction",
+                            f"the transaction ended after {number} of the {len(decided)} verdicts "
+                            "of a batch, which is stored as a whole; end it between two batches, "
+                            "or omit batch_size: then each page is stored when its verdict is "
+                            "consumed",
+                        )
+
+        return verdicts()
 
     @contextmanager
     def _idle_run(self) -> Iterator[Run]:
@@ -162,9 +157,8 @@ class Ingest:
         self, items: Sequence[Item], options: MatchOptions, run: Run, remember: bool
     ) -> list[Verdict]:
         """Decide about one batch in one transaction; ``remember`` stores it."""
-        failures = [item for item in items if isinstance(item, PageFailure)]
-        if len(failures) == len(items):
-            return list(map(_verdict_of_failure, failures))
+        if not any(isinstance(item, PageRecord) for item in items):
+            return [_verdict_of_failure(item) for item in items if isinstance(item, PageFailure)]
         session = self._session
         with session.writing() if remember else session.reading() as access:
             if access.collection.normalize_urls:

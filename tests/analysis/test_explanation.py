@@ -153,7 +153,11 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
     found = analysis.explain(keeping, url("tide-pools"), url("tide-pools-print"))
     stored = page_at(keeping, url("tide-pools-print"))
     assert (found.matches, found.distance) == (True, stored.distance)
-    assert (found.max_distance, found.scheme, found.layout) == (8, keeping.scheme, keeping.layout)
+    assert (found.max_distance, found.scheme, found.layout) == (
+        8,
+        keeping.scheme,
+        keeping.opened.layout,
+    )
     assert found.containment is not None
     assert found.structure_distance is not None
     assert found.features is not None
