@@ -157,8 +157,9 @@ class Ingest:
         self, items: Sequence[Item], options: MatchOptions, run: Run, remember: bool
     ) -> list[Verdict]:
         """Decide about one batch in one transaction; ``remember`` stores it."""
-        if not any(isinstance(item, PageRecord) for item in items):
-            return [_verdict_of_failure(item) for item in items if isinstance(item, PageFailure)]
+        failures = [item for item in items if isinstance(item, PageFailure)]
+        if len(failures) == len(items):
+            return list(map(_verdict_of_failure, failures))
         session = self._session
         with session.writing() if remember else session.reading() as access:
             if access.collection.normalize_urls:
