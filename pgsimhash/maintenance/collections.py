@@ -10,18 +10,13 @@ from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.db.statements import fetch, is_idle, transaction
-from pgsimhash.errors import CollectionError, NotFoundError, invalid_argument
+from pgsimhash.errors import NotFoundError, invalid_argument
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
 from pgsimhash.pages.records import Deletion, JsonRecord, Mark, RunRecord
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store, deleting
-from pgsimhash.store.collection import (
-    Collection,
-    follow,
-    lock_collections,
-    open_collection,
-)
+from pgsimhash.store.collection import Collection, follow, open_collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.lookups import Access, record_values
 from pgsimhash.store.session import LOCK_TIMEOUT, retried
@@ -185,13 +180,9 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     with bound_to_schema(connection), transaction(connection):
         # In the caller's transaction, other statements keep the caller's timeout.
         bounds = {"otherwise": LOCK_TIMEOUT if alone else "0"}
-        doomed = open_collection(connection, name, bounds, create=False)
-        lock_collections(connection, [doomed], loaders=True)
-        if follow(connection, doomed).collection_id != doomed.collection_id:
-            raise CollectionError(
-                "unknown", f"collection {name!r} was renamed during the call; try again"
-            )
-        return int(Access(connection, doomed).fetch("delete_collection")[0][0])
+        doomed = Access(connection, open_collection(connection, name, bounds, create=False))
+        doomed.lock(loaders=True)
+        return int(doomed.fetch("delete_collection")[0][0])
 
 
 @dataclass(frozen=True, slots=True)

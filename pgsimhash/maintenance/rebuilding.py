@@ -20,7 +20,7 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, find_collection, follow, open_collection
-from pgsimhash.store.ingest import add_batch
+from pgsimhash.store.ingest import Run, add_batch
 from pgsimhash.store.lookups import Access, columns_of, names_of, record_values
 
 _Version = tuple[dict[str, Any], PageRecord | PageFailure]
@@ -204,7 +204,7 @@ def _decided(target: Access, options: MatchOptions, versions: list[_Version]) ->
     for start in range(0, len(versions), step):
         part = slice(start, start + step)
         ids, items = zip(*versions[part], strict=True)
-        verdicts = add_batch(target, items, options, own_values=ids)
+        verdicts = add_batch(target, items, options, Run(None), ids)
         for own_ids, verdict in zip(ids, verdicts, strict=True):
             if verdict.verdict == "unchanged":
                 # Equal to the version before it: versions between them were deleted.

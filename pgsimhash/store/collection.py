@@ -1,8 +1,8 @@
-"""Find, create, check and lock collections."""
+"""Find, create and check collections."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
@@ -136,15 +136,6 @@ def follow(
             f"{opened.scheme!r}; open it again"
         )
     return collection
-
-
-def lock_collections(
-    connection: psycopg.Connection[Any], collections: Sequence[Collection], *, loaders: bool = False
-) -> None:
-    """Lock collections against other writers, with ``loaders`` also those who insert with SQL."""
-    ids = [collection.collection_id for collection in collections]
-    strength = {"collection_ids": ids, "strength": 3 if loaders else 2}
-    fetch(connection, "lock_collections", strength)
 
 
 def moved(collection: Collection) -> MovedCollectionError:

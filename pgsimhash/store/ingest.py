@@ -18,7 +18,7 @@ from pgsimhash.pages.records import BITS_64, PageFailure, PageRecord, Verdict, V
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import text_size
 from pgsimhash.store.batches import Item, next_batch, with_normalized_url
-from pgsimhash.store.collection import Collection, lock_collections
+from pgsimhash.store.collection import Collection
 from pgsimhash.store.lookups import Access
 from pgsimhash.store.session import Session
 
@@ -72,8 +72,8 @@ class Ingest:
         self, items: Sequence[Item], options: MatchOptions, *, remember: bool
     ) -> list[Verdict]:
         """Return the verdict of each item; ``remember`` stores them in one transaction."""
-        with self._idle_run() as run:
-            return self._verdicts(items, options, run, remember)
+        with self._idle_run() if remember else nullcontext() as run:
+            return self._verdicts(items, options, run)
 
     def decide_each(
         self,
@@ -104,8 +104,8 @@ class Ingest:
                 batch = next_batch(rest, batch_size or (1 if in_callers else size))
                 if not batch:
                     return
-                with nullcontext(own) if own else self._idle_run() as run:
-                    decided = self._verdicts(batch, options, run, remember)
+                with self._idle_run() if remember and not own else nullcontext(own) as run:
+                    decided = self._verdicts(batch, options, run)
                 may_end = in_callers and in_transaction()
                 for number, verdict in enumerate(decided, 1):
                     yield verdict
@@ -134,53 +134,54 @@ class Ingest:
             idle.append(run)
 
     def _verdicts(
-        self, items: Sequence[Item], options: MatchOptions, run: Run, remember: bool
+        self, items: Sequence[Item], options: MatchOptions, run: Run | None
     ) -> list[Verdict]:
         """Return a verdict for each item; retries are safe, because the batch is stored once."""
-        run.unsure = None
+        if run is not None:
+            run.unsure = None
         verdicts = self._session.attempt(
-            "ingest" if remember else "decide",
+            "decide" if run is None else "ingest",
             len(items),
-            lambda: self._stored(run) or self._in_transaction(items, options, run, remember),
-            lambda: run.run_id if remember else None,
+            lambda: self._stored(run) or self._in_transaction(items, options, run),
+            lambda: None if run is None else run.run_id,
         )
         records = sum(each.verdict not in ("too_short", "failed") for each in verdicts)
         name = self._session.collection.name
         logger.debug(
             "%d pages %s %r, %d without a simhash", records,
-            "stored in" if remember else "compared with", name, len(items) - records,
-            extra={"collection": name, "run_id": run.run_id if remember else None},
+            "compared with" if run is None else "stored in", name, len(items) - records,
+            extra={"collection": name, "run_id": None if run is None else run.run_id},
         )  # fmt: skip
         return verdicts
 
     def _in_transaction(
-        self, items: Sequence[Item], options: MatchOptions, run: Run, remember: bool
+        self, items: Sequence[Item], options: MatchOptions, run: Run | None
     ) -> list[Verdict]:
-        """Decide about one batch in one transaction; ``remember`` stores it."""
+        """Decide about one batch in one transaction, and store it if it has a run."""
         failures = [item for item in items if isinstance(item, PageFailure)]
         if len(failures) == len(items):
             return list(map(_verdict_of_failure, failures))
         session = self._session
-        with session.writing() if remember else session.reading() as access:
+        with session.reading() if run is None else session.writing() as access:
             if access.collection.normalize_urls:
                 items = list(map(with_normalized_url, items))
-            if not remember:
-                return add_batch(access, items, options, remember=False)
-            verdicts = run.unsure = add_batch(access, items, options, run)
+            verdicts = add_batch(access, items, options, run)
+            if run is not None:
+                run.unsure = verdicts
         return verdicts
 
-    def _stored(self, run: Run) -> list[Verdict] | None:
+    def _stored(self, run: Run | None) -> list[Verdict] | None:
         """Return the verdicts of a batch if it was committed although the connection was lost.
 
         Its run has these pages, or its pages exist. Without a run, a batch that added no page
         counts as not committed: repeating it is harmless.
         """
-        unsure = run.unsure
-        if unsure is None:
+        if run is None or run.unsure is None:
             return None
+        unsure = run.unsure
         with self._session.writing() as access:
             # A server process that is still committing the batch holds this lock.
-            lock_collections(access.connection, [access.collection])
+            access.lock()
             ((stored,),) = access.fetch(
                 "batch_stored",
                 run_id=run.run_id,
@@ -197,8 +198,7 @@ def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any
     collection.checked_distance(options.get("distance"))
     given = given_options(options)
     if (age := given.get("max_age")) is not None:
-        hours, seconds = 24 * age.days, age.seconds
-        given["max_age"] = f"{hours} hours {seconds} seconds {age.microseconds} microseconds"
+        given["max_age"] = f"{24 * age.days} hours {age.seconds}.{age.microseconds:06} seconds"
     return given
 
 
@@ -206,12 +206,10 @@ def add_batch(
     access: Access,
     items: Sequence[Item],
     options: MatchOptions,
-    run: Run | None = None,
-    *,
+    run: Run | None,
     own_values: Sequence[dict[str, Any]] = (),
-    remember: bool = True,
 ) -> list[Verdict]:
-    """Decide about items, and store them in the connection's present transaction.
+    """Decide about items, and with a run store them in the connection's present transaction.
 
     See ``_add_batch`` in sql/decide.sql. It first looks up near simhashes. Then it locks the
     compared collections until the transaction ends, and compares only the pages that other writers
@@ -219,7 +217,7 @@ def add_batch(
     and writers wait for each other's inserts, not for lookups.
 
     Each item may have its ``own_values``: with a ``page_id`` and ``run_id`` it is decided as if it
-    had arrived with them. Without ``remember`` nothing is stored or locked.
+    had arrived with them. Without a run, nothing is stored or locked.
     """
     collection = access.collection
     sent = sent_options(collection, options)
@@ -238,7 +236,7 @@ def add_batch(
             dict_row,
             pages=json.dumps(pages, ensure_ascii=False),
             options=json.dumps(sent),
-            remember=remember,
+            remember=run is not None,
             run_id=None if run is None else run.run_id,
             label=None if run is None else run.label,
         )

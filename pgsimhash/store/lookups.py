@@ -18,10 +18,9 @@ from pgsimhash.pages.records import (
     Mark,
     Match,
     Matches,
-    NearPage,
     PageRecord,
 )
-from pgsimhash.store.collection import Collection, follow, lock_collections, moved
+from pgsimhash.store.collection import Collection, follow, moved
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,26 +76,9 @@ class Access(NamedTuple):
         high, low = to_halves(signature)
         conditions |= {"with_pages": True, "own_high": high, "own_low": low}
         matches: list[list[Match]] = [[] for _ in simhashes]
-        for number, value, bits, url, title in self._find(signed, distance, **conditions):
+        for number, value, bits, url, title in self.find_rows(signed, distance, **conditions):
             matches[number - 1].append(Match(from_bigint(value), bits, url, title))
         return matches
-
-    def near_pages(
-        self, page: str | int, distance: int | None, signature: int | None, **conditions: Any
-    ) -> list[NearPage]:
-        """Return the pages near a URL or a simhash, nearest first."""
-        high, low = to_halves(signature)
-        rows = self.fetch(
-            "find_pages",
-            dict_row,
-            own_url=self.collection.page_url(page) if isinstance(page, str) else None,
-            query=None if isinstance(page, str) else to_bigint(page),
-            own_high=high,
-            own_low=low,
-            distance=distance,
-            **conditions,
-        )
-        return [NearPage(**record_values(row)) for row in rows]
 
     def find_many(self, simhashes: NDArray[np.uint64], distance: int | None) -> Matches:
         """Return the matches of an array of simhashes, by query, nearest first."""
@@ -105,18 +87,14 @@ class Access(NamedTuple):
         parts = []
         for start in range(0, max(1, len(simhashes)), _BATCH):
             signed = simhashes[start : start + _BATCH].view(np.int64).tolist()
-            rows = self._find(signed, distance)
+            rows = self.find_rows(signed, distance)
             numbers, values, distances, *_ = zip(*rows, strict=True) if rows else ((), (), ())
             queries = np.array(numbers, dtype=np.int64) - 1 + start
             found = np.array(values, dtype=np.int64).view(np.uint64)
             parts.append((queries, found, np.array(distances, dtype=np.uint8)))
         return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def exists(self, simhash: int, distance: int | None) -> bool:
-        """Return whether the collection has a simhash within a distance."""
-        return bool(self._find([to_bigint(simhash)], distance, most=1))
-
-    def _find(
+    def find_rows(
         self, simhashes: list[int], distance: int | None, **conditions: Any
     ) -> list[tuple[Any, ...]]:
         """Return the number of the query, the simhash, its distance, and its first page."""
@@ -174,15 +152,16 @@ class Access(NamedTuple):
         """Return the number of versions in the collection, estimated if there are many."""
         return int(self.fetch("count_collection", scalar_row, columns=("pages",))[0])
 
-    def lock(self) -> None:
+    def lock(self, *, loaders: bool = False) -> None:
         """Lock the collection against other writers, and check that it has the same name then.
 
-        A rebuild that ended during the wait gave the name to another collection.
+        A rebuild that ended during the wait gave the name to another collection. With ``loaders``,
+        those who insert with SQL wait too.
         """
-        connection, collection = self
-        lock_collections(connection, [collection])
-        if follow(connection, collection).collection_id != collection.collection_id:
-            raise moved(collection)
+        own_id = self.collection.collection_id
+        self.fetch("lock_collections", collection_ids=[own_id], strength=3 if loaders else 2)
+        if follow(self.connection, self.collection).collection_id != own_id:
+            raise moved(self.collection)
 
     def check_there(self) -> None:
         """Check that the collection still exists, under any name."""

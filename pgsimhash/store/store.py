@@ -7,9 +7,12 @@ from datetime import datetime, timedelta
 from operator import index
 from typing import TYPE_CHECKING, Self, SupportsIndex, Unpack
 
+from psycopg.rows import dict_row
+
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import PageError, invalid_argument
-from pgsimhash.hashing.bits import as_simhashes, check_simhash
+from pgsimhash.hashing.bits import as_simhashes, check_simhash, to_bigint
+from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import (
     CollectionStatus,
@@ -162,9 +165,20 @@ class Store:
         """
         if limit is not None and limit < 1:
             raise invalid_argument(f"limit must be at least 1, not {limit!r}")
-        conditions = {"verify": verify, "most": None if limit is None else index(limit)}
+        high, low = to_halves(signature)
         with self.session.looking_up(distance) as access:
-            return access.near_pages(page, distance, signature, **conditions)
+            rows = access.fetch(
+                "find_pages",
+                dict_row,
+                own_url=self.opened.page_url(page) if isinstance(page, str) else None,
+                query=None if isinstance(page, str) else to_bigint(page),
+                own_high=high,
+                own_low=low,
+                distance=distance,
+                verify=verify,
+                most=None if limit is None else index(limit),
+            )
+        return [NearPage(**lookups.record_values(row)) for row in rows]
 
     @retried
     def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
@@ -180,7 +194,7 @@ class Store:
     def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
         with self.session.looking_up(distance) as access:
-            return access.exists(simhash, distance)
+            return bool(access.find_rows([to_bigint(simhash)], distance, most=1))
 
     @retried
     def get(self, url: str) -> StoredPage | None:

@@ -17,7 +17,6 @@ import pgsimhash
 from pgsimhash import connect, connect_async
 from pgsimhash.db.connection import open_connection
 from pgsimhash.errors import ArgumentError, NoServerError, StoreError
-from pgsimhash.store.collection import lock_collections
 from tests.conftest import ROOT
 from tests.database import run_sql, wait_for_a_lock
 from tests.manual import text_of
@@ -216,11 +215,11 @@ def test_prepare_is_refused_for_the_callers_connections(dsn: str) -> None:
 def test_the_server_terminates_a_writer_that_stops_within_a_batch(dsn: str) -> None:
     bound = "-c idle_in_transaction_session_timeout=300ms"
     with connect(conninfo.make_conninfo(dsn, options=bound)) as store, connect(dsn) as other:
-        with suppress(NoServerError), store.session.writing() as (connection, collection):
-            lock_collections(connection, [collection])
+        with suppress(NoServerError), store.session.writing() as access:
+            access.lock()
             # Not before the server terminated the holder of the lock.
             assert other.add(f"{A}2", 5).verdict == "new"
-        assert connection.closed
+        assert access.connection.closed
         assert store.add(f"{A}3", 5).verdict == "duplicate"
 
 
