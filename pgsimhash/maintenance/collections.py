@@ -14,7 +14,6 @@ from pgsimhash.errors import NotFoundError, invalid_argument
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
 from pgsimhash.pages.records import Deletion, JsonRecord, Mark, RunRecord
 from pgsimhash.runtime import no_progress
-from pgsimhash.schemes import get_scheme
 from pgsimhash.store import Store, deleting
 from pgsimhash.store.collection import Collection, follow, open_collection
 from pgsimhash.store.deleting import Deleted
@@ -68,17 +67,11 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
     path in which ``*`` matches anything: ``example.com/shop/*``.
 
     Raises:
-        ArgumentError: the pattern is invalid, no setting is given, the layout does not
-            support the distance, or the collection's scheme is not registered in this process.
+        ArgumentError: the pattern is invalid, no setting is given, or the layout does not support
+            the distance.
     """
     if not settings.given():
         raise invalid_argument(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
-    scheme = get_scheme(store.opened.scheme)
-    if settings.min_tokens is not None and settings.min_tokens < scheme.min_tokens:
-        raise invalid_argument(
-            f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
-            f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number"
-        )
     store.opened.checked_distance(settings.distance)
     values = {name: getattr(settings, name) for name in SETTINGS}
     with store.session.writing() as access:

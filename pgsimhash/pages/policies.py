@@ -56,7 +56,7 @@ class PolicySettings:
             reverse. Off by default: many sites name their front page everywhere.
         max_copies: the number of near-duplicates worth keeping, by default 1: a duplicate is, while
             it has fewer eligible originals.
-        min_tokens: the fewest words of a page that is stored.
+        min_tokens: the fewest words of a page that is stored, if the scheme does not need more.
         expire_after: how long after it was last seen a version is deleted, if ``expire`` uses
             policies.
         refetch_after: how long after it was last seen ``should_fetch`` answers yes again.

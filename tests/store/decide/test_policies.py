@@ -191,12 +191,8 @@ class TestRefusals:
                 maintenance.set_policy(store, pattern, PolicySettings(distance=3))
 
     def test_settings(self, store: Store) -> None:
-        for settings, match in (
-            (PolicySettings(), "needs a setting"),
-            (PolicySettings(min_tokens=5), "fewer than 12 words"),
-        ):
-            with pytest.raises(ArgumentError, match=match):
-                maintenance.set_policy(store, "*", settings)
+        with pytest.raises(ArgumentError, match="needs a setting"):
+            maintenance.set_policy(store, "*", PolicySettings())
         with pytest.raises(ArgumentError, match="max_copies"):
             PolicySettings(max_copies=0)
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
