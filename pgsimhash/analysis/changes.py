@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import band, hamming_distance
 from pgsimhash.html.blocks import SAME_TEMPLATE_MAX
-from pgsimhash.pages.records import json_values
+from pgsimhash.pages.records import JsonRecord
 from pgsimhash.store import Store
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
@@ -35,7 +35,7 @@ _VALUES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class Version(JsonRecord):
     """One version of a page, compared with the versions before it.
 
     ``number`` counts from 1, the oldest. ``seen_at`` is when the version was last seen;
@@ -43,6 +43,8 @@ class Version:
     the previous version, and ``change`` is the kind of change; all three are None for the oldest.
     ``distance_to_first`` are the bits to the oldest.
     """
+
+    _left_out = ("structure", "markdown", "text_digest")
 
     number: int
     url: str
@@ -58,14 +60,6 @@ class Version:
     distance_to_first: int = 0
     structure_distance: int | None = None
     change: Change | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields, except the Markdown, as JSON values, simhashes as 16 hex digits."""
-        values = json_values(
-            self, "fetched_at", "seen_at", "title", "simhash", "distance", "distance_to_first",
-            "structure_distance", "change", "html_bytes",
-        )  # fmt: skip
-        return {"url": self.url, "version": self.number, **values}
 
 
 def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
