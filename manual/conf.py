@@ -24,6 +24,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_maximum_signature_line_length = 88
 autodoc_inherit_docstrings = False
+autodoc_default_options = {"show-inheritance": True}  # the methods of a base are shown there only
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 
