@@ -78,14 +78,13 @@ BEGIN
 END
 $$;
 
--- The matches of several simhashes, with the first page of each, optionally of those on a host or
--- since a time. A match beyond 5 bits must have a signature like the query's, if both have one. For
--- one match without its page, any will do. BETWEEN requires an order that only one index has: if
--- many pages share a simhash, the planner would choose another one. No index supports IS NOT DISTINCT
--- FROM: the planner would read all pages of the host.
+-- The matches of several simhashes, with the first page of each. A match beyond 5 bits must have a
+-- signature like the query's, if both have one. For one match without its page, any will do. BETWEEN
+-- requires an order that only one index has: if many pages share a simhash, the planner would choose
+-- another one.
 CREATE FUNCTION pgsimhash._find(
     collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean,
-    most bigint, host text, since timestamptz, own_high bigint, own_low bigint
+    most bigint, own_high bigint, own_low bigint
 ) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -104,8 +103,6 @@ BEGIN
         FROM pgsimhash.pages AS f
         WHERE with_pages AND f.collection_id = own_id
             AND f.simhash BETWEEN m.simhash AND m.simhash
-            AND f.host IS NOT DISTINCT FROM coalesce(_find.host, f.host)
-            AND (since IS NULL OR f.fetched_at >= since)
             AND pgsimhash._verified(
                 m.distance, f.signature_high, f.signature_low, own_high, own_low
             )

@@ -54,20 +54,9 @@ def too_large(what: str, max_bytes: int) -> PageError:
 
 
 def check_time(time: datetime) -> datetime:
-    """Return ``time`` in UTC; it has a zone, and is from 1970 to a day in the future."""
-    moment = check_zone(time)
-    if EARLIEST <= moment <= datetime.now(UTC) + _CLOCKS_DIFFER:
-        return moment
-    problem = "before 1970" if moment < EARLIEST else "in the future"
-    raise invalid_argument(
-        f"the time {time.isoformat()} is {problem}; correct it, or leave it out for now"
-    )
+    """Return ``time`` in UTC; it has a zone, and is from 1970 to a day in the future.
 
-
-def check_zone(time: datetime) -> datetime:
-    """Return ``time`` in UTC; it has a zone.
-
-    PostgreSQL accepts other years than Python, and fewer zones (less than 16 hours from UTC).
+    PostgreSQL accepts fewer zones than Python (less than 16 hours from UTC).
     """
     if not isinstance(time, datetime):
         raise invalid_argument(
@@ -77,12 +66,12 @@ def check_zone(time: datetime) -> datetime:
         raise invalid_argument(
             f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC"
         )
-    try:
+    if EARLIEST <= time <= datetime.now(UTC) + _CLOCKS_DIFFER:
         return time.astimezone(UTC)
-    except OverflowError:
-        raise invalid_argument(
-            f"the time {time.isoformat()} is in no year from 1 to 9999; correct it"
-        ) from None
+    problem = "before 1970" if time < EARLIEST else "in the future"
+    raise invalid_argument(
+        f"the time {time.isoformat()} is {problem}; correct it, or leave it out for now"
+    )
 
 
 def check_age(age: timedelta) -> timedelta:

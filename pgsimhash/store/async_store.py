@@ -15,7 +15,6 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from datetime import datetime
 from functools import partial, wraps
 from importlib import import_module
 from operator import index
@@ -238,20 +237,16 @@ class AsyncStore:
         distance: int | None = None,
         *,
         limit: int | None = None,
-        host: str | None = None,
-        since: datetime | None = None,
         signature: int | None = None,
     ) -> list[Match]:
         """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
         check_simhash(simhash)
-        plain = (host, since, signature) == (None, None, None) and (limit or 0) >= 0
+        plain = signature is None and (limit or 0) >= 0
         if plain and self._store.session.source.owned:
             # Without a greenlet for each of them.
             matches: list[Match] = await self._store.finds.call(simhash, distance)
             return matches[:limit]
-        return await self.run(
-            Store.find, simhash, distance, limit=limit, host=host, since=since, signature=signature
-        )
+        return await self.run(Store.find, simhash, distance, limit=limit, signature=signature)
 
     near_pages = _awaited(Store.near_pages)
     find_many = _awaited(Store.find_many)

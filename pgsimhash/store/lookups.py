@@ -69,12 +69,12 @@ class Access(NamedTuple):
         simhashes: Sequence[int],
         distance: int | None,
         signature: int | None = None,
-        **conditions: Any,
+        most: int | None = None,
     ) -> list[list[Match]]:
         """Return the matches of each simhash, nearest first."""
         signed = list(map(to_bigint, simhashes))
         high, low = to_halves(signature)
-        conditions |= {"with_pages": True, "own_high": high, "own_low": low}
+        conditions = {"with_pages": True, "most": most, "own_high": high, "own_low": low}
         matches: list[list[Match]] = [[] for _ in simhashes]
         for number, value, bits, url, title in self.find_rows(signed, distance, **conditions):
             matches[number - 1].append(Match(from_bigint(value), bits, url, title))
@@ -98,12 +98,9 @@ class Access(NamedTuple):
         self, simhashes: list[int], distance: int | None, **conditions: Any
     ) -> list[tuple[Any, ...]]:
         """Return the number of the query, the simhash, its distance, and its first page."""
-        parameters = {
-            **dict.fromkeys(("most", "host", "since", "own_high", "own_low")),
-            "with_pages": False,
-            **conditions,
-        }
-        return self.fetch("find", simhashes=simhashes, distance=distance, **parameters)
+        defaults = {"with_pages": False, "most": None, "own_high": None, "own_low": None}
+        conditions = {**defaults, **conditions}
+        return self.fetch("find", simhashes=simhashes, distance=distance, **conditions)
 
     def simhash_slices(self) -> Iterator[NDArray[np.uint64]]:
         """Yield all distinct simhashes, ascending, in slices."""

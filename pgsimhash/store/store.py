@@ -25,7 +25,7 @@ from pgsimhash.pages.records import (
     Verdict,
 )
 from pgsimhash.pages.urls import check_url, lowered
-from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time, check_zone
+from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -111,8 +111,6 @@ class Store:
         distance: int | None = None,
         *,
         limit: int | None = None,
-        host: str | None = None,
-        since: datetime | None = None,
         signature: int | None = None,
     ) -> list[Match]:
         """Return every stored simhash within ``distance`` bits, each once, nearest first.
@@ -124,18 +122,12 @@ class Store:
             simhash: the simhash to look up.
             distance: the largest number of differing bits; by default the collection's.
             limit: the maximum number of matches; the nearest are returned.
-            host: only matches with a page on this host.
-            since: only matches with a page fetched at this time or later.
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
-        conditions = {
-            "most": None if limit is None else index(limit),
-            "host": None if host is None else lowered(host),
-            "since": None if since is None else check_zone(since),
-        }
+        most = None if limit is None else index(limit)
         with self.session.looking_up(distance) as access:
-            return access.find([simhash], distance, signature, **conditions)[0]
+            return access.find([simhash], distance, signature, most)[0]
 
     @retried
     def near_pages(

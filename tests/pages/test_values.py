@@ -39,8 +39,8 @@ def test_a_time_in_another_zone_is_the_same_moment(hours: int) -> None:
 @pytest.mark.parametrize(("time", "reason"), [
     (datetime(1, 1, 1, tzinfo=UTC), "before 1970"),
     (datetime(1969, 12, 31, 23, 59, tzinfo=UTC), "before 1970"),
-    (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))), "no year from 1"),
-    (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))), "no year from 1"),
+    (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))), "before 1970"),
+    (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))), "in the future"),
     ("2024-02-29T12:00:00Z", "a time is a datetime"), (date(2024, 2, 29), "a time is a datetime"),
     (1709208000, "a time is a datetime"), (datetime(2024, 2, 29, 12), "names no zone; give it one"),
     (datetime.now(UTC) + timedelta(hours=25), "in the future; correct it"),

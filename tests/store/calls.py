@@ -19,9 +19,7 @@ LABELLED = [analysis.LabelledPair(A, B, "copy")]
 
 LOOKUPS: dict[str, Callable[[Store], Any]] = {
     "find": lambda store: store.find(7),
-    "find with conditions": lambda store: store.find(
-        7, host="a.example", since=LONG_AGO, signature=7, limit=2
-    ),
+    "find with conditions": lambda store: store.find(7, signature=7, limit=2),
     "find_many": lambda store: [column.tolist() for column in store.find_many(range(9))],
     "exists": lambda store: store.exists(7),
     "near_pages": lambda store: store.near_pages(7),

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.cli.commands import commands
 from pgsimhash.hashing.bits import from_bigint
-from pgsimhash.pages.urls import host_of
 from pgsimhash.testing import fresh_database
 from tests.database import explained
 
@@ -123,9 +122,7 @@ def stored(server: Server, number: int, middle: int = PAGES // 2) -> tuple[str, 
 
 def test_lookups(server: Server, store: Store) -> None:
     url, simhash = stored(server, 1)
-    host = host_of(url)
     assert server.buffers(lambda _: store.find(simhash, 3)) <= 150
-    assert server.buffers(lambda _: store.find(simhash, 3, host=host)) <= 150
     assert server.buffers(lambda _: store.near_pages(url, 3)) <= 200
 
 

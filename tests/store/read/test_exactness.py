@@ -5,7 +5,7 @@ lookup must give the result of a comparison with each row, in plain Python.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,13 +20,11 @@ from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import from_halves, verified
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord
-from pgsimhash.pages.urls import host_of
 from pgsimhash.schema import migrate
 from tests.database import database_examples
-from tests.store.decide.test_rule import NOW, OPTIONS, OTHER, OWN, Database, records, some_of
+from tests.store.decide.test_rule import OPTIONS, OTHER, OWN, Database, records, some_of
 
 NAMES = (OWN, OTHER)
-LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 # Few simhashes, so that many are equal or near; bits 0, 20, 21, 41, 42 and 63 end bit blocks.
 BASES = [0, 2**64 - 1, 1 << 63, 0x0123_4567_89AB_CDEF]
@@ -55,7 +53,6 @@ class Lookup(NamedTuple):
     name: str
     distance: int
     query: int
-    host: str
     limit: int
 
 
@@ -110,7 +107,7 @@ def insert_late(
     write(history.late, history, name, rows, copy)
     for step in meanwhile:
         step(history)
-        check(history, Lookup(name, 0, rows[0].simhash, HOSTS[0], 1))
+        check(history, Lookup(name, 0, rows[0].simhash, 1))
     if commit:
         history.late.commit()
     else:
@@ -235,7 +232,6 @@ LOOKUPS = st.builds(
     name=NAME,
     distance=st.integers(0, 12),
     query=SIMHASHES,
-    host=st.sampled_from(HOSTS),
     limit=st.integers(1, 3),
 )
 
@@ -292,16 +288,12 @@ def check_pages(history: History, rows: Sequence[Any], lookup: Lookup) -> None:
     store = history.stores[lookup.name]
     query, distance, limit = lookup.query, lookup.distance, lookup.limit
 
-    def first_pages(
-        host: str | None = None, signature: int | None = None, since: datetime = LONG_AGO
-    ) -> list[tuple[int, int, str]]:
-        """The first page of each simhash that meets the conditions."""
+    def first_pages(signature: int | None = None) -> list[tuple[int, int, str]]:
+        """The first page of each simhash whose signature agrees."""
         pages = [
             row
             for row in rows
-            if host in {None, host_of(row.url)}
-            and row.fetched_at >= since
-            and verified(
+            if verified(
                 hamming_distance(from_bigint(row.simhash), query), signature, signature_of(row)
             )
         ]
@@ -316,13 +308,8 @@ def check_pages(history: History, rows: Sequence[Any], lookup: Lookup) -> None:
 
     assert found() == first_pages()
     assert found(limit=limit) == first_pages()[:limit]
-    conditions: list[dict[str, Any]] = [
-        {"host": lookup.host}, {"signature": (1 << 25) - 1}, {"since": NOW - timedelta(days=2)},
-    ]  # fmt: skip
-    for condition in conditions:
-        assert found(**condition) == first_pages(**condition)
-    together = {name: value for condition in conditions for name, value in condition.items()}
-    assert found(**together) == first_pages(**together)
+    signature = (1 << 25) - 1
+    assert found(signature=signature) == first_pages(signature)
 
     present = {row.url: row for row in rows}
 
@@ -343,16 +330,16 @@ def check_pages(history: History, rows: Sequence[Any], lookup: Lookup) -> None:
     expected = pages_near(query, None, None)
     assert near_pages(query) == expected
     assert near_pages(query, limit=limit) == expected[:limit]
-    assert near_pages(query, signature=(1 << 25) - 1) == pages_near(query, (1 << 25) - 1, None)
+    assert near_pages(query, signature=signature) == pages_near(query, signature, None)
     by_sql = history.plain.execute(
         "SELECT distance, page_id, url, simhash FROM pgsimhash.near_pages(%s::bigint, %s, %s)",
         [to_bigint(query), distance, lookup.name],
     ).fetchall()
     assert [(*page[:3], from_bigint(page[3])) for page in by_sql] == expected
     for url in list(present)[-1:]:
-        own, signature = present[url], signature_of(present[url])
+        own = present[url]
         simhash = from_bigint(own.simhash)
-        assert near_pages(url) == pages_near(simhash, signature, url)
+        assert near_pages(url) == pages_near(simhash, signature_of(own), url)
         assert near_pages(url, verify=False) == pages_near(simhash, None, url)
 
 
