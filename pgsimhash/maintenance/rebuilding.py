@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import psycopg
 from psycopg.rows import dict_row
 
-from pgsimhash.db.schema_names import SCHEMA, in_other_schema, schema_of
+from pgsimhash.db.schema_names import in_other_schema, schema_of
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import CollectionError, StoreError, invalid_argument
 from pgsimhash.maintenance.collections import delete_collection
@@ -144,11 +144,11 @@ def rebuild(
 def _check_free(connection: psycopg.Connection[Any], name: str) -> None:
     if find_collection(connection, name) is not None:
         schema = schema_of(connection)
-        option = "" if schema == SCHEMA else f" --schema {schema}"
         raise CollectionError(
             "taken",
             f"collection {name!r} exists already in the schema {schema}; delete it (pgsimhash "
-            f"collection delete {name}{option}), or give another name with into= (--into)",
+            f"collection delete {name} --schema {schema}), or give another name with into= "
+            "(--into)",
         )
 
 

@@ -48,7 +48,7 @@ from pgsimhash.sources import PAUSE
 from pgsimhash.store import batches
 from pgsimhash.store.batches import Item, Source, bounded
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.session import Session, retried
+from pgsimhash.store.session import Session
 from pgsimhash.store.store import Store
 
 if TYPE_CHECKING:
@@ -281,15 +281,14 @@ class _GreenletStore(Store):
         self._decisions = TaskBatcher(self._decide_all)
 
     async def _find_all(self, simhashes: list[int], distance: int | None) -> list[list[Match]]:
-        if len(simhashes) == 1:
-            return [await greenlet_spawn(self.find, simhashes[0], distance)]
-        return await greenlet_spawn(self.find_together, simhashes, distance)
+        def find() -> list[list[Match]]:
+            with self.session.looking_up(distance) as access:
+                return access.find(simhashes, distance)
 
-    @retried
-    def find_together(self, simhashes: Sequence[int], distance: int | None) -> list[list[Match]]:
-        """Return the matches of each simhash, with one statement."""
-        with self.session.looking_up(distance) as access:
-            return access.find(simhashes, distance)
+        matches: list[list[Match]] = await greenlet_spawn(
+            self.session.attempt, "find", len(simhashes), find
+        )
+        return matches
 
     def clusters(self, *arguments: Any, **options: Any) -> Generator[Cluster]:
         # All at once, so that no transaction stays open when the caller leaves the loop.
