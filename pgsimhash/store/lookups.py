@@ -119,23 +119,16 @@ class Access(NamedTuple):
         return np.concatenate(list(self.simhash_slices()))
 
     def stored_pages(
-        self,
-        urls: Iterable[str],
-        names: Iterable[str],
-        *,
-        all_versions: bool = False,
-        any_scheme: bool = False,
+        self, urls: Iterable[str], names: Iterable[str], *, all_versions: bool = False
     ) -> list[dict[str, Any]]:
         """Return values of StoredPage, by their names, of the URLs that the collection has.
 
         They are those of the present versions, or of all versions in the order of their arrival.
-        With ``any_scheme``, the scheme may have changed.
         """
         rows = self.fetch(
             "stored_pages",
             dict_row,
             columns=columns_of(names),
-            scheme=None if any_scheme else self.collection.scheme,
             urls=list(urls),
             all_versions=all_versions,
         )

@@ -34,7 +34,6 @@ from pgsimhash.store.batches import Item, Page, Source, as_source, page_of
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import Ingest
-from pgsimhash.store.lookups import Access
 from pgsimhash.store.session import Session, retried
 
 # Methods import what only they need: a lookup reads no page and needs no numpy.
@@ -192,8 +191,8 @@ class Store:
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
         urls, names = [self.opened.page_url(url)], lookups.names_of(StoredPage)
-        with self.session.read() as connection:
-            pages = Access(connection, self.opened).stored_pages(urls, names, any_scheme=True)
+        with self.session.looking_up(None) as access:
+            pages = access.stored_pages(urls, names)
         return StoredPage(**pages[0]) if pages else None
 
     @retried
