@@ -25,6 +25,7 @@ from pgsimhash.search.clusters import (
     ClusterPage,
     Linkage,
     Score,
+    check_linkage,
     cluster_simhashes,
     make_cluster,
 )
@@ -44,6 +45,7 @@ def clusters(
     progress: Compared = no_progress,
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; the connection must be in a transaction."""
+    check_linkage(linkage)
     simhashes = access.simhashes()
     simhashes.sort()
     pairs = stream_pairs(simhashes, distance, progress=progress)

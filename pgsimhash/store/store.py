@@ -458,7 +458,6 @@ class Store:
         """
         from pgsimhash.store.clusters import save_clusters
 
-        check_linkage(linkage)
         return save_clusters(self.session, distance, linkage, scorer(canonical), progress)
 
     @retried

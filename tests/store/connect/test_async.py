@@ -111,7 +111,6 @@ class TestTasks:
             for distance in (None, 1, 3)
         ]
         asked += [(0, {"limit": limit}) for limit in (1, 2, 5)]
-        asked += [(0, {"host": f"{name}.example"}) for name in "abd"]
 
         async def use(own: AsyncStore) -> list[list[Match]]:
             return await asyncio.gather(*(own.find(one, **options) for one, options in asked))
