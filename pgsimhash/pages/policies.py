@@ -23,7 +23,7 @@ SCOPES: Final[tuple[Scope, ...]] = ("host", "collection", "global")
 
 
 class MatchOptions(TypedDict, total=False):
-    """The settings as keyword arguments; policies decide those that are None or missing."""
+    """The :class:`PolicySettings` of a page as keyword arguments; policies decide missing ones."""
 
     distance: int | None
     verify: bool | None

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 class Store:
     """A collection of pages in PostgreSQL; create it with :func:`pgsimhash.connect`.
 
-    The ``options`` of methods are those of :class:`~pgsimhash.pages.policies.PolicySettings`. The
-    policies decide missing options, else the collection.
+    The ``options`` of methods are :class:`~pgsimhash.pages.policies.MatchOptions`. The policies
+    decide missing options, else the collection.
 
     Deletions commit every thousand pages, unless you are in a transaction, and return the deleted
     URLs (about 150 bytes each), so that you can delete your own rows. The earliest copy of a
