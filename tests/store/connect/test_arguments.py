@@ -90,6 +90,9 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ingest_many: a batch": lambda store: list(store.ingest_many([(A, HTML)], batch_size=0)),
     "ingest_many: jobs": lambda store: list(store.ingest_many([(A, HTML)], jobs=0)),
     "ingest_many: seconds": lambda store: list(store.ingest_many([(A, HTML)], page_seconds=-1)),
+    "ingest_many: nan seconds": lambda store: list(
+        store.ingest_many([(A, HTML)], page_seconds=float("nan"))
+    ),
     "ingest_many: memory": lambda store: list(store.ingest_many([(A, HTML)], page_memory=0)),
     "add_many: a batch": lambda store: list(store.add_many([(A, 5)], batch_size=0)),
     # At once, not in a loop.
