@@ -157,7 +157,7 @@ FILES: dict[str, dict[str, str]] = {
         "verdicts.jsonl": VERDICTS, "verdicts.parquet": PARQUET, "clusters.parquet": PARQUET,
     },
     "ingest.md": {"verdicts.jsonl": VERDICTS, "titles.jsonl": rf"{LINE}\Z"},
-    "maintain.md": {"strict.jsonl": VERDICTS},
+    "maintain.md": {"strict.jsonl": VERDICTS, "marks.csv": "a,b,label\n"},
     "search.md": {"clusters.csv": "cluster,url,simhash,canonical"},
     "upgrade.md": {"upgrade.sql": r"\Z"},
     "layouts.md": {}, "operate.md": {}, "policies.md": {}, "scale.md": {},

@@ -201,10 +201,22 @@ def _markdown_option(default: str) -> options.Option:
 
 @click.group()
 def collection() -> None:
-    """Create, change and delete collections, which are pages compared with one another.
+    """Create, change and delete collections, which are pages compared with one another."""
 
-    `pgsimhash status` lists them.
-    """
+
+@collection.command("list")
+@options.with_connection
+def list_collections(connection: Connection) -> None:
+    """List the collections, a JSON line each; `status` counts their pages."""
+    from pgsimhash.store.collection import collection_names, find_collection
+
+    names = collection_names(connection)
+    if not names:
+        show.message(f"The schema {schema_of(connection)} has no collection yet.")
+    for name in names:
+        known = find_collection(connection, name)
+        if known is not None:
+            _print_collection(known)
 
 
 @collection.command()

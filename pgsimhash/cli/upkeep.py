@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 import pgsimhash
-from pgsimhash import maintenance
+from pgsimhash import analysis, maintenance
 from pgsimhash.cli import options, show
+from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.urls import check_url, host_of, lowered
 
@@ -109,21 +110,32 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
     "--different", "action", flag_value="different", help="Cannot-link: they are not duplicates."
 )
 @click.option("--remove", "action", flag_value="remove", help="Remove the mark.")
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE",
+    help="Mark the pairs of a CSV file with the columns a, b and label (same or different).",
+)
 @options.with_store
 def mark(
     store: pgsimhash.Store,
     urls: tuple[str, ...],
     action: Literal["same", "different", "remove"] | None,
+    source: str | None,
 ) -> None:
     """Mark two pages as the same or as different.
 
     Without URLs it lists the marks. The URLs must be known; both pages are decided again at once. A
     mark overrides simhashes in later verdicts and in clusters too. Exits with 1 if there is no mark
-    to remove.
+    to remove, or if pairs of a file cannot be marked: each is a JSON line.
     """
-    if len(urls) not in (0, 2) or (action is None) != (not urls):
-        raise click.UsageError("give two URLs with --same, --different or --remove, or nothing")
-    if action is None:
+    if len(urls) not in (0, 2) or (action is None) != (not urls) or (source and urls):
+        raise click.UsageError(
+            "give two URLs with --same, --different or --remove, or --from FILE, or nothing"
+        )
+    if source is not None:
+        _mark_pairs(store, analysis.read_labels(source))
+    elif action is None:
         show.rows(known.as_json() for known in maintenance.marks(store))
     elif action != "remove":
         maintenance.mark(store, *urls, same=action == "same")
@@ -132,6 +144,20 @@ def mark(
         show.message("The mark is removed.")
     else:
         show.message("These two had no mark.")
+        sys.exit(1)
+
+
+def _mark_pairs(store: pgsimhash.Store, pairs: list[analysis.LabelledPair]) -> None:
+    failed = 0
+    pairs = [pair for pair in pairs if pair.label != "graded"]
+    for pair in pairs:
+        try:
+            maintenance.mark(store, pair.a, pair.b, same=pair.label == "copy")
+        except (ArgumentError, NotFoundError) as error:
+            failed += 1
+            show.json_line({"a": pair.a, "b": pair.b, "reason": error.reason, "detail": str(error)})
+    show.message(f"Pairs marked: {len(pairs) - failed:,}, failed: {failed:,}.")
+    if failed:
         sys.exit(1)
 
 

@@ -38,6 +38,8 @@ from pgsimhash.sources.page import (
 from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, stream_of
 
 _BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
+_MARKUP: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_BEGIN_BYTES: Final = 1024
 _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
@@ -81,6 +83,7 @@ class _Record:
             raise _NoRecordError("its Content-Length is missing or is not a number")
         self._stream = stream
         self.unread = int(length)
+        self._declared = ""
         # Some crawlers write the URL in angle brackets or with spaces.
         url = self._header("WARC-Target-URI").removeprefix("<").removesuffix(">")
         self._url = url.replace(" ", "%20")
@@ -90,10 +93,12 @@ class _Record:
         try:
             page = self._page(number, reading)
         except PageError as error:
-            place = f"{name}#{number}"
-            with suppress(PageError):
-                place = check_url(self._url)
-            return failure(place, error)
+            if self._declared:
+                place = f"{name}#{number}"
+                with suppress(PageError):
+                    place = check_url(self._url)
+                return failure(place, error)
+            page = _NO_HTML
         if isinstance(page, SourcePage):
             return page
         if page:
@@ -109,21 +114,21 @@ class _Record:
         if texts and kind in ("response", "resource"):
             return _NO_TEXTS
         if kind == ("conversion" if texts else "resource"):
-            declared = self._header("Content-Type")
+            self._declared = self._header("Content-Type")
         elif kind == "response" and self._url.lower().startswith(("http:", "https:")):
             head = self._read(min(self.unread, _MAX_HEADERS))
             http, head = _split_http(head)
             if http is None or not _OK.fullmatch(http.get_statuscode()):
                 return "responses by their status"
             identified = self._header("WARC-Identified-Payload-Type")
-            declared = http.get_header("Content-Type") or identified
+            self._declared = (http.get_header("Content-Type") or identified).strip()
             transfer = http.get_header("Transfer-Encoding") or ""
             encoding = http.get_header("Content-Encoding") or ""
         else:
             return _NO_PAGES.get(kind, "records of other kinds")
-        # By default, the type is text/plain.
-        media_type = content_type(declared)
-        if media_type.get_content_type() not in (("text/plain",) if texts else _HTML_TYPES):
+        declared = content_type(self._declared)
+        accepted = ("text/plain",) if texts else _HTML_TYPES
+        if self._declared and declared.get_content_type() not in accepted:
             return _NO_TEXTS if texts else _NO_HTML
         url = check_url(self._url)
         if kind == "response" and not head and self.unread:
@@ -133,8 +138,12 @@ class _Record:
         if self._header("WARC-Segment-Number"):
             raise PageError("unreadable", "the record is one segment of several")
         body = _decode_body(head + self._read(self.unread), transfer, encoding, max_bytes)
+        if not self._declared:
+            if not texts and not _looks_like_html(body):
+                return _NO_HTML
+            self._declared = accepted[0]
         fetched_at = _date(self._header("WARC-Date"))
-        return SourcePage(url, body, media_type.get_content_charset(), fetched_at, number)
+        return SourcePage(url, body, declared.get_content_charset(), fetched_at, number)
 
     def _read(self, size: int) -> bytes:
         data = self._stream.read(size)
@@ -149,9 +158,9 @@ def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]
     """Yield the pages of an archive, packed or not.
 
     These are resources, and responses with a status of 200 to 299 except 206 (partial content),
-    whose type is HTML; of texts, the conversions to plain text. ``left_out`` counts the others,
-    except records about the crawl. Bytes between records, and the damaged end of a file, are
-    failures of ``path#record``.
+    whose type is HTML or that begin like HTML without a type; of texts, the conversions to plain
+    text. ``left_out`` counts the others, except records about the crawl. Bytes between records, and
+    the damaged end of a file, are failures of ``path#record``.
     """
     return _read_stream(stream_of(file), name, 1, reading)
 
@@ -335,6 +344,12 @@ def _date(text: str) -> datetime | None:
         return parse_time(f"{text[:8]}T{text[8:]}" if _DIGITS.fullmatch(text) else text)
     except ValueError:
         raise PageError("unreadable", f"its WARC-Date {text[:40]!r} is not a time") from None
+
+
+def _looks_like_html(body: bytes) -> bool:
+    """Return whether a body without a content type begins like an HTML page."""
+    begin = body[:_BEGIN_BYTES].lstrip(_BEFORE_MARKUP)
+    return begin.startswith(b"<") and _MARKUP.search(begin) is not None
 
 
 def _decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> bytes:

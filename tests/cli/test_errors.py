@@ -155,6 +155,7 @@ MISTAKES = {
     "mark wells looms": "give two URLs",
     "mark wells --same": "give two URLs",
     "mark --remove": "give two URLs",
+    "mark --from x.csv wells looms --same": "give two URLs",
     "analyse clusters --canonical best": "is not one of",
     "collection rebuild": "Missing argument",
     "collection rebuild nowhere": "'nowhere' does not exist",

@@ -192,7 +192,7 @@ def test_missing_collections_create_nothing(run: Run, folder: Path) -> None:
     run("ingest", folder, "--collection", "nwes").ends(
         2, "'nwes' does not exist; no collection exists yet; to create it, add --create"
     )
-    assert run("status").lines == []
+    assert run("collection", "list").lines == []
     assert run("ingest", folder, "--collection", "news", "--create").code == 0
     assert [line["collection"] for line in run("status").lines] == ["news"]
     assert "(there are: news)" in run("find", "0" * 16, "--collection", "nwes").stderr

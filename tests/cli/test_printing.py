@@ -89,7 +89,7 @@ CASES = [
     "check --collection EVIL2", "collection create EVIL2", "collection create EVIL3 --scheme EVIL",
     "policy set d.example/EVIL --distance 2 -c", "policy set EVIL --distance 2 -c",
     "policy set d.example --max-age EVIL", "policy EVIL", "policy list -c", "policy list URL -c",
-    "policy remove d.example/EVIL -c", "run list -c",
+    "policy remove d.example/EVIL -c", "collection list", "run list -c",
     "mark URL PERCENT --same -c", "mark URLunknown URL --same -c", "mark -c",
     "mark URL PERCENT --remove -c", "run undo -c", "run undo --collection EVIL2",
     "run undo 77 -c", "collection rebuild EVIL --into-schema EVIL", "collection rebuild EVIL2",

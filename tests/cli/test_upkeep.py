@@ -54,7 +54,7 @@ def test_an_old_archive_expires_unless_its_times_are_left_out(run: Run, folder: 
             assert run("expire", *age).lines == [{"deleted": left}]
 
 
-def test_marks_are_set_listed_and_removed(run: Run, folder: Path) -> None:
+def test_marks_are_set_listed_and_removed_or_come_from_a_file(run: Run, folder: Path) -> None:
     run("ingest", folder)
     a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
     unknown = "https://nowhere.example/"
@@ -68,6 +68,12 @@ def test_marks_are_set_listed_and_removed(run: Run, folder: Path) -> None:
     assert run("mark", b, a, "--remove").code == 0
     assert run("mark", b, a, "--remove").code == 1
     assert len(run("analyse", "clusters", "--distance", "3").lines) == 1
+    labels = folder / "marks.csv"
+    labels.write_text(f"a,b,label\n{a},{b},different\n{a},{unknown},same\n")
+    done = run("mark", "--from", labels)
+    done.ends(1, "Pairs marked: 1, failed: 1.")
+    assert [(line["b"], line["reason"]) for line in done.lines] == [(unknown, "unknown_page")]
+    assert [line["mark"] for line in run("mark").lines] == ["different"]
 
 
 def test_a_policy_is_set_shown_listed_applied_and_removed(run: Run, folder: Path) -> None:

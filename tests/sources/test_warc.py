@@ -37,7 +37,7 @@ def test_a_response_is_a_page(path: Path, zipped: bool) -> None:
 
 @pytest.mark.parametrize("headers", [
     {"kind": "resource", "mime": "text/html"}, {"mime": "application/xhtml+xml"},
-    {"mime": "", "warc": {"WARC-Identified-Payload-Type": "text/html"}},
+    {"mime": "", "warc": {"WARC-Identified-Payload-Type": "text/html"}}, {"mime": ""},
     {"status": "201 Created"}, {"status": "203 Non-Authoritative Information"}, {"status": "299 x"},
 ])  # fmt: skip
 def test_other_records_of_pages(path: Path, headers: dict[str, Any]) -> None:
@@ -53,7 +53,11 @@ TEXTS = "texts, which need a scheme for texts, such as pgsimhash-text-1"
 @pytest.mark.parametrize(("other", "kind"), [
     ({"status": "404 Not Found"}, STATUS), ({"status": "304 Not Modified"}, STATUS),
     ({"status": "206 Partial Content"}, STATUS), ({"mime": "image/png"}, NO_HTML),
-    ({"mime": ""}, NO_HTML),
+    ({"mime": "", "body": b"<?xml version='1.0'?><rss><title>t</title></rss>"}, NO_HTML),
+    ({"mime": "", "body": b"<svg><title>t</title></svg>"}, NO_HTML),
+    ({"mime": "", "body": b"body { color: red }"}, NO_HTML),
+    ({"mime": "", "body": b"<html>" + bytes(200_000)}, NO_HTML),
+    ({"mime": "", "body": b"", "http": {"Content-Encoding": "gzip"}}, NO_HTML),
     ({"kind": "resource", "mime": "text/css"}, NO_HTML), ({"kind": "revisit"}, "revisits"),
     ({"kind": "resource", "mime": "text/plain", "body": b""}, NO_HTML),
     ({"kind": "conversion", "mime": "text/plain"}, TEXTS), ({"url": "dns:example.com"}, OTHERS),
@@ -83,9 +87,10 @@ def test_a_date_may_say_less(path: Path, text: str, first_moment: datetime | Non
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-13", "20261301000000", "202602"])
 def test_a_date_that_cannot_be_read_is_a_failure(path: Path, text: str) -> None:
-    (item,) = read(path, record(warc={"WARC-Date": text}))
-    detail = f"its WARC-Date {text!r} is not a time"
-    assert item == PageFailure("https://example.com/", "unreadable", detail)
+    for mime in ("text/html", ""):
+        (item,) = read(path, record(mime=mime, warc={"WARC-Date": text}))
+        detail = f"its WARC-Date {text!r} is not a time"
+        assert item == PageFailure("https://example.com/", "unreadable", detail)
 
 
 def test_urls_as_some_crawlers_write_them(path: Path) -> None:
@@ -126,6 +131,9 @@ def test_content_encodings_are_undone(path: Path, encoding: str, body: bytes, cu
     http = {"Content-Encoding": encoding, **(CHUNKED if cut_up else {})}
     body = chunked(body) if cut_up else body
     assert one(path, record(body, http=http)).html == HTML
+    # Without a type, a packed body that begins like HTML is a page.
+    if encoding != "zstd":
+        assert one(path, record(body, mime="", http=http)).html == HTML
 
 
 @pytest.mark.parametrize(("body", "page"), [
