@@ -91,7 +91,8 @@ $$;
 -- others wait for its locks. Timeouts that the user has set come before the last resorts (otherwise).
 -- Nothing changes if all are NULL. They are not part of the query, which Citus runs on another node.
 CREATE FUNCTION pgsimhash._collection(
-    collection text, lock_timeout text, otherwise text, statement_otherwise text
+    collection text, lock_timeout text, otherwise text, statement_timeout text,
+    statement_otherwise text
 ) RETURNS TABLE (
     collection_id integer, name text, scheme text, layout text, default_distance smallint,
     keep_markdown boolean, normalize_urls boolean
@@ -102,11 +103,11 @@ DECLARE
 BEGIN
     PERFORM set_config(s.setting, s.value, true)
     FROM (VALUES
-        ('statement_timeout', CASE
+        ('statement_timeout', coalesce(statement_timeout, CASE
             WHEN current_setting('statement_timeout') = '0'
                 AND (lock_timeout IS NOT NULL OR no_lock_timeout)
             THEN statement_otherwise
-        END),
+        END)),
         ('lock_timeout', coalesce(lock_timeout, CASE WHEN no_lock_timeout THEN otherwise END)),
         (
             'idle_in_transaction_session_timeout',

@@ -43,6 +43,7 @@ def connect(
     schema: str | None = None,
     prepare: bool | None = None,
     lock_timeout: float | None = None,
+    statement_timeout: float | None = None,
     retry_seconds: float | None = None,
     on_event: OnEvent | None = None,
 ) -> Store:
@@ -74,9 +75,11 @@ def connect(
         lock_timeout: how many seconds a transaction waits for other writers before it raises a
             StoreError that names them; 0 waits forever. None means five minutes in the store's own
             transactions, unless the role or the DSN sets ``lock_timeout``; your own transactions
-            keep their setting. A given value applies until the transaction ends. A statement of
-            these transactions may run five minutes longer, unless the role or the DSN sets
-            ``statement_timeout``, which applies to lookups too.
+            keep their setting. A given value applies until the transaction ends.
+        statement_timeout: how many seconds a statement of a lookup or batch may run before it
+            raises a StoreError; 0 means no limit. None means five minutes more than
+            ``lock_timeout`` for writes, unless the role or the DSN sets a timeout, and the existing
+            setting for lookups.
         retry_seconds: for how long to retry a lookup or batch after a lost connection or a
             transaction that the server aborted. Each takes effect once. 0 disables retries, None
             means a minute. Nothing is retried in your own transactions.
@@ -107,6 +110,7 @@ def connect(
         create=create,
         schema=schema,
         lock_timeout=lock_timeout,
+        statement_timeout=statement_timeout,
         retry_seconds=retry_seconds,
         on_event=on_event,
         scheme=scheme,

@@ -84,6 +84,7 @@ class ConnectOptions(TypedDict, total=False):
     normalize_urls: bool | None
     schema: str | None
     lock_timeout: float | None
+    statement_timeout: float | None
     retry_seconds: float | None
     on_event: OnEvent | None
 

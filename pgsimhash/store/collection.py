@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
 
 # The timeouts of a transaction; see :class:`pgsimhash.store.session.Session`.
-_BOUNDS: Final = ("lock_timeout", "otherwise", "statement_otherwise")
+_BOUNDS: Final = ("lock_timeout", "otherwise", "statement_timeout", "statement_otherwise")
 
 
 class CollectionSettings(TypedDict, total=False):

@@ -5,7 +5,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sized
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
 from weakref import WeakSet
@@ -75,6 +75,7 @@ class Session:
         create: bool = True,
         schema: str | None = None,
         lock_timeout: float | None = None,
+        statement_timeout: float | None = None,
         retry_seconds: float | None = None,
         on_event: OnEvent | None = None,
         **settings: Unpack[CollectionSettings],
@@ -92,16 +93,12 @@ class Session:
         self._known: WeakSet[psycopg.Connection[Any]] = WeakSet()
         self._retry_seconds = RETRY_SECONDS if retry_seconds is None else retry_seconds
         self._on_event = on_event
-        if lock_timeout is not None and not 0 <= lock_timeout <= _LONGEST:
-            raise invalid_argument(
-                f"lock_timeout must be between 0 (no limit) and {_LONGEST} seconds, "
-                f"not {lock_timeout!r}"
-            )
         locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
         # For one transaction only: the next one may use another server behind a pooler.
         self.bounds = {
-            "lock_timeout": None if lock_timeout is None else f"{math.ceil(lock_timeout * 1000)}",
+            "lock_timeout": _milliseconds("lock_timeout", lock_timeout),
             "otherwise": LOCK_TIMEOUT if source.owned else "0",
+            "statement_timeout": _milliseconds("statement_timeout", statement_timeout),
             # With an unlimited lock timeout, statements are not limited either.
             "statement_otherwise": (
                 f"{locks + _LOCK_SECONDS:.0f}s" if source.owned and locks else "0"
@@ -200,11 +197,17 @@ class Session:
     @contextmanager
     def read(self) -> Iterator[psycopg.Connection[Any]]:
         """Check out a connection for statements that read, outside a transaction of the store."""
-        with (
-            self._connection() as connection,
-            nullcontext() if _is_alone(connection) else _block(connection),
-        ):
-            yield connection
+        # The timeout applies to one transaction only, because of poolers.
+        limit = self.bounds["statement_timeout"]
+        with self._connection() as connection:
+            if _is_alone(connection) and limit is None:
+                yield connection
+                return
+            with _block(connection):
+                if limit is not None:
+                    bounds = {"statement_timeout": limit}
+                    find_collection(connection, self.collection.name, bounds)
+                yield connection
 
     @contextmanager
     def transaction(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
@@ -303,6 +306,16 @@ def _results_of(answer: Any) -> Mapping[str, int]:
         return {"found": sum(len(part) if isinstance(part, list) else 1 for part in answer)}
     # A page or None, or a bool.
     return {"found": int(bool(answer))}
+
+
+def _milliseconds(name: str, seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    if not 0 <= seconds <= _LONGEST:
+        raise invalid_argument(
+            f"{name} must be between 0 (no limit) and {_LONGEST} seconds, not {seconds!r}"
+        )
+    return str(math.ceil(seconds * 1000))
 
 
 _in_transaction: WeakSet[psycopg.Connection[Any]] = WeakSet()

@@ -130,7 +130,7 @@ def test_wrong_arguments_are_refused_and_nothing_is_stored(store: Store, dsn: st
 
 
 def test_options_of_connect_are_refused(dsn: str) -> None:
-    limits = ("lock_timeout", "retry_seconds")
+    limits = ("lock_timeout", "statement_timeout", "retry_seconds")
     wrong = [(name, value) for name in limits for value in ("5", -1, float("nan"), 2**31)]
     wrong += [("collection", 5), ("scheme", 5), ("schema", 5), ("on_event", "print")]
     for name, value in wrong:

@@ -125,29 +125,30 @@ IDLE = "idle_in_transaction_session"
 
 
 def test_statements_respect_the_statement_timeout(dsn: str) -> None:
-    limited = conninfo.make_conninfo(dsn, options="-c statement_timeout=300ms")
-
     async def find() -> None:
-        async with await connect_async(limited) as store:
+        async with await connect_async(dsn, statement_timeout=0.3) as store:
             await store.find(7)
 
     calls = {**LOOKUPS}
     calls["asynchronous"] = lambda _: asyncio.run(find())
     with connect(dsn) as unlimited:
         unlimited.add(A, 7)
-    with connect(limited) as store, psycopg.connect(dsn) as other:
+    with connect(dsn, statement_timeout=0.3) as store, psycopg.connect(dsn) as other:
         other.execute("LOCK TABLE pgsimhash.pages")
         for name, call in calls.items():
             with pytest.raises(
                 StoreError, match="raise statement_timeout", check=because("gave_up")
             ):
                 pytest.fail(f"{name}: {call(store)}")
+        with store.session.source.connection() as connection:
+            assert timeout(connection, "statement") == "0"
 
 
 def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(dsn: str) -> None:
     cases: list[tuple[dict[str, Any], str, str, str]] = [
         ({}, "", "5min", "10min"), ({"lock_timeout": 60}, "", "1min", "6min"),
         ({"lock_timeout": 0}, "", "0", "0"), ({}, "-c lock_timeout=1h", "1h", "0"),
+        ({"statement_timeout": 20}, "-c statement_timeout=9s", "5min", "20s"),
         ({}, "-c statement_timeout=9s", "5min", "9s"),
         ({"lock_timeout": 60}, "-c lock_timeout=1h", "1min", "6min"),
     ]  # fmt: skip
