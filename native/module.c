@@ -145,9 +145,12 @@ static PyObject *vote_of(PyObject *module, PyObject *arguments) {
     status = vote(page, tables, &factors, &result);
     Py_END_ALLOW_THREADS
     if (status != READ_IT) return refusal(status);
-    return Py_BuildValue("Ky#iiKd", (unsigned long long)result.simhash, result.signature,
-                         (Py_ssize_t)sizeof result.signature, result.features, result.tokens,
-                         (unsigned long long)result.digest, result.unseen);
+    PyObject *signature = PyObject_CallMethod((PyObject *)&PyLong_Type, "from_bytes", "y#s",
+                                              result.signature,
+                                              (Py_ssize_t)sizeof result.signature, "little");
+    if (signature == NULL) return NULL;
+    return Py_BuildValue("KNiiKd", (unsigned long long)result.simhash, signature, result.features,
+                         result.tokens, (unsigned long long)result.digest, result.unseen);
 }
 
 /* describe(element) -> (tag, name and value of its first attribute, text, number of children): for the

@@ -1,4 +1,4 @@
-/* 2. The words of a page: pgsimhash/html/page_words.py, read_words() and mark_dates(), and
+/* 2. The words of a page: pgsimhash/html/page_words.py, read_words(), and
  * pgsimhash/hashing/tokens.py, tokenize_signed().
  */
 

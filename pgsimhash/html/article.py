@@ -125,9 +125,6 @@ class Article:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Article) and self._content() == other._content()
 
-    def __hash__(self) -> int:
-        return hash(self._content())
-
     def _content(self) -> tuple[str | int | None, ...]:
         about = (self.title, self.canonical_url, self.language, self.structure)
         return (self.markdown, self.text, *about)

@@ -228,7 +228,7 @@ class Outline:
 
     ``text`` has the signs of :mod:`pgsimhash.hashing.tokens`. The first begins a block, the second
     and third enclose links, and the fourth is a copyright sign. The fifth precedes the text of
-    telephone links; see :func:`pgsimhash.html.page_words.mark_dates`.
+    telephone links; :func:`pgsimhash.html.page_words.read_words` adds it before dates.
     """
 
     elements: list[Element]  # the page, and the elements in it
@@ -343,12 +343,10 @@ UNNAMED: Final = Names(0, "")
 
 def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
     """Return whether an element's attributes hide it."""
-    style = attributes.get("style")
-    if style is not None and _HIDDEN.search(style):
+    if _HIDDEN.search(attributes.get("style", "")):
         return True
-    if attributes.get("hidden") is None:
-        return False
-    return not _STREAMED.fullmatch(attributes.get("id", ""))
+    is_marked = attributes.get("hidden") is not None
+    return is_marked and not _STREAMED.fullmatch(attributes.get("id", ""))
 
 
 def names_of(attributes: HtmlElement | Mapping[str, str]) -> Names | None:

@@ -50,11 +50,7 @@ class NativePage:
         self, occurrences: tuple[float, ...], damping: float, saturation: float
     ) -> tuple[int, int, int, int, int, float] | None:
         """Return the fields of the ``Vote`` of its words and pairs, or None without one."""
-        vote = _native.vote(_tables(), self._page, occurrences, damping, saturation)
-        if vote is None:
-            return None
-        simhash, signature, features, tokens, digest, unseen = vote
-        return simhash, int.from_bytes(signature, "little"), features, tokens, digest, unseen
+        return _native.vote(_tables(), self._page, occurrences, damping, saturation)
 
 
 def read(body: HtmlElement) -> NativePage | None:

@@ -151,7 +151,8 @@ def read_words(outline: Outline) -> list[TextBlock]:
     begin, link, link_end, notice, _ = SIGNS
     blocks = list(map(TextBlock, outline.owners))
     following = iter(blocks)
-    tokens = tokenize_signed(mark_dates(outline.text))
+    # The fifth sign precedes each time, date and telephone number in digits.
+    tokens = tokenize_signed(_DATES.sub(rf" {SIGNS[4]} \g<0> ", outline.text))
     block, in_link = TextBlock(outline.elements[0]), False
     for token in tokens:
         if token[0] != "\0":
@@ -176,11 +177,6 @@ def read_words(outline: Outline) -> list[TextBlock]:
 def words_by_line(text: str) -> WeightedWords:
     """Return the words of plain text; each line is a block of weight 1."""
     return WeightedWords([block for block in read_words(outline_of_text(text)) if block.words])
-
-
-def mark_dates(text: str) -> str:
-    """Return ``text`` with the fifth sign before each time, date and telephone number in digits."""
-    return _DATES.sub(rf" {SIGNS[4]} \g<0> ", text)
 
 
 def kinds_of(tokens: Sequence[str]) -> Sequence[int]:
@@ -293,10 +289,9 @@ def _inherit(elements: Sequence[Element]) -> None:
             and element.words < 0.95 * page.words
         )
         element.levels = above = parent.levels
-        own = {name: level for name, level in _levels(element, page).items() if level}
+        own = _levels(element, page)
         if own:
-            largest = {name: max(level, above[name]) for name, level in own.items()}
-            element.levels = above | largest
+            element.levels = above | {name: max(own[name], above[name]) for name in own}
 
 
 def _levels(element: Element, page: Element) -> dict[str, float]:

@@ -193,8 +193,6 @@ def features(
 def _notices_near(blocks: Sequence[TextBlock], middle: Sequence[float]) -> list[float]:
     # A notice in a long text means little.
     notices = [block.has_notice * exp(-len(block.words) / 60.0) for block in blocks]
-    if not any(notices):
-        return notices
     sums = nearby(middle, notices, 15.0)
     return [max(notice, near / (1.0 + near)) for notice, near in zip(notices, sums, strict=True)]
 
