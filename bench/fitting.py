@@ -25,7 +25,7 @@ from pgsimhash.hashing.hashes import GOLDEN_RATIO, murmur3_64
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.page_words import VOLATILE, read_words
-from pgsimhash.html.parse import decode, parse
+from pgsimhash.html.parse import clean_utf8, parse
 from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, features, weights_of
 from pgsimhash.schemes.features import EVENED, OCCURRENCES, BlockWeights, pair_hashes
 
@@ -107,7 +107,7 @@ class Observed:
 
 def observe(html: bytes) -> Observed | None:
     """Read a page; None if it has no words."""
-    root = parse(decode(html))
+    root = parse(clean_utf8(html))
     body = None if root is None else root.find("body")
     if root is None:
         return None

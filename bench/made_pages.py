@@ -28,7 +28,7 @@ from lxml import etree
 from lxml.html import HtmlElement as Element
 
 from pgsimhash.hashing.tokens import tokenize
-from pgsimhash.html.parse import decode
+from pgsimhash.html.parse import clean_utf8
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -84,7 +84,7 @@ class MadeSet(NamedTuple):
 
 def tree(html: bytes) -> Element | None:
     """Parse a page; None if lxml cannot."""
-    text = re.sub(r"^\s*<\?xml[^>]*>", "", decode(html))
+    text = re.sub(r"^\s*<\?xml[^>]*>", "", clean_utf8(html).decode())
     try:
         root = lxml.html.document_fromstring(text)
     except (etree.ParserError, ValueError):

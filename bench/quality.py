@@ -42,7 +42,7 @@ from pgsimhash.analysis import LabelledPair, Print, evaluate
 from pgsimhash.analysis.pairs import Label
 from pgsimhash.hashing.tokens import shingles, tokenize
 from pgsimhash.html import Article
-from pgsimhash.html.parse import decode, parse
+from pgsimhash.html.parse import clean_utf8, parse
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -212,13 +212,13 @@ def by_scheme(name: str) -> Callable[[Page], Signature | None]:
 def trafilatura(page: Page) -> Signature | None:
     from trafilatura import extract
 
-    return of_text(extract(decode(page.html), include_comments=False) or "")
+    return of_text(extract(clean_utf8(page.html).decode(), include_comments=False) or "")
 
 
 def resiliparse(page: Page) -> Signature | None:
     from resiliparse.extract.html2text import extract_plain_text
 
-    return of_text(extract_plain_text(decode(page.html), main_content=True))
+    return of_text(extract_plain_text(clean_utf8(page.html).decode(), main_content=True))
 
 
 def readability(page: Page) -> Signature | None:
@@ -226,7 +226,7 @@ def readability(page: Page) -> Signature | None:
     from readability.readability import Unparseable
 
     try:
-        root = parse(Document(decode(page.html)).summary())
+        root = parse(Document(clean_utf8(page.html).decode()).summary())
     except (Unparseable, ValueError):
         return None
     return None if root is None else of_text("\n".join(root.itertext()))

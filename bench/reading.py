@@ -23,7 +23,7 @@ import numpy as np
 
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
-from pgsimhash.html.parse import decode
+from pgsimhash.html.parse import clean_utf8
 from pgsimhash.schemes import fingerprint
 
 WARM = 20
@@ -45,13 +45,13 @@ def pgsimhash(html: bytes, *, markdown: bool = False, extension: bool = HAS_EXTE
 def resiliparse(html: bytes) -> None:
     from resiliparse.extract.html2text import extract_plain_text
 
-    extract_plain_text(decode(html), main_content=True)
+    extract_plain_text(clean_utf8(html).decode(), main_content=True)
 
 
 def trafilatura(html: bytes) -> None:
     from trafilatura import extract
 
-    extract(decode(html), include_comments=False)
+    extract(clean_utf8(html).decode(), include_comments=False)
 
 
 def readability(html: bytes) -> None:
@@ -59,7 +59,7 @@ def readability(html: bytes) -> None:
     from readability.readability import Unparseable
 
     try:
-        Document(decode(html)).summary()
+        Document(clean_utf8(html).decode()).summary()
     except (Unparseable, ValueError):
         return
 

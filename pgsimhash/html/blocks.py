@@ -143,7 +143,6 @@ _EMPTY: Final = words("br img input link meta")
 NAMED_MAX: Final = 50_000  # how many block elements are classified by their attributes
 
 _BEGIN, _LINK_BEGIN, _LINK_END, _SIGN, _DATE = (f" {sign} " for sign in SIGNS)
-_CALLS: Final = ("tel:", "fax:")
 _CONTAINERS: Final = words(
     "body address article aside details dialog div fieldset footer form header main"
     " menu nav section summary"
@@ -285,7 +284,7 @@ def outline(body: HtmlElement) -> Outline:
             if tag == "a":
                 links += 1
                 if links == 1:
-                    calls = (node.get("href") or "").startswith(_CALLS)
+                    calls = (node.get("href") or "").startswith(("tel:", "fax:"))
                     link_begin = f"{_LINK_BEGIN}{_DATE}" if calls else _LINK_BEGIN
             pres += tag == "pre"
             text = node.text

@@ -63,7 +63,6 @@ _NOISE_SHARE: Final = 0.87
 _ASCII: Final = bytes(range(0x80))
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_ESCAPE: Final = b"\x1b"
 _CP1252_ERRORS: Final = "pgsimhash.windows-1252"
 
 ELEMENTS_MAX: Final = 500_000  # the most elements of a page; browsers give up long before
@@ -79,8 +78,6 @@ HEAD: Final = frozenset({
 })  # fmt: skip
 
 _Text = str | bytes
-_TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
-_NO_MEMORY: Final = etree.ErrorTypes.ERR_NO_MEMORY
 # lxml accepts fewer names from Python than its parser creates.
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
@@ -100,11 +97,6 @@ _SEPARATORS: Final = b" \t\n\r\f/\"'"
 
 # One class for all elements: lxml.html's lookup calls Python for each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
-
-
-def decode(html: BytesLike, charset: str | None = None) -> str:
-    """Return the text of :func:`clean_utf8`."""
-    return clean_utf8(html, charset).decode()
 
 
 def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
@@ -202,7 +194,7 @@ def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
 
 def _to_utf8(body: bytes, charset: str | None) -> bytes:
     # Only a codec with escape sequences reads ASCII as something else.
-    if body.isascii() and _ESCAPE not in body:
+    if body.isascii() and b"\x1b" not in body:
         return body
     try:
         if not body.isascii():
@@ -290,10 +282,11 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
         try:
             root = etree.fromstring(source, parser)
         except etree.XMLSyntaxError as error:
-            if any(entry.type == _NO_MEMORY for entry in parser.error_log):
+            if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
                 raise MemoryError("for the tree of a page") from error
             return None
-        if any(entry.type == _TOO_DEEP for entry in parser.error_log):
+        # Too deep.
+        if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
             root, _ = _parse_events(source, max_elements)
     if root is not None:
         if brackets > half and root.xpath("count(//*) > $most", most=max_elements):

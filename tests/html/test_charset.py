@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 from pgsimhash.errors import PageError
-from pgsimhash.html.parse import clean_text, codec_for, decode
+from pgsimhash.html.parse import clean_text, clean_utf8, codec_for
 from tests.refusals import because
 
 GERMAN = "<p>Die Fähre fährt über den Fluß, täglich</p>"
 JAPANESE = "<p>川べりの朝市、三十年目の春</p>"
+
+
+def decode(page: bytes, charset: str | None = None) -> str:
+    return clean_utf8(page, charset).decode()
 
 
 TEXTS = [
