@@ -40,9 +40,7 @@ class _Progress:
     """How much of a file is stored, under its absolute path.
 
     ``last_record`` is the last decided record, None if all are decided; ``failed`` are the failed
-    ones up to it. ``page_id`` is the stored version of a file that is a single page. A file
-    ``is_read`` when its last record was read; ``waiting`` is the number of records without a
-    verdict yet.
+    ones up to it. ``page_id`` is the stored version of a file that is a single page.
     """
 
     path: str
@@ -53,8 +51,6 @@ class _Progress:
     failed: set[int] = field(default_factory=set)
     page_id: int | None = None
     is_complete: bool = True
-    is_read: bool = False
-    waiting: int = 0
 
     def has(self, page: SourcePage | PageFailure) -> bool:
         """Return whether a page is stored already."""
@@ -66,7 +62,6 @@ class _Progress:
 
     def decided(self, record: int | None, verdict: Verdict) -> None:
         """Record a verdict; ``record`` is None if the record could not be read."""
-        self.waiting -= 1
         if self.is_page:
             self.page_id = verdict.page_id
         # The required number of words may be smaller next time.
@@ -131,8 +126,8 @@ class _Files:
     ) -> None:
         self.session, self._reread = store.session, reread
         self._reading, self._stdin, self._left_out = reading, stdin, reading.left_out
-        # The file and record of each page without a verdict yet.
-        self._pending: deque[tuple[_Progress | None, int | None]] = deque()
+        # The file and record of each page without a verdict yet; a file alone marks its end.
+        self._pending: deque[tuple[_Progress | None, int | None] | _Progress] = deque()
         self._unwritten: dict[str, _Progress] = {}
 
     def read(self, paths: Iterable[str | Path]) -> Iterator[SourcePage | PageFailure]:
@@ -159,28 +154,40 @@ class _Files:
                 self._left_out[RECORDS_BEFORE] += 1
                 continue
             self._pending.append((file, page.record if isinstance(page, SourcePage) else None))
-            if file is not None:
-                file.waiting += 1
             yield page
         if file is not None:
-            file.is_read = True
-            self._unwritten[file.path] = file
+            self._pending.append(file)
 
     def noted(self, verdicts: Iterator[Verdict]) -> Generator[Verdict]:
         """Yield the verdicts, and record the progress of their files."""
         try:
             for count, verdict in enumerate(verdicts, 1):
-                file, record = self._pending.popleft()
-                if file is not None:
-                    file.decided(record, verdict)
-                    self._unwritten[file.path] = file
+                self._take(verdict)
                 if count % _UNWRITTEN_MAX == 0:
                     self._write()
                 yield verdict
+            self._take_ends()
         except (KeyboardInterrupt, GeneratorExit):
             self._write()
             raise
         self._write()
+
+    def _take(self, verdict: Verdict) -> None:
+        self._take_ends()
+        pending = self._pending.popleft()
+        assert isinstance(pending, tuple), "ends were removed"
+        file, record = pending
+        if file is not None:
+            file.decided(record, verdict)
+            self._unwritten[file.path] = file
+
+    def _take_ends(self) -> None:
+        while self._pending and isinstance(file := self._pending[0], _Progress):
+            # The file has no more records.
+            if file.is_complete and not file.failed:
+                file.last_record = None
+            self._unwritten[file.path] = file
+            self._pending.popleft()
 
     @retried
     def _begin(self, files: Sequence[_Progress]) -> None:
@@ -200,9 +207,6 @@ class _Files:
     def _write(self) -> None:
         if not self._unwritten:
             return
-        for file in self._unwritten.values():
-            if file.is_read and file.is_complete and not (file.waiting or file.failed):
-                file.last_record = None
         with self.session.writing() as access:
             access.lock()
             access.fetch("put_sources", rows=_rows(self._unwritten.values()))

@@ -121,7 +121,7 @@ def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path
     stopped = maintenance.ingest_files(store, [folder])
     next(stopped)
     stopped.close()
-    assert ingested(store, folder) == (["unchanged"] * 2, Counter({FILES_BEFORE: 1}))
+    assert ingested(store, folder) == (["unchanged"] * 2, Counter({RECORDS_BEFORE: 1}))
     ingested(store, file)
     for name in ("0.html", "1.html"):
         store.delete((folder / name).as_uri())
