@@ -37,9 +37,11 @@ def open_connection(
             driver.connect(server, autocommit=autocommit, prepare_threshold=None)
         )
     except psycopg.ProgrammingError as error:
+        # libpq quotes what it cannot read, with the password.
+        problem = first_line(error).replace(dsn, "...") if dsn else first_line(error)
         raise NoServerError(
             "invalid_dsn",
-            f"the DSN cannot be read: {first_line(error)}; write it like "
+            f"the DSN cannot be read: {problem}; write it like "
             "postgresql://user:password@host:5432/database",
         ) from error
     except (psycopg.OperationalError, UnicodeError) as error:
