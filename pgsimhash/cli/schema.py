@@ -73,7 +73,7 @@ def migrate(
     from pgsimhash.db import dsn as servers
     from pgsimhash.db.connection import open_connection
     from pgsimhash.schema import migrate as migrations
-    from pgsimhash.schema.deployed import describe, schema_revision
+    from pgsimhash.schema.deployed import create_roles, describe, schema_revision
 
     if sql and (downgrade or roles is not None):
         raise click.UsageError(
@@ -114,7 +114,7 @@ def migrate(
         revision = schema_revision(connection) or "base"
     show.message(f"The schema {schema} is at revision {revision} in {name}.")
     if roles is not None:
-        created = migrations.create_roles(server, roles or None)
+        created = create_roles(server, roles or None)
         show.message(f"Its roles are {', '.join(created)}.")
 
 

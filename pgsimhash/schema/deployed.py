@@ -1,4 +1,4 @@
-"""Databases with the schema: its revision, and connections for it."""
+"""Databases with the schema: its revision, connections for it, and its roles."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +17,9 @@ from pgsimhash.db.schema_names import (
     read_sql,
     schema_of,
 )
-from pgsimhash.db.server_errors import translated_errors
-from pgsimhash.db.statements import close, execute, in_thread
-from pgsimhash.errors import SchemaError, install_command
+from pgsimhash.db.server_errors import first_line, translated_errors
+from pgsimhash.db.statements import close, execute, fetch, in_thread
+from pgsimhash.errors import SchemaError, StoreError, install_command
 
 REVISION: Final = "0001"  # the schema revision of this package version
 
@@ -139,3 +139,40 @@ def checked_connection(
     with open_deployed(dsn, schema) as connection, translated_errors(connection):
         check_schema(connection)
         yield connection
+
+
+def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
+    """Create the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, or grant their rights again.
+
+    The owner role becomes the owner of the schema, the writer role adds, marks and deletes pages,
+    and the reader role looks up. They cannot log in: grant them to your users.
+
+    Existing roles must come from an earlier call for the schema, because members of a role get its
+    rights.
+
+    Args:
+        dsn: the database, as a superuser or as the schema's owner with CREATEROLE.
+        prefix: the prefix of their names; None means ``DATABASE_SCHEMA``. Roles belong to the
+            server, so each database needs its own.
+        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+
+    Returns:
+        The names of the roles.
+
+    Raises:
+        ArgumentError: ``prefix`` is too long, another role has one of the names, or the name of the
+            schema is invalid.
+        NoServerError: no server answers at ``dsn``.
+        SchemaError: the schema is missing, or older or newer than this package.
+        StoreError: the user lacks a permission.
+    """
+    with checked_connection(dsn, schema) as connection:
+        try:
+            ((names,),) = fetch(connection, "create_roles", {"prefix": prefix})
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StoreError(
+                "not_permitted",
+                f"the database refuses to create the roles: {first_line(error)}; connect as a "
+                "superuser, or as the schema's owner with CREATEROLE and CREATE on the database",
+            ) from error
+        return list(names or [])

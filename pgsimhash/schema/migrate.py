@@ -22,11 +22,9 @@ from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
 from pgsimhash.db.server_errors import (
     LOST,
     Translation,
-    first_line,
     raised_by_schema,
     server_words,
 )
-from pgsimhash.db.statements import fetch
 from pgsimhash.errors import (
     SchemaError,
     StoreError,
@@ -34,7 +32,6 @@ from pgsimhash.errors import (
     invalid_argument,
 )
 from pgsimhash.log import logger
-from pgsimhash.schema.deployed import checked_connection
 from pgsimhash.schema.scripts import split_statements
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 
@@ -128,43 +125,6 @@ def upgrade_sql(
     with context.begin_transaction() if transaction else search_path_kept(context.execute):
         run_revisions(context, name, citus=citus, layout=layout)
     return output.getvalue()
-
-
-def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
-    """Create the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, or grant their rights again.
-
-    The owner role becomes the owner of the schema, the writer role adds, marks and deletes pages,
-    and the reader role looks up. They cannot log in: grant them to your users.
-
-    Existing roles must come from an earlier call for the schema, because members of a role get its
-    rights.
-
-    Args:
-        dsn: the database, as a superuser or as the schema's owner with CREATEROLE.
-        prefix: the prefix of their names; None means ``DATABASE_SCHEMA``. Roles belong to the
-            server, so each database needs its own.
-        schema: see :func:`upgrade`.
-
-    Returns:
-        The names of the roles.
-
-    Raises:
-        ArgumentError: ``prefix`` is too long, another role has one of the names, or the name of the
-            schema is invalid.
-        NoServerError: no server answers at ``dsn``.
-        SchemaError: the schema is missing, or older or newer than this package.
-        StoreError: the user lacks a permission.
-    """
-    with checked_connection(dsn, schema) as connection:
-        try:
-            ((names,),) = fetch(connection, "create_roles", {"prefix": prefix})
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise StoreError(
-                "not_permitted",
-                f"the database refuses to create the roles: {first_line(error)}; connect as a "
-                "superuser, or as the schema's owner with CREATEROLE and CREATE on the database",
-            ) from error
-        return list(names or [])
 
 
 def _run(

@@ -12,6 +12,7 @@ import pytest
 from pgsimhash import SchemaError, Store, connect, maintenance
 from pgsimhash.maintenance import collections
 from pgsimhash.schema import migrate
+from pgsimhash.schema.deployed import create_roles
 from tests.conftest import ROOT
 from tests.database import dropped_afterwards, new_role, run_sql
 from tests.manual import text_of
@@ -190,7 +191,7 @@ def test_code_of_other_roles_is_found_and_not_deployed_over(
 
 @pytest.mark.one_server("the trigger of the test")
 def test_triggers_and_roles_of_the_owner_are_no_violations(dsn: str, store: Store) -> None:
-    roles = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
+    roles = create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
     member = f"{roles[0]}_member"
     with dropped_afterwards(dsn, [*roles, member]):
         run_sql(

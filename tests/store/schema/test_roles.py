@@ -13,6 +13,7 @@ from psycopg import sql
 from pgsimhash import Store, StoreError, connect, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.schema import migrate
+from pgsimhash.schema.deployed import create_roles
 from pgsimhash.testing import fresh_database
 from tests.database import as_role, dropped_afterwards, new_role, run_sql
 from tests.manual import blocks
@@ -25,7 +26,7 @@ from tests.store.test_store import ARTICLE, page
 def roles(dsn: str) -> Iterator[dict[str, str]]:
     """A DSN for each role, by its purpose."""
     prefix = f"test {uuid.uuid4().hex[:12]}"
-    made = migrate.create_roles(dsn, prefix)
+    made = create_roles(dsn, prefix)
     with dropped_afterwards(dsn, made):
         yield {name.rpartition("_")[2]: as_role(dsn, name) for name in made}
 
@@ -159,7 +160,7 @@ def test_a_writer_rebuilds_and_the_owner_deletes_the_old_collection(roles: dict[
 @pytest.mark.one_server("Citus has a connection for each role, and one transaction uses two")
 def test_a_writer_of_two_schemas_copies_a_collection(roles: dict[str, str], dsn: str) -> None:
     migrate.upgrade(dsn, schema="crawl", layout="16+16+16+16")
-    made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}", schema="crawl")
+    made = create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}", schema="crawl")
     writer = name_of(roles["writer"])
     with dropped_afterwards(dsn, made), connect(roles["writer"]) as store:
         store.add(A, 7)
@@ -176,19 +177,19 @@ def test_roles_are_made_once_and_again_after_an_upgrade(roles: dict[str, str], d
     prefix = name_of(roles["owner"]).removesuffix("_owner")
     migrate.upgrade(roles["owner"])
     for again in (prefix, None):
-        assert migrate.create_roles(dsn, again) == [
+        assert create_roles(dsn, again) == [
             f"{prefix}_{what}" for what in ("owner", "writer", "reader")
         ]
     with pytest.raises(ArgumentError, match=f'has the roles of the prefix "{prefix}" already'):
-        migrate.create_roles(dsn, "other")
+        create_roles(dsn, "other")
     with connect(roles["writer"]) as store:
         assert store.ingest(A, page(*ARTICLE)).keep
 
 
 def test_two_schemas_in_a_database_are_closed_to_one_another(dsn: str) -> None:
-    own = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
+    own = create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
     migrate.upgrade(dsn, schema="crawl")
-    other = migrate.create_roles(dsn, schema="crawl")
+    other = create_roles(dsn, schema="crawl")
     with dropped_afterwards(dsn, [*own, *other]):
         database = psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]
         assert other == [f"{database}_crawl_{what}" for what in ("owner", "writer", "reader")]
@@ -204,7 +205,7 @@ def test_the_writer_of_one_database_reads_nothing_in_another(dsn: str, server_ds
         other = stack.enter_context(fresh_database(server_dsn))
         migrate.upgrade(other)
         for each in (dsn, other):
-            made = migrate.create_roles(each)
+            made = create_roles(each)
             stack.enter_context(dropped_afterwards(each, made))
         prefix = f"{psycopg.conninfo.conninfo_to_dict(other)['dbname']}_pgsimhash"
         assert made == [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]
@@ -221,18 +222,18 @@ def test_roles_of_others_and_long_names_are_refused(dsn: str) -> None:
         run_sql(dsn, f"CREATE ROLE {leftover}")
         with dropped_afterwards(dsn, [leftover]):
             with pytest.raises(ArgumentError, match=leftover):
-                migrate.create_roles(dsn, prefix)
+                create_roles(dsn, prefix)
             roles = "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)"
             assert run_sql(dsn, roles, [prefix]) == [(leftover,)]
     too_long = pytest.raises(ArgumentError, check=because("invalid_argument"), match="56 bytes")
     with too_long:
-        migrate.create_roles(dsn, "x" * 57)
+        create_roles(dsn, "x" * 57)
 
 
 def test_roles_need_no_rights_of_public(dsn: str) -> None:
     """A hardened database revokes them, before the schema is deployed or after."""
     run_sql(dsn, "REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pgsimhash FROM PUBLIC")
-    made = migrate.create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
+    made = create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
     with dropped_afterwards(dsn, made):
         add_as(dsn, made[1])
         with connect(as_role(dsn, made[2])) as store:
@@ -259,7 +260,7 @@ def test_an_owner_who_may_create_roles_needs_no_superuser(
     empty_dsn: str, admin: str, by_superuser: bool
 ) -> None:
     """They also stay a member of the owner, even if another role created the roles."""
-    made = migrate.create_roles(empty_dsn if by_superuser else as_role(empty_dsn, admin), admin)
+    made = create_roles(empty_dsn if by_superuser else as_role(empty_dsn, admin), admin)
     with dropped_afterwards(empty_dsn, made):
         migrate.upgrade(as_role(empty_dsn, admin))
         add_as(empty_dsn, made[1])
@@ -283,4 +284,4 @@ def test_a_user_who_may_not_create_roles_reads_what_is_missing(empty_dsn: str, a
     with pytest.raises(
         StoreError, match=r"denied to create role.* as a superuser", check=because("not_permitted")
     ):
-        migrate.create_roles(as_role(empty_dsn, admin), admin)
+        create_roles(as_role(empty_dsn, admin), admin)
