@@ -73,7 +73,7 @@ def test_marks_are_set_listed_and_removed_or_come_from_a_file(run: Run, folder: 
     done = run("mark", "--from", labels)
     done.ends(1, "Pairs marked: 1, failed: 1.")
     assert [(line["b"], line["reason"]) for line in done.lines] == [(unknown, "unknown_page")]
-    assert [line["mark"] for line in run("mark").lines] == ["different"]
+    assert [line["same"] for line in run("mark").lines] == [False]
 
 
 def test_a_policy_is_set_shown_listed_applied_and_removed(run: Run, folder: Path) -> None:
