@@ -6,8 +6,6 @@ Simhashes are random, one in a hundred with a copy within the distance. Each siz
 process, so its peak memory is its own.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import resource
 import sys

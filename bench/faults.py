@@ -10,8 +10,6 @@ also kills servers if PGSIMHASH_TEST_CITUS_CRASH has a shell command that kills 
 $NODE_HOST:$NODE_PORT and starts it again: docker kill $NODE_HOST && docker start $NODE_HOST.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

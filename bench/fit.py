@@ -15,8 +15,6 @@ values set by hand.
 scipy, and 4 GB for two sets of 5,000 pages; ``--jobs`` folds run at a time.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -11,8 +11,6 @@ With --fuzz, random pages are read for so many minutes. Each must give a fingerp
 `PageError`; Hypothesis prints a minimal page otherwise.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import multiprocessing
 import resource

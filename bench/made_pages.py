@@ -9,8 +9,6 @@
 Everything depends on a seed, so the pages are reproducible.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

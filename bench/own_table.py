@@ -7,8 +7,6 @@ measurement, and then in all ways in random order, so that they find the same bl
 the same load on the machine.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

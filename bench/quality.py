@@ -16,8 +16,6 @@ expectation for other pages. ``--streams`` counts instead how many pages of made
 keeps: stories with rotating advertisements or comments, data without numbers, short pages.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

@@ -7,8 +7,6 @@ once, as a crawl does, and the order of the libraries changes with each page. Th
 the ratio to resiliparse. Peers that are not installed are left out.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 import time

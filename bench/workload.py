@@ -1,7 +1,5 @@
 """Helpers of the benchmarks: a database, pages and simhashes in it, and timing a call."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Iterator

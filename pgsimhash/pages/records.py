@@ -75,6 +75,9 @@ class PageRecord(PageFields):
     html_digest: bytes | None = None
 
 
+TEXTS: Final = tuple(each.name for each in fields(PageRecord) if "str" in str(each.type).split())
+
+
 @dataclass(frozen=True, slots=True)
 class PageFailure:
     """A page that could not be read, or that has no simhash.

@@ -15,7 +15,7 @@ from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import NUMBER_MAX
-from pgsimhash.pages.records import BITS_64, COUNTS, PageFailure, PageRecord
+from pgsimhash.pages.records import BITS_64, COUNTS, TEXTS, PageFailure, PageRecord
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import BytesLike, check_time, text_size
 from pgsimhash.sources import PAUSE, SourcePage
@@ -27,8 +27,6 @@ BATCH_SECONDS: Final = 2.0
 # The text of a page at most, and the text after which a batch ends. PostgreSQL drops the connection
 # at a message of 1 GB. A batch has at most twice this size, and quotes are sent doubled.
 BATCH_BYTES: Final = 64 * 1024 * 1024
-
-_TEXTS: Final = ("url", "title", "canonical_url", "language", "markdown")
 
 # The input of a store. A record must be fingerprinted by the collection's scheme.
 Page = SourcePage | PageFailure | PageRecord | tuple[str, str | BytesLike]
@@ -127,7 +125,7 @@ def bounded(item: Item) -> tuple[Item, int]:
         return item, 0
     try:
         size = 0
-        for name in _TEXTS:
+        for name in TEXTS:
             text = getattr(item, name)
             size += 0 if text is None else text_size(name, text)
         if size > BATCH_BYTES:
