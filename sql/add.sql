@@ -71,12 +71,8 @@ BEGIN
             AS p (url, simhash, fetched_at, number)
     ) AS p;
     RETURN QUERY
-    SELECT
-        p.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep, v.page_id,
-        v.original_page_id
-    FROM unnest(urls) WITH ORDINALITY AS p (url, number)
-    JOIN pgsimhash._add_batch(collection, own_id, pages, '{}', remember, run_id, 'SQL') AS v
-        USING (number)
-    ORDER BY number;
+    SELECT (v.decided).*
+    FROM pgsimhash._add_batch(collection, own_id, pages, '{}', remember, run_id, 'SQL') AS v
+    ORDER BY v.number;
 END
 $$;

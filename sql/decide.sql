@@ -30,8 +30,7 @@ CREATE FUNCTION pgsimhash._add_batch(
     collection text, own_id integer, pages json, options jsonb, remember boolean,
     run_id bigint DEFAULT NULL, label text DEFAULT NULL
 ) RETURNS TABLE (
-    number bigint, verdict text, reason text, detail text, distance integer, duplicate_of text,
-    original_page_id bigint, keep boolean, page_id bigint, run_pages bigint
+    number bigint, decided pgsimhash.verdict, detail text, run_pages bigint
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO'
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -53,13 +52,18 @@ BEGIN
     IF some_omitted THEN
         RETURN QUERY
         SELECT
-            d.number, CASE WHEN d.failure IS NULL THEN 'too_short' ELSE 'failed' END,
-            coalesce(d.failure, 'policy'),
+            d.number,
+            json_populate_record(NULL::pgsimhash.verdict, json_build_object(
+                'url', d.url,
+                'verdict', CASE WHEN d.failure IS NULL THEN 'too_short' ELSE 'failed' END,
+                'reason', coalesce(d.failure, 'policy'),
+                'keep', false
+            )),
             CASE
                 WHEN d.failure IS NULL
                 THEN format('it has %s words, fewer than %s', d.tokens, d.min_tokens)
             END,
-            NULL::integer, NULL, NULL::bigint, false, NULL::bigint, NULL::bigint
+            NULL::bigint
         FROM unnest(batch) AS d
         WHERE d.failure IS NOT NULL OR d.tokens < d.min_tokens;
         batch := ARRAY(
@@ -90,8 +94,8 @@ BEGIN
         stored_pages := pgsimhash._store_batch(own_id, batch, pages, has_ids, run_id, label);
     END IF;
     RETURN QUERY
-    SELECT
-        d.number,
+    SELECT d.number, ROW(
+        d.url,
         CASE
             WHEN NOT d.is_stored THEN 'unchanged'
             WHEN d.original_distance <= 3 THEN 'duplicate'
@@ -106,7 +110,6 @@ BEGIN
             WHEN d.version_digest = d.text_digest THEN 'same_text'
             ELSE 'changed'
         END,
-        NULL,
         CASE
             WHEN NOT d.is_stored THEN 0
             WHEN d.original_distance IS NULL AND d.version_id IS NOT NULL
@@ -114,6 +117,12 @@ BEGIN
             ELSE d.original_distance
         END,
         d.original_url,
+        CASE
+            WHEN NOT d.is_stored THEN false
+            WHEN d.original_distance IS NOT NULL THEN greatest(d.copies, 1) < d.max_copies
+            ELSE (d.version_digest = d.text_digest) IS NOT TRUE
+        END,
+        CASE WHEN remember OR NOT d.is_stored THEN d.present_id END,
         -- The pages of a dry run have no ids.
         CASE
             WHEN NOT d.is_stored THEN (
@@ -122,14 +131,8 @@ BEGIN
                 WHERE p.collection_id = own_id AND p.page_id = d.present_id
             )
             WHEN remember OR has_ids OR d.original_id < batch[1].page_id THEN d.original_id
-        END,
-        CASE
-            WHEN NOT d.is_stored THEN false
-            WHEN d.original_distance IS NOT NULL THEN greatest(d.copies, 1) < d.max_copies
-            ELSE (d.version_digest = d.text_digest) IS NOT TRUE
-        END,
-        CASE WHEN remember OR NOT d.is_stored THEN d.present_id END,
-        stored_pages
+        END
+    )::pgsimhash.verdict, NULL, stored_pages
     FROM unnest(batch) AS d;
 END
 $$;

@@ -127,7 +127,7 @@ BEGIN
             END
         ORDER BY p.page_id
     LOOP
-        SELECT v.verdict, v.original_page_id, v.distance INTO answer
+        SELECT (v.decided).* INTO answer
         FROM pgsimhash._add_batch(collection, own_id, json_build_array(page), '{}', false) AS v;
         UPDATE pgsimhash.pages AS p
         SET duplicate_of = answer.original_page_id,

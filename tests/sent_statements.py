@@ -17,7 +17,8 @@ import pytest
 from pgsimhash.db.schema_names import read_sql
 
 _ARGUMENT = r'"\w+" => %\(\w+\)s::pg_catalog\.\w+(?:\[\])?'
-_COLUMNS = r'\*|"\w+"(?:, "\w+")*'
+_COLUMN = r'(?:\("\w+"\)\.)?"\w+"'
+_COLUMNS = rf"\*|{_COLUMN}(?:, {_COLUMN})*"
 _CALL = re.compile(
     rf'SELECT (?:{_COLUMNS}) FROM (?:\w+|"\w+")\.\w+\((?:{_ARGUMENT}(?:, {_ARGUMENT})*)?\)'
 )

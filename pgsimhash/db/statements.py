@@ -160,7 +160,10 @@ def is_active(connection: psycopg.BaseConnection[Any]) -> bool:
 
 @cache
 def call_of(name: str, schema: str, columns: tuple[str, ...] = ()) -> LiteralString:
-    """Return the call of a function in a schema, with all its parameters by name."""
+    """Return the call of a function in a schema, with all its parameters by name.
+
+    A field of a composite column is ``column.field``.
+    """
     functions = _functions()
     function = name if name in functions else f"_{name}"
     arguments = ", ".join(
@@ -168,7 +171,11 @@ def call_of(name: str, schema: str, columns: tuple[str, ...] = ()) -> LiteralStr
         for parameter, kind, array in functions[function]
     )
     # Names and types come from the package's own files.
-    selected = ", ".join(f'"{column}"' for column in columns) or "*"
+    quoted = (
+        '("{}")."{}"'.format(*column.split(".")) if "." in column else f'"{column}"'
+        for column in columns
+    )
+    selected = ", ".join(quoted) or "*"
     call = f"SELECT {selected} FROM pgsimhash.{function}({arguments})"  # noqa: S608
     return in_schema(call, schema)
 

@@ -30,6 +30,10 @@ _SENT: Final = tuple(
 )
 # The fields of a record that its verdict repeats; ``_add_batch`` returns the others.
 _SHOWN: Final = ("url", "simhash", "html_bytes", "title", "markdown")
+_DECIDED: Final = (
+    *("number", "detail", "run_pages"),
+    *(f"decided.{each.name}" for each in fields(Verdict) if each.name not in (*_SHOWN, "detail")),
+)
 
 
 @dataclass(slots=True)
@@ -234,6 +238,7 @@ def add_batch(
         rows = access.fetch(
             "add_batch",
             dict_row,
+            columns=_DECIDED,
             pages=json.dumps(pages, ensure_ascii=False),
             options=json.dumps(sent),
             remember=run is not None,
