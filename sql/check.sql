@@ -1,5 +1,4 @@
--- The invariants of the rows of a collection, and the repair of violations. Tables, indexes and
--- functions are not checked here: see docs/maintain.md.
+-- The invariants of the rows of a collection, and the repair of violations.
 
 -- A row that contradicts the others, and how a repair changes it.
 CREATE TYPE pgsimhash.violation AS (
@@ -125,14 +124,5 @@ BEGIN
             AND s.collection_id = own_id AND s.page_id = v.page_id;
     END IF;
     RETURN QUERY SELECT * FROM unnest(violations);
-END
-$$;
-
-CREATE FUNCTION pgsimhash._foreign_objects()
-    RETURNS TABLE (reason text, object text, role name)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
-    ${foreign_objects};
 END
 $$;

@@ -184,7 +184,7 @@ $$;
 --      the page's own URL are eligible anyway if that URL is only known in other collections,
 --   6. not the page itself: if the page's collection knows its URL, neither at the URL nor a copy
 --      that is later than its first version and equally near to the previous version,
---   7. confirmed by the signatures beyond the trusted distance, if both pages have one.
+--   7. confirmed by the signatures, if both pages have one and the settings ask for it.
 -- Not STRICT and without a search_path, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash._counts(
     distance integer, page_id bigint, url text, host text, fetched_at timestamptz, simhash bigint,

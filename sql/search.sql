@@ -78,10 +78,9 @@ BEGIN
 END
 $$;
 
--- The matches of several simhashes, with the first page of each. A match beyond 5 bits must have a
--- signature like the query's, if both have one. For one match without its page, any will do. BETWEEN
--- requires an order that only one index has: if many pages share a simhash, the planner would choose
--- another one.
+-- The matches of several simhashes, with the first page of each. For one match without its page, any
+-- will do. BETWEEN requires an order that only one index has: if many pages share a simhash, the
+-- planner would choose another one.
 CREATE FUNCTION pgsimhash._find(
     collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean,
     most bigint, own_high bigint, own_low bigint

@@ -1,5 +1,5 @@
--- All tables: collections, their pages with the prefix columns that make lookups fast, then runs,
--- policies and marks. The first comment in a table describes the table, those
+-- All tables: collections, their pages with the prefix columns that make lookups fast, last_seen,
+-- runs, sources, policies, marks and clusters. The first comment in a table describes the table, those
 -- behind columns describe the columns; the deployed schema has both as COMMENT ON.
 
 -- The host of an absolute URL, with A to Z in lower case; NULL without a host.

@@ -8,8 +8,8 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import dict_row
 
-from pgsimhash.db.schema_names import bound_to_schema
-from pgsimhash.db.statements import fetch, is_idle, transaction
+from pgsimhash.db.schema_names import bound_to_schema, in_schema, read_sql, schema_of
+from pgsimhash.db.statements import execute, fetch, is_idle, transaction
 from pgsimhash.errors import NotFoundError, invalid_argument
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
 from pgsimhash.pages.records import Deletion, JsonRecord, Mark, RunRecord
@@ -225,9 +225,10 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
 
 def foreign_objects(connection: psycopg.Connection[Any]) -> list[Violation]:
     """Return the objects of the schema that run code of another role."""
+    query = in_schema(read_sql("foreign_objects.sql"), schema_of(connection))
     return [
         Violation(None, reason, object=f"{described}, of the role {role}")
-        for reason, described, role in fetch(connection, "foreign_objects")
+        for reason, described, role in execute(connection, query)
     ]
 
 

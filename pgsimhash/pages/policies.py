@@ -52,8 +52,8 @@ class PolicySettings:
             is a copy. The window moves between batches: the pages of a batch come on top.
         max_age: how long before the page an eligible original was fetched at most.
         canonical_link: whether a page duplicates the page that its ``rel=canonical`` names, at any
-            distance. The latter must be known before, on the same host, a subdomain of it, or the
-            reverse. Off by default: many sites name their front page everywhere.
+            distance. The latter must be known before, on the same host or registered domain. Off by
+            default: many sites name their front page everywhere.
         max_copies: the number of near-duplicates worth keeping, by default 1: a duplicate is, while
             it has fewer eligible originals.
         min_tokens: the fewest words of a page that is stored, if the scheme does not need more.

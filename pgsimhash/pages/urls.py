@@ -37,7 +37,7 @@ _UNSEEN: Final = re.compile(
     r"[\x00- \x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f"
     r"\u3000\ufeff\ufff9-\ufffb]"
 )
-"""White space and invisible characters; equal to those of ``_failure_of`` in sql/add.sql."""
+"""White space and invisible characters; equal to those of ``add_pages`` in sql/add.sql."""
 
 
 def lowered(host: str) -> str:

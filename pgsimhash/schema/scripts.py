@@ -130,9 +130,8 @@ def drop_statements(schema: str = SCHEMA) -> list[str]:
 
 def schema_script(schema: str = SCHEMA, layout: Layout = DEFAULT_LAYOUT) -> str:
     """Return the script of the whole current schema."""
-    foreign = read_sql("foreign_objects.sql").strip()
     statements = (
-        commented.strip().replace("${foreign_objects}", foreign)
+        commented.strip()
         for file in SCHEMA_FILES
         for statement in split_statements(in_layout(read_sql(file), layout))
         for commented in _with_comments(statement)

@@ -3,7 +3,7 @@
 BeautifulSoup removes elements by 13 selectors, elements with one of 13 strings anywhere in their
 class or id, and lists and blocks that are mostly links. Readability chooses the article. If that
 has less than 400 characters, the first container with as many is used, else the body. Its Markdown
-is the text. docs/schemes.md describes the effects.
+is the text. bench/README.md describes the effects.
 
 Some of readability's steps read the same text many times: for each ancestor, for each list below a
 heading, for each empty element nearby. The characters read are counted, and a page that needs too

@@ -66,7 +66,7 @@ class Store:
     Raises:
         ArgumentError: an argument is invalid, or the layout does not support the distance.
         CollectionError: no collection of this scheme has the name any more. Methods that write
-            raise it too while the collection is being built from another one.
+            raise it too while the collection is being rebuilt.
         StoreError: the database does not answer or refuses a statement. Committed batches stay.
     """
 
@@ -291,8 +291,8 @@ class Store:
     ) -> bool:
         """Ingest one page, and return whether it is worth keeping.
 
-        It is if its verdict is ``new``, or if fewer than ``max_copies`` near-duplicates are stored,
-        under any URL. A page with too little text is not.
+        It is if its verdict is ``new``, ``updated`` with another text, or one of the first
+        ``max_copies`` near-duplicates. A page with too little text is not.
 
         Raises:
             PageError: the page cannot be read, so nothing was decided.

@@ -238,7 +238,7 @@ def test_pages_and_folders_not_permitted(folder: Path, monkeypatch: pytest.Monke
     ]
 
 
-def test_a_page_too_large_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_too_large_is_not_opened(tmp_path: Path) -> None:
     with (tmp_path / "a.html").open("wb") as file:
         file.truncate(10**12)
     (tmp_path / "b.html").write_bytes(b"x" * 100)

@@ -264,7 +264,7 @@ def test_a_pool_whose_connections_are_all_in_use(
 
 
 def test_a_url_of_sqlalchemy_and_its_text_with_a_driver(
-    dsn: str, url: sqlalchemy.URL, monkeypatch: pytest.MonkeyPatch
+    url: sqlalchemy.URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def use() -> None:
         async with await connect_async(url) as store:

@@ -63,9 +63,7 @@ def test_all_writes_time_out_and_say_how_to_end_the_holder(
             change(store)
 
 
-def test_a_long_wait_logs_the_holder_meanwhile(
-    held: psycopg.Connection, dsn: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_long_wait_logs_the_holder_meanwhile(held: psycopg.Connection, dsn: str) -> None:
     class Release(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             told.append(record)

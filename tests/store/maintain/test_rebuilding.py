@@ -127,7 +127,7 @@ def test_everything_is_copied(
         assert len(content(dsn, old)) == len(before[0]) + 1
 
 
-def test_the_result_has_the_requested_settings(dsn: str, full: Store) -> None:
+def test_the_result_has_the_requested_settings(full: Store) -> None:
     steps: list[tuple[str, int, int]] = []
     maintenance.rebuild(full, "other", distance=3, progress=lambda *step: steps.append(step))
     assert steps == [("pages", done, 601) for done in (0, 256, 512, 601)]

@@ -127,7 +127,7 @@ def test_with_other_settings_it_gives_the_verdicts_of_ingestion(
 
 
 def test_all_collections_are_compared_with_in_the_order_of_their_pages(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
+    dsn: str, store: Store
 ) -> None:
     connect(dsn, collection="other").close()
     settings = MatchOptions(distance=8, scope="global")
@@ -175,7 +175,7 @@ def test_a_deleted_original_has_a_successor(dsn: str, store: Store) -> None:
     assert original_of(store, C) == (B, 1)
 
 
-def test_later_marks_and_versions_that_became_neighbours(dsn: str, store: Store) -> None:
+def test_later_marks_and_versions_that_became_neighbours(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1)]))
     maintenance.mark(store, A, B, same=False)
     assert [verdict.verdict for verdict in reevaluated(store)] == ["new", "new"]

@@ -23,6 +23,7 @@ from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.testing import fresh_database
 from tests.database import as_role, new_role, run_sql
 from tests.refusals import sqlstate
+from tests.sent_statements import SENT_FILES
 from tests.store.test_store import page, paragraph
 
 PINNED = "search_path=pg_catalog, pg_temp"
@@ -60,7 +61,10 @@ def calls(script: str) -> set[str]:
 
 def plant(connection: psycopg.Connection) -> None:
     """Create functions and operators in `public` for types that PostgreSQL would convert."""
-    scripts = [migrate.upgrade_sql(), *map(read_sql, ("deployed.sql", "worker.sql"))]
+    scripts = [
+        migrate.upgrade_sql(),
+        *map(read_sql, SENT_FILES),
+    ]
     called = {name for script in scripts for name in re.findall(r"\b([a-z_]\w*)\(", script)}
     known = connection.execute(
         "SELECT DISTINCT proname, pronargs, provariadic <> 0 FROM pg_proc "
@@ -168,6 +172,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
                 maintenance.mark(store, verdicts[0].url, verdicts[1].url, same=False)
                 assert store.status()[0].pages == 3
                 assert store.save_clusters(8) == 0
+                assert list(maintenance.check(store)) == []
                 assert store.delete_host("a.example").versions == 2
                 assert store.delete("https://b.example/").versions == 1
         assert connection.execute("SHOW search_path").fetchone() == (path,)

@@ -32,6 +32,7 @@ from tests.conftest import ROOT
 from tests.database import run_sql
 from tests.programs import run_program
 from tests.refusals import because
+from tests.sent_statements import SENT_FILES
 from tests.store.calls import CHANGES, DAY, READS, A, B
 from tests.store.content import rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
@@ -120,7 +121,7 @@ def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> Non
 def test_sent_and_deployed_sql_has_only_the_new_name() -> None:
     texts = [schema_script(CRAWL), migrate.upgrade_sql(schema=CRAWL)]
     texts += [statements.call_of(name, CRAWL) for name in statements._functions()]
-    texts += [in_schema(read_sql(name), CRAWL) for name in ("deployed.sql", "worker.sql")]
+    texts += [in_schema(read_sql(name), CRAWL) for name in SENT_FILES]
     texts += [in_schema(read_sql("schema.sql"), CRAWL), *drop_statements(CRAWL)]
     texts += [schema_script(CRAWL, layout) for layout in LAYOUTS.values()]
     for script in texts:
