@@ -337,8 +337,10 @@ def _forget() -> None:
 
 
 def _leave_all() -> None:
-    for server in _servers.values():
-        server.leave()
+    # After Ctrl-C the watcher stops the servers.
+    with contextlib.suppress(KeyboardInterrupt):
+        for server in _servers.values():
+            server.leave()
 
 
 def _programs() -> Path:

@@ -132,6 +132,8 @@ def _migrate(
             since=since,
         )
         with migrate.search_path_kept(inner.execute):
+            if up:
+                migrate.layout_of(inner, name, layout)
             present = "".join(inner.get_current_heads())
             if (present >= wanted) if up else (present <= wanted):
                 return

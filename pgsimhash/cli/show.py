@@ -177,11 +177,8 @@ def progress_bar(
 
 def write_file(path: Path, text: str) -> None:
     """Write a file in UTF-8, independent of the locale; it replaces an existing file atomically."""
-    try:
-        with replacing(path) as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise click.FileError(str(path), error.strerror) from error
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def escape_other_output() -> None:

@@ -166,7 +166,7 @@ def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> S
         raise CollectionError(
             "other_settings",
             f"collection {name!r} stores no Markdown, so another scheme needs the pages: "
-            f"pgsimhash ingest --collection {name}-2 --scheme {recipe.name} PATH, then "
+            f"pgsimhash ingest --create --collection {name}-2 --scheme {recipe.name} PATH, then "
             f"pgsimhash collection rename {name} {name}-2 --swap",
         )
     return recipe

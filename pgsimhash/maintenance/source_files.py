@@ -159,13 +159,16 @@ class _Files:
             self._pending.append(file)
 
     def noted(self, verdicts: Iterator[Verdict]) -> Generator[Verdict]:
-        """Yield the verdicts, and record the progress of their files."""
+        """Yield the verdicts, and record the progress of their files.
+
+        A verdict is recorded when the next one is asked for: the caller may fail to print it.
+        """
         try:
             for count, verdict in enumerate(verdicts, 1):
+                yield verdict
                 self._take(verdict)
                 if count % _UNWRITTEN_MAX == 0:
                     self._write()
-                yield verdict
             self._take_ends()
         except (KeyboardInterrupt, GeneratorExit):
             self._write()

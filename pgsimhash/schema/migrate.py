@@ -244,11 +244,11 @@ def run_revisions(
         for statement in split_statements(in_schema(script, schema)):
             context.execute(statement)
     context.run_migrations(
-        op=Operations(context), schema=schema, layout=_layout_of(context, schema, layout)
+        op=Operations(context), schema=schema, layout=layout_of(context, schema, layout)
     )
 
 
-def _layout_of(context: MigrationContext, schema: str, layout: str | None) -> Layout:
+def layout_of(context: MigrationContext, schema: str, layout: str | None) -> Layout:
     """Return the layout of a schema, or of a new one."""
     wanted = get_layout(layout or DEFAULT_LAYOUT.name)
     connection = None if context.as_sql else context.connection

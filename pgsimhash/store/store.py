@@ -124,7 +124,7 @@ class Store:
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
-        most = None if limit is None else index(limit)
+        most = _checked_limit(limit)
         with self.session.looking_up(distance) as access:
             return access.find([simhash], distance, signature, most)[0]
 
@@ -154,8 +154,7 @@ class Store:
         Raises:
             NotFoundError: the URL is unknown.
         """
-        if limit is not None and limit < 1:
-            raise invalid_argument(f"limit must be at least 1, not {limit!r}")
+        most = _checked_limit(limit)
         high, low = to_halves(signature)
         with self.session.looking_up(distance) as access:
             rows = access.fetch(
@@ -167,7 +166,7 @@ class Store:
                 own_low=low,
                 distance=distance,
                 verify=verify,
-                most=None if limit is None else index(limit),
+                most=most,
             )
         return [NearPage(**lookups.record_values(row)) for row in rows]
 
@@ -491,3 +490,9 @@ class Store:
             page_seconds=page_seconds,
             page_memory=page_memory,
         )
+
+
+def _checked_limit(limit: int | None) -> int | None:
+    if limit is not None and limit < 1:
+        raise invalid_argument(f"limit must be at least 1, not {limit!r}")
+    return None if limit is None else index(limit)

@@ -63,6 +63,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "find: a signature out of range": lambda store: store.find(5, signature=2**128),
     "find: no signature": lambda store: store.find(5, signature="5"),
     "near_pages: a limit": lambda store: store.near_pages(5, limit=0),
+    "find: a negative limit": lambda store: store.find(5, limit=-1),
     "near_pages: a distance": lambda store: store.near_pages(0, 13),
     "near_pages: a simhash": lambda store: store.near_pages(2**64),
     "near_pages: a bool": lambda store: store.near_pages(True),
