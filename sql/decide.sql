@@ -811,7 +811,7 @@ BEGIN
             WHERE p.collection_id = own_id AND p.page_id = ANY (page_ids) AND p.url = ANY (urls)
         );
     END IF;
-    RETURN run_pages = (
+    RETURN run_pages <= (
         SELECT r.pages
         FROM pgsimhash.runs AS r
         WHERE r.collection_id = own_id AND r.run_id = _batch_stored.run_id
