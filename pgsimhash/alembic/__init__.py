@@ -132,10 +132,10 @@ def _migrate(
             since=since,
         )
         with migrate.search_path_kept(inner.execute):
-            if up:
-                migrate.layout_of(inner, name, layout)
             present = "".join(inner.get_current_heads())
             if (present >= wanted) if up else (present <= wanted):
+                if up:
+                    migrate.layout_of(inner, name, layout)
                 return
             migrate.run_revisions(inner, name, citus=citus, layout=layout)
             if not up and not wanted:
