@@ -58,11 +58,15 @@ def check_time(time: datetime) -> datetime:
 
     PostgreSQL accepts fewer zones than Python (less than 16 hours from UTC).
     """
-    if not isinstance(time, datetime):
+    try:
+        has_zone = time.utcoffset() is not None
+    except Exception:  # pandas.NaT is a datetime whose methods raise
+        has_zone = None
+    if has_zone is None or not isinstance(time, datetime):
         raise invalid_argument(
             f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}"
         )
-    if time.utcoffset() is None:
+    if not has_zone:
         raise invalid_argument(
             f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC"
         )

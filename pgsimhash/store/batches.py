@@ -5,13 +5,13 @@ checked in :func:`bounded`, when their size is known.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from reprlib import repr as short_repr
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
-from pgsimhash.errors import ArgumentError, PageError, invalid_argument
+from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import NUMBER_MAX
@@ -33,17 +33,17 @@ Page = SourcePage | PageFailure | PageRecord | tuple[str, str | BytesLike]
 Source = SourcePage | PageFailure | PageRecord  # the same without pairs
 Item = PageRecord | PageFailure
 
+_Page = TypeVar("_Page")
+
 
 def as_source(page: Page) -> Source:
     """Return a page with checked values; an invalid page is a failure."""
     if isinstance(page, PageFailure):
         return page
-    if not isinstance(page, SourcePage | PageRecord):
-        page = SourcePage(*_pair(page, "html"))
-    try:
-        return _checked(page)
-    except (PageError, ArgumentError) as error:
-        return failure(str(page.url), error)
+    if isinstance(page, SourcePage | PageRecord):
+        return _or_failure(page.url, lambda: _checked(page))
+    url, html = _pair(page, "html")
+    return _or_failure(url, lambda: _checked(SourcePage(url, html)))
 
 
 def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> Source:
@@ -57,10 +57,14 @@ def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> Sou
 def as_record(page: tuple[str, int]) -> Item:
     """Convert a ``(url, simhash)`` pair to a record, or to a failure if it is invalid."""
     url, simhash = _pair(page, "simhash")
+    return _or_failure(url, lambda: PageRecord(check_url(url), check_simhash(simhash)))
+
+
+def _or_failure(url: object, read: Callable[[], _Page]) -> _Page | PageFailure:
     try:
-        return PageRecord(check_url(url), check_simhash(simhash))
-    except (PageError, ArgumentError) as error:
-        return failure(str(url), error)
+        return read()
+    except Exception as error:  # the methods of a page's values may raise anything
+        return failure(url if isinstance(url, str) else short_repr(url), error)
 
 
 def _pair(page: object, second: str) -> tuple[Any, Any]:
@@ -130,7 +134,7 @@ def bounded(item: Item) -> tuple[Item, int]:
             size += 0 if text is None else text_size(name, text)
         if size > BATCH_BYTES:
             raise PageError("too_large", f"its text has more than {BATCH_BYTES:,} bytes")
-    except (PageError, ArgumentError) as error:
+    except Exception as error:
         return failure(item.url, error), 0
     return item, size
 

@@ -3,10 +3,12 @@
 import codecs
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +28,18 @@ from tests.refusals import because
 NOW = datetime(2024, 2, 29, 12, tzinfo=UTC)
 
 
+class Nowhere(tzinfo):
+    """A zone whose offset is unknown, and asking for it is an error."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        raise KeyError("Nowhere")
+
+    dst = utcoffset
+
+    def tzname(self, moment: datetime | None) -> str:
+        return "Nowhere"
+
+
 @pytest.mark.parametrize("hours", [-23, -16, 9, 16, 23])
 def test_a_time_in_another_zone_is_the_same_moment(hours: int) -> None:
     there = NOW.astimezone(timezone(timedelta(hours=hours, minutes=59)))
@@ -42,7 +56,10 @@ def test_a_time_in_another_zone_is_the_same_moment(hours: int) -> None:
     (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))), "before 1970"),
     (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))), "in the future"),
     ("2024-02-29T12:00:00Z", "a time is a datetime"), (date(2024, 2, 29), "a time is a datetime"),
-    (1709208000, "a time is a datetime"), (datetime(2024, 2, 29, 12), "names no zone; give it one"),
+    (1709208000, "a time is a datetime"), (pd.NaT, "a time is a datetime with a zone, .* not NaT"),
+    (np.datetime64("NaT"), "a time is a datetime"), (pd.Timestamp(NOW.date()), "names no zone"),
+    (NOW.replace(tzinfo=Nowhere()), "a time is a datetime"),
+    (datetime(2024, 2, 29, 12), "names no zone; give it one"),
     (datetime.now(UTC) + timedelta(hours=25), "in the future; correct it"),
 ])  # fmt: skip
 def test_an_impossible_time_of_fetching_is_refused(time: Any, reason: str) -> None:

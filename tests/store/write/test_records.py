@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import psycopg
 import pytest
 from hypothesis import given
@@ -28,6 +29,14 @@ A = "https://a.example/"
 FAR = 0xFFFF_FFFF << 16
 GOOD = PageRecord(A, 1, title="a", tokens=9, signature=5, html_digest=b"a", markdown="b")
 
+
+class Silent:
+    """A value that cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise ValueError("no words")
+
+
 WRONG: list[dict[str, Any]] = [
     {"url": A + "x" * 3000}, {"url": f"{A}\0"}, {"url": "https://\ud800/"}, {"url": None},
     {"simhash": 2**64}, {"simhash": "5"}, {"title": "a\0b"}, {"title": "\ud800"}, {"title": 5},
@@ -36,6 +45,7 @@ WRONG: list[dict[str, Any]] = [
     {"signature": 2**128}, {"signature": "5"},
     *({name: 2**31} for name in COUNTS), *({name: 2**64} for name in BITS_64),
     {"html_digest": "a"}, {"fetched_at": datetime(2024, 1, 1)}, {"fetched_at": "2024-01-01"},
+    {"fetched_at": pd.NaT}, {"url": Silent()}, {"simhash": Silent()}, {"html_digest": Silent()},
 ]  # fmt: skip
 
 
@@ -80,6 +90,25 @@ def test_a_pair_that_cannot_be_stored_fails_alone(store: Store) -> None:
     reasons = [verdict.reason for verdict in failed]
     assert reasons == ["invalid_url"] * 3 + ["unreadable"] * 4
     assert last.verdict == "new"
+
+
+def test_a_page_with_any_odd_value_fails_alone(store: Store) -> None:
+    good, released = page(paragraph(1)), memoryview(b"<p>")
+    released.release()
+    silent: Any = Silent()
+    nothing: Any = pd.NaT
+    odd: list[Any] = [
+        (silent, good), (nothing, good), (f"{A}1", released), (f"{A}2", silent),
+        *(SourcePage(f"{A}3", good, charset) for charset in ("hex", silent, nothing)),
+        *(SourcePage(f"{A}4", good, None, time) for time in (nothing, silent)),
+        SourcePage(silent, good), SourcePage(nothing, nothing),
+    ]  # fmt: skip
+    verdicts = list(store.ingest_many([*odd, (f"{A}last", page(paragraph(2)))]))
+    outcomes = {verdict.verdict for verdict in verdicts[4:7]}
+    assert outcomes <= {"failed", "new", "unchanged"}
+    assert {verdict.verdict for verdict in (*verdicts[:4], *verdicts[7:-1])} == {"failed"}
+    assert all(each.detail and isinstance(each.url, str) for each in verdicts[:4])
+    assert verdicts[-1].keep
 
 
 def records(count: int, markdown: str) -> list[PageRecord]:
