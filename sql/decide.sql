@@ -301,6 +301,7 @@ CREATE FUNCTION pgsimhash._with_ids(
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     drawn constant regclass := pg_get_serial_sequence('pgsimhash.pages', 'page_id');
+    highest constant bigint := 281474976710656;
     newest bigint;
 BEGIN
     IF remember THEN
@@ -308,14 +309,19 @@ BEGIN
         newest := (SELECT max(n) FROM unnest(pgsimhash._newest_pages(compared)) AS n);
         -- Someone inserted higher ids; or Citus, which commits pages on their node first, stopped at
         -- that moment and forgot which ids it drew.
-        IF batch[1].page_id <= newest THEN
+        IF batch[1].page_id <= newest AND newest <= highest - cardinality(batch) THEN
             PERFORM setval(drawn, greatest(newest, nextval(drawn)));
             batch[1].page_id := nextval(drawn);
         END IF;
         -- Citus starts the sequences of workers above 2 ^ 48.
-        IF batch[1].page_id > 281474976710656 THEN
-            RAISE EXCEPTION 'this node is a worker of the Citus cluster'
-                USING ERRCODE = 'PS033', HINT = 'Connect to the coordinator.';
+        IF batch[1].page_id NOT BETWEEN newest + 1 AND highest - cardinality(batch) + 1 THEN
+            RAISE EXCEPTION 'no page ids are left: they end at %, the newest page is %, and the '
+                'sequence gave %', highest, newest, batch[1].page_id
+                USING ERRCODE = 'PS033', HINT = 'On a worker of a Citus cluster, connect to the '
+                    'coordinator. Otherwise delete pages with ids that somebody chose, then run '
+                    || format(
+                        'SELECT setval(%L, max(page_id)) FROM %s', drawn, 'pgsimhash.pages'::regclass
+                    );
         END IF;
     ELSE
         batch[1].page_id := 9223372036854775807 - cardinality(batch);

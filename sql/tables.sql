@@ -77,6 +77,7 @@ CREATE TABLE pgsimhash.pages (
     ) STORED,
     -- All permutations.
     CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id),
+    CONSTRAINT pages_id_fits CHECK (page_id BETWEEN 1 AND 281474976710656),
     CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
     CONSTRAINT pages_fetched_at_fits
         CHECK (fetched_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00')
@@ -138,7 +139,8 @@ CREATE TABLE pgsimhash.runs (
     unchanged bigint NOT NULL DEFAULT 0,             -- The number of unchanged pages.
     first_page bigint,                               -- The first of its remaining pages.
     last_page bigint,                                -- The last of its remaining pages.
-    CONSTRAINT runs_pkey PRIMARY KEY (collection_id, run_id)
+    CONSTRAINT runs_pkey PRIMARY KEY (collection_id, run_id),
+    CONSTRAINT runs_id_fits CHECK (run_id BETWEEN 1 AND 281474976710656)
 );
 
 -- A changed file has a different size or time, and is read again.
@@ -203,6 +205,7 @@ CREATE TABLE pgsimhash.marks (
     same boolean NOT NULL,                            -- Whether the pages are the same.
     marked_at timestamptz NOT NULL DEFAULT now(),     -- When it was set.
     CONSTRAINT marks_pkey PRIMARY KEY (collection_id, mark_id),
+    CONSTRAINT marks_id_fits CHECK (mark_id BETWEEN 1 AND 281474976710656),
     CONSTRAINT marks_in_order CHECK (url_a COLLATE "C" < url_b COLLATE "C")
 );
 

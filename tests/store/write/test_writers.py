@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, connect, hamming_distance
+from pgsimhash.errors import StoreError
 from pgsimhash.hashing.bits import from_bigint
 from tests.database import run_sql
 
@@ -78,6 +79,52 @@ def test_page_ids_are_above_the_newest_page_even_if_the_sequence_is_behind(
         assert page_ids == list(range(page_ids[0], page_ids[0] + pages))
         assert page_ids[0] > (newest.page_id or 0)
         assert {verdict.verdict for verdict in verdicts} == {"duplicate"}
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "values"),
+    [
+        ("pages", "page_id, url, simhash", "'https://b.example/', 1"),
+        ("runs", "run_id, label", "'night'"),
+        ("marks", "mark_id, url_a, url_b, same", "'a', 'b', true"),
+    ],
+)
+def test_ids_that_leave_no_room_for_later_ones_are_refused(
+    store: Store, dsn: str, table: str, columns: str, values: str
+) -> None:
+    for number in (-(2**63), 0, 2**48 + 1, 2**63 - 1):
+        with pytest.raises(psycopg.errors.CheckViolation, match=f"{table}_id_fits"):
+            run_sql(
+                dsn,
+                f"INSERT INTO pgsimhash.{table} (collection_id, {columns}) "
+                f"VALUES ({store.opened.collection_id}, {number}, {values})",
+            )
+
+
+@pytest.mark.parametrize("chosen", [2**48, 2**48 - 2])
+def test_after_the_highest_page_id_adds_fail_until_that_page_is_deleted(
+    store: Store, dsn: str, chosen: int
+) -> None:
+    run_sql(
+        dsn,
+        "INSERT INTO pgsimhash.pages (page_id, collection_id, url, simhash) "
+        f"VALUES ({chosen}, {store.opened.collection_id}, 'https://b.example/', 1)",
+    )
+    added = [(f"https://a.example/{n}", n << 8) for n in range(4)]
+    with pytest.raises(StoreError, match=f"the newest page is {chosen}.* delete pages with ids"):
+        list(store.add_many(added))
+    store.delete("https://b.example/")
+    assert len(list(store.add_many(added))) == 4
+
+
+def test_the_error_names_the_statement_that_sets_the_sequence_back(store: Store, dsn: str) -> None:
+    page_id = store.add("https://a.example/", 1).page_id
+    run_sql(dsn, f"SELECT setval('pgsimhash.pages_page_id_seq', {2**48})")
+    with pytest.raises(StoreError, match=rf"the newest page is {page_id}.* gave {2**48 + 1}") as no:
+        store.add("https://b.example/", 2)
+    assert no.value.reason == "unsuitable"
+    run_sql(dsn, str(no.value).partition("then run ")[2])
+    assert store.add("https://b.example/", 2).page_id == (page_id or 0) + 1
 
 
 def test_a_run_counts_only_in_its_collection(dsn: str, store: Store) -> None:
