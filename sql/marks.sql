@@ -110,10 +110,7 @@ BEGIN
         SELECT
             1 AS number, p.page_id, p.url, p.simhash, p.fetched_at, p.signature_high,
             p.signature_low, p.text_digest, p.html_digest,
-            -- The package knows sites; SQL knows hosts.
-            CASE
-                WHEN pgsimhash.host_of(p.canonical_url) = p.host THEN p.canonical_url
-            END AS canonical
+            CASE WHEN p.canonical_on_site THEN p.canonical_url END AS canonical
         FROM pgsimhash.pages AS p
         LEFT JOIN pgsimhash.pages AS o
             ON o.collection_id = own_id AND o.page_id = p.duplicate_of

@@ -50,6 +50,7 @@ CREATE TABLE pgsimhash.pages (
     run_id bigint,                   -- The run that added it, if any.
     title text,                      -- The text of its title element.
     canonical_url text,              -- The absolute URL of its rel=canonical.
+    canonical_on_site boolean NOT NULL DEFAULT false,  -- Whether that is a page of the same site.
     language text,                   -- Its lang attribute.
     features integer,                -- The number of distinct features.
     tokens integer,                  -- The number of tokens of its main content.

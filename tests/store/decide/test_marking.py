@@ -9,7 +9,8 @@ import pytest
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, NotFoundError
-from pgsimhash.pages.records import Mark
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.records import Mark, PageRecord
 from pgsimhash.search.clusters import ClusterPage, Linkage
 from pgsimhash.store.clusters import join_marked, split_marked
 from tests.database import run_sql
@@ -145,3 +146,33 @@ def test_clusters_are_joined_as_a_whole() -> None:
     assert join_marked(simhashes, roots, []).tolist() == [1, 1, 5, 5, 9]
     assert join_marked(simhashes, roots, [(2, 6)]).tolist() == [1, 1, 1, 1, 9]
     assert join_marked(simhashes, roots, [(9, 6), (2, 9)]).tolist() == [1] * 5
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+@pytest.mark.parametrize(
+    ("url", "canonical", "is_original"),
+    [
+        ("https://www.shop.co.uk/", "https://m.shop.co.uk/", True),
+        ("https://shop.example/2", "https://SHOP.example:8443/1", True),
+        ("https://a.co.uk/", "https://b.co.uk/", False),
+        ("http://192.0.2.1/", "http://192.0.2.2/", False),
+    ],
+)
+def test_a_removed_mark_gives_the_canonical_page_of_the_site_back(
+    store: Store, rebuilt: bool, url: str, canonical: str, is_original: bool
+) -> None:
+    maintenance.set_policy(store, "*", PolicySettings(canonical_link=True))
+    list(
+        store.ingest_many([PageRecord(canonical, 0), PageRecord(url, FAR, canonical_url=canonical)])
+    )
+    if rebuilt:
+        maintenance.rebuild(store)
+    expected = canonical if is_original else None
+    for same, original in ((None, expected), (False, None), (None, expected), (True, canonical)):
+        if same is None:
+            maintenance.unmark(store, url, canonical)
+        else:
+            maintenance.mark(store, url, canonical, same=same)
+        page = store.get(url)
+        assert page is not None
+        assert page.duplicate_of == original
