@@ -87,6 +87,7 @@ class ArgumentError(PgsimhashError, ValueError):
         "invalid_argument": "an argument is invalid; the message says what to pass",
         "invalid_file": "a file of pairs or a Parquet file has errors; the message names them",
         "contrary_mark": "the mark contradicts other marks",
+        "no_process": "a process that reads pages cannot start; the message says why",
         "unknown_scheme": "no scheme with this name is registered in this process",
     }
 

@@ -15,6 +15,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from pgsimhash.errors import ArgumentError
+
 _Message = TypeVar("_Message")
 _Answer = TypeVar("_Answer")
 
@@ -52,6 +54,7 @@ class Worker(Generic[_Message, _Answer]):
 
         Raises:
             EndedError: the process ended or was killed before it answered.
+            ArgumentError: it cannot start.
         """
         answered = False
         try:
@@ -77,6 +80,15 @@ class Worker(Generic[_Message, _Answer]):
     def _start(self) -> _Running:
         if self._running is not None:
             return self._running
+        try:
+            return self._started()
+        except (EOFError, OSError, RuntimeError) as error:
+            reason = self._why()
+            if self._is_closed or reason != "crashed":
+                raise EndedError(reason) from None
+            raise no_process(error) from error
+
+    def _started(self) -> _Running:
         # A forked child would share the parent's database connection; these do not.
         mac = sys.platform == "darwin"
         context = get_context("spawn") if mac else get_context("forkserver")
@@ -114,6 +126,30 @@ class Worker(Generic[_Message, _Answer]):
             running.process.join()
             running.process.close()
             running.pipe.close()
+
+
+def no_process(error: Exception) -> ArgumentError:
+    """Return the error for a process that did not start; every other one would fail too."""
+    program = getattr(sys.modules["__main__"], "__file__", None)
+    try:
+        os.getcwd()
+    except OSError:
+        cause = "the working folder was deleted; start the program in another one"
+    else:
+        if program is not None and not os.path.exists(program):
+            cause = f"it imports the program again, but {program} is not a file; save it as one"
+        elif isinstance(error, EOFError):
+            cause = (
+                "it imports the program again, which needs `if __name__ == "
+                '"__main__":` around its calls; other errors of the process are on stderr'
+            )
+        else:
+            cause = str(error)
+    return ArgumentError(
+        "no_process",
+        f"a process that reads pages cannot start: {cause}. Without jobs, page_seconds and "
+        "page_memory, pages are read in this process",
+    )
 
 
 def _wait(pipe: Connection, seconds: float) -> None:

@@ -13,11 +13,11 @@ from functools import partial
 from operator import index
 from typing import Final, NamedTuple
 
-from pgsimhash.errors import PageError, invalid_argument
+from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
-from pgsimhash.reading.processes import EndedError, Worker
+from pgsimhash.reading.processes import EndedError, Worker, no_process
 from pgsimhash.runtime.machine import limit_memory, usable_cores
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.schemes.registry import page_values
@@ -212,7 +212,10 @@ def _read_ahead(
     try:
         for page in pages:
             if page is not PAUSE:
-                sent.append((threads.submit(reader.read, page, work), _size(page)))
+                try:
+                    sent.append((threads.submit(reader.read, page, work), _size(page)))
+                except RuntimeError as error:
+                    raise no_process(error) from error
                 size += _size(page)
             while sent:
                 result, result_size = sent[0]
@@ -248,6 +251,10 @@ def _read_by(worker: _Reader, page: _Page, page_seconds: float, *, again: bool =
         return worker.ask(page, page_seconds)
     except EndedError as error:
         reason = str(error)
+    except ArgumentError:
+        if not again:
+            raise
+        reason = "crashed"
     except Exception as error:  # invalid pages may be impossible to send
         return failed(page.url, error)
     if reason == "crashed" and again:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -19,6 +20,8 @@ from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.reading.workers import extract, extract_many
 from pgsimhash.schemes import Scheme, ShingleWeights, read_text, register_scheme
 from pgsimhash.sources import SourcePage
+from tests.conftest import ROOT
+from tests.programs import run_program
 
 
 def article(seed: int) -> str:
@@ -125,6 +128,47 @@ def test_a_page_too_large_to_receive_fails_for_memory(capfd: pytest.CaptureFixtu
     assert made[4] == "no_memory"
     assert {*made.values()} == {"no_memory"}
     assert capfd.readouterr().err == ""
+
+
+READS = """
+from pgsimhash.reading.workers import extract_many
+from pgsimhash.sources import SourcePage
+texts = (" ".join(f"word{n} of{place}" for n in range(40)) for place in range(9))
+pages = [SourcePage("https://a.example/", f"<p>{text}") for text in texts]
+"""
+ASKS = "print([type(item).__name__ for item in extract_many(pages, 2)])"
+UNGUARDED = f"{READS}{ASKS}"
+GUARDED = f"{READS}if __name__ == '__main__': {ASKS}"
+LATER = "from pgsimhash.reading import workers; import os, tempfile, resource; "
+
+
+@pytest.mark.parametrize(("program", "stdin", "cause"), [
+    (["-"], GUARDED, "<stdin> is not a file"),
+    (["FILE"], UNGUARDED, "needs `if __name__"),
+    (["-c", f"import os; os.rmdir(os.getcwd()){READS}{ASKS}"], "", "working folder was deleted"),
+    (["-c", f"{LATER} tempfile.tempdir = '/nowhere'{READS}{ASKS}"], "", "/nowhere"),
+    (["-c", f"{LATER} os.getuid() or os.setuid(54321); "
+      f"resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)){READS}{ASKS}"], "", "start new thread"),
+])  # fmt: skip
+def test_a_process_that_cannot_start_is_one_error(
+    tmp_path: Path, program: list[str], stdin: str, cause: str
+) -> None:
+    (file := tmp_path / "program.py").write_text(UNGUARDED)
+    (folder := tmp_path / "folder").mkdir()
+    command = [str(file) if part == "FILE" else part for part in program]
+    done = run_program(sys.executable, *command, stdin=stdin, folder=folder, PYTHONPATH=str(ROOT))
+    assert done.stdout == ""
+    *_, last = done.stderr.splitlines()
+    assert last.startswith("pgsimhash.errors.ArgumentError: a process that reads pages cannot ")
+    assert cause in last
+
+
+@pytest.mark.parametrize("program", [["FILE"], ["-c", UNGUARDED]])
+def test_programs_that_can_start_processes_read_pages(tmp_path: Path, program: list[str]) -> None:
+    (file := tmp_path / "program.py").write_text(GUARDED)
+    command = [str(file) if part == "FILE" else part for part in program]
+    done = run_program(sys.executable, *command)
+    assert done.stdout == f"{['PageRecord'] * 9}\n", done.stderr
 
 
 def readers() -> list[psutil.Process]:
