@@ -45,7 +45,7 @@ async def due(store: AsyncStore, urls: list[str]) -> AsyncIterator[tuple[str, by
 async def main() -> None:
     """Fetch the sample pages, and print the decision about each."""
     urls = [path.as_uri() for path in sorted(PAGES.glob("*.html"))]
-    async with await connect_async(collection="async-example") as store:
+    async with await connect_async(collection="async-example", create=True) as store:
         async for verdict in store.ingest_many(due(store, urls)):
             print(verdict.verdict, verdict.url, verdict.duplicate_of or "")
 

@@ -182,7 +182,7 @@ def _report(dsn: str) -> str:
         output = Path(folder) / "report.html"
         samples = (ROOT / "examples" / "pages").glob("*.html")
         named = {f"https://news.example/{path.stem}": path.read_bytes() for path in samples}
-        with pgsimhash.connect(dsn, collection="news", keep_markdown=True) as store:
+        with pgsimhash.connect(dsn, collection="news", create=True, keep_markdown=True) as store:
             list(store.ingest_many(sorted(named.items())))
         command = ["-m", "pgsimhash", "analyse", "report", "--collection", "news", "--dsn", dsn]
         subprocess.run(

@@ -125,7 +125,7 @@ def test_the_service(service: httpx.Client, url: str) -> None:
     assert story[0] == first
     assert run_sql(url, "SELECT count(*) FROM articles") == [(15,)]
     run_commands(["alembic check"], url, FOLDER)
-    with connect(url, collection="news") as store:
+    with connect(url, collection="news", create=True) as store:
         assert list(maintenance.check(store)) == []
         # Single pages write no runs.
         assert maintenance.runs(store) == []

@@ -41,7 +41,7 @@ sessions = async_scoped_session(
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
     """Open the store once for all requests."""
-    app.state.store = await connect_async(sessions, collection=COLLECTION, create=False)
+    app.state.store = await connect_async(sessions, collection=COLLECTION)
     await sessions.commit()
     await sessions.remove()
     yield

@@ -16,7 +16,7 @@ from pgsimhash.sqlalchemy import Collection, Page
 
 engine = create_engine(os.environ["DATABASE_URL"])
 
-with pgsimhash.connect(engine, collection="news", create=False) as store:
+with pgsimhash.connect(engine, collection="news") as store:
     gone = store.expire(timedelta(days=90)).gone
     # A page that was posted again meanwhile still exists.
     there = (

@@ -20,7 +20,7 @@ import click
 import pgsimhash
 from pgsimhash import maintenance, schemes
 from pgsimhash.cli import options, show
-from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
+from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Match, NearPage, Verdict, VerdictName
 from pgsimhash.pages.urls import check_url
@@ -91,16 +91,10 @@ def ingest(
         # A separate file object: Python aborts if the process ends while a thread waits for stdin.
         with suppress(OSError):
             stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
-    # A mistyped name must not create a collection.
-    create = create or collection == options.DEFAULT_COLLECTION
-    try:
-        opened = pgsimhash.connect(dsn, collection=collection, create=create, scheme=scheme)
-    except CollectionError as error:
-        if error.reason != "unknown":
-            raise
-        raise CollectionError("unknown", f"{error}; to create it, add --create") from error
     left_out = Counter[str]()
-    with opened as store:
+    with pgsimhash.connect(
+        dsn, collection=collection, create=create or None, scheme=scheme
+    ) as store:
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_LABEL_MAX])
         verdicts = maintenance.ingest_files(
             store,

@@ -195,8 +195,7 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
 def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) -> None:
     """Set the policy of a pattern; other settings stay. Prints it as a JSON line."""
     changed = PolicySettings(**settings)
-    create = collection == options.DEFAULT_COLLECTION
-    with pgsimhash.connect(dsn, collection=collection, create=create) as store:
+    with pgsimhash.connect(dsn, collection=collection) as store:
         show.json_line(maintenance.set_policy(store, pattern, changed).as_json())
 
 

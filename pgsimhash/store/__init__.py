@@ -36,7 +36,7 @@ def connect(
     | None = None,
     *,
     collection: str = "default",
-    create: bool = True,
+    create: bool | None = None,
     scheme: str | Scheme | None = None,
     keep_markdown: bool | None = None,
     normalize_urls: bool | None = None,
@@ -61,7 +61,8 @@ def connect(
             variables such as PGHOST, else "embedded": the embedded server, whose schema is created
             and upgraded automatically.
         collection: the name of the set of pages to compare with.
-        create: whether to create the collection if it does not exist.
+        create: whether to create the collection if it does not exist. None creates only
+            "default", so that a mistyped name is an error, which lists the nearest names.
         scheme: the scheme of a new collection, by default "pgsimhash-article-1"; the expected
             scheme of an existing one.
         keep_markdown: whether the collection stores the main content of each page as compressed
@@ -90,7 +91,7 @@ def connect(
         NoServerError: no server answers, it refuses the login, or the embedded server does not
             start.
         SchemaError: the schema is missing, or older or newer than this package.
-        CollectionError: the collection does not exist and ``create`` is false, or its scheme,
+        CollectionError: the collection does not exist and is not created, or its scheme,
             ``keep_markdown`` or ``normalize_urls`` differs.
         ArgumentError: an argument is invalid, the scheme is not registered in this process, or
             ``prepare`` is given for a connection that the store does not open.

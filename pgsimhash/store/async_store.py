@@ -78,7 +78,7 @@ class ConnectOptions(TypedDict, total=False):
     """The options of :func:`pgsimhash.connect` that concern the collection and its calls."""
 
     collection: str
-    create: bool
+    create: bool | None
     scheme: str | Scheme | None
     keep_markdown: bool | None
     normalize_urls: bool | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
@@ -21,6 +22,9 @@ from pgsimhash.search.layout import get_layout
 if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
 
+_HOW_TO_CREATE: Final = (
+    ", or create it: connect(create=True), PGSIMHASH_CREATE in Scrapy, `pgsimhash ingest --create`"
+)
 # The timeouts of a transaction; see :class:`pgsimhash.store.session.Session`.
 _BOUNDS: Final = ("lock_timeout", "otherwise", "statement_timeout", "statement_otherwise")
 
@@ -68,18 +72,20 @@ def open_collection(
     name: str,
     bounds: Mapping[str, str | None] | None = None,
     *,
-    create: bool,
+    create: bool | None,
     **settings: Unpack[CollectionSettings],
 ) -> Collection:
-    """Return the collection ``name``; with ``create``, create it if it is missing."""
+    """Return the collection ``name``; ``create`` is that of :func:`pgsimhash.connect`."""
     collection = find_collection(connection, name, bounds)
-    if collection is None and create:
+    if collection is None and (name == "default" if create is None else create):
         _create(connection, name, settings)
         collection = find_collection(connection, name)
     if collection is None:
-        known = _known(connection)
-        advice = "check the name" if known else "no collection exists yet"
-        raise CollectionError("unknown", f"collection {name!r} does not exist{known}; {advice}")
+        raise CollectionError(
+            "unknown",
+            f"collection {name!r} does not exist{_nearest(connection, name)}; check the name"
+            + _HOW_TO_CREATE * (create is None),
+        )
     _check_settings(collection, settings)
     return collection
 
@@ -127,8 +133,8 @@ def follow(
     if collection is None:
         raise CollectionError(
             "unknown",
-            f"collection {opened.name!r} does not exist any more{_known(connection)}; it was "
-            "renamed or deleted, so open another one",
+            f"collection {opened.name!r} does not exist any more"
+            f"{_nearest(connection, opened.name)}; it was renamed or deleted, so open another one",
         )
     if collection.scheme != opened.scheme:
         raise _other_settings(
@@ -146,9 +152,9 @@ def moved(collection: Collection) -> MovedCollectionError:
     )
 
 
-def _known(connection: psycopg.Connection[Any]) -> str:
-    names = collection_names(connection)
-    return f" (there are: {', '.join(names)})" if names else ""
+def _nearest(connection: psycopg.Connection[Any], name: str) -> str:
+    names = difflib.get_close_matches(name, collection_names(connection), 5, cutoff=0.0)
+    return f" (the nearest names: {', '.join(names)})" if names else ", as no collection does yet"
 
 
 def _check_settings(collection: Collection, settings: CollectionSettings) -> None:

@@ -72,7 +72,7 @@ class Session:
         source: ConnectionSource,
         collection: str = "default",
         *,
-        create: bool = True,
+        create: bool | None = None,
         schema: str | None = None,
         lock_timeout: float | None = None,
         statement_timeout: float | None = None,

@@ -143,7 +143,7 @@ def url(name: str) -> str:
 
 @pytest.fixture
 def keeping(dsn: str) -> Iterator[Store]:
-    with connect(dsn, collection="keeping", keep_markdown=True) as opened:
+    with connect(dsn, collection="keeping", create=True, keep_markdown=True) as opened:
         for name in ("tide-pools", "tide-pools-print", "night-train"):
             opened.ingest(url(name), page(name))
         yield opened

@@ -43,7 +43,7 @@ def test_pairs_go_by_first_pages(dsn: str, store: Store, monkeypatch: pytest.Mon
     former, known = some_pages(1), some_pages(2)
     fill(store, former)
     fill(store, known)
-    with connect(dsn, collection="other") as other:
+    with connect(dsn, collection="other", create=True) as other:
         fill(other, {f"b.example/{n}": value for n, value in enumerate(known.values())})
     # A page that reverts to an earlier simhash gets no new version.
     unchanged = [url for url in known if known[url] == former[url]]

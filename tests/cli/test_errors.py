@@ -137,7 +137,7 @@ MISTAKES = {
     "collection create news --distance 13": "0<=x<=12",
     "collection set default": "give at least one of",
     "collection set typo --distance 5": "'typo' does not exist",
-    "collection delete typo --yes": "(there are: default); check the name",
+    "collection delete typo --yes": "(the nearest names: default); check the name",
     "expire --older-than 90": "90",
     "expire --older-than 0d": "an age must be above 0, such as 90 days",
     "find no-such-file.html": "'no-such-file.html' is neither a file nor a simhash: write 16",
@@ -187,7 +187,7 @@ MISTAKES = {
     "fingerprint wells.html gone.html": "'gone.html' does not exist",
     "decide . --url https://a.example/": "is a directory",
     **{
-        f"{command} --collection typo": "'typo' does not exist (there are: default)"
+        f"{command} --collection typo": "'typo' does not exist (the nearest names: default); check"
         for command in (
             "decide wells.html", "find 1", "status", "check", "analyse report", "mark",
             "should-fetch https://a.example/", "analyse pairs", "delete --host a.example",

@@ -190,12 +190,13 @@ def test_a_page_from_a_waiting_process_gets_its_verdict_until_it_is_stopped(
 
 def test_missing_collections_create_nothing(run: Run, folder: Path) -> None:
     run("ingest", folder, "--collection", "nwes").ends(
-        2, "'nwes' does not exist; no collection exists yet; to create it, add --create"
+        2, "'nwes' does not exist, as no collection does yet; check the name, or create it: "
     )
     assert run("collection", "list").lines == []
     assert run("ingest", folder, "--collection", "news", "--create").code == 0
     assert [line["collection"] for line in run("status").lines] == ["news"]
-    assert "(there are: news)" in run("find", "0" * 16, "--collection", "nwes").stderr
+    found = run("find", "0" * 16, "--collection", "nwes")
+    assert "(the nearest names: news); check the name\n" in found.stderr
 
 
 def test_decide_gives_the_verdict_of_ingest_and_stores_nothing(run: Run, folder: Path) -> None:

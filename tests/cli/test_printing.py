@@ -47,7 +47,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
         "bad.csv": f'{head}\nx,y,"{EVIL}"\n', "queries.jsonl": "\n".join(map(json.dumps, queries)),
     }.items():  # fmt: skip
         (folder / name).write_text(content, newline="")
-    with connect(dsn, collection=EVIL, keep_markdown=True) as store:
+    with connect(dsn, collection=EVIL, create=True, keep_markdown=True) as store:
         maintenance.set_policy(store, "c.example", PolicySettings(distance=1))
         store.ingest(OTHER, html)
         store.start_run(EVIL)

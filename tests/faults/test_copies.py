@@ -55,7 +55,7 @@ def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
         # Reading it during replication.
         assert violations(beside) == []
     with pytest.raises(StoreError, check=because("read_only")):
-        connect(standby.dsn("crawl"), collection="another")
+        connect(standby.dsn("crawl"), collection="another", create=True)
     primary.kill()
     standby.promote()
     standby.setting("synchronous_standby_names", "")

@@ -80,7 +80,7 @@ def fill(store: Store) -> None:
 
 
 def hostile_pages(dsn: str) -> dict[str, str]:
-    with connect(dsn, collection="hostile", keep_markdown=True) as store:
+    with connect(dsn, collection="hostile", create=True, keep_markdown=True) as store:
         fill(store)
         report = report_page(analysis.report(store))
     return {"report": report, "explanation": explanation_page(explanation())}

@@ -52,7 +52,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_entrance_reads_them(store: Store, dsn: str, path: Path, name: str) -> None:
     column = COLUMNS[name]
-    with connect(dsn, collection="other") as other:
+    with connect(dsn, collection="other", create=True) as other:
         other.add("https://a.example/", 3)
     list(store.add_many([(f"https://a.example/{n}", n) for n in SIMHASHES], distance=0))
     known = simhashes_in(store)

@@ -92,7 +92,7 @@ def test_a_near_page_has_its_url_and_time(store: Store) -> None:
 
 def test_pages_near_an_unknown_url_are_an_error(store: Store, dsn: str) -> None:
     store.add("https://a.example/1", 0)
-    with connect(dsn, collection="other") as other:
+    with connect(dsn, collection="other", create=True) as other:
         other.add("https://a.example/2", 0)
     for url in ("https://a.example/2", "", "https://a.example/1/", "0"):
         with pytest.raises(NotFoundError, match="has no page at", check=because("unknown_page")):
@@ -130,7 +130,7 @@ def test_status_has_the_bytes_of_the_whole_schema(dsn: str) -> None:
     with connect(dsn, keep_markdown=True) as store:
         text = " ".join(hashlib.sha256(str(n).encode()).hexdigest() for n in range(2_000))
         store.ingest("https://a.example/", f"<p>{text}</p>")
-        connect(dsn, collection="other").close()
+        connect(dsn, collection="other", create=True).close()
         first, second = store.status()
     ((count, size),) = run_sql(
         dsn,
@@ -164,8 +164,10 @@ def test_an_unregistered_scheme_can_be_searched_but_not_ingested(dsn: str) -> No
     with pytest.raises(pgsimhash.CollectionError, match=r"other-scheme-1.*such as old-2"):
         connect(dsn, collection="old", scheme="pgsimhash-article-1")
     with pytest.raises(ArgumentError, match="there is no scheme 'mine'"):
-        connect(dsn, collection="new", scheme="mine")
-    with pytest.raises(pgsimhash.CollectionError, match=r"there are: old\); check the name$"):
+        connect(dsn, collection="new", create=True, scheme="mine")
+    with pytest.raises(
+        pgsimhash.CollectionError, match=r"the nearest names: old\); check the name$"
+    ):
         connect(dsn, collection="typo", create=False)
     with connect(dsn, collection="old") as store:
         assert store.scheme == "other-scheme-1"

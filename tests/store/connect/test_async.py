@@ -72,7 +72,7 @@ def test_functions_that_take_a_store_are_run(dsn: str, kind: str) -> None:
         return store.collection, [run.pages for run in runs]
 
     made = over(kind, dsn, use)
-    with connect(dsn, collection="other") as other:
+    with connect(dsn, collection="other", create=True) as other:
         list(other.ingest_many(PAGES))
         list(other.add_many([(A, 0), (B, 1)]))
         for function in functions.values():

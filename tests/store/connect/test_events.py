@@ -15,7 +15,7 @@ from pgsimhash.store import Event, batches
 def test_each_batch_is_an_event(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH_SIMHASHES", 20)
     events: list[Event] = []
-    with connect(dsn, collection="news", on_event=events.append) as store:
+    with connect(dsn, collection="news", create=True, on_event=events.append) as store:
         pairs = [(f"https://a.example/{n}", n * 0x1234567 % 2**64) for n in range(30)]
         pairs += [("https://b.example/", 0), ("none", 1)]
         verdicts = [verdict.verdict for verdict in store.add_many(pairs)]
@@ -87,7 +87,7 @@ def test_an_exception_of_the_function_is_logged(dsn: str, caplog: pytest.LogCapt
     def fail(event: Event) -> None:
         raise RuntimeError("no metrics today")
 
-    with connect(dsn, collection="news", on_event=fail) as store:
+    with connect(dsn, collection="news", create=True, on_event=fail) as store:
         assert store.add("https://a.example/", 7).verdict == "new"
     (logged,) = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert "on_event" in logged.message

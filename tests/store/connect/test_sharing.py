@@ -141,7 +141,7 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
     with psycopg.connect(dsn, autocommit=autocommit) as connection:
         store = connect(connection)
         near_copies(store)
-        other = connect(connection, collection="other")
+        other = connect(connection, collection="other", create=True)
 
         def score(page: object) -> int:
             return len(store.add(f"{URL}new", FAR).url)

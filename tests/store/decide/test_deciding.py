@@ -92,9 +92,14 @@ class TestScope:
     """The pages that a page is compared with."""
 
     def test_global_sees_every_collection_of_the_scheme(self, dsn: str) -> None:
-        with connect(dsn, collection="one") as one, connect(dsn, collection="two") as two:
+        with (
+            connect(dsn, collection="one", create=True) as one,
+            connect(dsn, collection="two", create=True) as two,
+        ):
             one.add("https://a.example/1", 0)
-            with connect(dsn, collection="words", scheme="pgsimhash-blog-words-1") as words:
+            with connect(
+                dsn, collection="words", create=True, scheme="pgsimhash-blog-words-1"
+            ) as words:
                 words.add("https://c.example/1", FAR)
             assert two.add("https://b.example/2", FAR, scope="global").verdict == "new"
             found = two.add("https://b.example/3", 0, scope="global")
@@ -106,8 +111,8 @@ class TestScope:
         self, store: Store, dsn: str
     ) -> None:
         """In another collection; ``test_rule.py`` has those that arrive in this one."""
-        with connect(dsn, collection="two"), psycopg.connect(dsn) as holder:
-            connect(holder, collection="two").add("https://a.example/1", 0)
+        with connect(dsn, collection="two", create=True), psycopg.connect(dsn) as holder:
+            connect(holder, collection="two", create=True).add("https://a.example/1", 0)
             made = after_a_wait(holder, lambda: store.add("https://b.example/", 1, scope="global"))
         assert made.duplicate_of == "https://a.example/1"
 

@@ -21,7 +21,7 @@ OTHERS = [
 
 @pytest.fixture
 def normal(dsn: str) -> Iterator[Store]:
-    with connect(dsn, collection="normal", normalize_urls=True) as store:
+    with connect(dsn, collection="normal", create=True, normalize_urls=True) as store:
         yield store
 
 

@@ -210,7 +210,7 @@ class TestRefusals:
     def test_a_distance_that_the_layout_does_not_support(self, empty_dsn: str) -> None:
         dsn = empty_dsn
         migrate.upgrade(dsn, layout="32+32")
-        with connect(dsn, collection="two") as store:
+        with connect(dsn, collection="two", create=True) as store:
             with pytest.raises(ArgumentError, match="from 0 to 7"):
                 maintenance.set_policy(store, "*", PolicySettings(distance=8))
             maintenance.set_policy(store, "*", PolicySettings(distance=7))

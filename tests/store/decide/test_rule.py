@@ -339,10 +339,12 @@ class Database:
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
-        self.stores = {name: connect(dsn, collection=name) for name in (OWN, OTHER)}
+        self.stores = {name: connect(dsn, collection=name, create=True) for name in (OWN, OTHER)}
         self.plain = psycopg.connect(dsn, autocommit=True)
         self.late = psycopg.connect(dsn)
-        self.others = {name: connect(self.late, collection=name) for name in (OWN, OTHER)}
+        self.others = {
+            name: connect(self.late, collection=name, create=True) for name in (OWN, OTHER)
+        }
         self.late.commit()
         self.policies: dict[str, dict[str, Any]] = {}
 

@@ -105,12 +105,12 @@ class TestRuns:
 
     def test_every_collection_has_its_own_runs(self, dsn: str) -> None:
         for collection in ("default", "default", "other"):
-            with connect(dsn, collection=collection) as store:
+            with connect(dsn, collection=collection, create=True) as store:
                 list(store.add_many([("https://a.example/1", 0)]))
         with connect(dsn) as store:
             assert [run.pages for run in maintenance.runs(store)] == [1, 1]
             assert page_at(store, "https://a.example/1").run_id == maintenance.runs(store)[1].run_id
-            with connect(dsn, collection="other") as other:
+            with connect(dsn, collection="other", create=True) as other:
                 (run,) = maintenance.runs(other)
             with pytest.raises(NotFoundError, match="pgsimhash run list --collection default"):
                 maintenance.undo(store, run.run_id)
@@ -276,11 +276,11 @@ class TestCollections:
         maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
 
     def test_exactly_its_rows_are_deleted(self, dsn: str) -> None:
-        with connect(dsn, collection="small") as store:
+        with connect(dsn, collection="small", create=True) as store:
             self.fill(store)
         with psycopg.connect(dsn, autocommit=True) as connection:
             before = self.rows(connection)
-            with connect(dsn, collection="news") as store:
+            with connect(dsn, collection="news", create=True) as store:
                 self.fill(store)
                 assert maintenance.delete_collection(connection, "news") == 2
                 with pytest.raises(CollectionError, match="does not exist"):

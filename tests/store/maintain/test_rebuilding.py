@@ -165,7 +165,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
                     write(other)
                 told.append(refused.value.reason)
         if into_schema:
-            with connect(dsn, collection="busy", schema=into_schema) as busy:
+            with connect(dsn, collection="busy", create=True, schema=into_schema) as busy:
                 assert busy.add(url(1), 1).verdict == "new"
                 assert [one.collection for one in busy.status()] == ["busy"]
 
@@ -309,7 +309,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:
     store.add(url(1), 1)
-    connect(dsn, collection="taken").close()
+    connect(dsn, collection="taken", create=True).close()
     for schema, layout in (("wide", "16+16+16+16"), ("narrow", "32+32"), ("newer", None)):
         migrate.upgrade(dsn, schema=schema, layout=layout)
     connect(dsn, schema="wide").close()
@@ -324,7 +324,7 @@ def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:
 def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) -> None:
     """The two collections that are compared have one id, in two schemas."""
     migrate.upgrade(dsn, schema="wide", layout="16+16+16+16")
-    with connect(dsn, collection="first", schema="wide") as first:
+    with connect(dsn, collection="first", create=True, schema="wide") as first:
         first.add("https://first.example/", 5)
         assert first.opened.collection_id == store.opened.collection_id
     list(store.add_many((url(n), n) for n in (FAR, 7, 0)))

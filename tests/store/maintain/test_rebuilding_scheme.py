@@ -55,7 +55,7 @@ def refingerprint(store: Store, into: str, scheme: str | Scheme, **others: Any) 
 @pytest.fixture
 def kept(dsn: str) -> Iterator[Store]:
     """A collection that stores Markdown."""
-    with connect(dsn, collection="kept", keep_markdown=True) as store:
+    with connect(dsn, collection="kept", create=True, keep_markdown=True) as store:
         yield store
 
 
@@ -94,10 +94,12 @@ TEXT_TWIN = register_scheme(dataclasses.replace(TEXT_SCHEME, name="text-twin-1")
     ],
 )
 def test_it_equals_ingesting_the_pages_with_that_scheme(dsn: str, source: str, scheme: str) -> None:
-    with connect(dsn, collection="kept", scheme=source, keep_markdown=True) as kept:
+    with connect(dsn, collection="kept", create=True, scheme=source, keep_markdown=True) as kept:
         list(kept.ingest_many(read_pages([EXAMPLES])))
         again = refingerprint(kept, "again", scheme)
-    with connect(dsn, collection="afresh", scheme=scheme, keep_markdown=True) as afresh:
+    with connect(
+        dsn, collection="afresh", create=True, scheme=scheme, keep_markdown=True
+    ) as afresh:
         known = {row[0] for row in content(dsn, "kept")}
         fresh = [
             verdict
@@ -146,7 +148,7 @@ def test_a_batch_is_limited_in_bytes(kept: Store, monkeypatch: pytest.MonkeyPatc
 
 def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
     crawl(kept, 3)
-    with connect(dsn, collection="kept") as other:
+    with connect(dsn, collection="kept", create=True) as other:
         made = maintenance.rebuild(kept, scheme=WORDS)
         assert (made.name, made.scheme, kept.scheme) == ("kept", WORDS, WORDS)
         assert kept.ingest("https://b.example/", page(paragraph(0), paragraph(0))).duplicate_of
@@ -179,7 +181,7 @@ def test_pages_without_markdown_or_too_short_are_reported(dsn: str, kept: Store)
         ("too_short", "policy"), ("duplicate", "same_bytes"),
     ]  # fmt: skip
     assert "ingest the page" in str(verdicts[1].detail)
-    with connect(dsn, collection="again") as again:
+    with connect(dsn, collection="again", create=True) as again:
         copied, own = maintenance.policies(again), maintenance.policies(kept)
         assert [(p.pattern, p.given()) for p in copied] == [(p.pattern, p.given()) for p in own]
 

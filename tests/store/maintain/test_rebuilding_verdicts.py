@@ -58,7 +58,7 @@ def crawl(seed: int, pages: int = 100) -> list[PageRecord]:
 def ingest(
     dsn: str, collection: str, records: Iterable[PageRecord], settings: MatchOptions, batch: int
 ) -> list[Verdict]:
-    with connect(dsn, collection=collection) as store:
+    with connect(dsn, collection=collection, create=True) as store:
         return list(store.ingest_many(records, batch_size=batch, **settings))
 
 
@@ -115,7 +115,7 @@ def test_with_other_settings_it_gives_the_verdicts_of_ingestion(
 ) -> None:
     monkeypatch.setattr(rebuilding, "BATCH_PAGES", 11)
     records = crawl(2)
-    connect(dsn, collection="afresh").close()
+    connect(dsn, collection="afresh", create=True).close()
     for collection in ("default", "afresh"):
         put_marks(dsn, collection)
     ingest(dsn, "default", records, {"distance": 1}, 20)
@@ -129,7 +129,7 @@ def test_with_other_settings_it_gives_the_verdicts_of_ingestion(
 def test_all_collections_are_compared_with_in_the_order_of_their_pages(
     dsn: str, store: Store
 ) -> None:
-    connect(dsn, collection="other").close()
+    connect(dsn, collection="other", create=True).close()
     settings = MatchOptions(distance=8, scope="global")
     told: dict[str, list[Verdict]] = {"default": [], "other": []}
     records = crawl(3)
@@ -138,7 +138,7 @@ def test_all_collections_are_compared_with_in_the_order_of_their_pages(
         told[collection] += ingest(dsn, collection, records[start : start + 10], settings, 4)
     # Pages of the other collection arrived between those of a batch.
     assert reevaluated(store, scope="global") == stored_ones(told["default"])
-    with connect(dsn, collection="other") as other:
+    with connect(dsn, collection="other", create=True) as other:
         assert reevaluated(other, scope="global", save=True) == stored_ones(told["other"])
 
 
@@ -149,7 +149,7 @@ def test_after_a_deleted_run_the_rest_is_evaluated_without_it(dsn: str, store: S
     for records in (first, second, third):
         ingest(dsn, "default", records, {"distance": 8}, 16)
     maintenance.undo(store, maintenance.runs(store)[1].run_id)
-    connect(dsn, collection="afresh").close()
+    connect(dsn, collection="afresh", create=True).close()
     afresh = ingest(dsn, "afresh", first + third, {"distance": 8}, 16)
     assert reevaluated(store, save=True) == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")

@@ -73,7 +73,7 @@ def test_files_are_read_once_until_they_are_modified(store: Store, folder: Path)
 
 def test_another_collection_reads_the_same_files(store: Store, dsn: str, folder: Path) -> None:
     ingested(store, folder)
-    with connect(dsn, collection="second") as second:
+    with connect(dsn, collection="second", create=True) as second:
         assert ingested(second, folder) == (["new"] * 3, Counter())
 
 

@@ -45,7 +45,7 @@ def test_pairs_and_clusters_report_their_progress(store: Store) -> None:
 
 def test_all_pairs_of_a_collection_each_once(dsn: str) -> None:
     known = {0, 2**63, *(n << 32 | m for n in range(9) for m in (0, 1, 3, 0x1F))}
-    with connect(dsn, collection="other") as other, connect(dsn) as store:
+    with connect(dsn, collection="other", create=True) as other, connect(dsn) as store:
         fill(other, {"a.example/x": 2})
         assert as_tuples(store, 3) == []
         fill(store, {f"a.example/{n}": value for n, value in enumerate(known)})
@@ -102,7 +102,7 @@ def test_saved_clusters_replace_those_of_the_collection(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusters, "_SAVED", 2)
-    with connect(dsn) as store, connect(dsn, collection="other") as other:
+    with connect(dsn) as store, connect(dsn, collection="other", create=True) as other:
         fill(store, {**CHAIN, "a.example/apart": FAR, "b.example/apart": FAR + 1})
         fill(other, CHAIN)
         assert other.save_clusters(1, canonical="newest") == 1

@@ -57,7 +57,7 @@ def filled(empty_dsn: str) -> str:
         maintenance.mark(store, DOTTED, (EXAMPLES / "town-swifts.html").as_uri(), same=True)
         maintenance.set_policy(store, "example.com", PolicySettings(distance=3))
         assert store.save_clusters()
-    with connect(empty_dsn, collection="apart") as store:
+    with connect(empty_dsn, collection="apart", create=True) as store:
         pages = [7, 5, 2**63, 7]
         list(store.add_many((f"https://example.com/{n}", one) for n, one in enumerate(pages)))
     return empty_dsn

@@ -264,7 +264,7 @@ def test_an_owner_who_may_create_roles_needs_no_superuser(
     with dropped_afterwards(empty_dsn, made):
         migrate.upgrade(as_role(empty_dsn, admin))
         add_as(empty_dsn, made[1])
-        add_as(empty_dsn, admin, collection="x")
+        add_as(empty_dsn, admin, collection="x", create=True)
         with connect(as_role(empty_dsn, made[2]), collection="x") as store:
             assert store.exists(5)
 

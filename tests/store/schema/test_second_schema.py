@@ -71,7 +71,9 @@ def test_everything_works_where_there_is_no_schema_pgsimhash(empty_dsn: str) -> 
     file = ROOT / "examples" / "pages" / "tide-pools.html"
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
         for name, where in (("one", empty_dsn), ("two", connection)):
-            with connect(where, collection=name, keep_markdown=True, schema=CRAWL) as store:
+            with connect(
+                where, collection=name, create=True, keep_markdown=True, schema=CRAWL
+            ) as store:
                 fill(store)
                 assert [match.url for match in store.find(5, 3)] == [url for url, _ in PAIR]
                 assert store.save_clusters(8)

@@ -1,13 +1,16 @@
 """The settings of a collection can be changed, and its name, while writers continue."""
 
+import asyncio
 import dataclasses
+import re
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import CollectionError, Store, analysis, connect, maintenance
+from pgsimhash import CollectionError, Store, analysis, connect, connect_async, maintenance
 from pgsimhash.analysis.explanation import Side
 from pgsimhash.errors import ArgumentError
 from pgsimhash.schema import migrate
@@ -61,7 +64,7 @@ def test_a_new_collection_has_the_distance_of_its_scheme(
 ) -> None:
     register_scheme(scheme)
     migrate.upgrade(empty_dsn, layout=layout)
-    with connect(empty_dsn, collection="new", scheme=scheme) as store:
+    with connect(empty_dsn, collection="new", create=True, scheme=scheme) as store:
         assert store.opened.default_distance == distance
         assert analysis.explain(store, Side(0), Side(1)).max_distance == distance
         beyond = get_layout(store.opened.layout).distances[-1] + 1
@@ -86,13 +89,44 @@ def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: s
     assert page_at(store, "https://a.example/").markdown == text
 
 
+def test_only_default_is_created_unless_create_is_true(empty_dsn: str) -> None:
+    migrate.upgrade(empty_dsn)
+
+    async def open_async(**options: Any) -> None:
+        async with await connect_async(empty_dsn, **options):
+            pass
+
+    for options in ({"collection": "news"}, {"create": False}, {"collection": ""}):
+        for call in (
+            lambda options=options: connect(empty_dsn, **options),
+            lambda options=options: asyncio.run(open_async(**options)),
+        ):
+            with pytest.raises(CollectionError, check=because("unknown"), match="no collection"):
+                call()
+    connect(empty_dsn).close()
+    names = ["news", "archive", "crawl-2026", "forum", "images", "texts"]
+    for name in names:
+        connect(empty_dsn, collection=name, create=True, scheme="pgsimhash-blog-words-1").close()
+    with pytest.raises(CollectionError, match="open another collection"):
+        connect(empty_dsn, collection="news", create=True, scheme="pgsimhash-article-1")
+    known = re.escape("(the nearest names: news, ")
+    with pytest.raises(CollectionError, match=rf"'newz' .+{known}.+create=True") as refused:
+        connect(empty_dsn, collection="newz")
+    # Only the nearest of many.
+    assert sum(name in str(refused.value) for name in (*names, "default")) == 5
+    with pytest.raises(CollectionError, match=rf"'newz' .+{known}.+; check the name$"):
+        connect(empty_dsn, collection="newz", create=False)
+    with connect(empty_dsn) as store:
+        assert [one.collection for one in store.status()] == sorted(["default", *names])
+
+
 def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> None:
-    with connect(dsn, collection="news", keep_markdown=True) as store:
+    with connect(dsn, collection="news", create=True, keep_markdown=True) as store:
         assert store.opened.keep_markdown
     connect(dsn, collection="news").close()
     with pytest.raises(CollectionError, match="collection set news --no-keep-markdown"):
         connect(dsn, collection="news", keep_markdown=False)
-    connect(dsn, collection="plain").close()
+    connect(dsn, collection="plain", create=True).close()
     with pytest.raises(CollectionError, match="collection set plain --keep-markdown"):
         connect(dsn, collection="plain", keep_markdown=True)
     with psycopg.connect(dsn) as connection:
@@ -124,7 +158,7 @@ def test_a_store_keeps_its_pages_under_the_new_name(dsn: str, store: Store) -> N
 
 def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store) -> None:
     store.add(A, 1)
-    with connect(dsn, collection="better") as better:
+    with connect(dsn, collection="better", create=True) as better:
         better.add(B, 1 << 40)
         before = names(dsn)
         maintenance.rename(better, "default", swap=True)
@@ -147,12 +181,12 @@ def test_open_stores_of_a_missing_name_raise(dsn: str, store: Store) -> None:
         with pytest.raises(pgsimhash.CollectionError, match=r"['\"]default['\"] does not exist"):
             pytest.fail(f"{name}: {call(store)}")
     assert len(content(dsn, "old")) == 1
-    with connect(dsn, collection="old") as old:
+    with connect(dsn, collection="old", create=True) as old:
         assert not old.opened.keep_markdown
 
 
 def test_invalid_new_names_are_refused(dsn: str, store: Store) -> None:
-    connect(dsn, collection="other").close()
+    connect(dsn, collection="other", create=True).close()
     with pytest.raises(pgsimhash.CollectionError, match=r'"other" exists already; .*--swap'):
         maintenance.rename(store, "other")
     with pytest.raises(pgsimhash.CollectionError, match='"nowhere" does not exist'):

@@ -131,7 +131,7 @@ def test_a_run_counts_only_in_its_collection(dsn: str, store: Store) -> None:
     """A rebuild keeps the ids of runs, so two collections have the same."""
     run = store.start_run("night")
     store.add("https://a.example/", 1)
-    with connect(dsn, collection="other") as other, psycopg.connect(dsn) as connection:
+    with connect(dsn, collection="other", create=True) as other, psycopg.connect(dsn) as connection:
         connection.execute(
             "INSERT INTO pgsimhash.runs (run_id, collection_id, label, pages) "
             "VALUES (%s, %s, 'night', 5)",
