@@ -28,14 +28,14 @@ logger.addHandler(logging.NullHandler())
 logger.addFilter(_with_fields)
 
 
-def log_waits(connection: psycopg.BaseConnection[Any]) -> None:
-    """Log the warnings of the schema's functions about what a connection waits for."""
+def log_warnings(connection: psycopg.BaseConnection[Any]) -> None:
+    """Log the schema's warnings: what a connection waits for, and grants to other roles."""
     # Several stores on one connection log a warning once.
     with suppress(ValueError):
-        connection.remove_notice_handler(_log_wait)
-    connection.add_notice_handler(_log_wait)
+        connection.remove_notice_handler(_log_warning)
+    connection.add_notice_handler(_log_warning)
 
 
-def _log_wait(notice: psycopg.errors.Diagnostic) -> None:
-    if notice.sqlstate == WAITING:
+def _log_warning(notice: psycopg.errors.Diagnostic) -> None:
+    if (notice.sqlstate or "").startswith("PS"):
         logger.warning("%s", notice.message_primary)

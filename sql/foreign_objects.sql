@@ -1,5 +1,6 @@
 -- What can run code of a role that is neither a superuser nor a member of an owner of the schema or
--- of its version table; and grants with which such a role could create it. This is no function, which
+-- of its version table; and grants with which such a role could create it. Foreign keys count: before
+-- PostgreSQL 18, a cascade runs deferred triggers as the user who deletes. This is no function, which
 -- such a role could own; nobody can replace what it calls, because all names are qualified.
 SELECT o.reason, pg_catalog.pg_describe_object(o.catalog, o.object, 0) AS object,
     coalesce(r.rolname, 'public') AS role
@@ -18,9 +19,20 @@ CROSS JOIN LATERAL (
         SELECT 'foreign_owner', c.tableoid::pg_catalog.regclass, c.oid, c.relowner
         WHERE c.relkind OPERATOR(pg_catalog.<>) 'i'
         UNION ALL
-        SELECT 'foreign_grant', c.tableoid::pg_catalog.regclass, c.oid, a.grantee
-        FROM pg_catalog.aclexplode(c.relacl) AS a
-        WHERE a.privilege_type OPERATOR(pg_catalog.=) 'TRIGGER'
+        SELECT DISTINCT 'foreign_grant', c.tableoid::pg_catalog.regclass, c.oid, a.grantee
+        FROM (
+            SELECT c.relacl
+            UNION ALL
+            SELECT b.attacl FROM pg_catalog.pg_attribute AS b
+            WHERE b.attrelid OPERATOR(pg_catalog.=) c.oid
+        ) AS l (acl)
+        CROSS JOIN LATERAL pg_catalog.aclexplode(l.acl) AS a
+        WHERE a.privilege_type OPERATOR(pg_catalog.=) ANY (ARRAY['TRIGGER', 'REFERENCES'])
+        UNION ALL
+        SELECT 'foreign_key', k.tableoid::pg_catalog.regclass, k.oid, t.relowner
+        FROM pg_catalog.pg_constraint AS k
+        JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) k.conrelid
+        WHERE k.confrelid OPERATOR(pg_catalog.=) c.oid
         UNION ALL
         -- A trigger runs its function and those of its condition.
         SELECT 'foreign_trigger', d.classid::pg_catalog.regclass, d.objid, p.proowner

@@ -9,6 +9,7 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 DO $$
 DECLARE
     present constant oid := (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
+    reason text;
     object text;
     owner name;
     recorded boolean := false;
@@ -23,31 +24,38 @@ BEGIN
         CREATE SCHEMA pgsimhash;
         RETURN;
     END IF;
-    WITH RECURSIVE trusted (role) AS (
-        SELECT r.oid FROM pg_roles AS r WHERE r.rolname = current_user
-        UNION
-        SELECT m.roleid FROM trusted AS t JOIN pg_auth_members AS m ON m.member = t.role
-    )
-    SELECT b.object, r.rolname INTO object, owner
-    FROM pg_namespace AS n
-    LEFT JOIN pg_class AS v ON v.oid = to_regclass('pgsimhash.alembic_version')
-    CROSS JOIN LATERAL (VALUES
-        (n.nspowner, 'schema ' || n.nspname), (v.relowner, 'table pgsimhash.alembic_version')
-    ) AS b (owner, object)
-    JOIN pg_roles AS r ON r.oid = b.owner
-    WHERE n.oid = present
-        AND NOT r.rolsuper
-        AND NOT (pg_has_role(r.oid, 'USAGE') AND r.oid IN (SELECT t.role FROM trusted AS t))
-    UNION ALL
-    SELECT f.object, f.role FROM (${foreign_objects}) AS f WHERE f.reason <> 'foreign_grant'
-    LIMIT 1;
-    IF FOUND THEN
+    FOR reason, object, owner IN
+        WITH RECURSIVE trusted (role) AS (
+            SELECT r.oid FROM pg_roles AS r WHERE r.rolname = current_user
+            UNION
+            SELECT m.roleid FROM trusted AS t JOIN pg_auth_members AS m ON m.member = t.role
+        )
+        SELECT 'foreign_owner', b.object, r.rolname
+        FROM pg_namespace AS n
+        LEFT JOIN pg_class AS v ON v.oid = to_regclass('pgsimhash.alembic_version')
+        CROSS JOIN LATERAL (VALUES
+            (n.nspowner, 'schema ' || n.nspname),
+            (v.relowner, 'table pgsimhash.alembic_version')
+        ) AS b (owner, object)
+        JOIN pg_roles AS r ON r.oid = b.owner
+        WHERE n.oid = present
+            AND NOT r.rolsuper
+            AND NOT (pg_has_role(r.oid, 'USAGE') AND r.oid IN (SELECT t.role FROM trusted AS t))
+        UNION ALL
+        SELECT * FROM (${foreign_objects}) AS f
+    LOOP
+        IF reason = 'foreign_grant' THEN
+            RAISE WARNING 'a grant on % (CREATE, TRIGGER or REFERENCES) lets role "%" run code with '
+                'the rights of other users: revoke it', object, owner
+                USING ERRCODE = 'PS040';
+            CONTINUE;
+        END IF;
         RAISE EXCEPTION '% belongs to role "%", and % would run code of that role',
             object, owner, current_user
             USING ERRCODE = 'PS040',
             HINT = 'If that role is to own the schema, deploy as that role (PGOPTIONS=-crole='
                 || owner || '), or grant it to this user; if not, drop the object and deploy again.';
-    END IF;
+    END LOOP;
     IF to_regclass('pgsimhash.alembic_version') IS NOT NULL THEN
         recorded := EXISTS (SELECT FROM pgsimhash.alembic_version);
     END IF;

@@ -9,7 +9,7 @@ from psycopg import conninfo, pq
 from pgsimhash.db.server_errors import first_line, no_connection
 from pgsimhash.db.statements import close, waited
 from pgsimhash.errors import NoServerError, StoreError
-from pgsimhash.log import log_waits
+from pgsimhash.log import log_warnings
 
 _OLDEST_SERVER: Final = 140000
 # Options of libpq that the DSN, the environment or a service file can override.
@@ -55,7 +55,7 @@ def open_connection(
     except BaseException:
         close(connection)
         raise
-    log_waits(connection)
+    log_warnings(connection)
     return connection
 
 

@@ -25,7 +25,7 @@ from pgsimhash.errors import (
     StoreError,
     invalid_argument,
 )
-from pgsimhash.log import log_waits, logger
+from pgsimhash.log import log_warnings, logger
 from pgsimhash.pages.records import Event, Matches, OnEvent, Verdict
 from pgsimhash.schema.deployed import check_schema
 from pgsimhash.store.collection import (
@@ -187,7 +187,7 @@ class Session:
         with self.source.connection(loop=loop) as connection, ExitStack() as first_use:
             if connection not in self._known:
                 check_settings(connection)
-                log_waits(connection)
+                log_warnings(connection)
                 first_use.enter_context(bound_to_schema(connection, self._schema))
                 self._schema = schema_of(connection)
             with translated_errors(connection):

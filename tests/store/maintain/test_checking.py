@@ -68,6 +68,19 @@ FOREIGN = {
     "GRANT TRIGGER ON pgsimhash.pages TO {role}": ("foreign_grant", "table pgsimhash.pages"),
     "GRANT TRIGGER ON pgsimhash.pages TO PUBLIC": ("foreign_grant", "table pgsimhash.pages"),
     "GRANT CREATE ON SCHEMA pgsimhash TO {role}": ("foreign_grant", "schema pgsimhash"),
+    "GRANT REFERENCES ON pgsimhash.pages TO {role}": ("foreign_grant", "table pgsimhash.pages"),
+    "GRANT REFERENCES (collection_id, page_id) ON pgsimhash.pages TO PUBLIC":
+        ("foreign_grant", "table pgsimhash.pages"),
+    "GRANT ALL (collection_id) ON pgsimhash.collections TO {role}":
+        ("foreign_grant", "table pgsimhash.collections"),
+    "CREATE TABLE public.t (c int, p bigint, CONSTRAINT k FOREIGN KEY (c, p) "
+    "REFERENCES pgsimhash.pages ON DELETE CASCADE); ALTER TABLE public.t OWNER TO {role}":
+        ("foreign_key", "constraint k on table t"),
+    "CREATE TABLE public.t (c int CONSTRAINT k REFERENCES pgsimhash.collections "
+    "ON UPDATE SET NULL); ALTER TABLE public.t OWNER TO {role}":
+        ("foreign_key", "constraint k on table t"),
+    "CREATE TABLE public.t (c int CONSTRAINT k REFERENCES pgsimhash.collections); "
+    "ALTER TABLE public.t OWNER TO {role}": ("foreign_key", "constraint k on table t"),
 }  # fmt: skip
 """Statements of an administrator that let another role in, and what is found."""
 
@@ -174,7 +187,11 @@ def stranger(dsn: str) -> Iterator[str]:
 @pytest.mark.one_server("Citus refuses such triggers and rules")
 @pytest.mark.parametrize("statement", FOREIGN)
 def test_code_of_other_roles_is_found_and_not_deployed_over(
-    dsn: str, store: Store, stranger: str, statement: str
+    dsn: str,
+    store: Store,
+    stranger: str,
+    statement: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     reason, described = FOREIGN[statement]
     run_sql(dsn, statement.format(role=stranger))
@@ -184,6 +201,7 @@ def test_code_of_other_roles_is_found_and_not_deployed_over(
     assert found.object == f"{described}, of the role {role}"
     if reason == "foreign_grant":
         migrate.upgrade(dsn)
+        assert re.search(rf'a grant on {described} .* lets role "{role}" run code', caplog.text)
     else:
         with pytest.raises(SchemaError, match=role, check=because("other_owner")):
             migrate.upgrade(dsn)
