@@ -66,49 +66,87 @@ BEGIN
     LOOP
         EXECUTE step;
     END LOOP;
-    FOR step IN
-        -- To transfer ownership, a role must be a member of the new owner. Later revisions are deployed
-        -- by this role too, and only trust owners that are granted to it.
-        SELECT DISTINCT format('GRANT %I TO %I', owner, m.role)
-        FROM unnest(ARRAY[current_user, former]) AS m (role)
-        WHERE m.role <> owner
-        UNION ALL
-        SELECT format('GRANT %I TO %I', reader, writer)
-        UNION ALL
-        SELECT format('ALTER %s OWNER TO %I', o.object, owner)
-        FROM (
-            SELECT format('SCHEMA %s', place)
+    -- Only what differs: to change an owner waits for all transactions. Twice, because a right that is
+    -- revoked on a table is revoked on its columns too.
+    FOR attempt IN 1..2 LOOP
+        FOR step IN
+            WITH object (kind, label, owned_by, acl, of_writer, of_reader) AS (
+                SELECT 'SCHEMA', place, nspowner, nspacl, '{}'::text[], '{USAGE}'::text[]
+                FROM pg_namespace WHERE oid = here
+                UNION ALL
+                SELECT CASE relkind WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END, oid::regclass::text,
+                    relowner, relacl, CASE
+                        WHEN relkind = 'c' OR relname = 'alembic_version' THEN '{}'
+                        WHEN relname = 'collections' THEN '{INSERT}'
+                        WHEN relname = 'pages' THEN '{INSERT, DELETE}'
+                        ELSE '{INSERT, UPDATE, DELETE}'
+                    END::text[], CASE WHEN relkind <> 'c' THEN '{SELECT}'::text[] END
+                FROM pg_class WHERE relnamespace = here AND relkind IN ('r', 'p', 'c')
+                UNION ALL
+                SELECT 'TABLE', attrelid::regclass::text, NULL, attacl,
+                    ARRAY[format('UPDATE (%I)', attname)], NULL
+                FROM pg_attribute
+                WHERE attrelid = 'pgsimhash.pages'::regclass
+                    AND attname IN ('duplicate_of', 'distance', 'indexed')
+                    OR attrelid = 'pgsimhash.collections'::regclass
+                    AND attname IN ('name', 'default_distance', 'keep_markdown')
+                UNION ALL
+                SELECT 'SEQUENCE', oid::regclass::text, NULL, relacl, '{USAGE, UPDATE}', NULL
+                FROM pg_class WHERE relnamespace = here AND relkind = 'S'
+                UNION ALL
+                -- PUBLIC may execute them too, unless somebody revoked that.
+                SELECT 'ROUTINE', oid::regprocedure::text, proowner, proacl, NULL, '{EXECUTE}'
+                FROM pg_proc WHERE pronamespace = here
+                UNION ALL
+                -- For the objects of later revisions.
+                SELECT k.kind, '', NULL, d.defaclacl, k.of_writer::text[], k.of_reader::text[]
+                FROM (VALUES
+                    ('r', 'TABLES', '{INSERT, UPDATE, DELETE}', '{SELECT}'),
+                    ('S', 'SEQUENCES', '{USAGE, UPDATE}', NULL),
+                    ('f', 'ROUTINES', NULL, '{EXECUTE}')
+                ) AS k (objects, kind, of_writer, of_reader)
+                LEFT JOIN pg_default_acl AS d
+                    ON d.defaclrole = to_regrole(quote_ident(owner)) AND d.defaclnamespace = here
+                    AND d.defaclobjtype = k.objects::"char"
+            )
+            -- To transfer ownership, a role must be a member of the new owner. Later revisions are
+            -- deployed by this role too, and only trust owners that are granted to it.
+            SELECT DISTINCT format('GRANT %I TO %I', owner, m.role), 1 AS turn
+            FROM unnest(ARRAY[current_user, former]) AS m (role)
+            WHERE m.role <> owner
             UNION ALL
-            SELECT format('%s %s', CASE relkind WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END, oid::regclass)
-            FROM pg_class WHERE relnamespace = here AND relkind IN ('r', 'p', 'c')
+            SELECT format('GRANT %I TO %I', reader, writer), 1
             UNION ALL
-            SELECT format('ROUTINE %s', oid::regprocedure) FROM pg_proc WHERE pronamespace = here
-        ) AS o (object)
-        UNION ALL
-        SELECT format(p.privileges, place, writer, reader, owner)
-        FROM unnest(ARRAY[
-            'GRANT USAGE ON SCHEMA %1$s TO %3$I',
-            'GRANT SELECT ON ALL TABLES IN SCHEMA %1$s TO %3$I',
-            'GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I',
-            'GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA %1$s TO %2$I',
-            -- PUBLIC may execute them too, unless somebody revoked that.
-            'GRANT EXECUTE ON ALL ROUTINES IN SCHEMA %1$s TO %3$I',
-            -- For the objects of later revisions.
-            'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s GRANT EXECUTE ON ROUTINES TO %3$I',
-            'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s GRANT SELECT ON TABLES TO %3$I',
-            'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
-                'GRANT INSERT, UPDATE, DELETE ON TABLES TO %2$I',
-            'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
-                'GRANT USAGE, UPDATE ON SEQUENCES TO %2$I',
-            -- Only the owner may do the rest. Revoking a right on a table revokes it on columns too.
-            'REVOKE INSERT, UPDATE, DELETE ON %1$s.alembic_version FROM %2$I',
-            'REVOKE UPDATE ON %1$s.pages FROM %2$I',
-            'GRANT UPDATE (duplicate_of, distance, indexed) ON %1$s.pages TO %2$I',
-            'REVOKE UPDATE, DELETE ON %1$s.collections FROM %2$I',
-            'GRANT UPDATE (name, default_distance, keep_markdown) ON %1$s.collections TO %2$I'
-        ]) AS p (privileges)
-    LOOP
-        EXECUTE step;
+            SELECT format('ALTER %s %s OWNER TO %I', o.kind, o.label, owner),
+                CASE o.kind WHEN 'SCHEMA' THEN 2 ELSE 3 END
+            FROM object AS o WHERE o.owned_by <> to_regrole(quote_ident(owner))
+            UNION ALL
+            -- Only the owner may do the rest.
+            SELECT format('REVOKE %s ON %s FROM %I', a.privilege_type, o.label, writer), 4
+            FROM object AS o
+            CROSS JOIN LATERAL aclexplode(o.acl) AS a
+            WHERE o.kind = 'TABLE' AND o.owned_by IS NOT NULL
+                AND a.grantee = to_regrole(quote_ident(writer))
+                AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE')
+                AND a.privilege_type <> ALL (o.of_writer)
+            UNION ALL
+            SELECT CASE o.label
+                    WHEN '' THEN format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA %s ', owner, place)
+                    ELSE ''
+                END || format('GRANT %s ON %s %s TO %I', w.privilege, o.kind, o.label, w.role), 5
+            FROM object AS o
+            CROSS JOIN LATERAL (
+                SELECT unnest(o.of_writer), writer UNION ALL SELECT unnest(o.of_reader), reader
+            ) AS w (privilege, role)
+            WHERE NOT EXISTS (
+                SELECT FROM aclexplode(o.acl) AS a
+                WHERE a.grantee = to_regrole(quote_ident(w.role))
+                    AND a.privilege_type = split_part(w.privilege, ' ', 1)
+            )
+            ORDER BY turn
+        LOOP
+            EXECUTE step;
+        END LOOP;
     END LOOP;
     RETURN ARRAY[owner, writer, reader];
 END

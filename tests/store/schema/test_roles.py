@@ -186,6 +186,67 @@ def test_roles_are_made_once_and_again_after_an_upgrade(roles: dict[str, str], d
         assert store.ingest(A, page(*ARTICLE)).keep
 
 
+def catalog(dsn: str) -> dict[str, str]:
+    """The transactions that changed the objects of the schema, their columns and their rights."""
+    rows = run_sql(
+        dsn,
+        """
+        SELECT pg_describe_object(d.classid, d.objid, d.objsubid), d.xmin
+        FROM pg_namespace AS n
+        CROSS JOIN LATERAL (
+            SELECT n.tableoid, n.oid, 0, n.xmin
+            UNION ALL
+            SELECT c.tableoid, c.oid, 0, c.xmin FROM pg_class AS c WHERE c.relnamespace = n.oid
+            UNION ALL
+            SELECT c.tableoid, c.oid, a.attnum, a.xmin
+            FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+            WHERE c.relnamespace = n.oid
+            UNION ALL
+            SELECT p.tableoid, p.oid, 0, p.xmin FROM pg_proc AS p WHERE p.pronamespace = n.oid
+            UNION ALL
+            SELECT a.tableoid, a.oid, 0, a.xmin
+            FROM pg_default_acl AS a WHERE a.defaclnamespace = n.oid
+        ) AS d (classid, objid, objsubid, xmin)
+        WHERE n.nspname = 'pgsimhash'
+        """,
+    )
+    return {name: str(xmin) for name, xmin in rows}
+
+
+def test_roles_made_again_change_only_what_differs(roles: dict[str, str], dsn: str) -> None:
+    writer = sql.Identifier(name_of(roles["writer"]))
+    impatient = psycopg.conninfo.make_conninfo(dsn, options="-clock_timeout=1s")
+    before = catalog(dsn)
+    with psycopg.connect(dsn) as reading:
+        reading.execute(
+            "SELECT FROM pgsimhash.pages, pgsimhash.collections, pgsimhash.last_seen, "
+            "pgsimhash.runs, pgsimhash.sources, pgsimhash.policies, pgsimhash.marks, "
+            "pgsimhash.clusters, pgsimhash.alembic_version"
+        )
+        migrate.upgrade(impatient)
+        create_roles(impatient)
+        assert catalog(dsn) == before
+        run_sql(dsn, sql.SQL("REVOKE SELECT, UPDATE ON pgsimhash.pages FROM {}").format(writer))
+        run_sql(dsn, sql.SQL("GRANT DELETE ON pgsimhash.collections TO {}").format(writer))
+        run_sql(dsn, sql.SQL("GRANT UPDATE ON pgsimhash.pages TO {}").format(writer))
+        run_sql(
+            dsn,
+            sql.SQL("REVOKE USAGE ON SEQUENCE pgsimhash.runs_run_id_seq FROM {}").format(writer),
+        )
+        run_sql(dsn, "CREATE FUNCTION pgsimhash.later() RETURNS int LANGUAGE sql RETURN 1")
+        create_roles(impatient)
+    changed = {name for name, xmin in catalog(dsn).items() if before.get(name) != xmin}
+    assert {name for name in changed if not name.startswith("column")} == {
+        "table pgsimhash.pages", "table pgsimhash.collections", "function pgsimhash.later()",
+        "sequence pgsimhash.runs_run_id_seq",
+    }  # fmt: skip
+    assert {name.partition(" of ")[2] for name in changed if name.startswith("column")} == {
+        "table pgsimhash.pages"
+    }
+    test_a_writer_can_do_everything_with_pages(roles)
+    test_neither_reader_nor_writer_changes_the_schema_or_a_simhash(roles)
+
+
 def test_two_schemas_in_a_database_are_closed_to_one_another(dsn: str) -> None:
     own = create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}")
     migrate.upgrade(dsn, schema="crawl")
