@@ -1,8 +1,8 @@
 -- The ingested files, and which of their records a rerun skips.
 
 -- Adds the files that are unknown, before the first page of a file is stored: an undo deletes the row,
--- also of a job that goes on. Returns the rows of all these files; a single page that was deleted
--- since counts as not stored.
+-- also of a job that goes on, which does not have the token of a later row. Returns the rows of all these
+-- files; a single page that was deleted since counts as not stored.
 CREATE FUNCTION pgsimhash._begin_sources(own_id integer, rows jsonb)
 RETURNS SETOF pgsimhash.sources
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -15,21 +15,17 @@ BEGIN
     ORDER BY r.path
     ON CONFLICT (collection_id, path) DO NOTHING;
     RETURN QUERY
-    SELECT s.*
+    SELECT
+        s.collection_id, s.path, s.size, s.modified_ns,
+        CASE WHEN s.page_id IS NOT DISTINCT FROM p.page_id THEN s.last_record ELSE 0 END,
+        s.failed, p.page_id, s.token
     FROM pgsimhash.sources AS s
-    WHERE s.collection_id = own_id
-        AND s.path = ANY (paths)
-        AND (
-            s.page_id IS NULL
-            OR EXISTS (
-                SELECT FROM pgsimhash.pages AS p
-                WHERE p.collection_id = s.collection_id AND p.page_id = s.page_id
-            )
-        );
+    LEFT JOIN pgsimhash.pages AS p ON p.collection_id = s.collection_id AND p.page_id = s.page_id
+    WHERE s.collection_id = own_id AND s.path = ANY (paths);
 END
 $$;
 
--- Updates rows; those that an undo deleted stay deleted.
+-- Updates rows; those that an undo deleted stay deleted, and those that began again since stay.
 CREATE FUNCTION pgsimhash._put_sources(own_id integer, rows jsonb) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -37,6 +33,6 @@ BEGIN
     SET size = r.size, modified_ns = r.modified_ns, last_record = r.last_record, failed = r.failed,
         page_id = r.page_id
     FROM jsonb_populate_recordset(NULL::pgsimhash.sources, rows) AS r
-    WHERE s.collection_id = own_id AND s.path = r.path;
+    WHERE s.collection_id = own_id AND s.path = r.path AND s.token = r.token;
 END
 $$;

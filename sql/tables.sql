@@ -154,6 +154,7 @@ CREATE TABLE pgsimhash.sources (
     last_record bigint,              -- The last stored record, from 1; NULL: all are stored.
     failed bigint[] NOT NULL,        -- The failed records up to that.
     page_id bigint,                  -- Its stored page, if it is an HTML file.
+    token uuid NOT NULL DEFAULT gen_random_uuid(),  -- New with the row: earlier jobs have another.
     CONSTRAINT sources_pkey PRIMARY KEY (collection_id, path)
 );
 

@@ -50,18 +50,17 @@ class _Progress:
     last_record: int | None = 0
     failed: set[int] = field(default_factory=set)
     page_id: int | None = None
+    token: str | None = None  # of its row: progress is recorded only if the row still has it
     is_complete: bool = True
 
-    def has(self, page: SourcePage | PageFailure) -> bool:
-        """Return whether a page is stored already."""
+    def has(self, record: int | None) -> bool:
+        """Return whether a record is stored already."""
         return (
-            isinstance(page, SourcePage)
-            and page.record <= (self.last_record or 0)
-            and page.record not in self.failed
+            record is not None and record <= (self.last_record or 0) and record not in self.failed
         )
 
     def decided(self, record: int | None, verdict: Verdict) -> None:
-        """Record a verdict; ``record`` is None if the record could not be read."""
+        """Record a verdict; ``record`` is None if its number may differ in the next run."""
         if self.is_page:
             self.page_id = verdict.page_id
         # The required number of words may be smaller next time.
@@ -149,11 +148,15 @@ class _Files:
         if file is not None and file.last_record is None:
             self._left_out[FILES_BEFORE] += 1
             return
+        is_numbered = True
         for page in read_file(path, self._reading, self._stdin):
-            if file is not None and file.has(page):
+            # After a failure of unknown length, the next run may number records differently.
+            is_numbered = is_numbered and page.record is not None
+            record = page.record if is_numbered else None
+            if file is not None and file.has(record):
                 self._left_out[RECORDS_BEFORE] += 1
                 continue
-            self._pending.append((file, page.record if isinstance(page, SourcePage) else None))
+            self._pending.append((file, record))
             yield page
         if file is not None:
             self._pending.append(file)
@@ -198,9 +201,12 @@ class _Files:
         with self.session.writing() as access:
             access.lock()
             known = access.fetch("begin_sources", dict_row, rows=_rows(files))
-            unchanged = {(row["path"], row["size"], row["modified_ns"]): row for row in known}
-            for file in () if self._reread else files:
-                if row := unchanged.get((file.path, file.size, file.modified_ns)):
+            rows = {row["path"]: row for row in known}
+            for file in files:
+                row = rows[file.path]
+                file.token = str(row["token"])
+                is_same = (row["size"], row["modified_ns"]) == (file.size, file.modified_ns)
+                if is_same and not self._reread:
                     file.last_record, file.failed = row["last_record"], set(row["failed"])
                     file.page_id = row["page_id"]
             if seen := [file.page_id for file in files if file.page_id is not None]:

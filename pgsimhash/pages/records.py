@@ -83,12 +83,15 @@ class PageFailure:
     """A page that could not be read, or that has no simhash.
 
     ``url`` is the page's URL, or the path or ``path#record`` if the URL is unknown.
-    ``reason`` is one of ``PageError.reasons``; ``detail`` is one line.
+    ``reason`` is one of ``PageError.reasons``; ``detail`` is one line. ``record`` is the number of
+    its line or record in its file, None if it stands for an unknown number of them; comparisons
+    ignore it.
     """
 
     url: str
     reason: str
     detail: str
+    record: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def read_html(path: Path, max_bytes: int) -> PageItem:
             raise too_large("the file", max_bytes)
         return SourcePage(url, content)
     except (OSError, PageError) as error:
-        return failure(url, error)
+        return failure(url, error, 1)
 
 
 def reader_of(name: str) -> str | None:

@@ -49,10 +49,10 @@ class Reading(NamedTuple):
     texts: bool
 
 
-def failure(url: str, error: Exception) -> PageFailure:
+def failure(url: str, error: Exception, record: int | None = None) -> PageFailure:
     """Return ``error`` as the failure of ``url``."""
     reason = error.reason if isinstance(error, PageError) else "unreadable"
-    return PageFailure(url, reason, one_line(error))
+    return PageFailure(url, reason, one_line(error), record)
 
 
 def one_line(error: Exception) -> str:

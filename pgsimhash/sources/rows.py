@@ -60,7 +60,7 @@ def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[PageItem
                     reading.left_out["page lists of archives"] += 1
                     return
             except PageError as error:
-                yield failure(f"{name}#{number}", error)
+                yield failure(f"{name}#{number}", error, number)
     except DamagedError as damage:
         detail = f"{damage}; the lines after line {number} were not read"
         yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
@@ -119,7 +119,7 @@ def _row_page(batch: Any, row: int, place: str, number: int, reading: Reading) -
         if len(page.html) > reading.max_bytes:
             raise too_large("the page", reading.max_bytes)
     except (ValueError, OverflowError) as error:
-        return failure(place, error)
+        return failure(place, error, number)
     return page
 
 

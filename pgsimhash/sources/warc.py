@@ -97,7 +97,7 @@ class _Record:
                 place = f"{name}#{number}"
                 with suppress(PageError):
                     place = check_url(self._url)
-                return failure(place, error)
+                return failure(place, error, number)
             page = _NO_HTML
         if isinstance(page, SourcePage):
             return page
@@ -273,7 +273,7 @@ def _read_records(
                     raise
             except _NoRecordError as error:
                 detail = f"{error}; skipped to the next record"
-                item = PageFailure(f"{name}#{number}", "unreadable", detail)
+                item = PageFailure(f"{name}#{number}", "unreadable", detail, number)
                 broken += 1
                 if broken > _MAX_BROKEN:
                     raise DamagedError(f"there are no records in {broken:,} places") from None
@@ -287,7 +287,7 @@ def _read_records(
         if skipped is not None:
             begin, end = skipped
             lost = f"skipped from byte {begin:,} of the file to the next record at {end:,}"
-        yield PageFailure(f"{name}#{number}", "unreadable", f"{damage}; {lost}")
+        yield PageFailure(f"{name}#{number}", "unreadable", f"{damage}; {lost}", skipped and number)
         return number + 1, skipped is not None
     return number, False
 

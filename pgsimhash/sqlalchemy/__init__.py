@@ -211,6 +211,7 @@ _TYPES: Final[dict[str, Any]] = {
     "smallint": sa.SmallInteger,
     "text": Text,
     "timestamptz": sa.DateTime(timezone=True),
+    "uuid": sa.Uuid,
 }
 _TABLE: Final = re.compile(r"^CREATE TABLE pgsimhash\.(\w+) \((.*?)^\)", re.DOTALL | re.MULTILINE)
 # Without the prefix columns, which depend on the layout.

@@ -5,18 +5,22 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.maintenance import source_files
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE
 from tests.database import run_sql
-from tests.sources.content import record
+from tests.sources.content import ZSTD, record
 from tests.store.content import page_at
 
 LATER = "<p>later"
@@ -86,6 +90,64 @@ def test_a_page_that_failed_is_read_again(store: Store, tmp_path: Path, folder: 
     assert first == ["new", "failed", "new", "failed", "new"]
     # The file is not recorded as stored: both lines are read again, and get verdicts again.
     assert ingested(store, file) == (["failed", "failed"], Counter({RECORDS_BEFORE: 3}))
+
+
+def write_pages(file: Path, bodies: list[str]) -> Path:
+    """Write a file of its kind, with a page for each body."""
+    pages = [(f"https://a.example/{number}", body) for number, body in enumerate(bodies)]
+    warc = b"".join(record(body.encode(), url=url) for url, body in pages)
+    if file.suffix == ".jsonl":
+        return lines(file, *bodies)
+    if file.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist([{"url": u, "html": b} for u, b in pages]), file)
+    elif file.suffix == ".wacz":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("archive/a.warc.gz", warc)
+    else:
+        file.write_bytes(warc)
+    return file
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet", "a.warc.gz", "a.wacz"])
+def test_pages_of_an_archive_that_failed_are_stored_by_the_next_run(
+    store: Store, tmp_path: Path, name: str
+) -> None:
+    bodies = [html(number) * (3 if number % 3 else 1) for number in range(12)]
+    file = write_pages(tmp_path / name, bodies)
+    limited = maintenance.ingest_files(store, [file], max_bytes=len(html(11)) + 100)
+    assert [verdict.verdict for verdict in limited].count("failed") == 8
+    assert ingested(store, file) == (["new"] * 8, Counter({RECORDS_BEFORE: 4}))
+    assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
+    (status,) = store.status()
+    assert status.urls == 12
+
+
+def test_records_without_a_library_are_stored_when_it_is_there(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brotli, zstd = import_module("brotli"), import_module(ZSTD)
+    bodies = [html(number).encode() for number in range(1, 25)]
+    pages = [record(body, url=f"http://a.example/{n}") for n, body in enumerate(bodies)]
+    plain = record(bodies[2], url="http://a.example/2", zipped=False)
+    packed = {"Content-Encoding": "br"}
+    pages[5] = record(brotli.compress(bodies[5]), url="http://a.example/5", http=packed)
+    file = tmp_path / "a.wacz"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/0.warc.gz", b"".join(pages[:2]))
+        # The records after it are numbered from its end, which is unknown while it cannot be read.
+        archive.writestr("archive/1.warc.zst", zstd.compress(plain) * 3)
+        archive.writestr("archive/2.warc.gz", b"".join(pages[3:]))
+    with monkeypatch.context() as missing:
+        for module in ("brotli", "backports.zstd", "compression.zstd"):
+            missing.setitem(sys.modules, module, None)
+        first, _ = ingested(store, file)
+    assert (len(first), first.count("failed")) == (24, 2)
+    again, left_out = ingested(store, file)
+    assert (len(again), again.count("failed")) == (24, 0)
+    assert left_out == Counter({RECORDS_BEFORE: 2})
+    (status,) = store.status()
+    assert status.urls == 24
+    assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
 
 
 def test_a_page_of_too_few_words_for_the_policy_is_read_again(store: Store, folder: Path) -> None:
@@ -179,6 +241,30 @@ def test_a_file_that_begins_during_an_undo_is_not_marked_as_stored(
     ingested(store, *files)
     (status,) = store.status()
     assert status.pages == 40
+
+
+@pytest.mark.parametrize("undone", [True, False], ids=["after an undo", "without"])
+def test_a_second_job_on_a_file_that_is_stopped_loses_no_page(
+    store: Store, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undone: bool
+) -> None:
+    monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
+    monkeypatch.setattr(source_files, "_UNWRITTEN_MAX", 10)
+    file = lines(tmp_path / "a.jsonl", *map(html, range(60)))
+    first = maintenance.ingest_files(store, [file])
+    for _ in range(25):
+        next(first)
+    with connect(dsn) as other:
+        if undone:
+            maintenance.undo(other)
+        second = maintenance.ingest_files(other, [file])
+        for _ in range(12):
+            next(second)
+        second.close()
+    assert len(list(first)) == 35
+    ingested(store, file)
+    (status,) = store.status()
+    assert status.urls == 60
+    assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
 
 
 def test_a_skipped_page_is_seen_and_does_not_expire(store: Store, dsn: str, folder: Path) -> None:
