@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from pgsimhash.errors import PageError, StoreError, invalid_argument
 from pgsimhash.pages.policies import MatchOptions, given_options
-from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
+from pgsimhash.pages.records import Item, Verdict
 from pgsimhash.reading.workers import PageReader
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import get_scheme
@@ -252,7 +252,7 @@ class _StoreThread:
     def __init__(self, settings: BaseSettings, label: str) -> None:
         self._options = _options(settings)
         self._pages: deque[tuple[SourcePage, Future[Verdict]]] = deque()
-        self._records: deque[tuple[PageRecord | PageFailure, Future[Verdict]]] = deque()
+        self._records: deque[tuple[Item, Future[Verdict]]] = deque()
         self._failure: StoreError | None = None
         self._resumes_at = 0.0
         self.stores = False
@@ -301,7 +301,7 @@ class _StoreThread:
         self._opened.close()
 
     def _read(self) -> None:
-        batch: list[tuple[PageRecord | PageFailure, Future[Verdict]]] = []
+        batch: list[tuple[Item, Future[Verdict]]] = []
         for page, answer in _next_batch(self._pages):
             if not answer.set_running_or_notify_cancel():
                 continue

@@ -16,6 +16,46 @@ BEGIN
 END
 $$;
 
+-- Records that a page is unmodified, such as by an answer 304; false if the URL is unknown.
+CREATE FUNCTION pgsimhash.seen(
+    url text, fetched_at timestamptz DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS boolean
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN pgsimhash._record_status(url, fetched_at, collection, false);
+END
+$$;
+
+-- Records that a page is gone, by an answer 404 or 410; false if the URL is unknown.
+CREATE FUNCTION pgsimhash.gone(
+    url text, fetched_at timestamptz DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS boolean
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN pgsimhash._record_status(url, fetched_at, collection, true);
+END
+$$;
+
+CREATE FUNCTION pgsimhash._record_status(
+    url text, fetched_at timestamptz, collection text, is_gone boolean
+) RETURNS boolean
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
+BEGIN
+    IF fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day' THEN
+        RAISE EXCEPTION 'the time % is before 1970 or in the future', fetched_at
+            USING ERRCODE = 'PS010', HINT = 'Correct it, or leave it out for now.';
+    END IF;
+    RETURN (
+        SELECT (v.decided).verdict <> 'unknown'
+        FROM pgsimhash._add_batch(
+            collection, pgsimhash._id_of(collection), json_build_array(json_build_object(
+                'number', 1, 'url', coalesce(url, ''), 'fetched_at', fetched_at, 'is_gone', is_gone
+            )), '{}', true
+        ) AS v
+    );
+END
+$$;
+
 -- The verdicts of add_pages; nothing is stored or locked.
 CREATE FUNCTION pgsimhash.decide_pages(
     urls text[], simhashes bigint[], collection text DEFAULT 'default',

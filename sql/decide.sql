@@ -5,7 +5,9 @@ CREATE TYPE pgsimhash._decision AS (
     -- The number of the page in the batch, from 1, why it failed, if it did, and the page.
     number bigint, failure text, page_id bigint, url text, simhash bigint, fetched_at timestamptz,
     tokens integer, signature_high bigint, signature_low bigint, text_digest bigint,
-    html_digest bytea, canonical text,
+    html_digest bytea, canonical text, etag text, last_modified text,
+    -- Of an answer without a page, whether the page is gone, else unmodified; NULL for a page.
+    is_gone boolean,
     -- Its settings.
     distance integer, verify boolean, scope text, window_size integer, max_age interval,
     canonical_link boolean, max_copies integer, min_tokens integer,
@@ -97,6 +99,8 @@ BEGIN
     SELECT d.number, ROW(
         d.url,
         CASE
+            WHEN d.present_id IS NULL THEN 'unknown'
+            WHEN d.is_gone THEN 'gone'
             WHEN NOT d.is_stored THEN 'unchanged'
             WHEN d.original_distance <= 3 THEN 'duplicate'
             WHEN d.original_distance > 3 THEN 'near'
@@ -104,6 +108,8 @@ BEGIN
             ELSE 'new'
         END,
         CASE
+            WHEN d.is_gone THEN 'gone'
+            WHEN NOT d.is_gone THEN 'not_modified'
             WHEN NOT d.is_stored THEN 'unchanged'
             WHEN d.reason IS NOT NULL THEN d.reason
             WHEN d.version_id IS NULL THEN 'first_seen'
@@ -111,6 +117,7 @@ BEGIN
             ELSE 'changed'
         END,
         CASE
+            WHEN d.is_gone OR d.present_id IS NULL THEN NULL
             WHEN NOT d.is_stored THEN 0
             WHEN d.original_distance IS NULL AND d.version_id IS NOT NULL
                 THEN pgsimhash.hamming_distance(d.simhash, d.version_simhash)
@@ -226,6 +233,7 @@ BEGIN
         SELECT
             d.distance, d.scope = 'global' AS everywhere, array_agg(DISTINCT d.simhash) AS queries
         FROM unnest(batch) AS d
+        WHERE d.is_gone IS NULL
         GROUP BY 1, 2
     LOOP
         pairs := pairs || ARRAY(
@@ -350,7 +358,7 @@ BEGIN
         FROM (
             SELECT
                 d.url, d.ordinality AS number, lag(d.ordinality) OVER same_url AS before_number,
-                first_value(d.ordinality) OVER same_url AS first_number
+                min(d.ordinality) FILTER (WHERE d.is_gone IS NULL) OVER same_url AS first_number
             FROM unnest(batch) WITH ORDINALITY AS d
             WINDOW same_url AS (PARTITION BY d.url COLLATE "C" ORDER BY d.ordinality)
         ) AS u
@@ -363,6 +371,10 @@ BEGIN
         before := batch[known.before_number];
         page.version_id := coalesce(before.present_id, known.page_id);
         page.version_simhash := coalesce(before.simhash, known.simhash);
+        -- An answer without a page is about the present version, if there is one.
+        IF page.is_gone IS NOT NULL THEN
+            page.simhash := page.version_simhash;
+        END IF;
         page.version_digest := CASE
             WHEN known.before_number IS NULL THEN known.text_digest ELSE before.present_digest
         END;
@@ -371,7 +383,7 @@ BEGIN
         page.is_stored := (
             page.version_simhash = page.simhash
             AND coalesce(page.version_digest = page.text_digest, true)
-        ) IS NOT TRUE;
+        ) IS NOT TRUE AND page.simhash IS NOT NULL;
         page.present_id := CASE WHEN page.is_stored THEN page.page_id ELSE page.version_id END;
         page.present_digest :=
             CASE WHEN page.is_stored THEN page.text_digest ELSE page.version_digest END;
@@ -419,7 +431,7 @@ BEGIN
         LEFT JOIN LATERAL (
             SELECT min(o.ordinality) AS first_number, max(o.ordinality) AS last_number
             FROM unnest(batch) WITH ORDINALITY AS o
-            WHERE o.url = n.url AND o.ordinality < d.ordinality
+            WHERE o.url = n.url AND o.ordinality < d.ordinality AND o.present_id IS NOT NULL
         ) AS b ON true
         LEFT JOIN LATERAL
             pgsimhash._versions_before(own_id, ARRAY[n.url], first_id) AS v ON true
@@ -727,13 +739,15 @@ BEGIN
     INSERT INTO pgsimhash.pages (
         collection_id, page_id, url, simhash, fetched_at, html_digest, text_digest, signature_high,
         signature_low, duplicate_of, distance, run_id, title, canonical_url, canonical_on_site,
-        language, features, tokens, html_bytes, structure, markdown, indexed
+        language, features, tokens, html_bytes, structure, markdown, etag,
+        last_modified, indexed
     )
     SELECT
         own_id, d.page_id, d.url, d.simhash, coalesce(d.fetched_at, now()), d.html_digest,
         d.text_digest, d.signature_high, d.signature_low, d.original_id, d.original_distance,
         coalesce(batch_run, p.run_id), p.title, p.canonical_url, d.canonical IS NOT NULL,
         p.language, p.features, p.tokens, p.html_bytes, p.structure, p.markdown,
+        p.etag, p.last_modified,
         row_number() OVER (PARTITION BY d.simhash ORDER BY d.number) = 1
             AND d.simhash <> ALL (indexed_simhashes)
     FROM unnest(batch) AS d
@@ -743,19 +757,22 @@ BEGIN
     IF has_ids THEN
         RETURN NULL;
     END IF;
-    PERFORM pgsimhash._see_pages(own_id, array_agg(d.present_id), array_agg(d.fetched_at))
+    PERFORM pgsimhash._see_pages(
+        own_id, array_agg(d.present_id), array_agg(d.fetched_at), array_agg(d.is_gone),
+        array_agg(d.etag), array_agg(d.last_modified)
+    )
     FROM unnest(batch) AS d
-    WHERE NOT d.is_stored
+    WHERE NOT d.is_stored AND d.present_id IS NOT NULL
     HAVING count(*) > 0;
     -- Each batch writes the run's row, so a run removed by a rollback or an undo reappears with
     -- the next batch. A single page belongs to no run unless the caller started one.
     IF batch_run IS NOT NULL THEN
         INSERT INTO pgsimhash.runs AS r (
-            run_id, collection_id, label, pages, new, duplicates, updated, unchanged,
+            run_id, collection_id, label, pages, new, duplicates, updated, unchanged, gone,
             first_page, last_page
         )
         SELECT
-            batch_run, own_id, label, count(*),
+            batch_run, own_id, label, count(d.present_id),
             count(*) FILTER (
                 WHERE d.is_stored AND d.original_distance IS NULL AND d.version_id IS NULL
             ),
@@ -763,7 +780,8 @@ BEGIN
             count(*) FILTER (
                 WHERE d.is_stored AND d.original_distance IS NULL AND d.version_id IS NOT NULL
             ),
-            count(*) FILTER (WHERE NOT d.is_stored),
+            count(d.present_id) FILTER (WHERE NOT d.is_stored AND d.is_gone IS NOT TRUE),
+            count(d.present_id) FILTER (WHERE d.is_gone),
             min(d.page_id) FILTER (WHERE d.is_stored),
             max(d.page_id) FILTER (WHERE d.is_stored)
         FROM unnest(batch) AS d
@@ -774,6 +792,7 @@ BEGIN
             duplicates = r.duplicates + excluded.duplicates,
             updated = r.updated + excluded.updated,
             unchanged = r.unchanged + excluded.unchanged,
+            gone = r.gone + excluded.gone,
             first_page = least(r.first_page, excluded.first_page),
             last_page = greatest(r.last_page, excluded.last_page)
         RETURNING r.pages INTO counted_pages;
@@ -782,21 +801,60 @@ BEGIN
 END
 $$;
 
--- No index has a column that changes, so only the first time writes to indexes.
+-- Stores, in order, that versions were seen again, or found gone. No index has a column that changes,
+-- so only the first time writes to indexes. Validators in effect already take no space.
 CREATE FUNCTION pgsimhash._see_pages(
-    own_id integer, page_ids bigint[], seen_at timestamptz[]
+    own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
+    modified text[]
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
-    SELECT own_id, u.page_id, max(coalesce(u.seen_at, now()))
-    FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
-    GROUP BY u.page_id
+    INSERT INTO pgsimhash.last_seen AS s (
+        collection_id, page_id, seen_at, gone_at, etag, last_modified
+    )
+    SELECT
+        own_id, u.page_id, greatest(p.fetched_at, l.seen_at, u.seen_at), u.gone_at,
+        CASE WHEN v.are_new THEN u.etag ELSE l.etag END,
+        CASE WHEN v.are_new THEN u.last_modified ELSE l.last_modified END
+    FROM (
+        SELECT
+            t.page_id,
+            max(coalesce(t.seen_at, now())) FILTER (WHERE t.is_gone IS NOT TRUE) AS seen_at,
+            (array_agg(
+                CASE WHEN t.is_gone THEN coalesce(t.seen_at, now()) END ORDER BY t.number DESC
+            ))[1] AS gone_at,
+            (array_agg(t.etag ORDER BY t.number DESC) FILTER (WHERE t.has_validators))[1] AS etag,
+            (array_agg(t.modified ORDER BY t.number DESC) FILTER (WHERE t.has_validators))[1]
+                AS last_modified
+        FROM (
+            SELECT a.*, num_nonnulls(a.etag, a.modified) > 0 AS has_validators
+            FROM unnest(page_ids, times, are_gone, etags, _see_pages.modified)
+                WITH ORDINALITY AS a (page_id, seen_at, is_gone, etag, modified, number)
+        ) AS t
+        GROUP BY t.page_id
+    ) AS u
+    JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
+    LEFT JOIN pgsimhash.last_seen AS l ON l.collection_id = own_id AND l.page_id = u.page_id
+    CROSS JOIN LATERAL (
+        SELECT num_nonnulls(u.etag, u.last_modified) > 0
+            AND (u.etag, u.last_modified) IS DISTINCT FROM (
+                pgsimhash._validator(p.etag, l.etag, l.last_modified),
+                pgsimhash._validator(p.last_modified, l.last_modified, l.etag)
+            ) AS are_new
+    ) AS v
     ORDER BY u.page_id
-    ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
-    WHERE s.seen_at < excluded.seen_at;
+    ON CONFLICT (collection_id, page_id) DO UPDATE SET
+        seen_at = excluded.seen_at, gone_at = excluded.gone_at, etag = excluded.etag,
+        last_modified = excluded.last_modified
+    WHERE (s.seen_at, s.gone_at, s.etag, s.last_modified) IS DISTINCT FROM
+        (excluded.seen_at, excluded.gone_at, excluded.etag, excluded.last_modified);
 END
 $$;
+
+-- A validator of a page: that of its row, unless it was last seen with others.
+CREATE FUNCTION pgsimhash._validator(own text, later text, later_other text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN num_nonnulls(later, later_other) = 0 THEN own ELSE later END;
 
 CREATE FUNCTION pgsimhash._draw_run() RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -77,25 +77,41 @@ CREATE FUNCTION pgsimhash.should_fetch(
     url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
+        SELECT c.is_due FROM pgsimhash.fetch_conditions(url, older_than, collection) AS c
+    );
+END
+$$;
+
+-- The answer of should_fetch, and the validators of the present version for a conditional request.
+CREATE FUNCTION pgsimhash.fetch_conditions(
+    url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS TABLE (is_due boolean, etag text, last_modified text)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
-    last_seen constant timestamptz := (
-        SELECT greatest(p.fetched_at, s.seen_at)
-        FROM pgsimhash.pages AS p
-        LEFT JOIN pgsimhash.last_seen AS s
-            ON s.collection_id = p.collection_id AND s.page_id = p.page_id
-        WHERE p.collection_id = own_id AND p.url = should_fetch.url
-        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-        LIMIT 1
-    );
+    last_fetch timestamptz;
 BEGIN
-    RETURN last_seen IS NULL OR coalesce(
-        last_seen < statement_timestamp() - coalesce(
+    SELECT
+        greatest(p.fetched_at, s.seen_at, s.gone_at),
+        pgsimhash._validator(p.etag, s.etag, s.last_modified),
+        pgsimhash._validator(p.last_modified, s.last_modified, s.etag)
+    INTO last_fetch, etag, last_modified
+    FROM pgsimhash.pages AS p
+    LEFT JOIN pgsimhash.last_seen AS s
+        ON s.collection_id = p.collection_id AND s.page_id = p.page_id
+    WHERE p.collection_id = own_id AND p.url = fetch_conditions.url
+    ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+    LIMIT 1;
+    is_due := last_fetch IS NULL OR coalesce(
+        last_fetch < statement_timestamp() - coalesce(
             older_than,
             (SELECT s.refetch_after FROM pgsimhash._settings_for(own_id, ARRAY[url]) AS s)
         ),
         false
     );
+    RETURN NEXT;
 END
 $$;
 

@@ -53,7 +53,11 @@ BEGIN
         END IF;
     END IF;
     RETURN QUERY
-    SELECT p.url, m.distance, m.simhash, p.title, p.fetched_at, p.page_id
+    SELECT p.url, m.distance, m.simhash, p.title, p.fetched_at, p.page_id, (
+        SELECT s.gone_at
+        FROM pgsimhash.last_seen AS s
+        WHERE s.collection_id = own_id AND s.page_id = p.page_id
+    )
     FROM pgsimhash.near_duplicates(query, distance, collection) AS m
     CROSS JOIN LATERAL (
         SELECT k.url, k.title, k.fetched_at, k.page_id

@@ -61,6 +61,8 @@ CREATE TABLE pgsimhash.pages (
     signature_high bigint,           -- The upper 64 of the 128 bits that verify a match.
     signature_low bigint,            -- The lower 64 bits.
     markdown text,                   -- Its main content, if the collection keeps it.
+    etag text,                       -- The ETag of the response, if it had one.
+    last_modified text,              -- The Last-Modified of the response, if it had one.
     duplicate_of bigint,             -- The page_id of its original, which can be a copy itself.
     distance smallint,               -- The distance to its original in bits; NULL for an original.
     indexed boolean NOT NULL DEFAULT true,  -- False if an indexed page has the same simhash.
@@ -81,7 +83,9 @@ CREATE TABLE pgsimhash.pages (
     CONSTRAINT pages_id_fits CHECK (page_id BETWEEN 1 AND 281474976710656),
     CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
     CONSTRAINT pages_fetched_at_fits
-        CHECK (fetched_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00')
+        CHECK (fetched_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00'),
+    CONSTRAINT pages_validators_fit
+        CHECK (octet_length(etag) <= 512 AND octet_length(last_modified) <= 512)
 ) WITH (
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_vacuum_scale_factor = 0.05,
@@ -115,10 +119,13 @@ CREATE INDEX pages_duplicate_of_idx ON pgsimhash.pages (collection_id, duplicate
 -- A narrow table whose disk pages have room for a second version of all rows: a crawl that sees
 -- everything again writes to no index.
 CREATE TABLE pgsimhash.last_seen (
-    -- When versions were last seen again unchanged. Versions never seen again have no row.
+    -- When versions were last seen again unchanged, or found gone. Other versions have no row.
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,  -- The collection of the page.
     page_id bigint NOT NULL,         -- The version that was seen again.
     seen_at timestamptz NOT NULL,    -- When it was last seen.
+    gone_at timestamptz,             -- When its URL was last found gone, unless it was seen since.
+    etag text,                       -- The last ETag, if it differs from that of the page.
+    last_modified text,              -- The last Last-Modified, likewise.
     CONSTRAINT last_seen_pkey PRIMARY KEY (collection_id, page_id),
     CONSTRAINT last_seen_at_fits
         CHECK (seen_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00')
@@ -138,6 +145,7 @@ CREATE TABLE pgsimhash.runs (
     duplicates bigint NOT NULL DEFAULT 0,            -- The number of duplicates and near ones.
     updated bigint NOT NULL DEFAULT 0,               -- The number of new versions.
     unchanged bigint NOT NULL DEFAULT 0,             -- The number of unchanged pages.
+    gone bigint NOT NULL DEFAULT 0,                  -- The number of pages found gone.
     first_page bigint,                               -- The first of its remaining pages.
     last_page bigint,                                -- The last of its remaining pages.
     CONSTRAINT runs_pkey PRIMARY KEY (collection_id, run_id),
@@ -234,7 +242,7 @@ CREATE TYPE pgsimhash.numbered_match AS (query_number bigint, simhash bigint, di
 -- The present version of a page and its distance from the query, in bits.
 CREATE TYPE pgsimhash.near_page AS (
     url text, distance integer, simhash bigint, title text, fetched_at timestamptz, page_id
-    bigint
+    bigint, gone_at timestamptz
 );
 
 -- The decision about a page, and the ids of the page and of its original.
@@ -245,7 +253,8 @@ CREATE TYPE pgsimhash.verdict AS (
 
 -- A version of a page, with the URL of its original.
 CREATE TYPE pgsimhash._stored_page AS (
-    url text, simhash bigint, fetched_at timestamptz, seen_at timestamptz, title text,
+    url text, simhash bigint, fetched_at timestamptz, seen_at timestamptz, gone_at timestamptz,
+    etag text, last_modified text, title text,
     canonical_url text, language text, features integer, tokens integer, html_bytes integer,
     html_digest bytea, text_digest bigint, structure bigint, signature_high bigint,
     signature_low bigint, markdown text, run_id bigint, duplicate_of text, distance smallint

@@ -16,7 +16,7 @@ from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
-from pgsimhash.pages.records import PageFailure, PageRecord
+from pgsimhash.pages.records import PageFailure, PageRecord, PageStatus
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress
@@ -283,6 +283,8 @@ def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
             yield name, read_html(path, MAX_BYTES)
     # One pass through the archives, in any order of pages.
     for page in read_pages(archives if missing else ()):
+        if isinstance(page, PageStatus):
+            continue
         if page.url in missing or isinstance(page, PageFailure):
             missing.pop(page.url, None)
             yield page.url, page

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, Unpack
+from typing import Any, BinaryIO, Final, Unpack
 
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
@@ -19,13 +19,12 @@ from pgsimhash.sources import (
     FILES_BEFORE,
     RECORDS_BEFORE,
     Reading,
-    SourcePage,
     find_files,
     is_html_name,
     read_file,
     with_pauses,
 )
-from pgsimhash.sources.page import plain_path, shown
+from pgsimhash.sources.page import PageItem, plain_path, shown
 from pgsimhash.store import Store
 from pgsimhash.store.session import retried
 
@@ -129,7 +128,7 @@ class _Files:
         self._pending: deque[tuple[_Progress | None, int | None] | _Progress] = deque()
         self._unwritten: dict[str, _Progress] = {}
 
-    def read(self, paths: Iterable[str | Path]) -> Iterator[SourcePage | PageFailure]:
+    def read(self, paths: Iterable[str | Path]) -> Iterator[PageItem]:
         """Yield the pages that are not stored yet."""
         found = find_files(paths, self._left_out)
         while chunk := list(islice(found, _AT_ONCE)):
@@ -144,7 +143,7 @@ class _Files:
                 else:
                     yield from self._pages(path, file)
 
-    def _pages(self, path: Path, file: _Progress | None) -> Iterator[SourcePage | PageFailure]:
+    def _pages(self, path: Path, file: _Progress | None) -> Iterator[PageItem]:
         if file is not None and file.last_record is None:
             self._left_out[FILES_BEFORE] += 1
             return
@@ -210,7 +209,8 @@ class _Files:
                     file.last_record, file.failed = row["last_record"], set(row["failed"])
                     file.page_id = row["page_id"]
             if seen := [file.page_id for file in files if file.page_id is not None]:
-                access.fetch("see_pages", page_ids=seen, seen_at=None)
+                given: dict[str, Any] = dict.fromkeys(("times", "are_gone", "etags", "modified"))
+                access.fetch("see_pages", page_ids=seen, **given)
 
     @retried
     def _write(self) -> None:

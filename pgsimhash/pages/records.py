@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-VerdictName = Literal["new", "updated", "unchanged", "duplicate", "near", "too_short", "failed"]
+VerdictName = Literal[
+    "new", "updated", "unchanged", "duplicate", "near", "gone", "unknown", "too_short", "failed"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +68,16 @@ COUNTS: Final = tuple(
 class PageRecord(PageFields):
     """One page to store: its simhash, and the values stored with it.
 
-    ``html_digest`` is the first 16 bytes of the SHA-256 of its HTML.
+    ``html_digest`` is the first 16 bytes of the SHA-256 of its HTML. ``etag`` and ``last_modified``
+    are the headers of its response. Those that no request can send back are dropped.
     """
 
     url: str
     simhash: int
     fetched_at: datetime | None = None
     html_digest: bytes | None = None
+    etag: str | None = None
+    last_modified: str | None = None
 
 
 TEXTS: Final = tuple(each.name for each in fields(PageRecord) if "str" in str(each.type).split())
@@ -92,6 +97,25 @@ class PageFailure:
     reason: str
     detail: str
     record: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PageStatus:
+    """An answer without a page: the page at ``url`` is unmodified (304), or gone (404, 410).
+
+    ``record`` is the number of its record in its file; comparisons ignore it.
+    """
+
+    url: str
+    is_gone: bool
+    fetched_at: datetime | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    record: int = field(default=1, compare=False)
+
+
+Item = PageRecord | PageStatus | PageFailure
+"""What a store decides about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +143,16 @@ class Verdict(JsonRecord):
     - ``unchanged``: this URL is known with this simhash and text, so nothing was added.
     - ``duplicate`` (0 to 3 bits) and ``near`` (4 bits and more): ``duplicate_of`` is the URL of the
       nearest known page, ``distance`` bits away.
+    - ``gone``: the known page at this URL was answered by 404 or 410.
+    - ``unknown``: an answer without a page at an unknown URL; nothing was stored.
     - ``too_short`` and ``failed``: nothing was stored; ``detail`` says why.
 
     ``reason`` is a short stable code:
 
     - ``first_seen``: no known page in the scope is near.
     - ``unchanged``: the known version has the same text.
+    - ``not_modified``: the server or an archive says so (304, or a ``revisit`` record).
+    - ``gone``: the server answered 404 or 410.
     - ``changed``: the text differs from the known version.
     - ``same_text``: only the boilerplate differs from the known version.
     - ``same_bytes``: the original has the same bytes.
@@ -208,11 +236,12 @@ class Match(JsonRecord):
 class NearPage(Match):
     """A page whose current version, fetched at ``fetched_at``, is within the requested distance.
 
-    ``page_id`` is the number of that version.
+    ``page_id`` is the number of that version, ``gone_at`` is that of :class:`StoredPage`.
     """
 
     fetched_at: datetime
     page_id: int
+    gone_at: datetime | None
 
 
 class Matches(NamedTuple):
@@ -232,14 +261,16 @@ class StoredPage(PageRecord):
     """The current version of a page in the store.
 
     ``duplicate_of`` is the URL of its original, ``distance`` bits away. ``seen_at`` is when this
-    version was last seen, ``run_id`` the run that added it. ``markdown`` is there if the collection
-    keeps it. ``unseen`` is not stored.
+    version was last seen, ``run_id`` the run that added it. ``gone_at`` is when the URL was last
+    found gone, unless a page was seen there since. ``markdown`` is there if the collection keeps
+    it. ``unseen`` is not stored.
     """
 
     fetched_at: datetime
     duplicate_of: str | None = field(kw_only=True)
     distance: int | None = field(kw_only=True)
     seen_at: datetime = field(kw_only=True)
+    gone_at: datetime | None = field(kw_only=True)
     run_id: int | None = field(kw_only=True)
 
 
@@ -288,7 +319,7 @@ class RunRecord(JsonRecord):
     """The numbers of pages of one run, by verdict.
 
     ``finished_at`` is the time of its last batch so far. ``pages`` is the sum of the new,
-    duplicate, updated and unchanged pages.
+    duplicate, updated, unchanged and gone pages.
     """
 
     run_id: int
@@ -300,6 +331,7 @@ class RunRecord(JsonRecord):
     duplicates: int
     updated: int
     unchanged: int
+    gone: int
 
 
 @dataclass(frozen=True, slots=True)

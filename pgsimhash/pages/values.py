@@ -18,6 +18,7 @@ MAX_BYTES: Final = 10_000_000
 """The default largest size in bytes of a page, and of the file, line or record that holds it."""
 
 _CLOCKS_DIFFER: Final = timedelta(days=1)  # how far another machine's clock may be ahead
+_VALIDATOR_MAX: Final = 512  # characters; equal to the limit in sql/tables.sql
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """No page is older; earlier times come from clocks and programs that do not know the time."""
 
@@ -46,6 +47,13 @@ def text_size(name: str, text: str) -> int:
         with suppress(UnicodeEncodeError):
             return len(text.encode())
     raise invalid_argument(f"{name} is a str in valid UTF-8 without NUL, not {short_repr(text)}")
+
+
+def validator(header: object) -> str | None:
+    """Return an ``ETag`` or ``Last-Modified``, or None if it is not one that a request can send."""
+    if not (isinstance(header, str) and header.isascii() and header.isprintable()):
+        return None
+    return header if 0 < len(header) <= _VALIDATOR_MAX else None
 
 
 def too_large(what: str, max_bytes: int) -> PageError:

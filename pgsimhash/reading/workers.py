@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from operator import index
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
-from pgsimhash.pages.records import PageFailure, PageRecord
+from pgsimhash.pages.records import Item, PageFailure, PageRecord
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.processes import EndedError, Worker, no_process
@@ -23,8 +23,8 @@ from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.schemes.registry import page_values
 from pgsimhash.sources import PAUSE, SourcePage
 
-_Page = SourcePage | PageFailure | PageRecord
-_Result = PageRecord | PageFailure
+_Page = SourcePage | Item
+_Other = TypeVar("_Other", bound=Item)
 
 
 class _Work(NamedTuple):
@@ -36,7 +36,7 @@ class _Work(NamedTuple):
     memory: int | None
 
 
-_Reader = Worker[_Page, _Result]
+_Reader = Worker[_Page, Item]
 
 PAGE_SECONDS: Final = 30.0
 """The default time limit of a page in another process: ten times the time of any normal page."""
@@ -48,15 +48,15 @@ _AHEAD_PAGES, _AHEAD_SIZE = 64, 4 * 1024 * 1024
 
 
 def extract(
-    page: _Page,
+    page: SourcePage | _Other,
     scheme: Scheme = DEFAULT_SCHEME,
     *,
     markdown: bool = True,
     max_bytes: int = MAX_BYTES,
-) -> PageRecord | PageFailure:
+) -> PageRecord | PageFailure | _Other:
     """Return the record of one page, or a failure; never raise.
 
-    Records and failures are returned unchanged. A page larger than ``max_bytes`` is a failure.
+    Other items are returned unchanged. A page larger than ``max_bytes`` is a failure.
     """
     if not isinstance(page, SourcePage):
         return page
@@ -75,7 +75,9 @@ def extract(
         digest = hashlib.sha256(data).digest()[:16]
     except Exception as error:  # one page must never end the others
         return failed(page.url, error)
-    return PageRecord(page.url, fetched_at=page.fetched_at, html_digest=digest, **values)
+    headers = {"etag": page.etag, "last_modified": page.last_modified}
+    values |= {"fetched_at": page.fetched_at, "html_digest": digest, **headers}
+    return PageRecord(page.url, **values)
 
 
 def failed(url: str, error: Exception) -> PageFailure:
@@ -88,7 +90,7 @@ def failed(url: str, error: Exception) -> PageFailure:
 
 
 def extract_many(
-    pages: Iterable[_Page],
+    pages: Iterable[SourcePage | _Other],
     jobs: int = 1,
     scheme: Scheme | str = DEFAULT_SCHEME,
     *,
@@ -96,7 +98,7 @@ def extract_many(
     max_bytes: int = MAX_BYTES,
     page_seconds: float | None = None,
     page_memory: int | None = None,
-) -> Iterator[PageRecord | PageFailure]:
+) -> Iterator[PageRecord | PageFailure | _Other]:
     """Yield the records of pages in order, computed by ``jobs`` processes.
 
     One job is this process, unless pages have limits. For each process, about 64 pages or 4 MB are
@@ -112,7 +114,8 @@ def extract_many(
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
     reader = PageReader(page_seconds, page_memory, jobs)
     work = reader.work(recipe, markdown, max_bytes)
-    return _read_ahead(reader, jobs, work, pages)
+    results: Iterator[Any] = _read_ahead(reader, jobs, work, pages)
+    return results
 
 
 class PageReader:
@@ -156,7 +159,7 @@ class PageReader:
 
     def extract(
         self, page: _Page, scheme: Scheme, *, markdown: bool = True, max_bytes: int = MAX_BYTES
-    ) -> _Result:
+    ) -> Item:
         """Return the record of one page, see :func:`extract`."""
         if not self._in_processes:
             return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
@@ -166,7 +169,7 @@ class PageReader:
         """Return how a process fingerprints pages; the scheme must be portable."""
         return _Work(scheme.check_portable(), markdown, max_bytes, self._memory)
 
-    def read(self, page: _Page, work: _Work) -> _Result:
+    def read(self, page: _Page, work: _Work) -> Item:
         """Return the record of one page, read by a process."""
         with self._places:
             reader = self._reader_for(work)
@@ -203,11 +206,11 @@ class PageReader:
 
 def _read_ahead(
     reader: PageReader, jobs: int, work: _Work, pages: Iterable[_Page]
-) -> Iterator[_Result]:
+) -> Iterator[Item]:
     """Yield the results of pages in order, read by ``jobs`` processes of ``reader``; close it."""
     # A thread for each process sends it the next page as soon as it is idle.
     threads = ThreadPoolExecutor(jobs, "pages")
-    sent: deque[tuple[Future[_Result], int]] = deque()
+    sent: deque[tuple[Future[Item], int]] = deque()
     size = 0
     try:
         for page in pages:
@@ -245,7 +248,7 @@ def _size(page: _Page) -> int:
     return len(html) if isinstance(html, bytes | str) else 0
 
 
-def _read_by(worker: _Reader, page: _Page, page_seconds: float, *, again: bool = True) -> _Result:
+def _read_by(worker: _Reader, page: _Page, page_seconds: float, *, again: bool = True) -> Item:
     """Return a process's result for a page; without an answer it is a failure."""
     try:
         return worker.ask(page, page_seconds)
@@ -269,7 +272,7 @@ def _read_by(worker: _Reader, page: _Page, page_seconds: float, *, again: bool =
 
 def _begin_reading(
     scheme: Scheme, markdown: bool, max_bytes: int, memory: int | None
-) -> Callable[[_Page], _Result]:
+) -> Callable[[_Page], Item]:
     """Return the function that reads pages; each process receives the scheme only once."""
     if memory is not None:
         limit_memory(memory)

@@ -164,7 +164,7 @@ def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> It
         yield failure(shown(path), error)
 
 
-def read_html(path: Path, max_bytes: int) -> PageItem:
+def read_html(path: Path, max_bytes: int) -> SourcePage | PageFailure:
     """Return the page in an HTML file; its URL is the file's ``file://`` URI."""
     url = plain_path(path).as_uri()
     try:

@@ -13,7 +13,7 @@ from threading import Event, Thread
 from typing import Final, NamedTuple
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.records import PageFailure, PageStatus
 from pgsimhash.pages.values import frozen
 
 
@@ -22,7 +22,8 @@ class SourcePage:
     """One page, neither decoded nor parsed.
 
     A ``bytearray`` or ``memoryview`` given as ``html`` is copied to ``bytes``. ``charset`` comes
-    from outside the page (an HTTP header, a JSON field). ``fetched_at`` has a time zone.
+    from outside the page (an HTTP header, a JSON field). ``fetched_at`` has a time zone. ``etag``
+    and ``last_modified`` are headers of its response, for conditional requests.
     ``record`` is the number of its line or record in its file; comparisons ignore it.
     """
 
@@ -31,12 +32,14 @@ class SourcePage:
     charset: str | None = None
     fetched_at: datetime | None = None
     record: int = field(default=1, compare=False)
+    etag: str | None = None
+    last_modified: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "html", frozen(self.html))
 
 
-PageItem = SourcePage | PageFailure
+PageItem = SourcePage | PageStatus | PageFailure
 
 TEXT_SCHEME: Final = "a scheme for texts, such as pgsimhash-text-1"
 

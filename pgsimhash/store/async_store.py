@@ -37,7 +37,7 @@ from pgsimhash.db.sources import source_of
 from pgsimhash.db.statements import await_
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.policies import MatchOptions
-from pgsimhash.pages.records import Match, OnEvent, Verdict
+from pgsimhash.pages.records import Item, Match, OnEvent, Verdict
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
 from pgsimhash.runtime import requires
@@ -46,7 +46,7 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.search.clusters import Cluster
 from pgsimhash.sources import PAUSE
 from pgsimhash.store import batches
-from pgsimhash.store.batches import Item, Source, bounded
+from pgsimhash.store.batches import Source, bounded
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.session import Session
 from pgsimhash.store.store import Store
@@ -254,6 +254,9 @@ class AsyncStore:
     exists = _awaited(Store.exists)
     get = _awaited(Store.get)
     should_fetch = _awaited(Store.should_fetch)
+    request_headers = _awaited(Store.request_headers)
+    seen = _awaited(Store.seen)
+    gone = _awaited(Store.gone)
     ingest = _awaited(Store.ingest)
     ingest_many = _iterated_over(Store.ingest_many)
     should_store = _awaited(Store.should_store)

@@ -15,9 +15,17 @@ from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import NUMBER_MAX
-from pgsimhash.pages.records import BITS_64, COUNTS, TEXTS, PageFailure, PageRecord
+from pgsimhash.pages.records import (
+    BITS_64,
+    COUNTS,
+    TEXTS,
+    Item,
+    PageFailure,
+    PageRecord,
+    PageStatus,
+)
 from pgsimhash.pages.urls import check_url, normalized_url
-from pgsimhash.pages.values import BytesLike, check_time, text_size
+from pgsimhash.pages.values import BytesLike, check_time, text_size, validator
 from pgsimhash.sources import PAUSE, SourcePage
 from pgsimhash.sources.page import failure
 
@@ -29,9 +37,8 @@ BATCH_SECONDS: Final = 2.0
 BATCH_BYTES: Final = 64 * 1024 * 1024
 
 # The input of a store. A record must be fingerprinted by the collection's scheme.
-Page = SourcePage | PageFailure | PageRecord | tuple[str, str | BytesLike]
-Source = SourcePage | PageFailure | PageRecord  # the same without pairs
-Item = PageRecord | PageFailure
+Source = SourcePage | Item
+Page = Source | tuple[str, str | BytesLike]
 
 _Page = TypeVar("_Page")
 
@@ -40,18 +47,25 @@ def as_source(page: Page) -> Source:
     """Return a page with checked values; an invalid page is a failure."""
     if isinstance(page, PageFailure):
         return page
-    if isinstance(page, SourcePage | PageRecord):
+    if isinstance(page, SourcePage | PageRecord | PageStatus):
         return _or_failure(page.url, lambda: _checked(page))
     url, html = _pair(page, "html")
     return _or_failure(url, lambda: _checked(SourcePage(url, html)))
 
 
-def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> Source:
+def page_of(
+    url: str,
+    html: str | BytesLike,
+    fetched_at: datetime | None,
+    etag: str | None = None,
+    last_modified: str | None = None,
+) -> Source:
     """Return the page of a call, or a failure; an invalid time raises ArgumentError."""
     if fetched_at is not None:
         check_time(fetched_at)
     # A SourcePage copies mutable bytes.
-    return as_source(SourcePage(url, cast("bytes | str", html), fetched_at=fetched_at))
+    page = cast("bytes | str", html)
+    return as_source(SourcePage(url, page, None, fetched_at, 1, etag, last_modified))
 
 
 def as_record(page: tuple[str, int]) -> Item:
@@ -74,16 +88,21 @@ def _pair(page: object, second: str) -> tuple[Any, Any]:
     raise invalid_argument(f"pages are pairs, such as {example}, not {short_repr(page)}")
 
 
-def _checked(page: SourcePage | PageRecord) -> Source:
+def _checked(page: SourcePage | PageRecord | PageStatus) -> Source:
     """Check all values but texts; the reader checks the URL and the size of an unread page."""
-    if isinstance(page, PageRecord):
+    if isinstance(page, PageStatus):
+        check_url(page.url)
+    elif isinstance(page, PageRecord):
         _check_record(page)
     elif not isinstance(page.url, str):
         raise PageError("invalid_url", f"a URL is a str, not {type(page.url).__name__}")
     elif not isinstance(page.html, str | bytes):
         raise PageError("not_html", f"a page is a str or bytes, not {type(page.html).__name__}")
-    moment = page.fetched_at
-    return page if moment is None else replace(page, fetched_at=check_time(moment))
+    if (moment := page.fetched_at) is not None:
+        page = replace(page, fetched_at=check_time(moment))
+    etag, modified = validator(page.etag), validator(page.last_modified)
+    same = (etag, modified) == (page.etag, page.last_modified)
+    return page if same else replace(page, etag=etag, last_modified=modified)
 
 
 def _check_record(record: PageRecord) -> None:
@@ -125,7 +144,7 @@ def bounded(item: Item) -> tuple[Item, int]:
 
     A record becomes a failure if PostgreSQL cannot store its texts.
     """
-    if isinstance(item, PageFailure):
+    if not isinstance(item, PageRecord):
         return item, 0
     try:
         size = 0
@@ -147,6 +166,8 @@ def with_normalized_url(item: Item) -> Item:
         url = normalized_url(item.url)
     except PageError as error:
         return failure(item.url, error)
+    if isinstance(item, PageStatus):
+        return replace(item, url=url)
     try:
         canonical = item.canonical_url and normalized_url(item.canonical_url)
     except PageError:

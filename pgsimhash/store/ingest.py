@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import count, repeat
 from typing import Any, Final
 
@@ -14,10 +14,18 @@ from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
 from pgsimhash.pages.policies import MatchOptions, given_options
-from pgsimhash.pages.records import BITS_64, PageFailure, PageRecord, Verdict, VerdictName
+from pgsimhash.pages.records import (
+    BITS_64,
+    Item,
+    PageFailure,
+    PageRecord,
+    PageStatus,
+    Verdict,
+    VerdictName,
+)
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import text_size
-from pgsimhash.store.batches import Item, next_batch, with_normalized_url
+from pgsimhash.store.batches import next_batch, with_normalized_url
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.lookups import Access
 from pgsimhash.store.session import Session
@@ -228,7 +236,7 @@ def add_batch(
     pages = [
         {"number": next(numbers), **_page(collection, item), **own}
         for item, own in zip(items, own_values or repeat({}), strict=False)
-        if isinstance(item, PageRecord)
+        if not isinstance(item, PageFailure)
     ]
     rows: list[dict[str, Any]] = []
     if pages:
@@ -255,7 +263,8 @@ def add_batch(
         run_pages = decision.pop("run_pages")
         if run is not None and run_pages is not None:
             run.pages = run_pages
-        shown = ("url",) if decision["verdict"] == "too_short" else _SHOWN
+        has_page = decision["verdict"] != "too_short" and isinstance(item, PageRecord)
+        shown = _SHOWN if has_page else ("url",)
         verdicts.append(Verdict(**{name: getattr(item, name) for name in shown}, **decision))
     return verdicts
 
@@ -265,7 +274,7 @@ def _is_stored(access: Access, run_id: int | None, run_pages: int, verdicts: lis
         "batch_stored",
         run_id=run_id,
         run_pages=run_pages,
-        page_ids=[each.page_id for each in verdicts if each.verdict != "unchanged"],
+        page_ids=[each.page_id for each in verdicts if each.verdict not in ("unchanged", "gone")],
         urls=[each.url for each in verdicts],
     )
     return bool(stored)
@@ -285,10 +294,13 @@ def _verdict_of_failure(item: PageFailure) -> Verdict:
     return Verdict(item.url, verdict, item.reason, detail=item.detail)
 
 
-def _page(collection: Collection, record: PageRecord) -> dict[str, Any]:
+def _page(collection: Collection, record: PageRecord | PageStatus) -> dict[str, Any]:
     """Return a page as ``_add_batch`` reads it; None is omitted."""
+    moment = record.fetched_at
+    if isinstance(record, PageStatus):
+        return {**asdict(record), "fetched_at": None if moment is None else moment.isoformat()}
     high, low = to_halves(record.signature)
-    moment, digest, link = record.fetched_at, record.html_digest, record.canonical_url
+    digest, link = record.html_digest, record.canonical_url
     page: dict[str, Any] = {name: getattr(record, name) for name in _SENT}
     for name in BITS_64:
         page[name] = None if page[name] is None else to_bigint(page[name])

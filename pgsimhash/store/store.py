@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from operator import index
-from typing import TYPE_CHECKING, Self, SupportsIndex, Unpack
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, Unpack
 
 from psycopg.rows import dict_row
 
@@ -17,10 +17,12 @@ from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import (
     CollectionStatus,
     Deletion,
+    Item,
     Match,
     Matches,
     NearPage,
     PageRecord,
+    PageStatus,
     StoredPage,
     Verdict,
 )
@@ -30,7 +32,7 @@ from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import batches, deleting, lookups
-from pgsimhash.store.batches import Item, Page, Source, as_source, page_of
+from pgsimhash.store.batches import Page, Source, as_source, page_of
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import Ingest
@@ -199,15 +201,58 @@ class Store:
         """Return whether to fetch a page: it is unknown, or was last seen too long ago.
 
         ``older_than`` says how long ago, by default the ``refetch_after`` of the page's policy.
-        With neither, a known page is not fetched again.
+        With neither, a known page is not fetched again. A page that was found gone was seen then.
         """
+        return bool(self._fetch_conditions(url, older_than)[0])
+
+    @retried
+    def request_headers(
+        self, url: str, *, older_than: timedelta | None = None
+    ) -> dict[str, str] | None:
+        """Return the headers of a conditional request, or None if the page needs no fetch.
+
+        They are ``If-None-Match`` and ``If-Modified-Since``, as far as the page was stored with an
+        ``etag`` and ``last_modified``. Pass an answer 304 to :meth:`seen`. See :meth:`should_fetch`
+        for ``older_than``.
+        """
+        is_due, *validators = self._fetch_conditions(url, older_than)
+        named = zip(("If-None-Match", "If-Modified-Since"), validators, strict=True)
+        return {name: value for name, value in named if value} if is_due else None
+
+    def _fetch_conditions(self, url: str, older_than: timedelta | None) -> Sequence[Any]:
         parameters = {
             "collection": self.collection,
             "url": self.opened.page_url(url),
             "older_than": None if older_than is None else check_age(older_than),
         }
         with self.session.read() as connection:
-            return bool(fetch(connection, "should_fetch", parameters)[0][0])
+            row: Sequence[Any] = fetch(connection, "fetch_conditions", parameters)[0]
+            return row
+
+    def seen(self, url: str, *, fetched_at: datetime | None = None) -> bool:
+        """Record that the page at ``url`` is unmodified, as an answer 304 says.
+
+        Its present version is seen at ``fetched_at``, by default now. Returns whether the URL is
+        known; otherwise nothing is stored.
+
+        Raises:
+            PageError: ``url`` is invalid.
+        """
+        return self._record(PageStatus(url, False, fetched_at))
+
+    def gone(self, url: str, *, fetched_at: datetime | None = None) -> bool:
+        """Record that the page at ``url`` is gone, as the answers 404 and 410 say.
+
+        Its present version has ``gone_at`` until a page is stored or seen at the URL again. It
+        expires by the time when it was last seen. The rest is that of :meth:`seen`.
+        """
+        return self._record(PageStatus(url, True, fetched_at))
+
+    def _record(self, status: PageStatus) -> bool:
+        check_url(status.url)
+        if status.fetched_at is not None:
+            check_time(status.fetched_at)
+        return self._verdict_of(status, {}, remember=True).verdict != "unknown"
 
     def ingest(
         self,
@@ -215,6 +260,8 @@ class Store:
         html: str | BytesLike,
         *,
         fetched_at: datetime | None = None,
+        etag: str | None = None,
+        last_modified: str | None = None,
         max_bytes: int = MAX_BYTES,
         markdown: bool = False,
         **options: Unpack[MatchOptions],
@@ -225,12 +272,15 @@ class Store:
             url: the page's absolute URL.
             html: the page; bytes are decoded like in a browser.
             fetched_at: when it was fetched, by default now.
+            etag: the header of its response, for :meth:`request_headers`.
+            last_modified: the header of its response, likewise.
             max_bytes: larger pages fail.
             markdown: whether the verdict has the main content as Markdown, even if the collection
                 does not store it.
             options: settings that override those of the policies and the collection.
         """
-        (item,) = self._read([page_of(url, html, fetched_at)], markdown, max_bytes=max_bytes)
+        page = page_of(url, html, fetched_at, etag, last_modified)
+        (item,) = self._read([page], markdown, max_bytes=max_bytes)
         return self._verdict_of(item, options, remember=True)
 
     def ingest_many(
@@ -385,8 +435,9 @@ class Store:
     ) -> Deletion:
         """Delete every version that was last seen longer ago, by default by ``expire_after``.
 
-        A version is seen when it is stored, and whenever its URL is ingested unchanged. Policies
-        have ``expire_after``. ``progress`` receives the number of pages deleted so far.
+        A version is seen when it is stored, whenever its URL is ingested unchanged, and by
+        :meth:`seen`. Policies have ``expire_after``. ``progress`` receives the number of pages
+        deleted so far.
         """
         if older_than is not None:
             check_age(older_than)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
+from pgsimhash.sources.page import PageItem
 
 ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
@@ -46,18 +47,18 @@ def lines(headers: dict[str, str]) -> str:
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items() if value)
 
 
-def read(path: Path, *parts: bytes, **options: Any) -> list[SourcePage | PageFailure]:
+def read(path: Path, *parts: bytes, **options: Any) -> list[PageItem]:
     """Return the pages and failures of a file, which is written first if there are parts."""
     if parts:
         path.write_bytes(b"".join(parts))
     return list(read_pages([path], **options))
 
 
-def urls(items: list[SourcePage | PageFailure]) -> list[str]:
+def urls(items: list[PageItem]) -> list[str]:
     return [item.url for item in items if isinstance(item, SourcePage)]
 
 
-def failed(item: SourcePage | PageFailure, detail: str = "") -> tuple[str, str]:
+def failed(item: PageItem, detail: str = "") -> tuple[str, str]:
     assert isinstance(item, PageFailure)
     assert detail in item.detail
     assert "\n" not in item.detail

@@ -24,6 +24,7 @@ from warcio.warcwriter import WARCWriter
 
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
+from pgsimhash.sources.page import PageItem
 from tests.programs import python
 from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
 
@@ -321,7 +322,7 @@ GOOD = b'{"url": "https://example.com/good", "html": "<p>good"}'
 GOOD_PAGE = SourcePage("https://example.com/good", "<p>good")
 
 
-def read_lines(data: bytes, max_bytes: int = 10_000) -> list[SourcePage | PageFailure]:
+def read_lines(data: bytes, max_bytes: int = 10_000) -> list[PageItem]:
     return list(read_pages(["-"], stdin=io.BytesIO(data), max_bytes=max_bytes))
 
 

@@ -27,6 +27,7 @@ LOOKUPS: dict[str, Callable[[Store], Any]] = {
     "get": lambda store: store.get(A),
     "should_fetch": lambda store: store.should_fetch(A),
     "should_fetch of an age": lambda store: store.should_fetch(A, older_than=DAY),
+    "request_headers": lambda store: store.request_headers(A, older_than=DAY),
     "decide": lambda store: store.decide(A, HTML, markdown=True),
     "decide_many": lambda store: list(store.decide_many([(A, HTML), (f"{A}new", HTML)])),
 }
@@ -61,6 +62,8 @@ CHANGES: dict[str, Callable[[Store], Any]] = {
     "ingest": lambda store: store.ingest(f"{A}5", HTML),
     "ingest_many": lambda store: list(store.ingest_many([(f"{A}6", HTML)])),
     "should_store": lambda store: store.should_store(f"{A}7", HTML),
+    "seen": lambda store: store.seen(A),
+    "gone": lambda store: store.gone(A),
     "mark": lambda store: maintenance.mark(store, A, B, same=True),
     "unmark": lambda store: maintenance.unmark(store, A, B),
     "set_policy": lambda store: maintenance.set_policy(store, "*", PolicySettings(distance=3)),

@@ -86,6 +86,7 @@ def test_a_near_page_has_its_url_and_time(store: Store) -> None:
         "similarity_percent": found.similarity_percent,
         "fetched_at": known.fetched_at.isoformat(),
         "page_id": added.page_id,
+        "gone_at": None,
     }
     assert found.similarity_percent == pytest.approx(100 * 61 / 64, abs=0.1)
 
