@@ -13,6 +13,7 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pgsimhash.errors import ArgumentError
@@ -132,11 +133,11 @@ def no_process(error: Exception) -> ArgumentError:
     """Return the error for a process that did not start; every other one would fail too."""
     program = getattr(sys.modules["__main__"], "__file__", None)
     try:
-        os.getcwd()
+        Path.cwd()
     except OSError:
         cause = "the working folder was deleted; start the program in another one"
     else:
-        if program is not None and not os.path.exists(program):
+        if program is not None and not Path(program).exists():
             cause = f"it imports the program again, but {program} is not a file; save it as one"
         elif isinstance(error, EOFError):
             cause = (
