@@ -14,9 +14,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
+from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
 
-from pgsimhash.errors import PageError, StoreError, invalid_argument
+from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
 from pgsimhash.pages.policies import MatchOptions, given_options
 from pgsimhash.pages.records import Item, Verdict
 from pgsimhash.reading.workers import PageReader
@@ -34,15 +35,20 @@ with requires("pgsimhash.scrapy", "Scrapy 2.14 or later", extra="scrapy"):
     from scrapy.crawler import Crawler
     from scrapy.exceptions import DropItem, IgnoreRequest, NotConfigured
     from scrapy.http import HtmlResponse, Response
+    from scrapy.http.request import NO_CALLBACK
     from scrapy.settings import BaseSettings
     from scrapy.utils.asyncio import is_asyncio_available
     from scrapy.utils.misc import load_object
+    from scrapy.utils.request import RequestFingerprinter
+    from w3lib.url import canonicalize_url
 
 PAUSE_SECONDS: Final = 5.0
 """Seconds after a failure of the store before its next call; pages pass without a verdict."""
 
+LOG_SECONDS: Final = 60.0
+"""A failure of the store is logged this often."""
+
 _Item = TypeVar("_Item")
-_Answer = TypeVar("_Answer")
 
 _logger = logging.getLogger(__name__)
 
@@ -84,6 +90,7 @@ class _Component:
         self._follows = settings.getbool("PGSIMHASH_FOLLOW", True)
         self._closes = settings.getbool("PGSIMHASH_CLOSE_ON_ERROR")
         self._closing: asyncio.Task[None] | None = None
+        self._decided: dict[int, Verdict] = {}
         if self._action not in ("drop", "tag"):
             raise invalid_argument(f"PGSIMHASH_ACTION must be drop or tag, not {self._action!r}")
         if not is_asyncio_available():
@@ -105,26 +112,48 @@ class _Component:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    async def _verdict(self, page: SourcePage) -> Verdict | None:
-        """Return the store's verdict and count it; on an error, log it and return None."""
-        verdict = await self._answer(page.url, self._store.ask(page))
-        if verdict is not None:
-            self._count(verdict.verdict)
-        return verdict
-
-    async def _answer(self, url: str, question: Future[_Answer]) -> _Answer | None:
+    async def _verdict(self, page: SourcePage) -> tuple[Verdict | None, dict[str, Any]]:
+        """Return the store's verdict, counted, and its tag; on an error, the tag alone."""
         try:
-            return await asyncio.wrap_future(question)
-        except PageError:
-            return None
+            verdict = await asyncio.wrap_future(self._store.ask(page))
         except Exception as error:  # errors of the store must not lose a page
-            expected = isinstance(error, StoreError)
-            _logger.error("no verdict about %s: %s", url, error, exc_info=not expected)
-            self._count("unanswered")
-            if self._closes and self._closing is None:
-                closing = self._crawler.engine.close_spider_async(reason="pgsimhash_error")
-                self._closing = asyncio.ensure_future(closing)
-            return None
+            self._count_failure("unanswered", page.url, error)
+            reason = getattr(error, "reason", "crashed")
+            tag = {"url": page.url, "verdict": "unanswered", "reason": reason, "detail": str(error)}
+            return None, tag
+        self._count(verdict.verdict)
+        if verdict.page_id is not None:
+            # A version that this run stored is unchanged in a retry and in the page's next item.
+            verdict = self._decided.setdefault(verdict.page_id, verdict)
+        return verdict, verdict.as_json()
+
+    def _count_failure(self, counter: str, url: str, error: Exception) -> None:
+        self._count(counter)
+        if time.monotonic() >= self._store.logs_at:
+            self._store.logs_at = time.monotonic() + LOG_SECONDS
+            message = "no answer about %s: %s (other failures of the next minute are only counted)"
+            expected = isinstance(error, PgsimhashError)
+            _logger.error(message, url, error, exc_info=not expected)
+        if self._closes and self._closing is None:
+            closing = self._crawler.engine.close_spider_async(reason="pgsimhash_error")
+            self._closing = asyncio.ensure_future(closing)
+
+    def _page_of(self, request: Request) -> tuple[str, str] | None:
+        """Return the URL of the page that a request asks for, and what all its requests share.
+
+        None is a request for something else by Scrapy's fingerprint, such as a POST. Headers that
+        are set later may be part of a fingerprint, so a request keeps its first answer.
+        """
+        if request not in _pages:
+            fingerprinter = self._crawler.request_fingerprinter
+            plain = Request(urldefrag(request.url).url)
+            own = fingerprinter.fingerprint(request)
+            shared = canonicalize_url(plain.url)
+            if type(fingerprinter) is not RequestFingerprinter:
+                shared = f"fingerprint:{own.hex()}"
+            is_plain = own == fingerprinter.fingerprint(plain)
+            _pages[request] = (plain.url, shared) if is_plain else None
+        return _pages[request]
 
     def _drops(self, verdict: Verdict) -> bool:
         # A page without a simhash was not compared, so it may be new.
@@ -146,7 +175,9 @@ class PgsimhashPipeline(_Component):
             return None
         fields = ItemAdapter(item)
         url, html = fields.get(self._url_field), fields.get(self._html_field)
-        return None if url is None or html is None else SourcePage(url, html)
+        if url is None or html is None:
+            return None
+        return SourcePage(urldefrag(url).url if isinstance(url, str) else url, html)
 
     async def process_item(self, item: Any) -> Any:
         """Return the item, with its tag if the action is ``tag``.
@@ -158,23 +189,23 @@ class PgsimhashPipeline(_Component):
         if page is None:
             self._count("no_page")
             return item
-        verdict = await self._verdict(page)
-        if verdict is None:
-            return item
-        if self._drops(verdict):
+        verdict, tag = await self._verdict(page)
+        if verdict is not None and self._drops(verdict):
             self._count("dropped")
             original = verdict.duplicate_of or verdict.url
             # DEBUG, because Scrapy logs the whole item, including the page.
             raise DropItem(f"{verdict.verdict} ({verdict.reason}): {original}", log_level="DEBUG")
-        if self._action == "tag":
-            self._tag_item(item, verdict)
+        if verdict is None or self._action == "tag":
+            self._tag_item(item, tag)
         return item
 
-    def _tag_item(self, item: Any, verdict: Verdict) -> None:
+    def _tag_item(self, item: Any, tag: dict[str, Any]) -> None:
         try:
-            ItemAdapter(item)[self._tag] = verdict.as_json()
+            ItemAdapter(item)[self._tag] = tag
         except (KeyError, AttributeError, TypeError, ValueError) as error:
             self._count("untagged")
+            if self._crawler.stats.get_value("pgsimhash/untagged") > 1:
+                return
             _logger.error(
                 "%s has no field %r, so it gets no verdict: declare the field, or set "
                 "PGSIMHASH_TAG to another one (%s)",
@@ -210,24 +241,31 @@ class PgsimhashSpiderMiddleware(_Component):
 
     async def _verdict_about(self, response: Response) -> Verdict | None:
         is_page = isinstance(response, HtmlResponse) and 200 <= response.status < 300
-        if not is_page or _is_left(response):
+        request = response.request
+        if not is_page or request is None or _is_left(request) or self._page_of(request) is None:
             self._count("no_page")
             return None
         header = (response.headers.get("Content-Type") or b"").decode("latin-1")
         charset = content_type(header).get_content_charset()
-        verdict = await self._verdict(SourcePage(response.url, response.body, charset))
-        if verdict is not None:
-            response.meta[self._tag] = verdict.as_json()
+        verdict, tag = await self._verdict(SourcePage(response.url, response.body, charset))
+        response.meta[self._tag] = tag
         return verdict
 
 
 class PgsimhashDownloaderMiddleware(_Component):
     """Skip requests for known pages, see :meth:`pgsimhash.Store.should_fetch`.
 
-    Start requests are made, and requests whose ``meta`` has ``{"pgsimhash": False}``.
+    Scrapy's fingerprint decides whether a request is for the page at its URL: a POST is not. Start
+    requests are made, requests that this crawl made before, such as retries, and those whose
+    ``meta`` has ``{"pgsimhash": False}``.
     """
 
     _stores = False
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._made: set[bytes] = set()
+        self._in_flight: set[str] = set()
 
     async def process_request(self, request: Request) -> None:
         """Let a request pass.
@@ -235,11 +273,36 @@ class PgsimhashDownloaderMiddleware(_Component):
         Raises:
             IgnoreRequest: the page is known, and not due.
         """
-        if _is_left(request) or request.meta.get("is_start_request"):
+        meta, page = request.meta, self._page_of(request)
+        before = meta.get("redirect_urls", [""])[-1]
+        # Not so in a request that only copied the meta.
+        if before in self._in_flight:
+            self._in_flight.remove(before)
+            self._store.redirect(urldefrag(before).url, urldefrag(request.url).url)
+        if page is None or _is_left(request) or request.callback is NO_CALLBACK:
             return
-        if await self._answer(request.url, self._store.should_fetch(request.url)) is False:
+        fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
+        is_made = meta.get("is_start_request") or meta.get("retry_times")
+        if not is_made and fingerprint not in self._made and not await self._should_fetch(page):
             self._count("skipped")
             raise IgnoreRequest("the page is known")
+        self._made.add(fingerprint)
+        self._in_flight.add(request.url)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Remember what the other requests for the page share with this one."""
+        self._in_flight.discard(request.url)
+        page = self._page_of(request)
+        if page is not None and not _is_left(request) and isinstance(response, HtmlResponse):
+            self._store.redirect(page[1], response.url)
+        return response
+
+    async def _should_fetch(self, page: tuple[str, str]) -> bool:
+        try:
+            return await asyncio.wrap_future(self._store.should_fetch(page))
+        except Exception as error:
+            self._count_failure("unanswered_requests", page[0], error)
+            return True
 
 
 class _StoreThread:
@@ -256,6 +319,8 @@ class _StoreThread:
         self._failure: StoreError | None = None
         self._resumes_at = 0.0
         self.stores = False
+        self._redirects: dict[str, str] = {}
+        self.logs_at = 0.0
         with ExitStack() as stack:
             page_reader = stack.enter_context(closing(_page_reader(settings)))
             store = connect(
@@ -287,18 +352,30 @@ class _StoreThread:
         self._reader.submit(self._read)
         return answer
 
-    def should_fetch(self, url: str) -> Future[bool]:
-        """Return the future of :meth:`pgsimhash.Store.should_fetch`."""
+    def should_fetch(self, urls: tuple[str, ...]) -> Future[bool]:
+        """Return the future of :meth:`pgsimhash.Store.should_fetch` of all URLs of a page."""
 
         def ask() -> bool:
             with self._pausing():
-                return self._store.should_fetch(url)
+                return all(map(self._store.should_fetch, dict.fromkeys(urls)))
 
         return self._thread.submit(ask)
+
+    def redirect(self, url: str, target: str) -> None:
+        """Store that requests of ``url`` lead to the page at ``target``."""
+        if url != target:
+            self._redirects[url] = target
+            self._thread.submit(self._put_redirects)
 
     def close(self) -> None:
         """Answer the waiting pages, and close the store."""
         self._opened.close()
+
+    def _put_redirects(self) -> None:
+        redirects, self._redirects = self._redirects, {}
+        if redirects:
+            with self._pausing():
+                self._store.add_redirects(redirects)
 
     def _read(self) -> None:
         batch: list[tuple[Item, Future[Verdict]]] = []
@@ -343,6 +420,7 @@ class _StoreThread:
 
 
 _threads: WeakKeyDictionary[Crawler, _StoreThread] = WeakKeyDictionary()
+_pages: WeakKeyDictionary[Request, tuple[str, str] | None] = WeakKeyDictionary()
 
 
 def _check_enabled(settings: BaseSettings) -> None:
@@ -350,8 +428,8 @@ def _check_enabled(settings: BaseSettings) -> None:
         raise NotConfigured
 
 
-def _is_left(one: Request | Response) -> bool:
-    return one.meta.get("pgsimhash") is False
+def _is_left(request: Request) -> bool:
+    return request.meta.get("pgsimhash") is False
 
 
 def _next_batch(queue: deque[_Item]) -> list[_Item]:

@@ -170,6 +170,7 @@ BEGIN
     GET DIAGNOSTICS deleted = ROW_COUNT;
     DELETE FROM pgsimhash.runs WHERE collection_id = own_id;
     DELETE FROM pgsimhash.sources WHERE collection_id = own_id;
+    DELETE FROM pgsimhash.redirects WHERE collection_id = own_id;
     DELETE FROM pgsimhash.marks WHERE collection_id = own_id;
     DELETE FROM pgsimhash.policies WHERE collection_id = own_id;
     DELETE FROM pgsimhash.collections WHERE collection_id = own_id;

@@ -72,7 +72,7 @@ END
 $$;
 
 -- Whether a page is unknown, or was last seen longer ago than older_than, by default the
--- refetch_after of its policy.
+-- refetch_after of its policy. The same must hold for the pages to which its URL leads.
 CREATE FUNCTION pgsimhash.should_fetch(
     url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean
@@ -91,27 +91,56 @@ CREATE FUNCTION pgsimhash.fetch_conditions(
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
-    last_fetch timestamptz;
+    address text := url;
+    present record;
 BEGIN
-    SELECT
-        greatest(p.fetched_at, s.seen_at, s.gone_at),
-        pgsimhash._validator(p.etag, s.etag, s.last_modified),
-        pgsimhash._validator(p.last_modified, s.last_modified, s.etag)
-    INTO last_fetch, etag, last_modified
-    FROM pgsimhash.pages AS p
-    LEFT JOIN pgsimhash.last_seen AS s
-        ON s.collection_id = p.collection_id AND s.page_id = p.page_id
-    WHERE p.collection_id = own_id AND p.url = fetch_conditions.url
-    ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-    LIMIT 1;
-    is_due := last_fetch IS NULL OR coalesce(
-        last_fetch < statement_timestamp() - coalesce(
-            older_than,
-            (SELECT s.refetch_after FROM pgsimhash._settings_for(own_id, ARRAY[url]) AS s)
-        ),
-        false
-    );
+    -- Redirects may form a circle.
+    FOR hop IN 1..20 LOOP
+        SELECT
+            greatest(p.fetched_at, s.seen_at, s.gone_at) AS last_fetch,
+            pgsimhash._validator(p.etag, s.etag, s.last_modified) AS etag,
+            pgsimhash._validator(p.last_modified, s.last_modified, s.etag) AS last_modified
+        INTO present
+        FROM pgsimhash.pages AS p
+        LEFT JOIN pgsimhash.last_seen AS s
+            ON s.collection_id = p.collection_id AND s.page_id = p.page_id
+        WHERE p.collection_id = own_id AND p.url = address
+        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        LIMIT 1;
+        is_due := present.last_fetch IS NULL OR coalesce(
+            present.last_fetch < statement_timestamp() - coalesce(
+                older_than,
+                (SELECT s.refetch_after FROM pgsimhash._settings_for(own_id, ARRAY[address]) AS s)
+            ),
+            false
+        );
+        IF hop = 1 THEN
+            etag := present.etag;
+            last_modified := present.last_modified;
+        END IF;
+        address := (
+            SELECT r.target
+            FROM pgsimhash.redirects AS r
+            WHERE r.collection_id = own_id AND r.url = address
+        );
+        EXIT WHEN address IS NULL OR NOT is_due;
+    END LOOP;
     RETURN NEXT;
+END
+$$;
+
+-- Stores the URLs to which other URLs lead.
+CREATE FUNCTION pgsimhash._put_redirects(own_id integer, urls text[], targets text[]) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO pgsimhash.redirects AS r (collection_id, url, target)
+    SELECT own_id, u.url, max(u.target)
+    FROM unnest(urls, targets) AS u (url, target)
+    WHERE u.url <> u.target AND greatest(octet_length(u.url), octet_length(u.target)) <= 2048
+    GROUP BY u.url
+    ORDER BY u.url
+    ON CONFLICT (collection_id, url) DO UPDATE SET target = excluded.target
+    WHERE r.target <> excluded.target;
 END
 $$;
 

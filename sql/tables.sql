@@ -1,6 +1,6 @@
 -- All tables: collections, their pages with the prefix columns that make lookups fast, last_seen,
--- runs, sources, policies, marks and clusters. The first comment in a table describes the table, those
--- behind columns describe the columns; the deployed schema has both as COMMENT ON.
+-- runs, sources, redirects, policies, marks and clusters. The first comment in a table describes the
+-- table, those behind columns describe the columns; the deployed schema has both as COMMENT ON.
 
 -- The host of an absolute URL, with A to Z in lower case; NULL without a host.
 --
@@ -164,6 +164,15 @@ CREATE TABLE pgsimhash.sources (
     page_id bigint,                  -- Its stored page, if it is an HTML file.
     token uuid NOT NULL DEFAULT gen_random_uuid(),  -- New with the row: earlier jobs have another.
     CONSTRAINT sources_pkey PRIMARY KEY (collection_id, path)
+);
+
+CREATE TABLE pgsimhash.redirects (
+    -- The URLs that lead to other URLs, such as by a redirect.
+    collection_id integer NOT NULL REFERENCES pgsimhash.collections,  -- The collection of the pages.
+    url text NOT NULL,               -- The requested URL.
+    target text NOT NULL,            -- The URL to which it leads.
+    CONSTRAINT redirects_pkey PRIMARY KEY (collection_id, url),
+    CONSTRAINT redirects_length CHECK (greatest(octet_length(url), octet_length(target)) <= 2048)
 );
 
 -- If a setting is NULL, the next matching policy decides: first those of the page's host, then

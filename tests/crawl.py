@@ -6,11 +6,12 @@ Prints the counters and the resulting items as JSON.
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, cast
 
 import scrapy
 from scrapy import signals
 from scrapy.crawler import CrawlerProcess
+from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import HtmlResponse, Response
 
 
@@ -34,6 +35,42 @@ class PagesSpider(scrapy.Spider):
             yield {"url": response.url}
 
 
+class RequestsSpider(scrapy.Spider):
+    """Makes the requests of the setting REQUESTS after the start request.
+
+    A page that is still incomplete is asked for again, and each page has two items, the second of
+    a later callback.
+    """
+
+    name = "requests"
+    url: str
+
+    async def start(self) -> AsyncIterator[scrapy.Request]:
+        yield scrapy.Request(self.url, self.follow)
+
+    def follow(self, response: Response) -> Iterator[scrapy.Request]:
+        for request in json.loads(self.settings["REQUESTS"]):
+            yield response.follow(**request, callback=self.parse, errback=self.skip)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        if b"incomplete" in response.body:
+            yield get_retry_request(cast(scrapy.Request, response.request), spider=self)
+            return
+        tag = response.meta.get("pgsimhash")
+        item = {"url": response.url, "html": response.body, "tag": tag}
+        yield {**item, "part": 1}
+        if self.settings.get("LATER"):
+            yield scrapy.Request(
+                "data:,", self.later, dont_filter=True, cb_kwargs={"item": {**item, "part": 2}}
+            )
+
+    def later(self, response: Response, item: dict[str, Any]) -> Iterator[Any]:
+        yield item
+
+    def skip(self, failure: Any) -> None:
+        pass
+
+
 class ListSpider(PagesSpider):
     """The same with a callback that is not a generator."""
 
@@ -53,7 +90,8 @@ def main() -> None:
     process = CrawlerProcess(
         {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False, "ROBOTSTXT_OBEY": False, **settings}
     )
-    spider = ListSpider if settings.get("LIST") else PagesSpider
+    spider: type[scrapy.Spider] = ListSpider if settings.get("LIST") else PagesSpider
+    spider = RequestsSpider if "REQUESTS" in settings else spider
     crawler = process.create_crawler(spider)
     crawler.signals.connect(keep, signal=signals.item_scraped)
     process.crawl(crawler, url=url)

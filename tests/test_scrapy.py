@@ -120,7 +120,7 @@ def stored(dsn: str) -> dict[str, str | None]:
 
 
 def verdicts(crawl: Crawl) -> int:
-    beside = ("dropped", "no_page", "skipped", "unanswered", "untagged")
+    beside = ("dropped", "no_page", "skipped", "unanswered", "unanswered_requests", "untagged")
     return sum(count for name, count in crawl.counted.items() if name not in beside)
 
 
@@ -246,12 +246,13 @@ def test_a_lost_database(site: Site, server_dsn: str, dsn: str, settings: dict[s
     unanswered = crawl.counted["unanswered"]
     assert unanswered >= COUNT - 30 - SHORT
     assert verdicts(crawl) > 0
-    assert crawl.log.count("no verdict about http://127.0.0.1") == unanswered
+    assert crawl.log.count("no answer about http://127.0.0.1") == crawl.log.count("ERROR") == 1
     assert "Traceback" not in crawl.log
     assert site.asked == COUNT
-    if settings is MIDDLEWARE:  # The add-on asks about requests too.
-        # Each page was decided about, or passed.
-        assert verdicts(crawl) + unanswered + crawl.counted["no_page"] == COUNT + 3
+    # Each page was decided about, or passed, and says so.
+    assert verdicts(crawl) + unanswered + crawl.counted["no_page"] == COUNT + 3
+    assert sum(item.get("seen") == "unanswered" for item in crawl.items) == unanswered
+    assert (crawl.counted["unanswered_requests"] > 0) == (settings is ADDON)
     assert len(crawl.items) == COUNT + 3 - crawl.counted["dropped"]
     assert crawl.all["finish_reason"] == "finished"
 
@@ -266,6 +267,9 @@ def test_a_connection_lost_briefly(site: Site, server_dsn: str, dsn: str, retrie
     assert (crawl.counted["unanswered"] == 0) == retries
     assert crawl.counted["unanswered"] < COUNT - 10
     assert verdicts(crawl) + crawl.counted["unanswered"] == COUNT + 2
+    tags = [item["pgsimhash"] for item in crawl.items if "pgsimhash" in item]
+    assert len(tags) == crawl.counted["unanswered"]
+    assert {tag["reason"] for tag in tags} <= {"connection_lost", "no_server"}
     with connect(dsn) as store:
         assert [run.label for run in maintenance.runs(store)] == ["scrapy pages"]
 

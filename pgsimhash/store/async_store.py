@@ -257,6 +257,7 @@ class AsyncStore:
     request_headers = _awaited(Store.request_headers)
     seen = _awaited(Store.seen)
     gone = _awaited(Store.gone)
+    add_redirects = _awaited(Store.add_redirects)
     ingest = _awaited(Store.ingest)
     ingest_many = _iterated_over(Store.ingest_many)
     should_store = _awaited(Store.should_store)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import index
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, Unpack
@@ -202,6 +202,8 @@ class Store:
 
         ``older_than`` says how long ago, by default the ``refetch_after`` of the page's policy.
         With neither, a known page is not fetched again. A page that was found gone was seen then.
+        A URL that redirects is also answered as the pages to which it leads, see
+        :meth:`add_redirects`.
         """
         return bool(self._fetch_conditions(url, older_than)[0])
 
@@ -253,6 +255,14 @@ class Store:
         if status.fetched_at is not None:
             check_time(status.fetched_at)
         return self._verdict_of(status, {}, remember=True).verdict != "unknown"
+
+    @retried
+    def add_redirects(self, targets: Mapping[str, str]) -> None:
+        """Store the URLs to which other URLs lead, so that :meth:`should_fetch` follows them."""
+        page_url = self.opened.page_url
+        urls, ends = map(page_url, targets), map(page_url, targets.values())
+        with self.session.writing() as access:
+            access.fetch("put_redirects", urls=list(urls), targets=list(ends))
 
     def ingest(
         self,

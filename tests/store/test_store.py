@@ -73,6 +73,30 @@ def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
             store.should_fetch(url, older_than=cast("timedelta", invalid))
 
 
+def test_a_url_that_redirects_is_due_as_the_pages_to_which_it_leads(store: Store) -> None:
+    a, b, c = (f"https://a.example/{name}" for name in "abc")
+    store.add_redirects({a: b, b: c, c: a})
+    assert store.should_fetch(a)
+    now, day = datetime.now(UTC), timedelta(days=1)
+    store.add(c, 0, fetched_at=now - 9 * day)
+    assert not store.should_fetch(a)
+    for url in (a, b, c):
+        assert store.should_fetch(url, older_than=8 * day)
+        assert not store.should_fetch(url, older_than=10 * day)
+    # Its own page, if it has one, must be due too.
+    store.add(a, 1 << 40, fetched_at=now - 2 * day)
+    assert not store.should_fetch(a, older_than=8 * day)
+    assert store.should_fetch(a, older_than=day)
+    # The present target counts; what no page can have is dropped.
+    store.add_redirects({b: f"{c}2", a: f"{c}2", f"{c}1": f"{c}1", f"{c}3": c + "x" * 2048})
+    assert store.should_fetch(b)
+    maintenance.rebuild(store, replace=True)
+    store.add(f"{c}2", 1 << 50)
+    assert not store.should_fetch(b)
+    with store.session.transaction() as connection:
+        assert maintenance.delete_collection(connection, "default") == 3
+
+
 def test_a_near_page_has_its_url_and_time(store: Store) -> None:
     store.add("https://a.example/1", 0)
     added = store.add("https://a.example/2", 7)

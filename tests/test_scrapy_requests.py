@@ -1,0 +1,236 @@
+"""Which requests of a crawl are made: Scrapy's fingerprint says what is the same request."""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import RequestFingerprinter
+
+from pgsimhash import connect
+from tests.database import run_sql
+from tests.programs import run_program
+
+ADDON = {"ADDONS": {"pgsimhash.scrapy.Addon": 500}}
+PIPELINE = {"ITEM_PIPELINES": {"pgsimhash.scrapy.PgsimhashPipeline": 300}}
+
+
+class SiteFingerprinter(RequestFingerprinter):
+    """Ignores the session in a URL; the language, which a header says, is another page."""
+
+    def fingerprint(self, request: Request) -> bytes:
+        plain = request.replace(url=request.url.partition("?session=")[0])
+        return super().fingerprint(plain) + (request.headers.get("X-Language") or b"")
+
+
+FINGERPRINTER = {"REQUEST_FINGERPRINTER_CLASS": "tests.test_scrapy_requests.SiteFingerprinter"}
+
+
+def story(seed: str) -> str:
+    words = " ".join(f"{seed}{number} says{number * 7 % 31}" for number in range(60))
+    return f"<html><body><main><p>{words}</p></main></body></html>"
+
+
+class Site(ThreadingHTTPServer):
+    """Answers by ``answers``, or with the story of a path; ``asked`` has the requests."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        self.answers: dict[str, Callable[[int], tuple[int, dict[str, str], str]]] = {}
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def moved(self, path: str, target: str, status: int = 301) -> None:
+        self.answers[path] = lambda _: (status, {"Location": target}, "")
+
+    def crawl(self, dsn: str, *requests: str | dict[str, Any], **settings: Any) -> "Crawl":
+        self.asked.clear()
+        self.headers.clear()
+        made = [{"url": one} if isinstance(one, str) else one for one in requests]
+        settings = {"PGSIMHASH_DSN": dsn, "REQUESTS": json.dumps(made), **ADDON, **settings}
+        return Crawl(self, settings)
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Site
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        form = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        name = " ".join(filter(None, ["" if self.command == "GET" else self.command, self.path]))
+        self.server.asked.append(f"{name} {form}".strip())
+        self.server.headers.append(dict(self.headers))
+        answer = self.server.answers.get(self.path)
+        times = sum(one.endswith(self.path) for one in self.server.asked)
+        content = (200, {}, story(self.path + form)) if answer is None else answer(times)
+        status, headers, body = content
+        self.send_response(status)
+        for header, value in {"Content-Type": "text/html", **headers}.items():
+            self.send_header(header, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD" and status != 304:
+            self.wfile.write(body.encode())
+
+    do_POST = do_PUT = do_HEAD = do_GET  # noqa: N815
+
+    def log_message(self, *parts: object) -> None:
+        pass
+
+
+class Crawl:
+    """A crawl: what the site was asked for after the start page, the items and the counters."""
+
+    def __init__(self, site: Site, settings: dict[str, Any]) -> None:
+        done = run_program(
+            sys.executable, "-m", "tests.crawl", f"{site.url}/", json.dumps(settings)
+        )
+        told = json.loads(done.stdout)
+        self.asked = sorted(one for one in site.asked if one != "/")
+        self.items: list[dict[str, Any]] = told["items"]
+        self.paths = sorted(item["url"].removeprefix(site.url) for item in self.items)
+        self.counted = {
+            name.removeprefix("pgsimhash/"): count
+            for name, count in told["stats"].items()
+            if name.startswith("pgsimhash/")
+        }
+        self.log = done.stderr
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def form(page: int) -> dict[str, Any]:
+    return {"url": "/search", "method": "POST", "body": f"page={page}"}
+
+
+def test_a_request_that_is_not_for_the_page_at_its_url_is_made(site: Site, dsn: str) -> None:
+    others = [
+        *map(form, range(3)), {"url": "/search", "method": "PUT", "body": "x"},
+        {"url": "/search", "method": "HEAD"}, {"url": "/search", "body": "a query"},
+    ]  # fmt: skip
+    for crawl in range(2):
+        made = site.crawl(dsn, "/search", *others)
+        expected = ["HEAD /search", *(f"POST /search page={n}" for n in range(3)), "PUT /search x"]
+        expected += ["/search a query", *([] if crawl else ["/search"])]
+        assert made.asked == sorted(expected)
+        assert made.counted.get("skipped", 0) == crawl
+        # Their answers are not versions of the page, and all their items pass.
+        assert made.paths == ["/search"] * len(made.asked)
+    assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.pages WHERE url LIKE '%search'") == [(1,)]
+    assert "HEAD /search" in site.crawl(dsn, {"url": "/search", "method": "HEAD"}).asked
+
+
+def test_headers_and_fragments_are_not_part_of_a_page(site: Site, dsn: str) -> None:
+    page = {"url": "/a?x=1&y=2#top", "headers": {"X-Language": "de"}, "cookies": {"c": "1"}}
+    assert site.crawl(dsn, page, "/b#comments").asked == ["/a?x=1&y=2", "/b"]
+    # Nor is the order of parameters.
+    again = ["/a?y=2&x=1", "/a?x=1&y=2#end", "/b", "/b#other"]
+    assert site.crawl(dsn, *again).asked == []
+    with connect(dsn) as store:
+        assert not store.should_fetch(f"{site.url}/b")
+    assert site.crawl(dsn, "/a?y=3&x=1").asked == ["/a?y=3&x=1"]
+    assert site.crawl(dsn, "/a?x=1&y=3", "/c?z=1&a=2").asked == ["/c?z=1&a=2"]
+
+
+def test_the_fingerprinter_of_a_project_decides(site: Site, dsn: str) -> None:
+    german = {"url": "/a", "headers": {"X-Language": "de"}}
+    made = site.crawl(dsn, "/a?session=1", "/a?session=2", german, **FINGERPRINTER)
+    assert (len(made.asked), "/a" in made.asked) == (2, True)
+    again = site.crawl(dsn, "/a?session=3", "/a", german, **FINGERPRINTER)
+    assert (again.asked, again.counted["skipped"]) == (["/a"], 1)
+
+
+def test_what_this_crawl_requested_it_requests_again(site: Site, dsn: str) -> None:
+    site.answers["/half"] = lambda times: (200, {}, story("incomplete" if times == 1 else "all"))
+    site.answers["/busy"] = lambda times: (503 if times == 1 else 200, {}, story("busy"))
+    twice = {"url": "/twice", "dont_filter": True}
+    made = site.crawl(dsn, "/half", "/busy", twice, twice, "/half", "/busy")
+    assert made.asked == ["/busy", "/busy", "/half", "/half", "/twice", "/twice"]
+    # The same page gets the same verdict twice.
+    assert made.paths == ["/busy", "/half", "/twice", "/twice"]
+    assert site.crawl(dsn, "/half", "/busy", twice, twice).asked == []
+
+
+def test_a_retry_of_the_same_page_has_its_verdict(site: Site, dsn: str) -> None:
+    body = story("incomplete and all")
+    site.answers["/same"] = lambda times: (
+        200,
+        {},
+        body.replace("incomplete", "") if times > 1 else f"<!-- incomplete -->{story(' and all')}",
+    )
+    made = site.crawl(dsn, "/same")
+    assert (made.asked, made.paths) == (["/same", "/same"], ["/same"])
+
+
+@pytest.mark.parametrize("status", [301, 302])
+def test_a_url_that_redirects_is_known_as_its_page(site: Site, dsn: str, status: int) -> None:
+    site.moved("/old", "/older", status)
+    site.moved("/older", "/new#top", status)
+    site.moved("/late", "/new", status)
+    assert site.crawl(dsn, "/old").asked == ["/new", "/old", "/older"]
+    assert site.crawl(dsn, "/old", "/older", "/new").asked == []
+    # Also one whose page is known, and not fetched, when it redirects first.
+    assert site.crawl(dsn, "/late", "/old").asked == ["/late"]
+    assert site.crawl(dsn, "/late", "/old").asked == []
+    urls = [url for (url,) in run_sql(dsn, "SELECT url FROM pgsimhash.pages")]
+    assert sorted(urls) == [f"{site.url}/", f"{site.url}/new"]
+    with connect(dsn) as store:
+        assert not store.should_fetch(f"{site.url}/old")
+        store.delete(f"{site.url}/new")
+        assert store.should_fetch(f"{site.url}/old")
+
+
+def test_only_a_redirect_of_the_page_itself_counts(site: Site, dsn: str) -> None:
+    site.answers["/search"] = lambda times: (303, {"Location": "/results"}, "")
+    site.moved("/circle", "/circle")
+    copied = {"url": "/other", "meta": {"redirect_urls": [f"{site.url}/gone", f"{site.url}/a"]}}
+    made = site.crawl(dsn, form(1), "/circle", "/a", copied)
+    assert {"/results", "/other", "/a"} <= {*made.paths}
+    with connect(dsn) as store:
+        for path in ("/search", "/circle", "/gone"):
+            assert store.should_fetch(site.url + path)
+    assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.redirects") == [(0,)]
+
+
+def test_each_item_of_a_kept_page_passes(site: Site, dsn: str) -> None:
+    for action in ("drop", "tag"):
+        settings = {**PIPELINE, "LATER": 1, "PGSIMHASH_ACTION": action}
+        settings["PGSIMHASH_COLLECTION"] = action
+        site.answers["/copy"] = lambda _: (200, {}, story("/a"))
+        made = site.crawl(dsn, "/a", "/b", **settings)
+        assert made.paths == ["/a", "/a", "/b", "/b"]
+        left = site.crawl(dsn, "/copy", {"url": "/b", "meta": {"pgsimhash": False}}, **settings)
+        if action == "drop":
+            assert (left.items, left.counted["dropped"]) == ([], 4)
+        else:
+            tags = [(item["pgsimhash"]["verdict"], item["pgsimhash"]["url"]) for item in left.items]
+            assert sorted(tags) == [
+                *[("duplicate", f"{site.url}/copy")] * 2, *[("unchanged", f"{site.url}/b")] * 2,
+            ]  # fmt: skip
+            assert {item["pgsimhash"]["verdict"] for item in made.items} == {"new"}
+
+
+def test_files_and_robots_are_not_pages(site: Site, dsn: str) -> None:
+    site.moved("/robots.txt", "/a")
+    for _ in range(2):
+        made = site.crawl(dsn, "/a", ROBOTSTXT_OBEY=True)
+        assert "/robots.txt" in made.asked
+    assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.redirects") == [(0,)]
