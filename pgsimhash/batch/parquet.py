@@ -46,6 +46,7 @@ VERDICTS: Final = pa.schema(
         ("duplicate_of", pa.string()),
         ("detail", pa.string()),
         ("html_bytes", pa.int64()),
+        ("truncated", pa.string()),
         pa.field("keep", pa.bool_(), nullable=False),
         ("page_id", pa.int64()),
         ("original_page_id", pa.int64()),

@@ -18,6 +18,7 @@ from pgsimhash.schemes import get_scheme, read_text
 from pgsimhash.sources import (
     FILES_BEFORE,
     RECORDS_BEFORE,
+    UNKNOWN,
     Reading,
     find_files,
     is_html_name,
@@ -167,7 +168,10 @@ class _Files:
         """
         try:
             for count, verdict in enumerate(verdicts, 1):
-                yield verdict
+                if verdict.verdict == "unknown":
+                    self._left_out[UNKNOWN] += 1
+                else:
+                    yield verdict
                 self._take(verdict)
                 if count % _UNWRITTEN_MAX == 0:
                     self._write()

@@ -69,7 +69,8 @@ class PageRecord(PageFields):
     """One page to store: its simhash, and the values stored with it.
 
     ``html_digest`` is the first 16 bytes of the SHA-256 of its HTML. ``etag`` and ``last_modified``
-    are the headers of its response. Those that no request can send back are dropped.
+    are the headers of its response. Those that no request can send back are dropped. ``truncated``
+    is that of the verdict; it is not stored.
     """
 
     url: str
@@ -78,7 +79,11 @@ class PageRecord(PageFields):
     html_digest: bytes | None = None
     etag: str | None = None
     last_modified: str | None = None
+    truncated: str | None = None
 
+
+UNSTORED: Final = ("unseen", "truncated")
+"""The fields that only verdicts or fingerprints have."""
 
 TEXTS: Final = tuple(each.name for each in fields(PageRecord) if "str" in str(each.type).split())
 
@@ -167,6 +172,8 @@ class Verdict(JsonRecord):
     or one of its first ``max_copies`` (see
     :class:`pgsimhash.pages.policies.PolicySettings`).
 
+    ``truncated`` says why an archive has only the begin of the page, such as ``length``.
+
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
     without a row. ``original_page_id`` is that of the original; an ``unchanged`` page has the
     original of the known version. It is None without an original, or if that is in another
@@ -185,6 +192,7 @@ class Verdict(JsonRecord):
     duplicate_of: str | None = None
     detail: str | None = None
     html_bytes: int | None = None
+    truncated: str | None = None
     keep: bool = False
     page_id: int | None = field(default=None, compare=False)
     original_page_id: int | None = field(default=None, compare=False)

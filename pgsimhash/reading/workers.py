@@ -42,6 +42,7 @@ PAGE_SECONDS: Final = 30.0
 """The default time limit of a page in another process: ten times the time of any normal page."""
 
 _NO_MEMORY: Final = "reading the page takes too much memory (page_memory)"
+_PASSED_ON: Final = ("fetched_at", "etag", "last_modified", "truncated")
 _TITLE_MAX: Final = 1000
 # How many pages and bytes are read ahead for each process, to keep it busy during storing.
 _AHEAD_PAGES, _AHEAD_SIZE = 64, 4 * 1024 * 1024
@@ -75,9 +76,8 @@ def extract(
         digest = hashlib.sha256(data).digest()[:16]
     except Exception as error:  # one page must never end the others
         return failed(page.url, error)
-    headers = {"etag": page.etag, "last_modified": page.last_modified}
-    values |= {"fetched_at": page.fetched_at, "html_digest": digest, **headers}
-    return PageRecord(page.url, **values)
+    values |= {name: getattr(page, name) for name in _PASSED_ON}
+    return PageRecord(page.url, html_digest=digest, **values)
 
 
 def failed(url: str, error: Exception) -> PageFailure:

@@ -32,6 +32,7 @@ __all__ = [
     "FILES_BEFORE",
     "PAUSE",
     "RECORDS_BEFORE",
+    "UNKNOWN",
     "PageFailure",
     "Reading",
     "SourcePage",
@@ -44,7 +45,8 @@ __all__ = [
 
 FILES_BEFORE: Final = "files already stored"
 RECORDS_BEFORE: Final = "records already stored"
-"""The keys of ``left_out`` for files and records that an earlier run stored."""
+UNKNOWN: Final = "revisits of unknown pages, and such pages that are gone"
+"""Keys of ``left_out``: what an earlier run stored, and answers about pages that are unknown."""
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
 

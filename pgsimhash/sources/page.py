@@ -23,7 +23,8 @@ class SourcePage:
 
     A ``bytearray`` or ``memoryview`` given as ``html`` is copied to ``bytes``. ``charset`` comes
     from outside the page (an HTTP header, a JSON field). ``fetched_at`` has a time zone. ``etag``
-    and ``last_modified`` are headers of its response, for conditional requests.
+    and ``last_modified`` are headers of its response, for conditional requests. ``truncated`` is
+    that of the verdict.
     ``record`` is the number of its line or record in its file; comparisons ignore it.
     """
 
@@ -34,6 +35,7 @@ class SourcePage:
     record: int = field(default=1, compare=False)
     etag: str | None = None
     last_modified: str | None = None
+    truncated: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "html", frozen(self.html))

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 from pgsimhash.errors import PageError, install_command
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.pages.urls import check_url
-from pgsimhash.pages.values import too_large
+from pgsimhash.pages.values import too_large, validator
 from pgsimhash.sources.page import (
     TEXT_SCHEME,
     PageItem,
@@ -23,7 +23,7 @@ from pgsimhash.sources.streams import DamagedError, Stream, stream_of
 _BOM: Final = b"\xef\xbb\xbf"
 _STEP: Final = 1024 * 1024
 
-_COLUMNS: Final = ("url", "html", "text", "charset", "fetched_at")
+_COLUMNS: Final = ("url", "html", "text", "charset", "fetched_at", "etag", "last_modified")
 _ROWS: Final = 64  # rows in memory at once
 _BUFFER: Final = 1024 * 1024  # bytes of a column read at once; by default, its whole row group
 
@@ -139,7 +139,8 @@ def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePag
             time = parse_time(text)
         except ValueError:
             raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
-    return SourcePage(url, html, charset, time, number)
+    validators = (validator(fields.get(name)) for name in ("etag", "last_modified"))
+    return SourcePage(url, html, charset, time, number, *validators)
 
 
 def _checked(fields: Mapping[str, Any], key: str, types: tuple[type, ...] = (str,)) -> Any:

@@ -18,10 +18,14 @@ from typing import Any, BinaryIO, Final
 from zipfile import ZIP_STORED, ZipFile
 
 from warcio.recordloader import ArcWarcRecordLoader
-from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
+from warcio.statusandheaders import (
+    StatusAndHeaders,
+    StatusAndHeadersParser,
+    StatusAndHeadersParserException,
+)
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.records import PageFailure, PageStatus
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
 from pgsimhash.sources import streams
@@ -51,6 +55,8 @@ _NO_PAGES: Final = {
     "conversion": f"texts, which need {TEXT_SCHEME}",
 }
 _OK: Final = re.compile(r"2(?!06)\d\d")
+_GONE: Final = ("404", "410")
+_REVISIT: Final = re.compile(r"/revisit/(identical-payload-digest|server-not-modified)\b")
 _MAX_HEADERS: Final = 64 * 1024
 _MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
 _YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
@@ -99,31 +105,39 @@ class _Record:
                     place = check_url(self._url)
                 return failure(place, error, number)
             page = _NO_HTML
-        if isinstance(page, SourcePage):
+        if not isinstance(page, str):
             return page
         if page:
             reading.left_out[page] += 1
         return None
 
-    def _page(self, number: int, reading: Reading) -> SourcePage | str:
+    def _page(self, number: int, reading: Reading) -> SourcePage | PageStatus | str:
         """Return the page, or the kind of another record; that of one about the crawl is empty."""
         texts, max_bytes = reading.texts, reading.max_bytes
         kind = self._header("WARC-Type").lower()
-        transfer = encoding = ""
-        head = b""
-        if texts and kind in ("response", "resource"):
+        http, head = _split_http(b"")
+        if texts and kind in ("response", "resource", "revisit"):
             return _NO_TEXTS
         if kind == ("conversion" if texts else "resource"):
             self._declared = self._header("Content-Type")
-        elif kind == "response" and self._url.lower().startswith(("http:", "https:")):
-            head = self._read(min(self.unread, _MAX_HEADERS))
-            http, head = _split_http(head)
-            if http is None or not _OK.fullmatch(http.get_statuscode()):
-                return "responses by their status"
+        elif kind in ("response", "revisit") and self._url.lower().startswith(("http:", "https:")):
+            http, head = _split_http(self._read(min(self.unread, _MAX_HEADERS)))
             identified = self._header("WARC-Identified-Payload-Type")
-            self._declared = (http.get_header("Content-Type") or identified).strip()
-            transfer = http.get_header("Transfer-Encoding") or ""
-            encoding = http.get_header("Content-Encoding") or ""
+            mime = (http.get_header("Content-Type") or identified).strip()
+            status = http.get_statuscode()
+            if kind == "revisit":
+                if not _REVISIT.search(self._header("WARC-Profile")):
+                    return "revisits"
+                if mime and content_type(mime).get_content_type() not in _HTML_TYPES:
+                    return _NO_HTML
+                # Its header may be left out.
+                status = "304" if _OK.fullmatch(status or "200") else status
+            if status == "304" or status in _GONE:
+                url, is_gone = check_url(self._url), status in _GONE
+                return PageStatus(url, is_gone, self._date(), *_validators(http), record=number)
+            if not _OK.fullmatch(status):
+                return "responses by their status"
+            self._declared = mime
         else:
             return _NO_PAGES.get(kind, "records of other kinds")
         declared = content_type(self._declared)
@@ -137,13 +151,21 @@ class _Record:
             raise too_large("the record", max_bytes)
         if self._header("WARC-Segment-Number"):
             raise PageError("unreadable", "the record is one segment of several")
+        transfer = http.get_header("Transfer-Encoding") or ""
+        encoding = http.get_header("Content-Encoding") or ""
         body = _decode_body(head + self._read(self.unread), transfer, encoding, max_bytes)
         if not self._declared:
             if not texts and not _looks_like_html(body):
                 return _NO_HTML
             self._declared = accepted[0]
-        fetched_at = _date(self._header("WARC-Date"))
-        return SourcePage(url, body, declared.get_content_charset(), fetched_at, number)
+        charset, cut = declared.get_content_charset(), self._header("WARC-Truncated").lower()
+        cut = cut if cut in ("", "length", "time", "disconnect") else "unspecified"
+        # With the validators of a part, the rest would never be fetched.
+        validators = (None, None) if cut else _validators(http)
+        return SourcePage(url, body, charset, self._date(), number, *validators, cut or None)
+
+    def _date(self) -> datetime | None:
+        return _date(self._header("WARC-Date"))
 
     def _read(self, size: int) -> bytes:
         data = self._stream.read(size)
@@ -329,8 +351,12 @@ def _split_http(head: bytes) -> tuple[Any, bytes]:
     try:
         http = StatusAndHeadersParser([], verify=False).parse(lines)
     except EOFError:
-        return None, b""
+        return StatusAndHeaders("", []), b""
     return http, lines.read()
+
+
+def _validators(http: Any) -> tuple[str | None, str | None]:
+    return http.get_header("ETag"), http.get_header("Last-Modified")
 
 
 def _date(text: str) -> datetime | None:

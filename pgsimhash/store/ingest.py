@@ -16,6 +16,7 @@ from pgsimhash.log import logger
 from pgsimhash.pages.policies import MatchOptions, given_options
 from pgsimhash.pages.records import (
     BITS_64,
+    UNSTORED,
     Item,
     PageFailure,
     PageRecord,
@@ -34,10 +35,10 @@ from pgsimhash.store.session import Session
 _TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
 # The fields of a record that ``_add_batch`` reads under their names.
 _SENT: Final = tuple(
-    each.name for each in fields(PageRecord) if each.name not in ("signature", "unseen")
+    each.name for each in fields(PageRecord) if each.name not in ("signature", *UNSTORED)
 )
 # The fields of a record that its verdict repeats; ``_add_batch`` returns the others.
-_SHOWN: Final = ("url", "simhash", "html_bytes", "title", "markdown")
+_SHOWN: Final = ("url", "simhash", "html_bytes", "truncated", "title", "markdown")
 _DECIDED: Final = (
     *("number", "detail", "run_pages"),
     *(f"decided.{each.name}" for each in fields(Verdict) if each.name not in (*_SHOWN, "detail")),

@@ -14,6 +14,7 @@ from pgsimhash.hashing.bits import from_bigint, to_bigint
 from pgsimhash.hashing.signature import from_halves, to_halves
 from pgsimhash.pages.records import (
     BITS_64,
+    UNSTORED,
     CollectionStatus,
     Mark,
     Match,
@@ -161,7 +162,7 @@ class Access(NamedTuple):
 
 def names_of(record: type[PageRecord]) -> list[str]:
     """Return the names of the values of a record that are stored."""
-    return [each.name for each in fields(record) if each.name != "unseen"]
+    return [each.name for each in fields(record) if each.name not in UNSTORED]
 
 
 def columns_of(names: Iterable[str]) -> tuple[str, ...]:

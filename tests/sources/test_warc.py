@@ -1,4 +1,5 @@
 import gzip
+import re
 import zlib
 from collections import Counter
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.records import PageFailure, PageStatus
 from pgsimhash.sources import SourcePage, read_pages, streams
 from pgsimhash.sources.streams import Stream
 from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
@@ -47,11 +48,15 @@ def test_other_records_of_pages(path: Path, headers: dict[str, Any]) -> None:
 
 STATUS, NO_HTML = "responses by their status", "records that are not HTML"
 OTHERS = "records of other kinds"
+SAME, UNMODIFIED = (
+    f"http://netpreserve.org/warc/1.{version}/revisit/{profile}"
+    for version, profile in enumerate(("identical-payload-digest", "server-not-modified"))
+)
 TEXTS = "texts, which need a scheme for texts, such as pgsimhash-text-1"
 
 
 @pytest.mark.parametrize(("other", "kind"), [
-    ({"status": "404 Not Found"}, STATUS), ({"status": "304 Not Modified"}, STATUS),
+    ({"status": "403 Forbidden"}, STATUS), ({"status": "301 Moved Permanently"}, STATUS),
     ({"status": "206 Partial Content"}, STATUS), ({"mime": "image/png"}, NO_HTML),
     ({"mime": "", "body": b"<?xml version='1.0'?><rss><title>t</title></rss>"}, NO_HTML),
     ({"mime": "", "body": b"<svg><title>t</title></svg>"}, NO_HTML),
@@ -61,6 +66,10 @@ TEXTS = "texts, which need a scheme for texts, such as pgsimhash-text-1"
     ({"kind": "resource", "mime": "text/css"}, NO_HTML), ({"kind": "revisit"}, "revisits"),
     ({"kind": "resource", "mime": "text/plain", "body": b""}, NO_HTML),
     ({"kind": "conversion", "mime": "text/plain"}, TEXTS), ({"url": "dns:example.com"}, OTHERS),
+    ({"kind": "revisit", "warc": {"WARC-Profile": "https://example.com/own"}}, "revisits"),
+    ({"kind": "revisit", "warc": {"WARC-Profile": SAME}, "mime": "image/png"}, NO_HTML),
+    ({"kind": "revisit", "warc": {"WARC-Profile": SAME}, "status": "302 Found"}, STATUS),
+    ({"status": "404 Not Found", "url": "https://example.com/" + "x" * 3000}, NO_HTML),
     # These are no pages that somebody could miss.
     ({"kind": "metadata", "mime": "text/html"}, None),
     ({"kind": "request", "mime": "application/http"}, None),
@@ -72,6 +81,49 @@ def test_other_records_are_skipped_and_counted(path: Path, other: Any, kind: str
     (page,) = read_pages([path], left_out=left_out, max_bytes=100_000)
     assert page.url == "https://example.com/page"
     assert left_out == ({kind: 1} if kind else {})
+
+
+@pytest.mark.parametrize(("other", "is_gone"), [
+    ({"status": "404 Not Found"}, True), ({"status": "410 Gone", "mime": ""}, True),
+    ({"status": "404 Not Found", "body": bytes(10**6)}, True),
+    ({"status": "304 Not Modified", "mime": "", "body": b""}, False),
+    *(({"kind": "revisit", "warc": {"WARC-Profile": profile}, **more}, is_gone)
+      for profile in (SAME, UNMODIFIED) for more, is_gone in (
+        ({"body": b""}, False), ({"body": b"", "mime": ""}, False),
+        ({"status": "304 Not Modified"}, False), ({"status": "404 Not Found"}, True),
+    )),
+])  # fmt: skip
+@pytest.mark.parametrize("zipped", [True, False])
+def test_answers_without_a_page(path: Path, other: Any, is_gone: bool, zipped: bool) -> None:
+    http = {"ETag": '"1"', "Last-Modified": "Monday"}
+    path.write_bytes(record(http=http, zipped=zipped, **other) + record(zipped=zipped))
+    left_out = Counter[str]()
+    status, page = read_pages([path], left_out=left_out, max_bytes=100_000)
+    moment = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    assert status == PageStatus("https://example.com/", is_gone, moment, '"1"', "Monday")
+    assert isinstance(status, PageStatus)
+    assert isinstance(page, SourcePage)
+    assert (status.record, page.record, left_out) == (1, 2, {})
+    assert list(read_pages([path], texts=True)) == []
+
+
+def test_a_revisit_may_have_no_block(path: Path) -> None:
+    plain = record(kind="revisit", warc={"WARC-Profile": SAME}, zipped=False)
+    header = plain.partition(b"\r\n\r\n")[0]
+    header = re.sub(rb"Content-Length: \d+", b"Content-Length: 0", header)
+    path.write_bytes(header + b"\r\n\r\n\r\n\r\n" + record(zipped=False))
+    status, page = read_pages([path])
+    assert isinstance(status, PageStatus)
+    assert (status.is_gone, status.etag, page.record) == (False, None, 2)
+
+
+def test_a_page_has_its_validators_unless_it_is_truncated(path: Path) -> None:
+    http = {"ETag": '"1"', "Last-Modified": "Monday"}
+    page = one(path, record(http=http))
+    assert (page.etag, page.last_modified, page.truncated) == ('"1"', "Monday", None)
+    for text, reason in (("length", "length"), ("Time", "time"), ("own", "unspecified")):
+        page = one(path, record(http=http, warc={"WARC-Truncated": text}))
+        assert (page.etag, page.last_modified, page.truncated) == (None, None, reason)
 
 
 @pytest.mark.parametrize(("text", "first_moment"), [

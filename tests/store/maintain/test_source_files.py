@@ -10,6 +10,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -18,7 +19,7 @@ import pytest
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.maintenance import source_files
-from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE
+from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN
 from tests.database import run_sql
 from tests.sources.content import ZSTD, record
 from tests.store.content import page_at
@@ -175,6 +176,74 @@ def test_a_stopped_job_continues_within_an_archive(
     assert read == ["unchanged"] * 9 + ["new"] * 10
     assert left_out == Counter({RECORDS_BEFORE: 11})
     assert ingested(store, archive) == ([], Counter({FILES_BEFORE: 1}))
+
+
+def archive_of(path: Path, *records: tuple[str, int, dict[str, Any]]) -> Path:
+    """A WARC file: the URL, the day in May and the other headers of each record."""
+    parts = []
+    for url, day, other in records:
+        warc = {"WARC-Date": f"2024-05-{day:02}T00:00:00Z", **other.pop("warc", {})}
+        parts.append(record(url=url, warc=warc, **{"body": html(7).encode(), **other}))
+    path.write_bytes(b"".join(parts))
+    return path
+
+
+GONE: dict[str, Any] = {"status": "404 Not Found"}
+SEEN: dict[str, Any] = {
+    "kind": "revisit", "body": b"", "warc": {
+        "WARC-Profile": "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+    },
+}  # fmt: skip
+U, V, W = (f"https://{name}.example/" for name in "uvw")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_answers_without_a_page_are_stored_in_order(
+    store: Store, tmp_path: Path, jobs: int
+) -> None:
+    first = archive_of(
+        tmp_path / "1.warc.gz", (U, 1, {}), (U, 2, {**GONE}), (V, 3, {"body": html(8).encode()}),
+        (V, 4, {**GONE}), (V, 5, {**SEEN}), (W, 6, {**GONE}), (W, 7, {**SEEN}),
+        (W, 8, {"body": html(9).encode(), "warc": {"WARC-Truncated": "length"}}),
+    )  # fmt: skip
+    left_out = Counter[str]()
+    verdicts = list(maintenance.ingest_files(store, [first], left_out=left_out, jobs=jobs))
+    assert [(each.verdict, each.truncated) for each in verdicts] == [
+        ("new", None), ("gone", None), ("new", None), ("gone", None), ("unchanged", None),
+        ("new", "length"),
+    ]  # fmt: skip
+    assert left_out == {UNKNOWN: 2}
+    assert ingested(store, first) == ([], Counter({FILES_BEFORE: 1}))
+    known, other = page_at(store, U), page_at(store, V)
+    assert (known.gone_at, known.seen_at) == (moment(2), moment(1))
+    assert (other.gone_at, other.seen_at) == (None, moment(5))
+
+
+def test_a_revisit_saves_a_page_from_expiry(store: Store, tmp_path: Path) -> None:
+    archive_of(tmp_path / "1.warc.gz", (U, 1, {}), (V, 1, {"body": html(8).encode()}))
+    archive_of(tmp_path / "2.warc.gz", (U, 30, {**SEEN}))
+    assert ingested(store, tmp_path)[0] == ["new", "new", "unchanged"]
+    age = datetime.now(UTC) - moment(20)
+    assert store.expire(age).gone == [V]
+
+
+def test_a_stopped_job_continues_after_an_answer_without_a_page(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [(f"{U}{n // 2}", 1, {**GONE} if n % 2 else {}) for n in range(12)]
+    archive = archive_of(tmp_path / "1.warc.gz", *records)
+    monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 4)
+    verdicts = maintenance.ingest_files(store, [archive], distance=0)
+    assert [next(verdicts).verdict for _ in range(6)] == ["new", "gone", *["duplicate", "gone"] * 2]
+    verdicts.close()
+    read, left_out = ingested(store, archive)
+    assert left_out == Counter({RECORDS_BEFORE: 5})
+    assert read == ["gone", "unchanged", "gone", *["duplicate", "gone"] * 2]
+    assert {page_at(store, f"{U}{n}").gone_at for n in range(6)} == {moment(1)}
+
+
+def moment(day: int) -> datetime:
+    return datetime(2024, 5, day, tzinfo=UTC)
 
 
 def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import NUMBER_MAX
-from pgsimhash.pages.records import BITS_64, COUNTS, PageRecord
+from pgsimhash.pages.records import BITS_64, COUNTS, UNSTORED, PageRecord
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import batches
 from tests.database import database_examples
@@ -204,7 +204,7 @@ FULL = PageRecord(
     tokens=NUMBER_MAX, html_digest=bytes(range(240, 256)), text_digest=TOP, etag='W/"1"',
     last_modified="Sat, 03 Feb 2024 04:05:06 GMT",
 )  # fmt: skip
-FIELDS = [each.name for each in fields(PageRecord) if each.name != "unseen"]
+FIELDS = [each.name for each in fields(PageRecord) if each.name not in UNSTORED]
 SESSIONS = [
     {},
     {"DateStyle": "SQL, DMY", "TimeZone": "Asia/Kathmandu", "IntervalStyle": "sql_standard"},
