@@ -1,13 +1,14 @@
 """Open connections, and check their settings."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import psycopg
 from psycopg import conninfo, pq
 
 from pgsimhash.db.server_errors import first_line, no_connection
-from pgsimhash.db.statements import close, waited
+from pgsimhash.db.statements import close, in_thread, waited
 from pgsimhash.errors import NoServerError, StoreError
 from pgsimhash.log import log_warnings
 
@@ -46,7 +47,7 @@ def open_connection(
         ) from error
     except (psycopg.OperationalError, UnicodeError) as error:
         # The codec of host names raises this for an invalid name.
-        raise no_connection(error) from error
+        raise in_thread(partial(no_connection, error), asynchronous) from error
     try:
         if connection.info.server_version < _OLDEST_SERVER:
             version = connection.info.server_version // 10000

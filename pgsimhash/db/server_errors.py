@@ -5,6 +5,8 @@ a trigger or constraint of yours is never mistaken for one of the package.
 """
 
 import re
+import socket
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
@@ -143,16 +145,6 @@ _POOL: Final = Translation(
     "sooner",
 )
 
-# What the server says of a refused login, without a SQLSTATE, and our message about it.
-_REFUSED_LOGINS: Final = (
-    (
-        "authentication failed|no password",
-        "the server refused the login: {}; check user and password in --dsn or PGSIMHASH_DSN",
-    ),
-    ("permission denied for database", "{}; grant the user CONNECT on it, or name another user"),
-    ("does not exist", "{}; create it, or name another in --dsn or PGSIMHASH_DSN"),
-)
-
 # Errors about a connection, by the name of their class.
 _OF_SQLALCHEMY: Final = {
     "TimeoutError": _POOL,
@@ -224,17 +216,57 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def no_connection(error: BaseException) -> NoServerError:
+def no_connection(error: BaseException) -> StoreError:
     """Return the error for a failed connection, with the fix."""
     problem = first_line(error)
-    for words, message in _REFUSED_LOGINS:
-        if re.search(words, problem):
-            return NoServerError("login_refused", message.format(problem))
-    return NoServerError(
-        "no_server",
-        f"no PostgreSQL server answers: {problem}; start it, or correct --dsn or PGSIMHASH_DSN "
-        "(docs/settings.md lists what applies without either)",
-    )
+    if unsupported := re.search(r"unsupported startup parameter(?: in options)?: (\w+)", problem):
+        return StoreError(
+            "unsuitable",
+            f"the pooler refuses the startup parameter {unsupported[1]}: {problem}; add it to "
+            "ignore_startup_parameters of PgBouncer, or remove it from the DSN and PGOPTIONS",
+        )
+    answer = _first_answer(getattr(error, "pgconn", None))
+    # 57P03: the server starts or stops. 53300: it has too many connections.
+    if re.search(rb"\0C(57P03|53300)\0", answer):
+        message = "the server accepts no connection now: {}; try again later"
+    elif answer:
+        return NoServerError(
+            "login_refused",
+            f"the server refuses the login: {problem}; correct user, password, database or sslmode "
+            "in --dsn or PGSIMHASH_DSN, or let the server admit it (CREATE DATABASE, GRANT "
+            "CONNECT, pg_hba.conf)",
+        )
+    else:
+        message = (
+            "no PostgreSQL server answers: {}; start it, or correct --dsn or PGSIMHASH_DSN "
+            "(docs/settings.md lists what applies without either)"
+        )
+    return NoServerError("no_server", message.format(problem))
+
+
+def _first_answer(login: Any) -> bytes:
+    """Return the first answer of the server to a login that failed, empty without one.
+
+    libpq tells the SQLSTATE of a refused login to nobody, and its words are in any language.
+    """
+    if login is None:
+        return b""
+    host, port = login.host.decode(), login.port.decode()
+    is_local = host.startswith("/")
+    names = b"user\0%b\0database\0%b\0\0" % (login.user, login.db)
+    try:
+        with (
+            socket.socket(socket.AF_UNIX)
+            if is_local
+            else socket.create_connection((login.hostaddr.decode() or host, port), 2) as server
+        ):
+            if is_local:
+                server.settimeout(2)
+                server.connect(f"{host}/.s.PGSQL.{port}")
+            server.sendall(struct.pack("!ii", 8 + len(names), 3 << 16) + names)
+            return server.recv(1000)
+    except (OSError, UnicodeError):
+        return b""
 
 
 @contextmanager

@@ -1,0 +1,96 @@
+"""A server that refuses a login is not called a server that does not answer, in any language."""
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg_pool
+import pytest
+import sqlalchemy as sa
+
+from pgsimhash import PgsimhashError, connect
+from tests.store.connect.conftest import lent
+
+CASES = {
+    "wrong password": ("28P01", "Passwort-Authentifizierung fehlgeschlagen", "login_refused"),
+    "no database": ("3D000", "la base de données « crawl » n'existe pas", "login_refused"),
+    "no entry in pg_hba.conf": ("28000", "pg_hba.confエントリがありません", "login_refused"),
+    "peer": ("28000", "Peer-Authentifizierung fehlgeschlagen", "login_refused"),
+    "no CONNECT": ("42501", "keine Berechtigung für Datenbank »crawl«", "login_refused"),
+    "too many connections": ("53300", "zu viele Verbindungen", "no_server"),
+    "starting": ("57P03", "das Datenbanksystem startet", "no_server"),
+    "pooler": ("08P01", "unsupported startup parameter: options", "unsuitable"),
+    "pooler, one of them": (
+        "08P01", "unsupported startup parameter in options: work_mem", "unsuitable"
+    ),
+}  # fmt: skip
+ADVICE = {
+    "login_refused": "the server refuses the login: .*; correct user, password, database or ssl",
+    "no_server": "the server accepts no connection now: .*; try again later",
+    "unsuitable": "refuses the startup parameter (options|work_mem): .*ignore_startup_parameters",
+}
+
+
+@contextmanager
+def server(state: str, words: str) -> Iterator[str]:
+    """Lend the DSN of a server that refuses every login."""
+    fields = f"SFATAL\0VFATAL\0C{state}\0M{words}\0\0".encode()
+    refusal = b"E" + struct.pack("!I", len(fields) + 4) + fields
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with client:
+                if len(client.recv(1000)) == 8:
+                    # No to SSL.
+                    client.sendall(b"N")
+                    client.recv(1000)
+                client.sendall(refusal)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            port = listener.getsockname()[1]
+            yield f"postgresql://crawler:x@127.0.0.1:{port}/crawl?sslmode=disable"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@pytest.mark.parametrize(("state", "words", "reason"), CASES.values(), ids=CASES)
+def test_the_reason_does_not_depend_on_words(state: str, words: str, reason: str) -> None:
+    with server(state, words) as dsn:
+        engine = sa.create_engine(dsn.replace("postgresql:", "postgresql+psycopg:"))
+        for opens in (
+            lambda: connect(dsn),
+            lambda: connect(engine),
+            lambda: lent("dsn", dsn, asynchronous=True).__enter__(),
+        ):
+            with pytest.raises(PgsimhashError, match=ADVICE[reason]) as caught:
+                opens()
+            assert caught.value.reason == reason
+            assert words in str(caught.value)
+
+
+def test_a_pool_gives_the_same_reason() -> None:
+    with (
+        server(*CASES["peer"][:2]) as dsn,
+        psycopg_pool.ConnectionPool(dsn, min_size=0, max_size=1, timeout=0.5) as pool,
+        pytest.raises(PgsimhashError, match=ADVICE["login_refused"]),
+    ):
+        connect(pool)
+
+
+def test_encryption_that_the_server_lacks() -> None:
+    with (
+        server(*CASES["peer"][:2]) as dsn,
+        pytest.raises(PgsimhashError, match=ADVICE["login_refused"]) as caught,
+    ):
+        connect(dsn.replace("disable", "require"))
+    assert caught.value.reason == "login_refused"
