@@ -36,7 +36,8 @@ def _main() -> None:
         if context.is_offline_mode():
             _run(None, schema)
             return
-        with refusals_translated(), engine_for(_dsn()).connect() as connection:
+        engine = engine_for(_dsn())
+        with refusals_translated(), engine.connect() as connection:
             own = connection.connection.driver_connection
             assert isinstance(own, psycopg.Connection)
             print(f"Migrations of pgsimhash: schema {schema} in {describe(own)}.", file=sys.stderr)

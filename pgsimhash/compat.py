@@ -4,12 +4,11 @@ Tables in memory and its older interface have no counterpart here; a store takes
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from typing import SupportsIndex, TypeVar
 
 from pgsimhash.errors import invalid_argument
-from pgsimhash.hashing.bits import BITS
+from pgsimhash.hashing.bits import BITS, check_distance, checked_integer
 from pgsimhash.hashing.bits import hamming_distance as num_differing_bits
 from pgsimhash.hashing.votes import simhash
 from pgsimhash.search.pairs import find_pairs
@@ -45,19 +44,21 @@ def find_all(
         ArgumentError: ``different_bits`` is not in 0..12, or not below ``number_of_blocks``; or
             that is above 64, or a hash is not in 0..2**64-1.
     """
-    if not different_bits < number_of_blocks <= BITS:
-        raise invalid_argument(f"number_of_blocks is above different_bits, up to {BITS}")
-    pairs = find_pairs(hashes, different_bits)
+    rule = f"number_of_blocks is an integer above different_bits, up to {BITS}"
+    if checked_integer(number_of_blocks, BITS, rule) <= check_distance(different_bits, BITS):
+        raise invalid_argument(f"{rule}, not {number_of_blocks}")
+    # simhash-py takes iterators too.
+    pairs = find_pairs(list(hashes) if isinstance(hashes, Iterator) else hashes, different_bits)
     return list(zip(pairs.low.tolist(), pairs.high.tolist(), strict=True))
 
 
-def shingle(tokens: Sequence[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Yield each window of neighbouring tokens.
+def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
+    """Return an iterator over the windows of neighbouring tokens.
 
     Raises:
         ArgumentError: ``window`` is below 1.
     """
-    if window < 1:
+    if checked_integer(window, 2**31, "a window is an integer from 1") < 1:
         raise invalid_argument(f"a window has 1 token or more, not {window}")
-    starts = (islice(tokens, start, None) for start in range(window))
-    yield from map(list, zip(*starts, strict=False))
+    known = list(tokens)
+    return (known[start : start + window] for start in range(len(known) - window + 1))

@@ -23,7 +23,7 @@ DECLARE
     last_page bigint;
     violations pgsimhash.violation[];
 BEGIN
-    IF slices < 1 OR slice NOT BETWEEN 0 AND slices - 1 THEN
+    IF (slices >= 1 AND slice BETWEEN 0 AND slices - 1) IS NOT TRUE THEN
         RAISE EXCEPTION 'there is no slice % of %', slice, slices
             USING ERRCODE = 'PS010', HINT = 'Slices are counted from 0.';
     END IF;

@@ -54,6 +54,10 @@ DECLARE
     own_id integer;
     locked integer;
 BEGIN
+    IF strength NOT IN (1, 2, 3) OR strength IS NULL THEN
+        RAISE EXCEPTION 'there is no lock of strength %', strength
+            USING ERRCODE = 'PS010', HINT = 'Give 1, 2 or 3.';
+    END IF;
     LOOP
         own_id := pgsimhash._id_of(collection);
         -- The name may have been given to another collection during the wait.

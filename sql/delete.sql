@@ -304,13 +304,10 @@ DECLARE
     old bigint[];
     seen_befores timestamptz[];
 BEGIN
+    PERFORM pgsimhash._check_age(older_than);
     IF batch < 1 THEN
         RAISE EXCEPTION 'a batch must have at least one page, not %', batch
             USING ERRCODE = 'PS010', HINT = 'Give a number such as 1000.';
-    ELSIF older_than <= interval '0' THEN
-        RAISE EXCEPTION 'the age of expired pages must be positive, not %', older_than
-            USING ERRCODE = 'PS010',
-            HINT = 'Give an age such as interval ''90 days''.';
     ELSIF older_than IS NULL AND NOT EXISTS (
         SELECT FROM pgsimhash.policies AS p
         WHERE p.collection_id = wanted AND p.expire_after IS NOT NULL

@@ -28,7 +28,8 @@ CREATE FUNCTION pgsimhash.near_duplicates(
     AS $$
 #variable_conflict use_column
 DECLARE
-    has_nulls constant boolean := array_position(simhashes, NULL) IS NOT NULL;
+    has_nulls constant boolean := array_ndims(simhashes) > 1
+        OR array_position(simhashes, NULL) IS NOT NULL;
     own_id integer;
     max_distance integer;
     radii integer[];
@@ -40,7 +41,7 @@ BEGIN
     IF own_id IS NULL OR radii IS NULL OR has_nulls THEN
         PERFORM pgsimhash._id_of(collection);
         IF has_nulls THEN
-            RAISE EXCEPTION 'a query simhash is NULL'
+            RAISE EXCEPTION 'a query simhash is NULL or an array'
                 USING ERRCODE = 'PS012', HINT = 'Omit it from the lookup.';
         END IF;
         RAISE EXCEPTION 'layout % does not support distance %', pgsimhash.layout(),

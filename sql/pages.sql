@@ -13,6 +13,9 @@ DECLARE
     );
     bytes bigint;
 BEGIN
+    IF of_collection IS NOT NULL THEN
+        PERFORM pgsimhash._id_of(of_collection);
+    END IF;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
         -- On the node that keeps them, pg_class has the shards too.
         bytes := (

@@ -13,7 +13,15 @@ CREATE FUNCTION pgsimhash.set_policy(
 DECLARE
     own_id constant integer := pgsimhash.lock_collection(collection, 1);
     made pgsimhash.policies;
+    broken text;
 BEGIN
+    IF num_nonnulls(
+        distance, verify, scope, window_size, max_age, canonical_link, max_copies, min_tokens,
+        expire_after, refetch_after
+    ) = 0 THEN
+        RAISE EXCEPTION 'a policy needs a setting'
+            USING ERRCODE = 'PS013', HINT = 'Give one, such as max_copies => 2.';
+    END IF;
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
         max_copies, min_tokens, expire_after, refetch_after
@@ -36,6 +44,16 @@ BEGIN
         set_at = excluded.set_at
     RETURNING p.* INTO made;
     RETURN made;
+EXCEPTION WHEN check_violation THEN
+    GET STACKED DIAGNOSTICS broken = CONSTRAINT_NAME;
+    -- Yours have other names.
+    IF broken !~ '^policies_[a-z_]+_(fits|known|positive)$' THEN
+        RAISE;
+    END IF;
+    RAISE EXCEPTION 'a setting of the policy is out of range: %', broken
+        USING ERRCODE = 'PS013',
+        HINT = 'Ages are above 0, up to 1000 years; numbers from 1; the scope is host, collection '
+            'or global.';
 END
 $$;
 
@@ -94,6 +112,7 @@ DECLARE
     address text := url;
     present record;
 BEGIN
+    PERFORM pgsimhash._check_age(older_than);
     -- Redirects may form a circle.
     FOR hop IN 1..20 LOOP
         SELECT
@@ -215,6 +234,16 @@ BEGIN
     LEFT JOIN fitting AS f USING (number)
     LEFT JOIN merged AS m USING (policy_ids)
     ORDER BY a.number;
+END
+$$;
+
+CREATE FUNCTION pgsimhash._check_age(age interval) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF age <= interval '0' OR age > interval '1000 years' THEN
+        RAISE EXCEPTION 'an age must be positive, up to 1000 years, not %', age
+            USING ERRCODE = 'PS010', HINT = 'Give an age such as interval ''90 days''.';
+    END IF;
 END
 $$;
 

@@ -67,7 +67,8 @@ BEGIN
         RAISE EXCEPTION 'each feature must have a finite weight of 0 or more'
             USING ERRCODE = 'PS010',
             HINT = 'Give two arrays of one length, or the features alone, each with weight 1.';
-    ELSIF array_position(features, NULL) IS NOT NULL
+    ELSIF array_ndims(features) > 1
+        OR array_position(features, NULL) IS NOT NULL
         OR NOT EXISTS (
             SELECT FROM unnest(features, weights) AS f (feature, weight)
             WHERE weights IS NULL OR round(f.weight * 65536) > 0

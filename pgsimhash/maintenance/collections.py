@@ -9,6 +9,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import bound_to_schema, in_schema, read_sql, schema_of
+from pgsimhash.db.server_errors import translated_errors
 from pgsimhash.db.statements import execute, fetch, is_idle, transaction
 from pgsimhash.errors import NotFoundError, invalid_argument
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
@@ -168,9 +169,10 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
 
     Raises:
         CollectionError: the collection does not exist.
+        StoreError: the database refuses it, as for rows of yours that refer to its pages.
     """
     alone = is_idle(connection)
-    with bound_to_schema(connection), transaction(connection):
+    with bound_to_schema(connection), translated_errors(connection), transaction(connection):
         # In the caller's transaction, other statements keep the caller's timeout.
         bounds = {"otherwise": LOCK_TIMEOUT if alone else "0"}
         doomed = Access(connection, open_collection(connection, name, bounds, create=False))

@@ -279,9 +279,13 @@ def test_computing_simhashes() -> None:
     # Windows of tokens.
     assert list(compat.shingle(range(6))) == [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
     assert list(compat.shingle(range(3), 4)) == []
-    for window in (0, -1):
-        with pytest.raises(ValueError, match="1 token or more"):
-            list(compat.shingle(range(10), window))
+    # As from simhash-py, also of iterators.
+    for tokens in (iter(range(6)), (number for number in range(6))):
+        assert list(compat.shingle(tokens, 5)) == [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]]
+    for window in (0, -1, 1.5, "4", None):
+        wrong: Any = window
+        with pytest.raises(ArgumentError, match="a window"):
+            compat.shingle(range(10), wrong)
 
 
 DIVERSE = [
@@ -305,6 +309,11 @@ def test_all_pairs_for_each_number_of_blocks(hashes: list[int], count: int | Non
     near = [pair for pair in pairs if compat.num_differing_bits(*pair) <= 3]
     for blocks in range(4, 10):
         assert sorted(compat.find_all(hashes, blocks, 3)) == near
+        assert sorted(compat.find_all(iter(hashes), blocks, 3)) == near
     assert count in (len(near), None)
     with pytest.raises(ArgumentError, match="above different_bits"):
         compat.find_all(hashes, 3, 3)
+    wrong: Any = "4"
+    for numbers in ((wrong, 3), (4, wrong)):
+        with pytest.raises(ArgumentError):
+            compat.find_all(hashes, *numbers)

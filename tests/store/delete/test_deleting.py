@@ -16,7 +16,7 @@ from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
 from tests.database import after_a_wait, insert_page, run_sql, simhashes_in
 from tests.refusals import because, sqlstate
-from tests.store.content import original_of, page_at
+from tests.store.content import content, original_of, page_at
 from tests.store.test_store import FAR
 
 A, B = "https://a.example/", "https://b.example/"
@@ -290,6 +290,32 @@ class TestCollections:
             assert set(self.rows(connection).values()) == {0}
             with pytest.raises(CollectionError, match="'news' does not exist"):
                 maintenance.delete_collection(connection, "news")
+
+    @pytest.mark.parametrize("deferred", ["", "DEFERRABLE INITIALLY DEFERRED"])
+    def test_rows_that_refer_to_it_are_an_error_of_the_package(
+        self, store: Store, dsn: str, deferred: str
+    ) -> None:
+        store.add(A, 1)
+        run_sql(dsn, "CREATE TABLE mine AS SELECT collection_id, page_id FROM pgsimhash.pages")
+        run_sql(
+            dsn,
+            "ALTER TABLE mine ADD FOREIGN KEY (collection_id, page_id) "
+            f"REFERENCES pgsimhash.pages (collection_id, page_id) {deferred}",
+        )
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            with pytest.raises(StoreError, check=because("refused"), match="mine"):
+                maintenance.delete_collection(connection, "default")
+            connection.execute("SET default_transaction_read_only TO on")
+            with pytest.raises(StoreError, check=because("read_only")):
+                maintenance.delete_collection(connection, "default")
+        with pytest.raises(StoreError, match="closed"):
+            maintenance.delete_collection(connection, "default")
+        with psycopg.connect(dsn) as connection:
+            with pytest.raises(psycopg.Error):
+                connection.execute("SELECT FROM nowhere")
+            with pytest.raises(StoreError, check=because("wrong_transaction")):
+                maintenance.delete_collection(connection, "default")
+        assert len(content(dsn, "default")) == 1
 
     def test_it_waits_for_loaders(self, store: Store, dsn: str) -> None:
         """Pages that were inserted meanwhile belong to it too."""

@@ -106,6 +106,36 @@ REFUSED = {
     "mark('nowhere', 'https://a.example/', 'https://b.example/', false)": ("PS001", "not exist"),
     "delete_url('nowhere', '')": ("PS001", "does not exist"),
     "_expire_batch('default', interval '1 day', 0, 0)": ("PS010", "such as 1000"),
+    "near_duplicates('{{1}, {2}}'::bigint[])": ("PS012", "NULL or an array"),
+    "set_policy('default', '*')": ("PS013", "a policy needs a setting"),
+    "set_policy('default', '*', 3, scope => 'page')": ("PS013", "policies_scope_known"),
+    **{
+        f"set_policy('default', '*', {name} => {value})": ("PS013", name)
+        for names, values in (
+            (("max_age", "expire_after", "refetch_after"), ("'-1 day'", "'2000 years'")),
+            (("window_size", "max_copies", "min_tokens"), (0, -1)),
+        )
+        for name in names
+        for value in values
+    },
+    **{f"set_policy('default', '*', {distance})": ("PS013", "distance") for distance in (-1, 65)},
+    **{
+        f"{call} => interval '{age}')": ("PS010", "an age must be positive, up to 1000 years")
+        for call in (
+            "should_fetch('https://a.example/', older_than",
+            "fetch_conditions('https://a.example/', older_than",
+            "_expire_batch('default', after_page => 0, batch => 1, older_than",
+        )
+        for age in ("0", "-1 day", "90000 years")
+    },
+    "status('typo')": ("PS001", "does not exist"),
+    "lock_collection(NULL)": ("PS001", "does not exist"),
+    **{
+        f"lock_collection('default', {strength})": ("PS010", "Give 1, 2 or 3")
+        for strength in (0, 4, -1, "NULL")
+    },
+    "check_collection('default', slices => NULL)": ("PS010", "counted from 0"),
+    "simhash('{{1}, {2}}'::bigint[])": ("PS010", "a weight above 0"),
     "simhash('{}'::bigint[])": ("PS010", "a weight above 0"),
     "simhash(ARRAY[NULL]::bigint[])": ("PS010", ""),
     "simhash(ARRAY[1::bigint, 2], ARRAY[1.0::float8])": ("PS010", ""),
