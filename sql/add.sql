@@ -16,26 +16,6 @@ BEGIN
 END
 $$;
 
--- Records that a page is unmodified, such as by an answer 304; false if the URL is unknown.
-CREATE FUNCTION pgsimhash.seen(
-    url text, fetched_at timestamptz DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS boolean
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN pgsimhash._record_status(url, fetched_at, collection, false);
-END
-$$;
-
--- Records that a page is gone, by an answer 404 or 410; false if the URL is unknown.
-CREATE FUNCTION pgsimhash.gone(
-    url text, fetched_at timestamptz DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS boolean
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN pgsimhash._record_status(url, fetched_at, collection, true);
-END
-$$;
-
 CREATE FUNCTION pgsimhash._record_status(
     url text, fetched_at timestamptz, collection text, is_gone boolean
 ) RETURNS boolean
@@ -55,6 +35,20 @@ BEGIN
     );
 END
 $$;
+
+-- Records that a page is unmodified, such as by an answer 304; false if the URL is unknown.
+CREATE FUNCTION pgsimhash.seen(
+    url text, fetched_at timestamptz DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS boolean
+    LANGUAGE sql VOLATILE
+    RETURN pgsimhash._record_status(url, fetched_at, collection, false);
+
+-- Records that a page is gone, by an answer 404 or 410; false if the URL is unknown.
+CREATE FUNCTION pgsimhash.gone(
+    url text, fetched_at timestamptz DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS boolean
+    LANGUAGE sql VOLATILE
+    RETURN pgsimhash._record_status(url, fetched_at, collection, true);
 
 -- The verdicts of add_pages; nothing is stored or locked.
 CREATE FUNCTION pgsimhash.decide_pages(

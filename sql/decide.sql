@@ -802,7 +802,7 @@ END
 $$;
 
 -- Stores, in order, that versions were seen again, or found gone. No index has a column that changes,
--- so only the first time writes to indexes. Validators in effect already take no space.
+-- so only the first time writes to indexes.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
     modified text[]
@@ -813,48 +813,32 @@ BEGIN
         collection_id, page_id, seen_at, gone_at, etag, last_modified
     )
     SELECT
-        own_id, u.page_id, greatest(p.fetched_at, l.seen_at, u.seen_at), u.gone_at,
-        CASE WHEN v.are_new THEN u.etag ELSE l.etag END,
-        CASE WHEN v.are_new THEN u.last_modified ELSE l.last_modified END
+        own_id, p.page_id, greatest(p.fetched_at, max(u.moment) FILTER (WHERE NOT u.is_gone)),
+        (array_agg(CASE WHEN u.is_gone THEN u.moment END ORDER BY u.number DESC))[1],
+        (array_agg(u.etag ORDER BY u.validators = 0, u.number DESC))[1],
+        (array_agg(u.modified ORDER BY u.validators = 0, u.number DESC))[1]
     FROM (
         SELECT
-            t.page_id,
-            max(coalesce(t.seen_at, now())) FILTER (WHERE t.is_gone IS NOT TRUE) AS seen_at,
-            (array_agg(
-                CASE WHEN t.is_gone THEN coalesce(t.seen_at, now()) END ORDER BY t.number DESC
-            ))[1] AS gone_at,
-            (array_agg(t.etag ORDER BY t.number DESC) FILTER (WHERE t.has_validators))[1] AS etag,
-            (array_agg(t.modified ORDER BY t.number DESC) FILTER (WHERE t.has_validators))[1]
-                AS last_modified
-        FROM (
-            SELECT a.*, num_nonnulls(a.etag, a.modified) > 0 AS has_validators
-            FROM unnest(page_ids, times, are_gone, etags, _see_pages.modified)
-                WITH ORDINALITY AS a (page_id, seen_at, is_gone, etag, modified, number)
-        ) AS t
-        GROUP BY t.page_id
+            t.page_id, t.number, coalesce(t.is_gone, false) AS is_gone, t.etag, t.modified,
+            coalesce(t.moment, now()) AS moment, num_nonnulls(t.etag, t.modified) AS validators
+        FROM unnest(page_ids, times, are_gone, etags, modified)
+            WITH ORDINALITY AS t (page_id, moment, is_gone, etag, modified, number)
     ) AS u
     JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
-    LEFT JOIN pgsimhash.last_seen AS l ON l.collection_id = own_id AND l.page_id = u.page_id
-    CROSS JOIN LATERAL (
-        SELECT num_nonnulls(u.etag, u.last_modified) > 0
-            AND (u.etag, u.last_modified) IS DISTINCT FROM (
-                pgsimhash._validator(p.etag, l.etag, l.last_modified),
-                pgsimhash._validator(p.last_modified, l.last_modified, l.etag)
-            ) AS are_new
-    ) AS v
-    ORDER BY u.page_id
+    GROUP BY p.page_id, p.fetched_at
+    ORDER BY p.page_id
     ON CONFLICT (collection_id, page_id) DO UPDATE SET
-        seen_at = excluded.seen_at, gone_at = excluded.gone_at, etag = excluded.etag,
-        last_modified = excluded.last_modified
-    WHERE (s.seen_at, s.gone_at, s.etag, s.last_modified) IS DISTINCT FROM
-        (excluded.seen_at, excluded.gone_at, excluded.etag, excluded.last_modified);
+        seen_at = greatest(s.seen_at, excluded.seen_at), gone_at = excluded.gone_at,
+        etag = pgsimhash._validator(s.etag, excluded.etag, excluded.last_modified),
+        last_modified =
+            pgsimhash._validator(s.last_modified, excluded.last_modified, excluded.etag);
 END
 $$;
 
--- A validator of a page: that of its row, unless it was last seen with others.
-CREATE FUNCTION pgsimhash._validator(own text, later text, later_other text) RETURNS text
+-- A validator of a page: the known one, unless it was seen later with others.
+CREATE FUNCTION pgsimhash._validator(known text, later text, later_other text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN num_nonnulls(later, later_other) = 0 THEN own ELSE later END;
+    RETURN CASE WHEN num_nonnulls(later, later_other) = 0 THEN known ELSE later END;
 
 CREATE FUNCTION pgsimhash._draw_run() RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -89,19 +89,6 @@ BEGIN
 END
 $$;
 
--- Whether a page is unknown, or was last seen longer ago than older_than, by default the
--- refetch_after of its policy. The same must hold for the pages to which its URL leads.
-CREATE FUNCTION pgsimhash.should_fetch(
-    url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN (
-        SELECT c.is_due FROM pgsimhash.fetch_conditions(url, older_than, collection) AS c
-    );
-END
-$$;
-
 -- The answer of should_fetch, and the validators of the present version for a conditional request.
 CREATE FUNCTION pgsimhash.fetch_conditions(
     url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
@@ -162,6 +149,14 @@ BEGIN
     WHERE r.target <> excluded.target;
 END
 $$;
+
+-- Whether a page is unknown, or was last seen longer ago than older_than, by default the
+-- refetch_after of its policy.
+CREATE FUNCTION pgsimhash.should_fetch(
+    url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (SELECT c.is_due FROM pgsimhash.fetch_conditions(url, older_than, collection) AS c);
 
 -- The settings that policies define for each URL, in order; no rows without policies. A policy matches
 -- a URL if its host is the URL's host, a parent domain of it or *, and its path, in which * matches

@@ -124,7 +124,7 @@ CREATE TABLE pgsimhash.last_seen (
     page_id bigint NOT NULL,         -- The version that was seen again.
     seen_at timestamptz NOT NULL,    -- When it was last seen.
     gone_at timestamptz,             -- When its URL was last found gone, unless it was seen since.
-    etag text,                       -- The last ETag, if it differs from that of the page.
+    etag text,                       -- The ETag when it was last seen, if it had validators then.
     last_modified text,              -- The last Last-Modified, likewise.
     CONSTRAINT last_seen_pkey PRIMARY KEY (collection_id, page_id),
     CONSTRAINT last_seen_at_fits

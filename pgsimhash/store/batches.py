@@ -53,19 +53,13 @@ def as_source(page: Page) -> Source:
     return _or_failure(url, lambda: _checked(SourcePage(url, html)))
 
 
-def page_of(
-    url: str,
-    html: str | BytesLike,
-    fetched_at: datetime | None,
-    etag: str | None = None,
-    last_modified: str | None = None,
-) -> Source:
+def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None, **headers: Any) -> Source:
     """Return the page of a call, or a failure; an invalid time raises ArgumentError."""
     if fetched_at is not None:
         check_time(fetched_at)
     # A SourcePage copies mutable bytes.
-    page = cast("bytes | str", html)
-    return as_source(SourcePage(url, page, None, fetched_at, 1, etag, last_modified))
+    page = SourcePage(url, cast("bytes | str", html), fetched_at=fetched_at, **headers)
+    return as_source(page)
 
 
 def as_record(page: tuple[str, int]) -> Item:

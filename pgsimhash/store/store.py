@@ -289,7 +289,7 @@ class Store:
                 does not store it.
             options: settings that override those of the policies and the collection.
         """
-        page = page_of(url, html, fetched_at, etag, last_modified)
+        page = page_of(url, html, fetched_at, etag=etag, last_modified=last_modified)
         (item,) = self._read([page], markdown, max_bytes=max_bytes)
         return self._verdict_of(item, options, remember=True)
 

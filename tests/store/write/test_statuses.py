@@ -253,12 +253,6 @@ class TestValidators:
         store.gone(A, fetched_at=ago(7))
         assert headers() == ('"5"', None)
 
-    def test_equal_ones_take_no_space(self, store: Store, dsn: str) -> None:
-        for _ in range(3):
-            store.ingest(A, page(paragraph(1)), etag='"1"', last_modified="Monday")
-        select = "SELECT etag, last_modified FROM pgsimhash.last_seen"
-        assert run_sql(dsn, select) == [(None, None)]
-
     def test_what_no_request_can_send_is_dropped(self, store: Store) -> None:
         wrong: list[Any] = ["x" * 513, "a\r\nb", "a\0b", "\ud800", "ä", "", 5, b"x", "a\x7f"]
         for number, etag in enumerate(wrong):
