@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
 from pgsimhash.pages.policies import MatchOptions, given_options
-from pgsimhash.pages.records import Item, Verdict
+from pgsimhash.pages.records import Item, PageStatus, Verdict
 from pgsimhash.reading.workers import PageReader
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import get_scheme
@@ -47,6 +47,8 @@ PAUSE_SECONDS: Final = 5.0
 
 LOG_SECONDS: Final = 60.0
 """A failure of the store is logged this often."""
+
+_VALIDATORS: Final = ("If-None-Match", "If-Modified-Since")
 
 _Item = TypeVar("_Item")
 
@@ -112,7 +114,9 @@ class _Component:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    async def _verdict(self, page: SourcePage) -> tuple[Verdict | None, dict[str, Any]]:
+    async def _verdict(
+        self, page: SourcePage | PageStatus
+    ) -> tuple[Verdict | None, dict[str, Any]]:
         """Return the store's verdict, counted, and its tag; on an error, the tag alone."""
         try:
             verdict = await asyncio.wrap_future(self._store.ask(page))
@@ -122,7 +126,7 @@ class _Component:
             tag = {"url": page.url, "verdict": "unanswered", "reason": reason, "detail": str(error)}
             return None, tag
         self._count(verdict.verdict)
-        if verdict.page_id is not None:
+        if verdict.page_id is not None and isinstance(page, SourcePage):
             # A version that this run stored is unchanged in a retry and in the page's next item.
             verdict = self._decided.setdefault(verdict.page_id, verdict)
         return verdict, verdict.as_json()
@@ -245,9 +249,13 @@ class PgsimhashSpiderMiddleware(_Component):
         if not is_page or request is None or _is_left(request) or self._page_of(request) is None:
             self._count("no_page")
             return None
-        header = (response.headers.get("Content-Type") or b"").decode("latin-1")
-        charset = content_type(header).get_content_charset()
-        verdict, tag = await self._verdict(SourcePage(response.url, response.body, charset))
+        kind, etag, modified = (
+            (response.headers.get(name) or b"").decode("latin-1")
+            for name in ("Content-Type", "ETag", "Last-Modified")
+        )
+        charset = content_type(kind).get_content_charset()
+        page = SourcePage(response.url, response.body, charset, etag=etag, last_modified=modified)
+        verdict, tag = await self._verdict(page)
         response.meta[self._tag] = tag
         return verdict
 
@@ -264,8 +272,13 @@ class PgsimhashDownloaderMiddleware(_Component):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        settings = crawler.settings
+        # Scrapy's HTTP cache sends validators of its own.
+        has_cache = settings.getbool("HTTPCACHE_ENABLED")
+        self._sends_validators = settings.getbool("PGSIMHASH_CONDITIONAL") and not has_cache
         self._made: set[bytes] = set()
-        self._in_flight: set[str] = set()
+        # Of each URL without a response yet, whether the request has validators.
+        self._in_flight: dict[str, bool] = {}
 
     async def process_request(self, request: Request) -> None:
         """Let a request pass.
@@ -275,34 +288,52 @@ class PgsimhashDownloaderMiddleware(_Component):
         """
         meta, page = request.meta, self._page_of(request)
         before = meta.get("redirect_urls", [""])[-1]
-        # Not so in a request that only copied the meta.
+        # A request that only copied the meta of another is no redirect.
         if before in self._in_flight:
-            self._in_flight.remove(before)
             self._store.redirect(urldefrag(before).url, urldefrag(request.url).url)
-        if page is None or _is_left(request) or request.callback is NO_CALLBACK:
+            for name in _VALIDATORS if self._in_flight.pop(before) else ():
+                request.headers.pop(name, None)
+        if page is None or _is_left(request):
             return
+        has_validators = self._in_flight.get(request.url, False)
         fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
         is_made = meta.get("is_start_request") or meta.get("retry_times")
-        if not is_made and fingerprint not in self._made and not await self._should_fetch(page):
-            self._count("skipped")
-            raise IgnoreRequest("the page is known")
+        if not is_made and fingerprint not in self._made:
+            validators = await self._validators_of(page)
+            if validators is None:
+                self._count("skipped")
+                raise IgnoreRequest("the page is known")
+            own = any(name in request.headers for name in _VALIDATORS)
+            if validators and self._sends_validators and not own:
+                request.headers.update(validators)
+                has_validators = True
         self._made.add(fingerprint)
-        self._in_flight.add(request.url)
+        self._in_flight[request.url] = has_validators
 
-    def process_response(self, request: Request, response: Response) -> Response:
-        """Remember what the other requests for the page share with this one."""
-        self._in_flight.discard(request.url)
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Store what the answers 304, 404 and 410 say, and which requests are for the same page.
+
+        Raises:
+            IgnoreRequest: the page is unmodified since the store saw it.
+        """
+        has_validators = self._in_flight.pop(request.url, False)
         page = self._page_of(request)
-        if page is not None and not _is_left(request) and isinstance(response, HtmlResponse):
+        if page is None or _is_left(request):
+            return response
+        if isinstance(response, HtmlResponse):
             self._store.redirect(page[1], response.url)
+        if response.status in (304, 404, 410) and "cached" not in response.flags:
+            await self._verdict(PageStatus(page[0], response.status != 304))
+        if response.status == 304 and has_validators:
+            raise IgnoreRequest("the page is unmodified")
         return response
 
-    async def _should_fetch(self, page: tuple[str, str]) -> bool:
+    async def _validators_of(self, page: tuple[str, str]) -> dict[str, str] | None:
         try:
-            return await asyncio.wrap_future(self._store.should_fetch(page))
+            return await asyncio.wrap_future(self._store.request_headers(page))
         except Exception as error:
             self._count_failure("unanswered_requests", page[0], error)
-            return True
+            return {}
 
 
 class _StoreThread:
@@ -314,7 +345,7 @@ class _StoreThread:
 
     def __init__(self, settings: BaseSettings, label: str) -> None:
         self._options = _options(settings)
-        self._pages: deque[tuple[SourcePage, Future[Verdict]]] = deque()
+        self._pages: deque[tuple[SourcePage | PageStatus, Future[Verdict]]] = deque()
         self._records: deque[tuple[Item, Future[Verdict]]] = deque()
         self._failure: StoreError | None = None
         self._resumes_at = 0.0
@@ -345,19 +376,20 @@ class _StoreThread:
             markdown=store.opened.keep_markdown,
         )
 
-    def ask(self, page: SourcePage) -> Future[Verdict]:
+    def ask(self, page: SourcePage | PageStatus) -> Future[Verdict]:
         """Store a page and return the future of its verdict."""
         answer: Future[Verdict] = Future()
         self._pages.append((page, answer))
         self._reader.submit(self._read)
         return answer
 
-    def should_fetch(self, urls: tuple[str, ...]) -> Future[bool]:
-        """Return the future of :meth:`pgsimhash.Store.should_fetch` of all URLs of a page."""
+    def request_headers(self, urls: tuple[str, ...]) -> Future[dict[str, str] | None]:
+        """Return the future of :meth:`pgsimhash.Store.request_headers` of all URLs of a page."""
 
-        def ask() -> bool:
+        def ask() -> dict[str, str] | None:
             with self._pausing():
-                return all(map(self._store.should_fetch, dict.fromkeys(urls)))
+                headers = list(map(self._store.request_headers, dict.fromkeys(urls)))
+            return None if None in headers else headers[0]
 
         return self._thread.submit(ask)
 
@@ -429,7 +461,7 @@ def _check_enabled(settings: BaseSettings) -> None:
 
 
 def _is_left(request: Request) -> bool:
-    return request.meta.get("pgsimhash") is False
+    return request.meta.get("pgsimhash") is False or request.callback is NO_CALLBACK
 
 
 def _next_batch(queue: deque[_Item]) -> list[_Item]:

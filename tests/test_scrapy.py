@@ -120,7 +120,15 @@ def stored(dsn: str) -> dict[str, str | None]:
 
 
 def verdicts(crawl: Crawl) -> int:
-    beside = ("dropped", "no_page", "skipped", "unanswered", "unanswered_requests", "untagged")
+    beside = (
+        "dropped",
+        "no_page",
+        "skipped",
+        "unanswered",
+        "unanswered_requests",
+        "untagged",
+        "unknown",
+    )
     return sum(count for name, count in crawl.counted.items() if name not in beside)
 
 

@@ -4,14 +4,19 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 
-from pgsimhash import connect
+from pgsimhash import connect, maintenance
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.records import StoredPage
 from tests.database import run_sql
 from tests.programs import run_program
 
@@ -35,6 +40,10 @@ def story(seed: str) -> str:
     return f"<html><body><main><p>{words}</p></main></body></html>"
 
 
+Answer = Callable[[int, Message], tuple[int, dict[str, str], str]]
+"""Of the number of requests so far and the headers: status, headers and body."""
+
+
 class Site(ThreadingHTTPServer):
     """Answers by ``answers``, or with the story of a path; ``asked`` has the requests."""
 
@@ -43,19 +52,17 @@ class Site(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[str] = []
-        self.headers: list[dict[str, str]] = []
-        self.answers: dict[str, Callable[[int], tuple[int, dict[str, str], str]]] = {}
+        self.answers: dict[str, Answer] = {}
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
     def moved(self, path: str, target: str, status: int = 301) -> None:
-        self.answers[path] = lambda _: (status, {"Location": target}, "")
+        self.answers[path] = lambda *_: (status, {"Location": target}, "")
 
     def crawl(self, dsn: str, *requests: str | dict[str, Any], **settings: Any) -> "Crawl":
         self.asked.clear()
-        self.headers.clear()
         made = [{"url": one} if isinstance(one, str) else one for one in requests]
         settings = {"PGSIMHASH_DSN": dsn, "REQUESTS": json.dumps(made), **ADDON, **settings}
         return Crawl(self, settings)
@@ -69,10 +76,11 @@ class Handler(BaseHTTPRequestHandler):
         form = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         name = " ".join(filter(None, ["" if self.command == "GET" else self.command, self.path]))
         self.server.asked.append(f"{name} {form}".strip())
-        self.server.headers.append(dict(self.headers))
         answer = self.server.answers.get(self.path)
         times = sum(one.endswith(self.path) for one in self.server.asked)
-        content = (200, {}, story(self.path + form)) if answer is None else answer(times)
+        content = (
+            (200, {}, story(self.path + form)) if answer is None else answer(times, self.headers)
+        )
         status, headers, body = content
         self.send_response(status)
         for header, value in {"Content-Type": "text/html", **headers}.items():
@@ -159,8 +167,8 @@ def test_the_fingerprinter_of_a_project_decides(site: Site, dsn: str) -> None:
 
 
 def test_what_this_crawl_requested_it_requests_again(site: Site, dsn: str) -> None:
-    site.answers["/half"] = lambda times: (200, {}, story("incomplete" if times == 1 else "all"))
-    site.answers["/busy"] = lambda times: (503 if times == 1 else 200, {}, story("busy"))
+    site.answers["/half"] = lambda times, _: (200, {}, story("incomplete" if times == 1 else "all"))
+    site.answers["/busy"] = lambda times, _: (503 if times == 1 else 200, {}, story("busy"))
     twice = {"url": "/twice", "dont_filter": True}
     made = site.crawl(dsn, "/half", "/busy", twice, twice, "/half", "/busy")
     assert made.asked == ["/busy", "/busy", "/half", "/half", "/twice", "/twice"]
@@ -171,7 +179,7 @@ def test_what_this_crawl_requested_it_requests_again(site: Site, dsn: str) -> No
 
 def test_a_retry_of_the_same_page_has_its_verdict(site: Site, dsn: str) -> None:
     body = story("incomplete and all")
-    site.answers["/same"] = lambda times: (
+    site.answers["/same"] = lambda times, _: (
         200,
         {},
         body.replace("incomplete", "") if times > 1 else f"<!-- incomplete -->{story(' and all')}",
@@ -199,7 +207,7 @@ def test_a_url_that_redirects_is_known_as_its_page(site: Site, dsn: str, status:
 
 
 def test_only_a_redirect_of_the_page_itself_counts(site: Site, dsn: str) -> None:
-    site.answers["/search"] = lambda times: (303, {"Location": "/results"}, "")
+    site.answers["/search"] = lambda times, _: (303, {"Location": "/results"}, "")
     site.moved("/circle", "/circle")
     copied = {"url": "/other", "meta": {"redirect_urls": [f"{site.url}/gone", f"{site.url}/a"]}}
     made = site.crawl(dsn, form(1), "/circle", "/a", copied)
@@ -213,8 +221,8 @@ def test_only_a_redirect_of_the_page_itself_counts(site: Site, dsn: str) -> None
 def test_each_item_of_a_kept_page_passes(site: Site, dsn: str) -> None:
     for action in ("drop", "tag"):
         settings = {**PIPELINE, "LATER": 1, "PGSIMHASH_ACTION": action}
-        settings["PGSIMHASH_COLLECTION"] = action
-        site.answers["/copy"] = lambda _: (200, {}, story("/a"))
+        settings |= {"PGSIMHASH_COLLECTION": action, "PGSIMHASH_CREATE": True}
+        site.answers["/copy"] = lambda *_: (200, {}, story("/a"))
         made = site.crawl(dsn, "/a", "/b", **settings)
         assert made.paths == ["/a", "/a", "/b", "/b"]
         left = site.crawl(dsn, "/copy", {"url": "/b", "meta": {"pgsimhash": False}}, **settings)
@@ -234,3 +242,72 @@ def test_files_and_robots_are_not_pages(site: Site, dsn: str) -> None:
         made = site.crawl(dsn, "/a", ROBOTSTXT_OBEY=True)
         assert "/robots.txt" in made.asked
     assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.redirects") == [(0,)]
+
+
+def make_due(dsn: str) -> datetime:
+    """All known pages are fetched again; return the present time."""
+    with connect(dsn) as store:
+        maintenance.set_policy(store, "*", PolicySettings(refetch_after=timedelta(microseconds=1)))
+    return datetime.now(UTC)
+
+
+def stored(dsn: str, url: str) -> StoredPage:
+    with connect(dsn) as store:
+        page = store.get(url)
+    assert page is not None
+    return page
+
+
+def etagged(site: Site, path: str, etag: str) -> None:
+    """Answer 304 to those who know the version, and 503 to the first who asks so."""
+    refused: list[int] = []
+
+    def answer(times: int, headers: Message) -> tuple[int, dict[str, str], str]:
+        sent = headers["If-None-Match"]
+        site.asked[-1] += f" {sent}" if sent else ""
+        if sent == etag and not refused:
+            refused.append(1)
+            return 503, {}, ""
+        return (304, {}, "") if sent == etag else (200, {"ETag": etag}, story(path + etag))
+
+    site.answers[path] = answer
+
+
+CONDITIONAL = {"PGSIMHASH_CONDITIONAL": True, "CONCURRENT_REQUESTS": 1}
+
+
+def test_conditional_requests_are_made_for_due_pages(site: Site, dsn: str, tmp_path: Path) -> None:
+    etagged(site, "/a", '"1"')
+    site.moved("/old", "/b")
+    # Nothing is sent without the setting, nor with Scrapy's cache, which sends its own.
+    cache = {**CONDITIONAL, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    for settings in (CONDITIONAL, {}, cache):
+        begun = make_due(dsn)
+        assert site.crawl(dsn, "/a", **settings).asked == ["/a"]
+    made = site.crawl(dsn, "/a", "/old", **CONDITIONAL)
+    assert made.asked == ['/a "1"', '/a "1"', "/b", "/old"]
+    assert (made.paths, made.counted["unchanged"]) == (["/b"], 2)  # the start page too
+    assert stored(dsn, f"{site.url}/a").seen_at > begun
+    # A changed page comes whole; the headers of a caller are left alone.
+    etagged(site, "/a", '"2"')
+    made = site.crawl(dsn, "/a", **CONDITIONAL)
+    assert (made.asked, made.paths) == (['/a "1"'], ["/a"])
+    own = {"url": "/a", "headers": {"If-None-Match": '"2"'}}
+    begun = make_due(dsn)
+    made = site.crawl(dsn, own, HTTPERROR_ALLOWED_CODES=[304])
+    assert (made.asked, made.paths) == (['/a "2"'] * 2, ["/a"])
+    assert stored(dsn, f"{site.url}/a").seen_at > begun
+
+
+def test_pages_that_are_gone_are_marked(site: Site, dsn: str) -> None:
+    site.crawl(dsn, "/a", "/b", "/c")
+    for path, status in (("/a", 404), ("/b", 410), ("/c", 500)):
+        site.answers[path] = lambda *_, status=status: (status, {}, "")
+    make_due(dsn)
+    made = site.crawl(dsn, "/a", "/b", "/c", "/d", "/robots.txt", form(1), RETRY_ENABLED=False)
+    assert made.counted["gone"] == 2
+    are_gone = [stored(dsn, site.url + path).gone_at is not None for path in ("/a", "/b", "/c")]
+    assert are_gone == [True, True, False]
+    site.answers.clear()
+    assert site.crawl(dsn, "/a").asked == ["/a"]
+    assert stored(dsn, f"{site.url}/a").gone_at is None
