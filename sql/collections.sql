@@ -210,8 +210,12 @@ $$;
 -- sessions wait for each other; rows of deleted collections are skipped. Strengths are 1, 2 and 3:
 -- two of them exclude each other if their sum is 4 or more. Strength 0 marks a rebuild.
 --
--- PostgreSQL does not report who locked a row. So a shared advisory lock, which blocks nobody,
--- records the process, the collection and the strength.
+-- Writers and deletions first wait for an advisory lock. A wait for a row can last until the end of a
+-- transaction that gave the row back with a savepoint, and that may want it again: a deadlock. Loaders
+-- have no advisory lock. Deletions wait for them without theirs, so that writers go on.
+--
+-- PostgreSQL does not report who locked a row. So an advisory lock records the process, the
+-- collection and the strength; except for that of writers, it is shared and blocks nobody.
 --
 -- lock_timeout limits the whole wait. It is in pieces, at least as long as the detection of deadlocks
 -- takes, and a warning between them names the holders. It is SET LOCAL, not set_config(), because
@@ -228,6 +232,8 @@ DECLARE
     patience constant interval := nullif(given::interval, interval '0');
     began constant timestamptz := clock_timestamp();
     piece interval := interval '5 s';
+    piece_end timestamptz := began + least(piece, patience);
+    waits_for_loaders boolean := false;
     waited interval;
     names text;
     holders text;
@@ -245,31 +251,31 @@ BEGIN
     LOOP
         BEGIN
             EXECUTE 'SET LOCAL lock_timeout TO ' || greatest(
-                1, ceil(1000 * extract(
-                    epoch FROM least(piece, began + patience - clock_timestamp())
-                ))::integer
+                1, ceil(1000 * extract(epoch FROM piece_end - clock_timestamp()))::integer
             );
-            CASE strength
-                WHEN 1 THEN
-                    PERFORM FROM pgsimhash.collections AS c
-                    WHERE c.collection_id = ANY (ids)
-                    ORDER BY c.collection_id FOR KEY SHARE;
-                WHEN 2 THEN
-                    PERFORM FROM pgsimhash.collections AS c
-                    WHERE c.collection_id = ANY (ids)
-                    ORDER BY c.collection_id FOR NO KEY UPDATE;
-                WHEN 3 THEN
-                    PERFORM FROM pgsimhash.collections AS c
-                    WHERE c.collection_id = ANY (ids)
-                    ORDER BY c.collection_id FOR UPDATE;
-            END CASE;
+            IF strength > 1 AND NOT waits_for_loaders THEN
+                PERFORM pg_advisory_xact_lock(own, 4 * c + 2) FROM unnest(ids) AS c;
+            END IF;
+            EXECUTE 'SELECT FROM pgsimhash.collections AS c WHERE c.collection_id = ANY ($1) '
+                'ORDER BY c.collection_id FOR ' || CASE
+                    WHEN strength = 1 THEN 'KEY SHARE'
+                    WHEN strength = 2 THEN 'NO KEY UPDATE'
+                    WHEN waits_for_loaders THEN 'UPDATE'
+                    ELSE 'UPDATE NOWAIT'
+                END USING ids;
+            IF waits_for_loaders THEN
+                RAISE lock_not_available;
+            END IF;
             EXECUTE 'SET LOCAL lock_timeout TO ' || quote_literal(given);
-            PERFORM pg_advisory_xact_lock_shared(own, 4 * c + strength)
-            FROM unnest(ids) AS c;
+            IF strength <> 2 THEN
+                PERFORM pg_advisory_xact_lock_shared(own, 4 * c + strength) FROM unnest(ids) AS c;
+            END IF;
             RETURN;
         EXCEPTION WHEN lock_not_available THEN
             waited := clock_timestamp() - began;
         END;
+        waits_for_loaders := strength = 3 AND NOT waits_for_loaders AND began + waited < piece_end;
+        CONTINUE WHEN began + waited < piece_end;
         -- Separate for Citus: the next statement only reads this node.
         names := (
             SELECT string_agg(format('"%s"', c.name), ', ' ORDER BY c.name)
@@ -316,6 +322,7 @@ BEGIN
         END IF;
         RAISE WARNING 'waiting %', holders USING ERRCODE = 'PS032';
         piece := 2 * piece;
+        piece_end := least(clock_timestamp() + piece, began + patience);
     END LOOP;
 END
 $$;

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from itertools import product
 from pathlib import Path
@@ -18,7 +19,7 @@ from pgsimhash import connect, connect_async
 from pgsimhash.db.connection import open_connection
 from pgsimhash.errors import ArgumentError, NoServerError, StoreError
 from tests.conftest import ROOT
-from tests.database import run_sql, wait_for_a_lock
+from tests.database import insert_page, run_sql, wait_for_a_lock
 from tests.manual import text_of
 from tests.refusals import because, sqlstate
 from tests.store.calls import CHANGES, LOOKUPS, A, B
@@ -100,6 +101,24 @@ def test_loaders_share_the_lock_and_writers_and_deletions_do_not(dsn: str) -> No
                 other.execute(LOCK, [wanted])
             holder.rollback()
             other.rollback()
+
+
+def test_writers_go_on_while_a_deletion_waits_for_a_loader(filled: str) -> None:
+    """Also the loader itself, which then adds pages in the same transaction."""
+    with (
+        psycopg.connect(filled) as loader,
+        connect(filled, lock_timeout=20) as deleting,
+        connect(filled, lock_timeout=0.5) as writer,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        insert_page(loader, f"{A}loaded", 2**40)
+        deletion = pool.submit(deleting.delete, A)
+        wait_for_a_lock(filled)
+        assert writer.add(f"{A}added", 2**41).page_id is not None
+        assert connect(loader, lock_timeout=0.5).add(f"{A}also", 2**42).page_id is not None
+        assert not deletion.done()
+        loader.commit()
+        assert deletion.result(timeout=60).gone == [A]
 
 
 def test_a_users_statement_takes_the_lock_of_writers(dsn: str) -> None:

@@ -2,11 +2,12 @@
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, hamming_distance
+from pgsimhash import Store, connect, hamming_distance, maintenance
 from pgsimhash.errors import StoreError
 from pgsimhash.hashing.bits import from_bigint
 from tests.database import run_sql
@@ -79,6 +80,51 @@ def test_page_ids_are_above_the_newest_page_even_if_the_sequence_is_behind(
         assert page_ids == list(range(page_ids[0], page_ids[0] + pages))
         assert page_ids[0] > (newest.page_id or 0)
         assert {verdict.verdict for verdict in verdicts} == {"duplicate"}
+
+
+def write_with_savepoints(job: tuple[str, int]) -> set[str]:
+    """Ingest in transactions of which parts are rolled back; return what was committed."""
+    dsn, seed = job
+    rng = random.Random(seed)
+    urls = (f"https://w{seed}.example/{number}" for number in count())
+    kept: set[str] = set()
+
+    def add(store: Store) -> set[str]:
+        pages = [(next(urls), rng.getrandbits(64)) for _ in range(rng.randint(1, 2))]
+        return {verdict.url for verdict in store.add_many(pages)}
+
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection)
+        for _ in range(20):
+            stored = add(store) if rng.random() < 0.5 else set()
+            for _ in range(rng.randint(1, 3)):
+                connection.execute("SAVEPOINT part")
+                part = add(store)
+                if rng.random() < 0.2:
+                    part -= set(store.delete(min(part)).gone)
+                if rng.random() < 0.6:
+                    connection.execute("ROLLBACK TO SAVEPOINT part")
+                else:
+                    stored |= part
+                connection.execute("RELEASE SAVEPOINT part")
+            stored |= add(store)
+            if rng.random() < 0.2:
+                connection.rollback()
+            else:
+                connection.commit()
+                kept |= stored
+    return kept
+
+
+def test_writers_that_go_on_after_a_savepoint_wait_for_nobody_in_a_circle(dsn: str) -> None:
+    connect(dsn).close()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        kept = set[str]().union(
+            *pool.map(write_with_savepoints, [(dsn, n) for n in range(WRITERS)])
+        )
+    assert {url for (url,) in run_sql(dsn, "SELECT url FROM pgsimhash.pages")} == kept
+    with connect(dsn) as store:
+        assert list(maintenance.check(store)) == []
 
 
 @pytest.mark.parametrize(
