@@ -139,6 +139,7 @@ $$;
 CREATE FUNCTION pgsimhash._put_redirects(own_id integer, urls text[], targets text[]) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    PERFORM pgsimhash._lock_collections(ARRAY[own_id], 1);
     INSERT INTO pgsimhash.redirects AS r (collection_id, url, target)
     SELECT own_id, u.url, max(u.target)
     FROM unnest(urls, targets) AS u (url, target)
