@@ -366,7 +366,7 @@ CREATE FUNCTION pgsimhash._end_rebuild() RETURNS text
     RETURN set_config('simhashes.rebuilt', '', true);
 
 -- Copies rows of a collection, which may be in another schema, except for times of pages that were
--- omitted. An error if the layout does not support the distance of a policy. Draws the ids of rows
+-- omitted. What was kept stays covered, and nothing else, whatever new verdicts say. An error if the layout does not support the distance of a policy. Draws the ids of rows
 -- that another schema gave.
 CREATE FUNCTION pgsimhash._copy_rows(
     from_schema text, source_id integer, own_id integer, tables text[]
@@ -374,6 +374,7 @@ CREATE FUNCTION pgsimhash._copy_rows(
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     one text;
+    uncovered bigint[];
 BEGIN
     FOREACH one IN ARRAY tables LOOP
         EXECUTE format(
@@ -394,6 +395,19 @@ BEGIN
             END
         ) USING own_id, source_id;
     END LOOP;
+    EXECUTE format(
+        'SELECT array_agg(o.page_id) FROM %I.pages AS o WHERE o.collection_id = $1 AND NOT o.covered',
+        from_schema
+    ) INTO uncovered USING source_id;
+    UPDATE pgsimhash.pages AS p
+    SET covered = c.covered
+    FROM (
+        SELECT n.page_id, u.page_id IS NULL AS covered
+        FROM pgsimhash.pages AS n
+        LEFT JOIN unnest(uncovered) AS u (page_id) ON u.page_id = n.page_id
+        WHERE n.collection_id = own_id AND n.covered <> (u.page_id IS NULL)
+    ) AS c
+    WHERE p.collection_id = own_id AND p.page_id = c.page_id;
     PERFORM pgsimhash._policy_distance(max(p.distance))
     FROM pgsimhash.policies AS p
     WHERE p.collection_id = own_id;

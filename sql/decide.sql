@@ -13,9 +13,12 @@ CREATE TYPE pgsimhash._decision AS (
     canonical_link boolean, max_copies integer, min_tokens integer,
     -- The present version of the URL before it, and the first one.
     version_id bigint, version_simhash bigint, version_digest bigint, first_page bigint,
+    -- What tells whether its text changed, and whether the row's text is kept, here or elsewhere.
+    text bigint, version_text bigint, covered boolean,
     -- The present version after it: itself, unless it is unchanged.
     is_stored boolean, present_id bigint, present_digest bigint,
-    original_id bigint, original_url text, original_distance integer, reason text, copies integer
+    original_id bigint, original_url text, original_distance integer, reason text, copies integer,
+    keep boolean
 );
 
 -- Two near simhashes: one of the batch, and one of the store or of the batch.
@@ -124,11 +127,7 @@ BEGIN
             ELSE d.original_distance
         END,
         d.original_url,
-        CASE
-            WHEN NOT d.is_stored THEN false
-            WHEN d.original_distance IS NOT NULL THEN greatest(d.copies, 1) < d.max_copies
-            ELSE (d.version_digest = d.text_digest) IS NOT TRUE
-        END,
+        d.keep,
         CASE WHEN remember OR NOT d.is_stored THEN d.present_id END,
         -- The pages of a dry run have no ids.
         CASE
@@ -190,14 +189,17 @@ $$;
 --   5. neither marked as different nor a duplicate of a page of its collection that is; pages at
 --      the page's own URL are eligible anyway if that URL is only known in other collections,
 --   6. not the page itself: if the page's collection knows its URL, neither at the URL nor a copy
---      that is later than its first version and equally near to the previous version,
+--      that is later than its first version and equally near to the previous version; and if the
+--      text of the previous version is safe and the page has another (only_text), nothing but a
+--      covered version at another URL with this very text: so a change is never lost,
 --   7. confirmed by the signatures, if both pages have one and the settings ask for it.
 -- Not STRICT and without a search_path, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash._counts(
     distance integer, page_id bigint, url text, host text, fetched_at timestamptz, simhash bigint,
     signature_high bigint, signature_low bigint, is_copy boolean, duplicate_of_url text,
     own_url text, only_host text, since timestamptz, oldest bigint, apart text[],
-    version_before bigint, first_page bigint, largest integer, own_high bigint, own_low bigint
+    version_before bigint, first_page bigint, largest integer, own_high bigint, own_low bigint,
+    covered boolean, text bigint, only_text bigint
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN distance <= largest
@@ -211,11 +213,12 @@ CREATE FUNCTION pgsimhash._counts(
         )
         AND (
             version_before IS NULL
-            OR url <> own_url AND (
-                NOT is_copy
-                OR page_id < first_page
-                OR pgsimhash.hamming_distance(simhash, version_before) > largest
-            )
+            OR url <> own_url AND CASE
+                WHEN only_text IS NOT NULL THEN covered AND text = only_text
+                ELSE NOT is_copy
+                    OR page_id < first_page
+                    OR pgsimhash.hamming_distance(simhash, version_before) > largest
+            END
         )
         AND pgsimhash._verified(distance, signature_high, signature_low, own_high, own_low);
 
@@ -388,6 +391,8 @@ BEGIN
         page.present_digest :=
             CASE WHEN page.is_stored THEN page.text_digest ELSE page.version_digest END;
         page.copies := 0;
+        page.text := coalesce(page.text_digest, page.simhash);
+        page.version_text := coalesce(page.version_digest, page.version_simhash);
         batch[known.number] := page;
     END LOOP;
     RETURN batch;
@@ -452,7 +457,8 @@ BEGIN
 END
 $$;
 
--- The batch with the originals by the rule: the nearest eligible page, the earliest among equals.
+-- The batch with the originals by the rule: the nearest eligible page, the earliest among equals; of
+-- a change of a safe text the earliest eligible page. A text is safe if a covered version has it.
 CREATE FUNCTION pgsimhash._with_originals(
     own_id integer, compared integer[], batch pgsimhash._decision[], pairs pgsimhash._near_pair[]
 ) RETURNS pgsimhash._decision[]
@@ -474,57 +480,127 @@ DECLARE
             ON b.first_number < q.last_number
             AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.distance
     );
+    texts constant bigint[] := ARRAY(
+        SELECT d.text FROM unnest(batch) AS d
+        UNION
+        SELECT d.version_text FROM unnest(batch) AS d WHERE d.version_text IS NOT NULL
+    );
+    safe_here constant bigint[] := pgsimhash._safe_texts(ARRAY[own_id], texts, batch[1].page_id);
+    safe_globally constant bigint[] := CASE
+        WHEN cardinality(compared) > 1
+            THEN pgsimhash._safe_texts(compared, texts, batch[1].page_id)
+        ELSE safe_here
+    END;
+    safe_texts bigint[];
+    batch_texts bigint[] := '{}';
+    only_text bigint;
+    place bigint;
     candidate record;
     page pgsimhash._decision;
     earlier pgsimhash._decision;
 BEGIN
-    -- Starting the large query takes longer than the rest.
-    IF cardinality(pairs) + cardinality(inner_pairs) = 0 THEN
-        RETURN batch;
-    END IF;
     FOR candidate IN
-        SELECT c.*
-        FROM pgsimhash._candidates(own_id, compared, batch, pairs, inner_pairs) AS c
-        ORDER BY c.number, c.distance, c.page_id
+        SELECT p.place, c.*
+        FROM generate_series(1, cardinality(batch)) AS p (place)
+        LEFT JOIN pgsimhash._candidates(
+            own_id, compared, batch, pairs, inner_pairs, safe_here
+        ) AS c ON c.number = p.place
+        ORDER BY p.place, CASE WHEN c.only_text IS NULL THEN c.distance END, c.page_id
     LOOP
-        page := batch[candidate.number];
+        page := batch[candidate.place];
         earlier := batch[candidate.batch_number];
-        CONTINUE WHEN page.copies >= page.max_copies
-            -- Parts of 5 and 6 that depend on whether the earlier page of the batch is a copy.
-            OR earlier.original_id IS NOT NULL
-                AND candidate.url <> page.url
-                AND earlier.original_url = ANY (candidate.apart)
-            OR earlier.original_distance IS NOT NULL
-                AND earlier.page_id > page.first_page
-                AND pgsimhash.hamming_distance(earlier.simhash, page.version_simhash)
-                    <= page.distance;
-        page.copies := page.copies + 1;
-        IF page.original_distance IS NULL THEN
-            page.original_id := CASE WHEN candidate.is_own THEN candidate.page_id END;
-            page.original_url := candidate.url;
-            page.original_distance := candidate.distance;
-            page.reason := CASE
-                WHEN candidate.distance > 0 THEN 'within_distance'
-                WHEN candidate.html_digest = page.html_digest THEN 'same_bytes'
-                ELSE 'same_simhash'
+        IF candidate.place IS DISTINCT FROM place THEN
+            IF batch[place].covered THEN
+                batch_texts := batch_texts || batch[place].text;
+            END IF;
+            place := candidate.place;
+            safe_texts := batch_texts
+                || CASE WHEN page.scope = 'global' THEN safe_globally ELSE safe_here END;
+            only_text := CASE
+                WHEN page.text <> page.version_text AND page.version_text = ANY (safe_texts)
+                    THEN page.text
             END;
         END IF;
-        batch[candidate.number] := page;
+        IF page.copies < page.max_copies
+            AND candidate.number IS NOT NULL
+            AND candidate.only_text IS NOT DISTINCT FROM only_text
+            -- Parts of 5 and 6 that depend on the decision about the earlier page of the batch.
+            AND (
+                earlier.original_id IS NOT NULL
+                AND candidate.url <> page.url
+                AND earlier.original_url = ANY (candidate.apart)
+            ) IS NOT TRUE
+            AND (only_text IS NULL OR earlier.covered IS NOT FALSE)
+            AND (
+                only_text IS NULL
+                AND earlier.original_distance IS NOT NULL
+                AND earlier.page_id > page.first_page
+                AND pgsimhash.hamming_distance(earlier.simhash, page.version_simhash)
+                    <= page.distance
+            ) IS NOT TRUE
+        THEN
+            page.copies := page.copies + 1;
+            IF page.original_distance IS NULL THEN
+                page.original_id := CASE WHEN candidate.is_own THEN candidate.page_id END;
+                page.original_url := candidate.url;
+                page.original_distance := candidate.distance;
+                page.reason := CASE
+                    WHEN candidate.distance > 0 THEN 'within_distance'
+                    WHEN candidate.html_digest = page.html_digest THEN 'same_bytes'
+                    ELSE 'same_simhash'
+                END;
+            END IF;
+        END IF;
+        page.keep := page.is_stored AND CASE
+            WHEN page.original_distance IS NULL
+                THEN (page.version_digest = page.text_digest) IS NOT TRUE
+            ELSE greatest(page.copies, (only_text IS NULL)::integer) < page.max_copies
+        END;
+        page.covered := page.keep OR page.text = ANY (safe_texts);
+        batch[place] := page;
     END LOOP;
     RETURN batch;
 END
 $$;
 
+-- Those of the texts that a covered version before a page has.
+CREATE FUNCTION pgsimhash._safe_texts(
+    collection_ids integer[], texts bigint[], before_page bigint
+) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT t.text
+        FROM unnest(texts) AS t (text)
+        WHERE EXISTS (
+            SELECT
+            FROM unnest(collection_ids) AS c (collection_id)
+            CROSS JOIN LATERAL (
+                SELECT
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = c.collection_id
+                    AND p.covered
+                    AND coalesce(p.text_digest, p.simhash) BETWEEN t.text AND t.text
+                    AND p.page_id < before_page
+                ORDER BY coalesce(p.text_digest, p.simhash), p.page_id
+                LIMIT 1
+            ) AS p
+        )
+    );
+END
+$$;
+
 -- The eligible pages near each page of a batch: of the store the nearest max_copies, and of the
--- batch those before it; _with_originals decides whether these are copies. Planned once, because
+-- batch those before it; _with_originals decides whether these are copies or covered. If the text
+-- changed, there are those with this very text too (only_text), of the store the earliest. Planned once, because
 -- planning takes longer than the lookup. BETWEEN requires an order that only one index has: a plan
 -- made while the table is small must not use another index later.
 CREATE FUNCTION pgsimhash._candidates(
     own_id integer, compared integer[], batch pgsimhash._decision[],
-    pairs pgsimhash._near_pair[], inner_pairs pgsimhash._near_pair[]
+    pairs pgsimhash._near_pair[], inner_pairs pgsimhash._near_pair[], safe_texts bigint[]
 ) RETURNS TABLE (
     number bigint, distance integer, page_id bigint, url text, html_digest bytea,
-    batch_number bigint, apart text[], is_own boolean
+    batch_number bigint, apart text[], is_own boolean, only_text bigint
 )
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
     SET enable_nestloop = off SET max_parallel_workers_per_gather = 0
@@ -535,6 +611,10 @@ DECLARE
         SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id
     );
 BEGIN
+    -- Starting the large query takes longer than the rest.
+    IF cardinality(pairs) + cardinality(inner_pairs) = 0 THEN
+        RETURN;
+    END IF;
     RETURN QUERY
     WITH page AS MATERIALIZED (
         SELECT
@@ -559,48 +639,82 @@ BEGIN
         WHERE w.window_size IS NOT NULL
     ),
     question AS MATERIALIZED (
-        SELECT p.*, o.page_id AS oldest
+        SELECT p.*, o.page_id AS oldest, t.only_text
         FROM page AS p
         LEFT JOIN oldest AS o
             ON o.collections = p.collections AND o.window_size = p.window_size
             AND coalesce(o.only_host, '') = coalesce(p.only_host, '')
+        -- Whether the text of the previous version is safe may depend on the batch.
+        CROSS JOIN LATERAL (
+            SELECT NULL::bigint AS only_text
+            WHERE (p.text <> p.version_text AND p.version_text = ANY (safe_texts)) IS NOT TRUE
+            UNION ALL
+            SELECT p.text
+            WHERE p.text <> p.version_text
+        ) AS t
     )
     SELECT
         q.ordinality, k.distance, k.page_id, k.url, k.html_digest, NULL::bigint, q.apart,
-        k.collection_id = own_id
-    FROM (
+        k.collection_id = own_id, q.only_text
+    FROM question AS q
+    LEFT JOIN (
         SELECT n.query, array_agg(n.near) AS simhashes FROM unnest(pairs) AS n GROUP BY n.query
-    ) AS g
-    JOIN question AS q ON q.simhash = g.query
+    ) AS g ON g.query = q.simhash
     -- Nearest first, until enough are eligible: there may be thousands.
     CROSS JOIN LATERAL (
-        SELECT n.distance, p.*
+        SELECT p.*
         FROM (
             SELECT DISTINCT pgsimhash.hamming_distance(u, q.simhash) AS distance, u AS simhash
             FROM unnest(g.simhashes) AS u
-            WHERE pgsimhash.hamming_distance(u, q.simhash) <= q.distance
+            WHERE q.only_text IS NULL
+                AND pgsimhash.hamming_distance(u, q.simhash) <= q.distance
+            UNION ALL
+            SELECT NULL, NULL
+            WHERE q.only_text IS NOT NULL
             ORDER BY 1, 2
             OFFSET 0
         ) AS n
         CROSS JOIN LATERAL unnest(q.collections) AS o (collection_id)
         CROSS JOIN LATERAL (
-            SELECT p.collection_id, p.page_id, p.url, p.html_digest
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = o.collection_id
-                AND p.simhash BETWEEN n.simhash AND n.simhash
-                AND p.page_id < first_id
-                AND pgsimhash._counts(
-                    n.distance, p.page_id, p.url, p.host, p.fetched_at, p.simhash,
-                    p.signature_high, p.signature_low, p.distance IS NOT NULL,
-                    (
-                        SELECT d.url
-                        FROM pgsimhash.pages AS d
-                        WHERE d.collection_id = p.collection_id AND d.page_id = p.duplicate_of
-                    ),
-                    q.url, q.only_host, q.since, q.oldest, q.apart, q.version_simhash, q.first_page,
-                    q.distance, q.own_high, q.own_low
+            SELECT
+                p.collection_id, p.page_id, p.url, p.html_digest,
+                pgsimhash.hamming_distance(p.simhash, q.simhash) AS distance
+            -- One of the two has no rows.
+            FROM (
+                (
+                    SELECT s.*
+                    FROM pgsimhash.pages AS s
+                    WHERE s.collection_id = o.collection_id
+                        AND s.simhash BETWEEN n.simhash AND n.simhash
+                        AND s.page_id < first_id
+                    ORDER BY s.simhash, s.page_id
+                    OFFSET 0
                 )
-            ORDER BY p.simhash, p.page_id
+                UNION ALL
+                (
+                    SELECT t.*
+                    FROM pgsimhash.pages AS t
+                    WHERE t.collection_id = o.collection_id
+                        AND t.covered
+                        AND coalesce(t.text_digest, t.simhash) BETWEEN q.only_text AND q.only_text
+                        AND t.page_id < first_id
+                    ORDER BY coalesce(t.text_digest, t.simhash), t.page_id
+                    OFFSET 0
+                )
+            ) AS p
+            WHERE pgsimhash._counts(
+                pgsimhash.hamming_distance(p.simhash, q.simhash), p.page_id, p.url, p.host,
+                p.fetched_at, p.simhash, p.signature_high, p.signature_low,
+                p.distance IS NOT NULL,
+                (
+                    SELECT d.url
+                    FROM pgsimhash.pages AS d
+                    WHERE d.collection_id = p.collection_id AND d.page_id = p.duplicate_of
+                ),
+                q.url, q.only_host, q.since, q.oldest, q.apart, q.version_simhash, q.first_page,
+                q.distance, q.own_high, q.own_low, p.covered,
+                coalesce(p.text_digest, p.simhash), q.only_text
+            )
             LIMIT q.max_copies
         ) AS p
         ORDER BY n.distance
@@ -608,7 +722,8 @@ BEGIN
     ) AS k
     UNION ALL
     SELECT
-        q.ordinality, k.distance, k.page_id, k.url, k.html_digest, k.ordinality, q.apart, true
+        q.ordinality, k.distance, k.page_id, k.url, k.html_digest, k.ordinality, q.apart, true,
+        q.only_text
     FROM (
         SELECT n.query, array_agg(n.near) AS simhashes
         FROM unnest(inner_pairs) AS n
@@ -628,7 +743,7 @@ BEGIN
                 CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(p.url) END,
                 coalesce(p.fetched_at, now()), p.simhash, p.signature_high, p.signature_low,
                 false, NULL, q.url, q.only_host, q.since, NULL, q.apart, q.version_simhash,
-                q.first_page, q.distance, q.own_high, q.own_low
+                q.first_page, q.distance, q.own_high, q.own_low, true, p.text, q.only_text
             )
         ORDER BY n.distance, p.ordinality
         LIMIT CASE WHEN q.apart IS NULL AND q.version_simhash IS NULL THEN q.max_copies END
@@ -740,14 +855,14 @@ BEGIN
         collection_id, page_id, url, simhash, fetched_at, html_digest, text_digest, signature_high,
         signature_low, duplicate_of, distance, run_id, title, canonical_url, canonical_on_site,
         language, features, tokens, html_bytes, structure, markdown, etag,
-        last_modified, indexed
+        last_modified, covered, indexed
     )
     SELECT
         own_id, d.page_id, d.url, d.simhash, coalesce(d.fetched_at, now()), d.html_digest,
         d.text_digest, d.signature_high, d.signature_low, d.original_id, d.original_distance,
         coalesce(batch_run, p.run_id), p.title, p.canonical_url, d.canonical IS NOT NULL,
         p.language, p.features, p.tokens, p.html_bytes, p.structure, p.markdown,
-        p.etag, p.last_modified,
+        p.etag, p.last_modified, d.covered,
         row_number() OVER (PARTITION BY d.simhash ORDER BY d.number) = 1
             AND d.simhash <> ALL (indexed_simhashes)
     FROM unnest(batch) AS d

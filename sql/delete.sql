@@ -233,6 +233,13 @@ BEGIN
                         coalesce(bool_or(m.same AND m.url = l.url), false) AS marked_same
                     FROM pgsimhash._marks_of(CASE WHEN marked THEN own_id END, c.url) AS m
                 ) AS k
+                CROSS JOIN LATERAL (
+                    SELECT
+                        CASE WHEN s.scope = 'global' THEN pgsimhash._siblings(own_id)
+                            ELSE ARRAY[own_id] END AS compared,
+                        coalesce(c.text_digest, c.simhash) AS text,
+                        coalesce(v.text_digest, v.simhash) AS version_text
+                ) AS t
                 WHERE u.page_id <> u.leader AND (
                     k.marked_same OR pgsimhash._counts(
                         pgsimhash.hamming_distance(c.simhash, l.simhash), l.page_id, l.url, l.host,
@@ -245,13 +252,17 @@ BEGIN
                         ),
                         c.url, k.only_host, c.fetched_at - s.max_age,
                         CASE WHEN s.window_size IS NOT NULL THEN pgsimhash._window(
-                            CASE WHEN s.scope = 'global' THEN pgsimhash._siblings(own_id)
-                                ELSE ARRAY[own_id] END,
-                            k.only_host, s.window_size, c.page_id
+                            t.compared, k.only_host, s.window_size, c.page_id
                         ) END,
                         k.apart, v.simhash, v.first_page, coalesce(s.distance, default_distance),
                         CASE WHEN coalesce(s.verify, true) THEN c.signature_high END,
-                        CASE WHEN coalesce(s.verify, true) THEN c.signature_low END
+                        CASE WHEN coalesce(s.verify, true) THEN c.signature_low END,
+                        l.covered, coalesce(l.text_digest, l.simhash),
+                        CASE
+                            WHEN t.text <> t.version_text AND cardinality(pgsimhash._safe_texts(
+                                t.compared, ARRAY[t.version_text], c.page_id
+                            )) > 0 THEN t.text
+                        END
                     )
                 )
             ) AS m

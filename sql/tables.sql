@@ -66,6 +66,7 @@ CREATE TABLE pgsimhash.pages (
     duplicate_of bigint,             -- The page_id of its original, which can be a copy itself.
     distance smallint,               -- The distance to its original in bits; NULL for an original.
     indexed boolean NOT NULL DEFAULT true,  -- False if an indexed page has the same simhash.
+    covered boolean NOT NULL DEFAULT true,  -- Whether its text was kept: here, or at another URL.
     -- Permutation 1:
     prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 63 to 42.
         (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
@@ -105,6 +106,10 @@ CREATE INDEX pages_prefix_3_idx ON pgsimhash.pages (prefix_3, simhash) WHERE ind
 CREATE INDEX pages_url_idx ON pgsimhash.pages (collection_id, url, page_id);
 
 CREATE INDEX pages_simhash_idx ON pgsimhash.pages (collection_id, simhash, page_id);
+
+-- The text of a page is its text digest, or without one its simhash.
+CREATE INDEX pages_text_idx
+    ON pgsimhash.pages (collection_id, coalesce(text_digest, simhash), page_id) WHERE covered;
 
 -- The originals of a host are adjacent, so copies do not slow down a window.
 CREATE INDEX pages_host_idx
@@ -266,5 +271,6 @@ CREATE TYPE pgsimhash._stored_page AS (
     etag text, last_modified text, title text,
     canonical_url text, language text, features integer, tokens integer, html_bytes integer,
     html_digest bytea, text_digest bigint, structure bigint, signature_high bigint,
-    signature_low bigint, markdown text, run_id bigint, duplicate_of text, distance smallint
+    signature_low bigint, markdown text, run_id bigint, duplicate_of text, distance smallint,
+    covered boolean
 );

@@ -201,6 +201,25 @@ def test_lookups_do_not_read_ten_thousand_pages_of_one_simhash(dsn: str, all_ind
             assert server.buffers(call) <= (1_200 if all_indexed else 90)
 
 
+@pytest.mark.parametrize("covered", [False, True])
+def test_a_change_to_a_text_with_ten_thousand_copies(dsn: str, covered: bool) -> None:
+    server = Server(dsn, "force_generic_plan")
+    store = connect(server.connection)
+    server.connection.execute(CROWD, {"all_indexed": False})
+    # Copies that nobody kept count as the original of no change.
+    server.connection.execute("UPDATE pgsimhash.pages SET covered = %s", [covered])
+    server.connection.execute("VACUUM (ANALYZE)")
+
+    def change(_: int) -> None:
+        url = new_url()
+        with server.connection.transaction(force_rollback=True):
+            assert store.add(url, new_simhash()).verdict == "new"
+            assert store.add(url, 7).verdict == ("duplicate" if covered else "updated")
+
+    with server.connection:
+        assert server.buffers(change) <= 300
+
+
 @pytest.mark.parametrize("vacuumed", [False, True], ids=["never analysed", "analysed while empty"])
 def test_tables_that_seem_empty_to_the_planner(dsn: str, vacuumed: bool) -> None:
     server = Server(dsn, "force_generic_plan")

@@ -42,6 +42,11 @@ class Page(NamedTuple):
     record: PageRecord
     original: Page | None = None
     distance: int | None = None
+    covered: bool = True
+
+    @property
+    def text(self) -> int:
+        return text_of(self.record)
 
     @property
     def url(self) -> str:
@@ -91,13 +96,15 @@ def expected(
         if None in digests or len(digests) == 1:
             return Answer("unchanged", "unchanged", 0, None, keep=False, row=None)
 
-    # The original is the nearest eligible page; among equals the first to arrive.
+    # The original is the nearest eligible page, or the first to arrive with the text of a change that
+    # must not be lost; among equals the first to arrive.
+    changed = is_change_of_safe_text(world, collection, record, wanted)
     matches = [
         (hamming_distance(record.simhash, page.record.simhash), place, page)
         for place, page in enumerate(world.pages)
         if counts(world, collection, record, wanted, known, place)
     ]
-    nearest = min(matches, default=(None, None, None))
+    nearest = next(iter(matches if changed else sorted(matches)), (None, None, None))
     bits, _, original = nearest
     reason = "within_distance" if bits else "same_simhash"
     if bits == 0 and original is not None and record.html_digest is not None:
@@ -111,8 +118,10 @@ def expected(
     if named is not None:
         reason, original = named
         bits = hamming_distance(record.simhash, original.record.simhash)
-        eligible = max(eligible, 1)
+        # It takes nothing away from such a change.
+        eligible = eligible if changed else max(eligible, 1)
 
+    is_safe = text_of(record) in safe_texts(world, collection, wanted)
     if bits is None and present is None:
         row = Page(collection, record)
         return Answer("new", "first_seen", None, None, keep=True, row=row)
@@ -121,17 +130,37 @@ def expected(
         known_text = present.record.text_digest
         same_text = known_text is not None and known_text == record.text_digest
         moved = hamming_distance(record.simhash, present.record.simhash)
-        reason, row = ("same_text" if same_text else "changed"), Page(collection, record)
+        reason = "same_text" if same_text else "changed"
+        row = Page(collection, record, covered=is_safe or not same_text)
         return Answer("updated", reason, moved, None, keep=not same_text, row=row)
     inside = original if original is not None and original.collection == collection else None
+    keep = eligible < wanted.max_copies
     return Answer(
         "duplicate" if bits <= 3 else "near",
         reason,
         bits,
         None if original is None else original.url,
-        keep=eligible < wanted.max_copies,
-        row=Page(collection, record, inside, bits),
+        keep=keep,
+        row=Page(collection, record, inside, bits, covered=is_safe or keep),
     )
+
+
+def text_of(record: PageRecord) -> int:
+    return record.simhash if record.text_digest is None else record.text_digest
+
+
+def safe_texts(world: World, collection: str, wanted: SimpleNamespace) -> set[int]:
+    """The texts that a covered version has: they were kept, under this URL or another one."""
+    compared = {collection} if wanted.scope != "global" else {OWN, OTHER}
+    return {page.text for page in world.pages if page.covered and page.collection in compared}
+
+
+def is_change_of_safe_text(
+    world: World, collection: str, record: PageRecord, wanted: SimpleNamespace
+) -> bool:
+    """Whether the text before is safe and this one differs: then it is kept unless it is safe."""
+    texts = [page.text for page in world.versions(collection, record.url)[-1:]]
+    return texts != [text_of(record)] and set(texts) & safe_texts(world, collection, wanted) != set()
 
 
 def counts(
@@ -175,7 +204,13 @@ def counts(
         is_copy = page.distance is not None
         copied = is_copy and hamming_distance(page.record.simhash, before) <= wanted.distance
         first = next(at for at, one in enumerate(world.pages) if one is versions[0])
-        if page.url == record.url or (place > first and copied):
+        if page.url == record.url:
+            return False
+        # If the text before is safe and this one differs, only a covered version with this text is,
+        if is_change_of_safe_text(world, collection, record, wanted):
+            if not (page.covered and page.text == text_of(record)):
+                return False
+        elif place > first and copied:
             return False
     # 7. and has a signature like the page's, if verification is on and both have one.
     return not wanted.verify or verified(bits, record.signature, page.record.signature)
@@ -406,7 +441,7 @@ class Database:
             "HAVING count(*) FILTER (WHERE indexed) <> 1"
         ).fetchall()
         found = self.plain.execute(
-            "SELECT c.name, p.url, p.simhash, o.url, p.distance FROM pgsimhash.pages AS p "
+            "SELECT c.name, p.url, p.simhash, o.url, p.distance, p.covered FROM pgsimhash.pages AS p "
             "JOIN pgsimhash.collections AS c USING (collection_id) "
             "LEFT JOIN pgsimhash.pages AS o "
             "ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of "
@@ -454,6 +489,7 @@ def rows_of(world: World) -> list[tuple[Any, ...]]:
             page.record.simhash,
             None if page.original is None else page.original.url,
             page.distance,
+            page.covered,
         )
         for page in world.pages
     ]
