@@ -13,7 +13,8 @@ if they are installed. All read the same pages, one recipe after the other, so t
 MinHash has three Jaccard similarities instead of distances: .9, .8 and .7. ``--left-out FILE`` adds
 the simhashes that bench/fit.py writes, by coefficients fitted without a page's source: the
 expectation for other pages. ``--streams`` counts instead how many pages of made streams a store
-keeps: stories with rotating advertisements or comments, data without numbers, short pages.
+keeps: stories with rotating advertisements or comments, data without numbers, short pages; and a
+story that changes, by a real store.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
-from pgsimhash import PageError, fingerprint
+from pgsimhash import PageError, connect, fingerprint
 from pgsimhash.analysis import LabelledPair, Print, evaluate
 from pgsimhash.analysis.pairs import Label
 from pgsimhash.hashing.tokens import shingles, tokenize
@@ -45,7 +46,8 @@ from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from tests.html.made_streams import DATA, ROTATING, SIZES, Stream, kept
+from bench.workload import database
+from tests.html.made_streams import DATA, DAYS, ROTATING, SIZES, Stream, kept, kept_each_day
 
 DISTANCES = (3, 5, 8)
 SYNTHETIC = ("synthetic-light", "synthetic-medium", "synthetic-heavy")
@@ -510,6 +512,14 @@ def streams(draws: int = 3) -> Iterator[tuple[str, str]]:
             yield row(f"{kind}, {size} below {prose}: 40", Stream.data, kind, prose, size)
 
 
+def days() -> Iterator[tuple[str, str]]:
+    """Yield how many pages of one story under 127 URLs a real store keeps on each of three days."""
+    with database(None) as dsn:
+        for kind in DAYS:
+            with connect(dsn, collection=kind, create=True) as store:
+                yield kind, " ".join(map(str, kept_each_day(store, Stream(0).days(kind))))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -522,6 +532,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.streams:
         print(table(("stream", "kept of each draw"), streams()))
+        print(table(("a story at 127 URLs", "kept on each day"), days()))
         return
     left_out = json.loads(options.left_out.read_text()) if options.left_out else None
     recipes = chosen([kind for kind in ("schemes", "peers") if getattr(options, kind)])

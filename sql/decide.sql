@@ -481,16 +481,11 @@ DECLARE
             AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.distance
     );
     texts constant bigint[] := ARRAY(
-        SELECT d.text FROM unnest(batch) AS d
-        UNION
-        SELECT d.version_text FROM unnest(batch) AS d WHERE d.version_text IS NOT NULL
+        SELECT DISTINCT unnest(ARRAY[d.text, d.version_text]) FROM unnest(batch) AS d
     );
     safe_here constant bigint[] := pgsimhash._safe_texts(ARRAY[own_id], texts, batch[1].page_id);
-    safe_globally constant bigint[] := CASE
-        WHEN cardinality(compared) > 1
-            THEN pgsimhash._safe_texts(compared, texts, batch[1].page_id)
-        ELSE safe_here
-    END;
+    safe_globally constant bigint[] := CASE WHEN cardinality(compared) > 1
+        THEN pgsimhash._safe_texts(compared, texts, batch[1].page_id) ELSE safe_here END;
     safe_texts bigint[];
     batch_texts bigint[] := '{}';
     only_text bigint;
@@ -516,10 +511,8 @@ BEGIN
             place := candidate.place;
             safe_texts := batch_texts
                 || CASE WHEN page.scope = 'global' THEN safe_globally ELSE safe_here END;
-            only_text := CASE
-                WHEN page.text <> page.version_text AND page.version_text = ANY (safe_texts)
-                    THEN page.text
-            END;
+            only_text := CASE WHEN page.version_text = ANY (safe_texts)
+                THEN nullif(page.text, page.version_text) END;
         END IF;
         IF page.copies < page.max_copies
             AND candidate.number IS NOT NULL
@@ -527,16 +520,14 @@ BEGIN
             -- Parts of 5 and 6 that depend on the decision about the earlier page of the batch.
             AND (
                 earlier.original_id IS NOT NULL
-                AND candidate.url <> page.url
-                AND earlier.original_url = ANY (candidate.apart)
-            ) IS NOT TRUE
-            AND (only_text IS NULL OR earlier.covered IS NOT FALSE)
-            AND (
-                only_text IS NULL
-                AND earlier.original_distance IS NOT NULL
-                AND earlier.page_id > page.first_page
-                AND pgsimhash.hamming_distance(earlier.simhash, page.version_simhash)
-                    <= page.distance
+                    AND candidate.url <> page.url
+                    AND earlier.original_url = ANY (candidate.apart)
+                OR only_text IS NOT NULL AND NOT earlier.covered
+                OR only_text IS NULL
+                    AND earlier.original_distance IS NOT NULL
+                    AND earlier.page_id > page.first_page
+                    AND pgsimhash.hamming_distance(earlier.simhash, page.version_simhash)
+                        <= page.distance
             ) IS NOT TRUE
         THEN
             page.copies := page.copies + 1;
@@ -570,29 +561,26 @@ CREATE FUNCTION pgsimhash._safe_texts(
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN ARRAY(
-        SELECT t.text
+        SELECT k.text
         FROM unnest(texts) AS t (text)
-        WHERE EXISTS (
-            SELECT
-            FROM unnest(collection_ids) AS c (collection_id)
-            CROSS JOIN LATERAL (
-                SELECT
-                FROM pgsimhash.pages AS p
-                WHERE p.collection_id = c.collection_id
-                    AND p.covered
-                    AND coalesce(p.text_digest, p.simhash) BETWEEN t.text AND t.text
-                    AND p.page_id < before_page
-                ORDER BY coalesce(p.text_digest, p.simhash), p.page_id
-                LIMIT 1
-            ) AS p
-        )
+        CROSS JOIN unnest(collection_ids) AS c (collection_id)
+        CROSS JOIN LATERAL (
+            SELECT t.text
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = c.collection_id
+                AND p.covered
+                AND coalesce(p.text_digest, p.simhash) BETWEEN t.text AND t.text
+                AND p.page_id < before_page
+            ORDER BY coalesce(p.text_digest, p.simhash), p.page_id
+            LIMIT 1
+        ) AS k
     );
 END
 $$;
 
 -- The eligible pages near each page of a batch: of the store the nearest max_copies, and of the
--- batch those before it; _with_originals decides whether these are copies or covered. If the text
--- changed, there are those with this very text too (only_text), of the store the earliest. Planned once, because
+-- batch those before it; _with_originals decides whether these are copies or covered. Of a changed
+-- text also those with this very text (only_text), of the store the earliest. Planned once, because
 -- planning takes longer than the lookup. BETWEEN requires an order that only one index has: a plan
 -- made while the table is small must not use another index later.
 CREATE FUNCTION pgsimhash._candidates(
@@ -646,11 +634,10 @@ BEGIN
             AND coalesce(o.only_host, '') = coalesce(p.only_host, '')
         -- Whether the text of the previous version is safe may depend on the batch.
         CROSS JOIN LATERAL (
-            SELECT NULL::bigint AS only_text
-            WHERE (p.text <> p.version_text AND p.version_text = ANY (safe_texts)) IS NOT TRUE
+            SELECT p.text AS only_text WHERE p.text <> p.version_text
             UNION ALL
-            SELECT p.text
-            WHERE p.text <> p.version_text
+            SELECT NULL
+            WHERE (p.text <> p.version_text AND p.version_text = ANY (safe_texts)) IS NOT TRUE
         ) AS t
     )
     SELECT
@@ -665,12 +652,8 @@ BEGIN
         SELECT p.*
         FROM (
             SELECT DISTINCT pgsimhash.hamming_distance(u, q.simhash) AS distance, u AS simhash
-            FROM unnest(g.simhashes) AS u
-            WHERE q.only_text IS NULL
-                AND pgsimhash.hamming_distance(u, q.simhash) <= q.distance
-            UNION ALL
-            SELECT NULL, NULL
-            WHERE q.only_text IS NOT NULL
+            FROM unnest(CASE WHEN q.only_text IS NULL THEN g.simhashes ELSE '{NULL}' END) AS u
+            WHERE (pgsimhash.hamming_distance(u, q.simhash) > q.distance) IS NOT TRUE
             ORDER BY 1, 2
             OFFSET 0
         ) AS n
@@ -704,8 +687,7 @@ BEGIN
             ) AS p
             WHERE pgsimhash._counts(
                 pgsimhash.hamming_distance(p.simhash, q.simhash), p.page_id, p.url, p.host,
-                p.fetched_at, p.simhash, p.signature_high, p.signature_low,
-                p.distance IS NOT NULL,
+                p.fetched_at, p.simhash, p.signature_high, p.signature_low, p.distance IS NOT NULL,
                 (
                     SELECT d.url
                     FROM pgsimhash.pages AS d

@@ -237,8 +237,7 @@ BEGIN
                     SELECT
                         CASE WHEN s.scope = 'global' THEN pgsimhash._siblings(own_id)
                             ELSE ARRAY[own_id] END AS compared,
-                        coalesce(c.text_digest, c.simhash) AS text,
-                        coalesce(v.text_digest, v.simhash) AS version_text
+                        coalesce(v.text_digest, v.simhash) AS before
                 ) AS t
                 WHERE u.page_id <> u.leader AND (
                     k.marked_same OR pgsimhash._counts(
@@ -258,11 +257,8 @@ BEGIN
                         CASE WHEN coalesce(s.verify, true) THEN c.signature_high END,
                         CASE WHEN coalesce(s.verify, true) THEN c.signature_low END,
                         l.covered, coalesce(l.text_digest, l.simhash),
-                        CASE
-                            WHEN t.text <> t.version_text AND cardinality(pgsimhash._safe_texts(
-                                t.compared, ARRAY[t.version_text], c.page_id
-                            )) > 0 THEN t.text
-                        END
+                        CASE WHEN pgsimhash._safe_texts(t.compared, ARRAY[t.before], c.page_id) <> '{}'
+                            THEN nullif(coalesce(c.text_digest, c.simhash), t.before) END
                     )
                 )
             ) AS m

@@ -169,8 +169,8 @@ class Verdict(JsonRecord):
     - one of ``PageError.reasons`` for any other page that was not stored.
 
     ``keep`` says whether the page is worth keeping: it is ``new``, ``updated`` with another text,
-    or one of its first ``max_copies`` (see
-    :class:`pgsimhash.pages.policies.PolicySettings`).
+    one of its first ``max_copies`` (see :class:`pgsimhash.pages.policies.PolicySettings`), or a
+    change that nobody kept, of which a mark or a canonical link names the original.
 
     ``truncated`` says why an archive has only the begin of the page, such as ``length``.
 
@@ -270,8 +270,9 @@ class StoredPage(PageRecord):
 
     ``duplicate_of`` is the URL of its original, ``distance`` bits away. ``seen_at`` is when this
     version was last seen, ``run_id`` the run that added it. ``gone_at`` is when the URL was last
-    found gone, unless a page was seen there since. ``markdown`` is there if the collection keeps
-    it. ``unseen`` is not stored.
+    found gone, unless a page was seen there since. ``covered`` says whether its text was worth
+    keeping, here or at another URL. ``markdown`` is there if the collection keeps it. ``unseen`` is
+    not stored.
     """
 
     fetched_at: datetime
@@ -280,6 +281,7 @@ class StoredPage(PageRecord):
     seen_at: datetime = field(kw_only=True)
     gone_at: datetime | None = field(kw_only=True)
     run_id: int | None = field(kw_only=True)
+    covered: bool = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

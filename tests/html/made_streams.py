@@ -8,7 +8,7 @@ stories with comments and teasers, and data without numbers. The shapes are not 
 import random
 from collections.abc import Callable, Iterable, Iterator
 
-from pgsimhash import Fingerprint, fingerprint, hamming_distance
+from pgsimhash import Fingerprint, Store, fingerprint, hamming_distance
 from pgsimhash.hashing.signature import verified
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.html.made_data import invented
@@ -29,6 +29,7 @@ DATA = (
     "cells of two words", "cells of one word", "between shared numbers", "rows of divs",
     "boxes of divs", "linked titles", "terms",
 )  # fmt: skip
+DAYS = ("equal", "edited", "a block of five", "blocks of their own")
 SIZES = ((150, 200), (390, 600), (390, 2000))
 """Words of shared prose, and of data."""
 
@@ -62,6 +63,28 @@ class Stream:
                 parts.insert(self.rng.randint(1, len(parts)), block)
             head = self.words(6) if titled else title
             yield self.page(site, f"<h1>{head}</h1>{''.join(parts)}")
+
+    def days(self, kind: str, own: int = 220, urls: int = 127) -> Iterator[list[tuple[str, str]]]:
+        """One story under many URLs on three days; of each day its pages, in another order.
+
+        A word of an ``edited`` story changes each day. ``a block of five`` and ``blocks of their
+        own`` are advertisements without a name below it; the latter begin on the second day.
+        """
+        head, text = self.words(6), self.words(own).split()
+        blocks = [self.words(16) for _ in range(5)]
+        for day in range(3):
+            if day and kind == "edited":
+                text[self.rng.randrange(own)] = self.rng.choice(self.vocabulary)
+            parts = [" ".join(text[start : start + 45]) for start in range(0, own, 45)]
+            story = f"<h1>{head}</h1><p>{'.</p><p>'.join(parts)}.</p>"
+            pages = []
+            for number in self.rng.sample(range(urls), urls):
+                block = self.rng.choice(blocks) if kind == "a block of five" else ""
+                if day and kind == "blocks of their own":
+                    block = self.words(16)
+                below = f"<div class=c7><p>{block}.</p></div>" if block else ""
+                pages.append((f"https://n.example/{number}", self.page(0, story + below)))
+            yield pages
 
     def template(self, shared: int, own: int, count: int = 60) -> Iterator[str]:
         """Short pages in a template of plain divs."""
@@ -118,6 +141,11 @@ class Stream:
         for _ in range(count):
             data = "".join(rows[kind](n) for n in range(size // each.get(kind, 4)))
             yield self.page(0, f"{head}<{tag}>{data}</{tag}>")
+
+
+def kept_each_day(store: Store, days: Iterable[list[tuple[str, str]]]) -> list[int]:
+    """Return how many pages of each day a store keeps."""
+    return [sum(verdict.keep for verdict in store.ingest_many(pages)) for pages in days]
 
 
 def kept(pages: Iterable[str]) -> int:

@@ -96,8 +96,8 @@ def expected(
         if None in digests or len(digests) == 1:
             return Answer("unchanged", "unchanged", 0, None, keep=False, row=None)
 
-    # The original is the nearest eligible page, or the first to arrive with the text of a change that
-    # must not be lost; among equals the first to arrive.
+    # The original is the nearest eligible page; among equals the first to arrive. Of a change that
+    # must not be lost, it is the first to arrive with its text.
     changed = is_change_of_safe_text(world, collection, record, wanted)
     matches = [
         (hamming_distance(record.simhash, page.record.simhash), place, page)
@@ -159,8 +159,8 @@ def is_change_of_safe_text(
     world: World, collection: str, record: PageRecord, wanted: SimpleNamespace
 ) -> bool:
     """Whether the text before is safe and this one differs: then it is kept unless it is safe."""
-    texts = [page.text for page in world.versions(collection, record.url)[-1:]]
-    return texts != [text_of(record)] and set(texts) & safe_texts(world, collection, wanted) != set()
+    before = {page.text for page in world.versions(collection, record.url)[-1:]}
+    return before != {text_of(record)} and bool(before & safe_texts(world, collection, wanted))
 
 
 def counts(
@@ -441,7 +441,8 @@ class Database:
             "HAVING count(*) FILTER (WHERE indexed) <> 1"
         ).fetchall()
         found = self.plain.execute(
-            "SELECT c.name, p.url, p.simhash, o.url, p.distance, p.covered FROM pgsimhash.pages AS p "
+            "SELECT c.name, p.url, p.simhash, o.url, p.distance, p.covered "
+            "FROM pgsimhash.pages AS p "
             "JOIN pgsimhash.collections AS c USING (collection_id) "
             "LEFT JOIN pgsimhash.pages AS o "
             "ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of "
