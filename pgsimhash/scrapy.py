@@ -104,7 +104,8 @@ class _Component:
                 "the second would find all pages unchanged; enable one of them"
             )
         if thread is None:
-            thread = _StoreThread(settings, f"scrapy {crawler.spidercls.name}")
+            label = settings.get("PGSIMHASH_LABEL", f"scrapy {crawler.spidercls.name}")
+            thread = _StoreThread(settings, label)
             _threads[crawler] = thread
             crawler.signals.connect(thread.close, signal=signals.spider_closed)
         thread.stores |= self._stores

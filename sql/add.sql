@@ -66,7 +66,7 @@ $$;
 -- nothing is stored or locked.
 CREATE FUNCTION pgsimhash.add_pages(
     urls text[], simhashes bigint[], collection text DEFAULT 'default',
-    fetched_at timestamptz[] DEFAULT NULL, remember boolean DEFAULT true
+    fetched_at timestamptz[] DEFAULT NULL, remember boolean DEFAULT true, label text DEFAULT 'SQL'
 ) RETURNS SETOF pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
@@ -106,7 +106,8 @@ BEGIN
     ) AS p;
     RETURN QUERY
     SELECT (v.decided).*
-    FROM pgsimhash._add_batch(collection, own_id, pages, '{}', remember, run_id, 'SQL') AS v
+    FROM pgsimhash._add_batch(collection, own_id, pages, '{}', remember, run_id, label) AS v
     ORDER BY v.number;
+    PERFORM pgsimhash._end_runs(own_id, ARRAY[run_id]);
 END
 $$;

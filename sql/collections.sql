@@ -173,6 +173,7 @@ BEGIN
     DELETE FROM pgsimhash.pages WHERE collection_id = own_id;
     GET DIAGNOSTICS deleted = ROW_COUNT;
     DELETE FROM pgsimhash.runs WHERE collection_id = own_id;
+    DELETE FROM pgsimhash.sightings WHERE collection_id = own_id;
     DELETE FROM pgsimhash.sources WHERE collection_id = own_id;
     DELETE FROM pgsimhash.redirects WHERE collection_id = own_id;
     DELETE FROM pgsimhash.marks WHERE collection_id = own_id;
@@ -418,6 +419,9 @@ BEGIN
         UNION ALL
         SELECT pg_get_serial_sequence('pgsimhash.runs', 'run_id')::regclass,
             (SELECT max(r.run_id) FROM pgsimhash.runs AS r WHERE r.collection_id = own_id)
+        UNION ALL
+        SELECT pg_get_serial_sequence('pgsimhash.sightings', 'number')::regclass,
+            (SELECT max(s.number) FROM pgsimhash.sightings AS s WHERE s.collection_id = own_id)
         UNION ALL
         SELECT pg_get_serial_sequence('pgsimhash.marks', 'mark_id')::regclass,
             (SELECT max(m.mark_id) FROM pgsimhash.marks AS m WHERE m.collection_id = own_id)

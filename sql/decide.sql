@@ -854,13 +854,6 @@ BEGIN
     IF has_ids THEN
         RETURN NULL;
     END IF;
-    PERFORM pgsimhash._see_pages(
-        own_id, array_agg(d.present_id), array_agg(d.fetched_at), array_agg(d.is_gone),
-        array_agg(d.etag), array_agg(d.last_modified)
-    )
-    FROM unnest(batch) AS d
-    WHERE NOT d.is_stored AND d.present_id IS NOT NULL
-    HAVING count(*) > 0;
     -- Each batch writes the run's row, so a run removed by a rollback or an undo reappears with
     -- the next batch. A single page belongs to no run unless the caller started one.
     IF batch_run IS NOT NULL THEN
@@ -884,6 +877,7 @@ BEGIN
         FROM unnest(batch) AS d
         ON CONFLICT (collection_id, run_id) DO UPDATE SET
             finished_at = excluded.finished_at,
+            ended_at = NULL,
             pages = r.pages + excluded.pages,
             new = r.new + excluded.new,
             duplicates = r.duplicates + excluded.duplicates,
@@ -894,32 +888,78 @@ BEGIN
             last_page = greatest(r.last_page, excluded.last_page)
         RETURNING r.pages INTO counted_pages;
     END IF;
+    PERFORM pgsimhash._see_pages(
+        own_id, array_agg(d.present_id), array_agg(d.fetched_at), array_agg(d.is_gone),
+        array_agg(d.etag), array_agg(d.last_modified), array_agg(d.is_stored), batch_run, NULL
+    )
+    FROM unnest(batch) AS d
+    WHERE d.present_id IS NOT NULL AND (batch_run IS NOT NULL OR NOT d.is_stored)
+    HAVING count(*) > 0;
     RETURN counted_pages;
 END
 $$;
 
--- Stores, in order, that versions were seen again, or found gone. No index has a column that changes,
--- so only the first time writes to indexes.
+-- Records, in order, that versions were seen again or found gone: by a run, whose undo puts last_seen
+-- back, or outside runs. Of a run it also records the stored versions; with a label the run may have
+-- no row yet. The caller holds the lock, so later batches get higher numbers. No index of last_seen has
+-- a column that changes, so only the first time writes to indexes.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
-    modified text[]
+    modified text[], are_stored boolean[], batch_run bigint, label text
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    number constant bigint := CASE
+        WHEN batch_run IS NOT NULL
+        THEN nextval(pg_get_serial_sequence('pgsimhash.sightings', 'number'))
+    END;
 BEGIN
+    INSERT INTO pgsimhash.runs (run_id, collection_id, label)
+    SELECT batch_run, own_id, _see_pages.label
+    WHERE batch_run IS NOT NULL AND _see_pages.label IS NOT NULL
+    ON CONFLICT DO NOTHING;
+    INSERT INTO pgsimhash.sightings (
+        collection_id, run_id, number, page_ids, times, befores, gone_befores
+    )
+    SELECT
+        own_id, batch_run, number, array_agg(u.page_id ORDER BY l.seen_at, u.page_id),
+        array_agg(nullif(u.seen_at, now()) ORDER BY l.seen_at, u.page_id),
+        array_agg(l.seen_at ORDER BY l.seen_at, u.page_id),
+        array_agg(l.gone_at ORDER BY l.seen_at, u.page_id)
+    FROM (
+        SELECT
+            CASE WHEN t.is_gone THEN -t.page_id ELSE t.page_id END AS page_id,
+            max(coalesce(t.seen_at, now())) FILTER (WHERE t.is_stored IS NOT TRUE) AS seen_at
+        FROM unnest(page_ids, times, are_gone, are_stored)
+            AS t (page_id, seen_at, is_gone, is_stored)
+        WHERE batch_run IS NOT NULL
+        GROUP BY 1
+    ) AS u
+    LEFT JOIN LATERAL (
+        SELECT s.seen_at, s.gone_at
+        FROM pgsimhash.last_seen AS s
+        WHERE s.collection_id = own_id AND s.page_id = abs(u.page_id)
+        ORDER BY s.collection_id, s.page_id
+        LIMIT 1
+    ) AS l ON true
+    HAVING count(*) > 0;
     INSERT INTO pgsimhash.last_seen AS s (
-        collection_id, page_id, seen_at, gone_at, etag, last_modified
+        collection_id, page_id, seen_at, gone_at, etag, last_modified, outside_at
     )
     SELECT
         own_id, p.page_id, greatest(p.fetched_at, max(u.moment) FILTER (WHERE NOT u.is_gone)),
         (array_agg(CASE WHEN u.is_gone THEN u.moment END ORDER BY u.number DESC))[1],
         (array_agg(u.etag ORDER BY u.validators = 0, u.number DESC))[1],
-        (array_agg(u.modified ORDER BY u.validators = 0, u.number DESC))[1]
+        (array_agg(u.modified ORDER BY u.validators = 0, u.number DESC))[1],
+        CASE WHEN batch_run IS NULL
+            THEN greatest(p.fetched_at, max(u.moment) FILTER (WHERE NOT u.is_gone)) END
     FROM (
         SELECT
             t.page_id, t.number, coalesce(t.is_gone, false) AS is_gone, t.etag, t.modified,
             coalesce(t.moment, now()) AS moment, num_nonnulls(t.etag, t.modified) AS validators
-        FROM unnest(page_ids, times, are_gone, etags, modified)
-            WITH ORDINALITY AS t (page_id, moment, is_gone, etag, modified, number)
+        FROM unnest(page_ids, times, are_gone, etags, modified, are_stored)
+            WITH ORDINALITY AS t (page_id, moment, is_gone, etag, modified, is_stored, number)
+        WHERE t.is_stored IS NOT TRUE
     ) AS u
     JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
     GROUP BY p.page_id, p.fetched_at
@@ -928,7 +968,17 @@ BEGIN
         seen_at = greatest(s.seen_at, excluded.seen_at), gone_at = excluded.gone_at,
         etag = pgsimhash._validator(s.etag, excluded.etag, excluded.last_modified),
         last_modified =
-            pgsimhash._validator(s.last_modified, excluded.last_modified, excluded.etag);
+            pgsimhash._validator(s.last_modified, excluded.last_modified, excluded.etag),
+        outside_at = greatest(s.outside_at, excluded.outside_at);
+END
+$$;
+
+-- A later batch continues a run that ended.
+CREATE FUNCTION pgsimhash._end_runs(own_id integer, run_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE pgsimhash.runs AS r SET ended_at = now()
+    WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids);
 END
 $$;
 

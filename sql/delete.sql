@@ -108,8 +108,13 @@ BEGIN
         )
     WHERE r.collection_id = wanted AND r.run_id = ANY (run_ids)
         AND (r.first_page = ANY (deleted) OR r.last_page = ANY (deleted));
-    DELETE FROM pgsimhash.runs AS r
-    WHERE r.collection_id = wanted AND r.run_id = ANY (run_ids) AND r.first_page IS NULL;
+    WITH removed AS (
+        DELETE FROM pgsimhash.runs AS r
+        WHERE r.collection_id = wanted AND r.run_id = ANY (run_ids) AND r.first_page IS NULL
+        RETURNING r.run_id
+    )
+    DELETE FROM pgsimhash.sightings AS s
+    WHERE s.collection_id = wanted AND s.run_id = ANY (ARRAY(SELECT r.run_id FROM removed AS r));
     PERFORM pgsimhash._index_simhashes(wanted, simhashes);
     promoted := pgsimhash._promote_copies(wanted, copy.copy_ids, copy.heads, copy.originals);
     pages := coalesce(cardinality(deleted), 0);
@@ -361,13 +366,18 @@ BEGIN
     FROM pgsimhash._delete_pages(collection, coalesce(old, '{}'), seen_befores) AS d;
     IF last_page IS NULL THEN
         -- Runs that added no page.
-        DELETE FROM pgsimhash.runs AS r
-        WHERE r.collection_id = wanted AND r.first_page IS NULL
-            AND r.finished_at < now() - coalesce(older_than, (
-                SELECT max(p.expire_after)
-                FROM pgsimhash.policies AS p
-                WHERE p.collection_id = wanted
-            ));
+        WITH removed AS (
+            DELETE FROM pgsimhash.runs AS r
+            WHERE r.collection_id = wanted AND r.first_page IS NULL
+                AND r.finished_at < now() - coalesce(older_than, (
+                    SELECT max(p.expire_after)
+                    FROM pgsimhash.policies AS p
+                    WHERE p.collection_id = wanted
+                ))
+            RETURNING r.run_id
+        )
+        DELETE FROM pgsimhash.sightings AS s
+        WHERE s.collection_id = wanted AND s.run_id = ANY (ARRAY(SELECT r.run_id FROM removed AS r));
     END IF;
 END
 $$;
@@ -381,9 +391,10 @@ END
 $$;
 
 -- Deletes the next pages of a URL, of a host or of a run, those of a run by their ids, so that nothing
--- is read twice; of a host in the order of the index. last_page is NULL at the end. A batch of a run
--- also forgets the archives, because it is unknown which of their records the run stored; files with
--- one page have its page_id. The run's writer may continue meanwhile.
+-- is read twice; of a host in the order of the index. last_page is NULL at the end. What a run saw is
+-- forgotten first. A batch of a run also forgets the archives, because it is unknown which of their
+-- records the run stored; files with one page have its page_id. The run's writer may continue
+-- meanwhile.
 CREATE FUNCTION pgsimhash._delete_batch(
     collection text, url text, host text, run_id bigint, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
@@ -417,6 +428,10 @@ BEGIN
         );
     ELSE
         DELETE FROM pgsimhash.sources AS s WHERE s.collection_id = own_id AND s.page_id IS NULL;
+        IF pgsimhash._forget_batches(own_id, run_id) THEN
+            last_page := after_page;
+            RETURN;
+        END IF;
         -- A run that added no page.
         DELETE FROM pgsimhash.runs AS r
         WHERE r.collection_id = own_id AND r.run_id = _delete_batch.run_id AND r.first_page IS NULL;
@@ -440,5 +455,113 @@ BEGIN
         INTO last_page, pages, gone, reverted, promoted
         FROM pgsimhash._delete_pages(collection, next_pages) AS d;
     END IF;
+END
+$$;
+
+-- Forgets the last batches of a run; returns whether there were any. The pages that it saw last get
+-- the times before it, or those of a later batch. Later batches of other runs, usually none, that
+-- remember the times of a forgotten one get earlier times too.
+CREATE FUNCTION pgsimhash._forget_batches(own_id integer, undone bigint) RETURNS boolean
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_hashjoin = on
+    SET enable_sort = on
+    AS $$
+DECLARE
+    batch pgsimhash.sightings;
+BEGIN
+    FOR forgotten IN 0..15 LOOP
+        DELETE FROM pgsimhash.sightings AS s
+        WHERE s.collection_id = own_id AND s.run_id = undone AND s.number = (
+            SELECT max(n.number)
+            FROM pgsimhash.sightings AS n
+            WHERE n.collection_id = own_id AND n.run_id = undone
+        )
+        RETURNING s.* INTO batch;
+        IF NOT FOUND THEN
+            RETURN forgotten > 0;
+        END IF;
+        WITH page AS MATERIALIZED (
+            SELECT
+                p.page_id, p.fetched_at, max(u.before) AS before, max(u.gone_before) AS gone_before,
+                greatest(p.fetched_at, max(u.moment) FILTER (WHERE u.page_id > 0)) AS seen_at,
+                max(u.moment) FILTER (WHERE u.page_id < 0) AS gone_at
+            FROM pgsimhash._sightings(batch) AS u
+            JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = abs(u.page_id)
+            GROUP BY p.collection_id, p.page_id
+        ),
+        later AS MATERIALIZED (
+            SELECT
+                l.number, u.page_id AS seen_id, p.page_id,
+                greatest(p.fetched_at, CASE WHEN u.page_id > 0 THEN u.moment END) AS seen_at,
+                CASE WHEN u.page_id < 0 THEN u.moment END AS gone_at,
+                CASE WHEN u.before > p.seen_at THEN u.before ELSE greatest(
+                    p.before,
+                    max(greatest(p.fetched_at, CASE WHEN u.page_id > 0 THEN u.moment END)) OVER (
+                        PARTITION BY p.page_id ORDER BY l.number
+                        RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                    )
+                ) END AS before,
+                greatest(nullif(u.gone_before, p.gone_at), p.gone_before) AS gone_before
+            FROM pgsimhash.sightings AS l
+            CROSS JOIN LATERAL pgsimhash._sightings(l) AS u
+            JOIN page AS p ON p.page_id = abs(u.page_id)
+            WHERE l.collection_id = own_id AND l.number > batch.number
+        ),
+        corrected AS (
+            UPDATE pgsimhash.sightings AS s
+            SET (befores, gone_befores) = (
+                SELECT
+                    array_agg(CASE WHEN l.number IS NULL THEN u.before ELSE l.before END
+                        ORDER BY u.place),
+                    array_agg(CASE WHEN l.number IS NULL THEN u.gone_before ELSE l.gone_before END
+                        ORDER BY u.place)
+                FROM pgsimhash._sightings(s) AS u
+                LEFT JOIN later AS l ON l.number = s.number AND l.seen_id = u.page_id
+            )
+            WHERE s.collection_id = own_id
+                AND s.number = ANY (ARRAY(SELECT l.number FROM later AS l))
+        ),
+        restored AS MATERIALIZED (
+            SELECT r.page_id, r.seen_at, coalesce(
+                r.other_gone_at, CASE WHEN r.gone_at > r.seen_at THEN r.gone_at END
+            ) AS gone_at
+            FROM (
+                SELECT
+                    p.page_id, greatest(p.gone_before, max(l.gone_at)) AS gone_at,
+                    nullif(s.gone_at, p.gone_at) AS other_gone_at,
+                    CASE WHEN s.seen_at > p.seen_at THEN s.seen_at
+                        ELSE greatest(p.before, s.outside_at, max(l.seen_at)) END AS seen_at
+                FROM page AS p
+                JOIN pgsimhash.last_seen AS s ON s.collection_id = own_id AND s.page_id = p.page_id
+                LEFT JOIN later AS l ON l.page_id = p.page_id
+                GROUP BY
+                    p.page_id, p.gone_before, s.gone_at, p.gone_at, s.seen_at, p.seen_at, p.before,
+                    s.outside_at
+            ) AS r
+        ),
+        removed AS (
+            DELETE FROM pgsimhash.last_seen AS s
+            USING restored AS r
+            WHERE s.collection_id = own_id AND s.page_id = r.page_id AND r.seen_at IS NULL
+        )
+        UPDATE pgsimhash.last_seen AS s
+        SET seen_at = r.seen_at, gone_at = r.gone_at
+        FROM restored AS r
+        WHERE s.collection_id = own_id AND s.page_id = r.page_id AND r.seen_at IS NOT NULL
+            AND (s.seen_at, s.gone_at) IS DISTINCT FROM (r.seen_at, r.gone_at);
+    END LOOP;
+    RETURN true;
+END
+$$;
+
+-- The versions that a batch saw, in order.
+CREATE FUNCTION pgsimhash._sightings(batch pgsimhash.sightings) RETURNS TABLE (
+    page_id bigint, moment timestamptz, before timestamptz, gone_before timestamptz, place bigint
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY
+    SELECT u.page_id, coalesce(u.moment, batch.seen_at), u.before, u.gone_before, u.place
+    FROM unnest(batch.page_ids, batch.times, batch.befores, batch.gone_befores) WITH ORDINALITY
+        AS u (page_id, moment, before, gone_before, place);
 END
 $$;

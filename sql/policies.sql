@@ -98,8 +98,9 @@ DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     address text := url;
     present record;
+    age interval;
 BEGIN
-    PERFORM pgsimhash._check_age(older_than);
+    PERFORM pgsimhash._check_age(nullif(older_than, interval '0'));
     -- Redirects may form a circle.
     FOR hop IN 1..20 LOOP
         SELECT
@@ -113,12 +114,13 @@ BEGIN
         WHERE p.collection_id = own_id AND p.url = address
         ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
         LIMIT 1;
+        age := coalesce(
+            older_than,
+            (SELECT s.refetch_after FROM pgsimhash._settings_for(own_id, ARRAY[address]) AS s)
+        );
+        -- Clocks of other machines may be ahead.
         is_due := present.last_fetch IS NULL OR coalesce(
-            present.last_fetch < statement_timestamp() - coalesce(
-                older_than,
-                (SELECT s.refetch_after FROM pgsimhash._settings_for(own_id, ARRAY[address]) AS s)
-            ),
-            false
+            age = interval '0' OR present.last_fetch < statement_timestamp() - age, false
         );
         IF hop = 1 THEN
             etag := present.etag;
@@ -152,7 +154,7 @@ END
 $$;
 
 -- Whether a page is unknown, or was last seen longer ago than older_than, by default the
--- refetch_after of its policy.
+-- refetch_after of its policy; 0 means always.
 CREATE FUNCTION pgsimhash.should_fetch(
     url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean

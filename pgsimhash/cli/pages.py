@@ -65,6 +65,7 @@ _DUPLICATES: Final = ("duplicate", "near")
 @options.parquet("the verdicts to this file too")
 @options.flag("--reread", "Also read files that are stored and were not modified since.")
 @options.flag("--create", "Create the collection if it does not exist.")
+@click.option("--label", help="The label of the run; by default the command.")
 @options.collection_and_dsn
 def ingest(
     paths: tuple[str, ...],
@@ -74,6 +75,7 @@ def ingest(
     page_memory: int | None,
     parquet: str | None,
     create: bool,
+    label: str | None,
     collection: str,
     dsn: str | None,
     **settings: Any,
@@ -95,7 +97,7 @@ def ingest(
     with pgsimhash.connect(
         dsn, collection=collection, create=create or None, scheme=scheme
     ) as store:
-        store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_LABEL_MAX])
+        store.start_run(label or f"pgsimhash ingest {' '.join(paths)}"[:_LABEL_MAX])
         verdicts = maintenance.ingest_files(
             store,
             paths,
@@ -142,7 +144,7 @@ def decide(store: pgsimhash.Store, file: str, url: str | None, **settings: Any) 
 @click.argument("urls", metavar="URL...", nargs=-1, required=True)
 @options.age(
     "--older-than",
-    "Fetch a known page that was last seen longer ago, such as 30d; by default the "
+    "Fetch a known page that was last seen longer ago, such as 30d, or always; by default the "
     "--refetch-after of its policy.",
 )
 @options.with_store

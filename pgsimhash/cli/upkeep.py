@@ -190,7 +190,7 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     "--expire-after",
     "Expire versions that were not seen for this long, if expire follows policies.",
 )
-@options.age("--refetch-after", "How long after it was last seen should-fetch answers yes again.")
+@options.age("--refetch-after", "When after it was last seen to fetch a page again, or always.")
 @options.collection_and_dsn
 def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) -> None:
     """Set the policy of a pattern; other settings stay. Prints it as a JSON line."""

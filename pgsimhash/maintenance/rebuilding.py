@@ -111,13 +111,8 @@ def rebuild(
             ids = {"source_id": source.collection_id, "own_id": target.collection_id}
             scope: dict[str, Any] = {"from_schema": from_schema, **ids}
             # What verdicts depend on, and the runs.
-            tables = [
-                "policies",
-                "marks",
-                "redirects",
-                "runs",
-                *([] if new_scheme else ["sources"]),
-            ]
+            tables = ["policies", "marks", "redirects", "runs", "sightings"]
+            tables += [] if new_scheme else ["sources"]
             fetch(connection, "copy_rows", {**scope, "tables": tables})
         copied = 0
         markdown = target.keep_markdown or bool(new_scheme)

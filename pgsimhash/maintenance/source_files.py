@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Unpack
+from typing import BinaryIO, Final, Unpack
 
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
@@ -123,7 +123,7 @@ class _Files:
     def __init__(
         self, store: Store, reread: bool, reading: Reading, stdin: BinaryIO | None
     ) -> None:
-        self.session, self._reread = store.session, reread
+        self.session, self._reread, self._see = store.session, reread, store.see_again
         self._reading, self._stdin, self._left_out = reading, stdin, reading.left_out
         # The file and record of each page without a verdict yet; a file alone marks its end.
         self._pending: deque[tuple[_Progress | None, int | None] | _Progress] = deque()
@@ -213,8 +213,7 @@ class _Files:
                     file.last_record, file.failed = row["last_record"], set(row["failed"])
                     file.page_id = row["page_id"]
             if seen := [file.page_id for file in files if file.page_id is not None]:
-                given: dict[str, Any] = dict.fromkeys(("times", "are_gone", "etags", "modified"))
-                access.fetch("see_pages", page_ids=seen, **given)
+                self._see(access, seen)
 
     @retried
     def _write(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypedDict
 
 from pgsimhash.errors import invalid_argument
 from pgsimhash.pages.records import json_values
-from pgsimhash.pages.values import check_age
+from pgsimhash.pages.values import ALWAYS, check_age
 
 Scope = Literal["host", "collection", "global"]
 
@@ -59,7 +59,8 @@ class PolicySettings:
         min_tokens: the fewest words of a page that is stored, if the scheme does not need more.
         expire_after: how long after it was last seen a version is deleted, if ``expire`` uses
             policies.
-        refetch_after: how long after it was last seen ``should_fetch`` answers yes again.
+        refetch_after: how long after it was last seen ``should_fetch`` answers yes again; 0 is
+            always.
 
     Raises:
         ArgumentError: a setting is invalid; the layout checks the distance later.
@@ -85,7 +86,7 @@ class PolicySettings:
                 continue
             raise invalid_argument(f"{name} is a number from 1 to {NUMBER_MAX:,}, not {number!r}")
         for age in (self.max_age, self.expire_after, self.refetch_after):
-            if age is not None:
+            if age is not None and (age is not self.refetch_after or age != ALWAYS):
                 check_age(age)
 
     def given(self) -> dict[str, Any]:

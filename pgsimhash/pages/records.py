@@ -328,20 +328,30 @@ class CollectionStatus(JsonRecord):
 class RunRecord(JsonRecord):
     """The numbers of pages of one run, by verdict.
 
-    ``finished_at`` is the time of its last batch so far. ``pages`` is the sum of the new,
-    duplicate, updated, unchanged and gone pages.
+    ``finished_at`` is the time of its last batch so far; ``ended_at`` is None if it was not ended,
+    as of a killed job. ``pages`` is the sum of the new, duplicate, updated, unchanged and gone
+    pages.
     """
+
+    _computed = ("state",)
 
     run_id: int
     label: str
     started_at: datetime
     finished_at: datetime
+    ended_at: datetime | None
     pages: int
     new: int
     duplicates: int
     updated: int
     unchanged: int
     gone: int
+
+    @property
+    def state(self) -> str:
+        """Whether the run ended; otherwise also when its last batch was written."""
+        last_batch = self.finished_at.isoformat(timespec="seconds")
+        return "ended" if self.ended_at else f"unfinished, last batch at {last_batch}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ _VALIDATOR_MAX: Final = 512  # characters; equal to the limit in sql/tables.sql
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """No page is older; earlier times come from clocks and programs that do not know the time."""
 
+ALWAYS: Final = timedelta()
+"""The age after which a page is always fetched again; no other age is 0."""
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
@@ -101,7 +103,9 @@ def check_age(age: timedelta) -> timedelta:
 
 
 def parse_age(text: str) -> timedelta:
-    """Return the age written as a number and a unit: 90d, 12h, 30m, 45s or 2w."""
+    """Return the age written as a number and a unit: 90d, 12h, 30m, 45s or 2w; always is 0."""
+    if text.strip().lower() == "always":
+        return ALWAYS
     match = _AGE.fullmatch(text.strip().lower())
     try:
         if match is not None:

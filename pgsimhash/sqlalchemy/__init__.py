@@ -37,6 +37,7 @@ __all__ = [
     "pages",
     "policies",
     "runs",
+    "sightings",
     "simhash_columns",
     "simhash_lock",
 ]
@@ -211,6 +212,7 @@ _TYPES: Final[dict[str, Any]] = {
     "smallint": sa.SmallInteger,
     "text": Text,
     "timestamptz": sa.DateTime(timezone=True),
+    "timestamptz[]": postgresql.ARRAY(sa.DateTime(timezone=True)),
     "uuid": sa.Uuid,
 }
 _TABLE: Final = re.compile(r"^CREATE TABLE pgsimhash\.(\w+) \((.*?)^\)", re.DOTALL | re.MULTILINE)
@@ -235,9 +237,8 @@ def _read_table(name: str, body: str) -> None:
 for _name, _body in _TABLE.findall(read_sql("tables.sql")):
     _read_table(_name, _body)
 
-collections, pages, last_seen, runs, policies, marks, clusters = (
-    metadata.tables[f"{SCHEMA}.{name}"]
-    for name in ("collections", "pages", "last_seen", "runs", "policies", "marks", "clusters")
+clusters, collections, last_seen, marks, pages, policies, runs, sightings = (
+    metadata.tables[f"{SCHEMA}.{name}"] for name in __all__ if f"{SCHEMA}.{name}" in metadata.tables
 )
 
 

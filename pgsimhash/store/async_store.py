@@ -209,13 +209,13 @@ class AsyncStore:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(self, *error: object) -> None:
+        await asyncio.to_thread(self._reader.close)
+        await self.run(Store.__exit__, *error)
 
     async def close(self) -> None:
         """Close the connections that the store opened, and stop its processes."""
-        await asyncio.to_thread(self._reader.close)
-        await self.run(Store.close)
+        await self.__aexit__()
 
     @property
     def opened(self) -> Collection:

@@ -1,15 +1,15 @@
 """Decide about records and store them, in batches: each is one statement and one transaction."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, fields
 from itertools import count, repeat
 from typing import Any, Final
 
 from psycopg.rows import dict_row
 
-from pgsimhash.errors import StoreError, invalid_argument
+from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
@@ -76,10 +76,35 @@ class Ingest:
         """Start a run for everything that is stored from now on, and return its id."""
         text_size("label", label)
         run = Run(label)
+        self.end_runs()
         with self._session.writing() as access:
             run_id = run.draw_id(access)
         self._label, self._idle = label, [run]
         return run_id
+
+    def end_runs(self, run: Run | None = None) -> None:
+        """Record the end of a run, or of those that the caller started.
+
+        Over a connection of the caller it belongs to the present transaction; it begins none.
+        """
+        runs, source = [run] if run else self._idle, self._session.source
+        if run is None:
+            self._label, self._idle = None, []
+        run_ids = [each.run_id for each in runs if each.run_id is not None]
+        # Without it, the run only counts as unfinished.
+        with suppress(PgsimhashError):
+            may_end = source.in_transaction() or not self._session.is_in_callers_transaction()
+            if run_ids and may_end:
+                with self._session.writing() as access:
+                    access.fetch("end_runs", run_ids=run_ids)
+
+    def see(self, access: Access, page_ids: list[int]) -> None:
+        """Record that versions were seen again, by the run that the caller started, if any."""
+        with self._idle_run() as run:
+            run_id = None if run.label is None else run.draw_id(access)
+            nothing = ("times", "are_gone", "etags", "modified", "are_stored")
+            given: dict[str, Any] = dict.fromkeys(nothing)
+            access.fetch("see_pages", page_ids=page_ids, batch_run=run_id, label=run.label, **given)
 
     def decide_batch(
         self, items: Sequence[Item], options: MatchOptions, *, remember: bool
@@ -105,6 +130,7 @@ class Ingest:
         one by one, when their verdicts are consumed, unless the caller gave a ``batch_size``.
         """
         sent_options(self._session.collection, options)
+        text_size("label", label)
         if batch_size is not None and batch_size < 1:
             raise invalid_argument(f"batch_size must be at least 1, not {batch_size}")
         own = Run(label) if remember and self._label is None else None
@@ -129,7 +155,13 @@ class Ingest:
                     if may_end and not is_last and not in_transaction():
                         raise _ended(f"the transaction ended after {number}", decided)
 
-        return verdicts()
+        return verdicts() if own is None else self._ending(verdicts(), own)
+
+    def _ending(self, verdicts: Iterator[Verdict], run: Run) -> Generator[Verdict]:
+        """Yield the verdicts of a run, and end it, unless an error does."""
+        with suppress(GeneratorExit):
+            yield from verdicts
+        self.end_runs(run)
 
     @contextmanager
     def _idle_run(self) -> Iterator[Run]:

@@ -27,7 +27,7 @@ from pgsimhash.pages.records import (
     Verdict,
 )
 from pgsimhash.pages.urls import check_url, lowered
-from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time
+from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, check_time
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -76,6 +76,7 @@ class Store:
         """Use the collection of a session; see :func:`pgsimhash.connect`."""
         self.session = session
         self._ingest = Ingest(session)
+        self.see_again = self._ingest.see
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: the collection {self.collection!r} by {self.scheme}>"
@@ -83,12 +84,17 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, error: object = None, *_: object) -> None:
+        if error is None:
+            self._ingest.end_runs()
+        self.session.source.close()
 
     def close(self) -> None:
-        """Close the connections that the store opened; those in use close after their call."""
-        self.session.source.close()
+        """Close the connections that the store opened; those in use close after their call.
+
+        It ends the run of :meth:`start_run`.
+        """
+        self.__exit__()
 
     @property
     def opened(self) -> Collection:
@@ -200,9 +206,9 @@ class Store:
     def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:
         """Return whether to fetch a page: it is unknown, or was last seen too long ago.
 
-        ``older_than`` says how long ago, by default the ``refetch_after`` of the page's policy.
-        With neither, a known page is not fetched again. A page that was found gone was seen then.
-        A URL that redirects is also answered as the pages to which it leads, see
+        ``older_than`` says how long ago, by default the ``refetch_after`` of the page's policy; 0
+        means always. With neither, a known page is not fetched again. A page that was found gone
+        was seen then. A URL that redirects is also answered as the pages to which it leads, see
         :meth:`add_redirects`.
         """
         return bool(self._fetch_conditions(url, older_than)[0])
@@ -225,7 +231,7 @@ class Store:
         parameters = {
             "collection": self.collection,
             "url": self.opened.page_url(url),
-            "older_than": None if older_than is None else check_age(older_than),
+            "older_than": older_than if older_than in (None, ALWAYS) else check_age(older_than),
         }
         with self.session.read() as connection:
             row: Sequence[Any] = fetch(connection, "fetch_conditions", parameters)[0]
@@ -303,6 +309,7 @@ class Store:
         page_memory: int | None = None,
         batch_size: int | None = None,
         markdown: bool = False,
+        label: str = "ingest_many",
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Ingest a stream of pages and yield a verdict for each, in order.
@@ -331,12 +338,14 @@ class Store:
                 either kind, another process reads the pages even if ``jobs`` is 1.
             batch_size: the number of pages per batch.
             markdown: whether the verdicts have the main content, see :meth:`ingest`.
+            label: the label of the call's run, see :meth:`start_run`.
             options: settings that override those of the policies and the collection.
         """
         sources = map(as_source, pages)
         items = self._read(sources, markdown, jobs, max_bytes, page_seconds, page_memory)
+        size = batches.BATCH_PAGES
         return self._ingest.decide_each(
-            items, batches.BATCH_PAGES, options, remember=True, batch_size=batch_size
+            items, size, options, remember=True, batch_size=batch_size, label=label
         )
 
     def should_store(
@@ -416,6 +425,7 @@ class Store:
         pages: Iterable[tuple[str, int]],
         *,
         batch_size: int | None = None,
+        label: str = "add_many",
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Add ``(url, simhash)`` pairs; :meth:`ingest_many` without the reading.
@@ -429,14 +439,15 @@ class Store:
             options,
             remember=True,
             batch_size=batch_size,
-            label="add_many",
+            label=label,
         )
 
     def start_run(self, label: str) -> int:
-        """Start a run of this name for everything that is added from now on, and return its id.
+        """Start a run with a label for everything that is added from now on, and return its id.
 
-        Without it, each call of :meth:`ingest_many` or :meth:`add_many` is a run, and single pages
-        belong to no run.
+        It ends with the next one, and when the store is closed without an error. Without it, each
+        call of :meth:`ingest_many` or :meth:`add_many` is a run, which ends when its iterator is
+        exhausted or closed, and single pages belong to no run.
         """
         return self._ingest.start_run(label)
 

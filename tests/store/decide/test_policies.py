@@ -204,6 +204,8 @@ class TestRefusals:
         statement = sql.SQL("SELECT pgsimhash.set_policy('default', '*', {} => %s::interval)")
         ages = ("0", "-1 day", "1001 years", "5000000 years")
         for setting, age in product(("max_age", "expire_after", "refetch_after"), ages):
+            if (setting, age) == ("refetch_after", "0"):  # always
+                continue
             with pytest.raises(psycopg.Error, check=sqlstate("PS013"), match=setting):
                 run_sql(dsn, statement.format(sql.Identifier(setting)), [age])
 

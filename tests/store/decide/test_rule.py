@@ -393,7 +393,7 @@ class Database:
         """Delete everything, and set policies for OWN."""
         self.plain.execute(
             "TRUNCATE pgsimhash.pages, pgsimhash.marks, pgsimhash.policies, "
-            "pgsimhash.last_seen, pgsimhash.runs"
+            "pgsimhash.last_seen, pgsimhash.runs, pgsimhash.sightings"
         )
         self.policies = policies
         for pattern, options in policies.items():
