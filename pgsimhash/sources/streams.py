@@ -25,9 +25,10 @@ _INPUT: Final = 16 * 1024
 _BUFFER: Final = 128 * 1024
 _STEP: Final = 1024 * 1024
 
-_IDLE_MAX: Final = 512 * 1024 * 1024  # bytes without pages before their packed size is checked
+_IDLE_WEIGHT: Final = 10  # how often bytes without pages count
 _IDLE_COST: Final = 4096  # more bytes that each piece without pages counts, for its time
-_RATIO_MAX: Final = 100  # of the sizes of data without pages and its packed data
+_DATA_MAX: Final = _IDLE_WEIGHT * 512 * 1024 * 1024  # weighed bytes before the packed size counts
+_RATIO_MAX: Final = 1000  # of the sizes of weighed data and its packed data
 _LOOK: Final = 4096  # bytes of packed data that show whether a member begins as required
 _LOOKS_MAX: Final = 100_000  # places tried as beginnings of members after damage
 _AGAIN_MAX: Final = 1024 * 1024 * 1024  # bytes of a file read again after damage
@@ -170,17 +171,27 @@ class _Members(io.RawIOBase):
             at += end
 
 
+class Budget:
+    """How many packed bytes several streams have, and the weighed bytes of data so far."""
+
+    packed = data = 0
+
+
 class Stream:
     """A file object to read from; each method raises ``DamagedError`` if it cannot be read."""
 
     def __init__(
-        self, file: BinaryIO, codec: Codec | None = None, packed: BinaryIO | None = None
+        self,
+        file: BinaryIO,
+        codec: Codec | None = None,
+        packed: BinaryIO | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self._name = codec.name if codec else "packed"
         self._packed = file if codec and not packed else packed
         self._members = _Members(file, codec) if codec else None
         self._file = io.BufferedReader(self._members, _BUFFER) if self._members else file
-        self._idle = self._idle_from = 0
+        self._budget, self._is_alone = budget or Budget(), budget is None
 
     def read(self, size: int) -> bytes:
         """Return ``size`` bytes."""
@@ -203,13 +214,16 @@ class Stream:
 
     def idle(self, size: int) -> None:
         """Count ``size`` bytes without pages; very many in little packed data end the file."""
-        self._idle += size + _IDLE_COST
-        if self._packed is None or self._idle < _IDLE_MAX:
+        self._count(_IDLE_WEIGHT * (size + _IDLE_COST))
+
+    def _count(self, weighed: int) -> None:
+        budget = self._budget
+        budget.data += weighed
+        if self._packed is None or budget.data < _DATA_MAX:
             return
-        at = self._packed.tell()
-        if (at - self._idle_from) * _RATIO_MAX < self._idle:
-            raise DamagedError(f"the {self._name} data expands to very much data without pages")
-        self._idle, self._idle_from = 0, at
+        packed = self._packed.tell() if self._is_alone else budget.packed
+        if packed * _RATIO_MAX < budget.data:
+            raise DamagedError(f"the {self._name} data expands to very much data")
 
     @property
     def member(self) -> int:
@@ -232,25 +246,26 @@ class Stream:
             if isinstance(self._file, io.BufferedReader):
                 self._file.detach()
             self._file = io.BufferedReader(self._members, _BUFFER)
-            self._idle_from = min(self._idle_from, skipped[1])
         return skipped
 
     def _guarded(self, read: Callable[[int], bytes], size: int) -> bytes:
         try:
-            return read(size)
+            data = read(size)
         except EOFError:
             raise PackedError(f"the {self._name} data ends early") from None
         except DAMAGES as error:
             raise DamagedError(f"reading failed ({one_line(error)})") from None
+        self._count(len(data))
+        return data
 
 
-def stream_of(file: Any, packed: BinaryIO | None = None) -> Stream:
+def stream_of(file: Any, packed: BinaryIO | None = None, budget: Budget | None = None) -> Stream:
     """Return a stream, through gzip or zstd if the first bytes require it: names are often wrong.
 
     ``packed`` is the file whose packed data ``file`` has; going back in it would be slow.
     """
     begin = file.peek(4)
     if begin.startswith(_GZIP_MAGIC):
-        return Stream(file, GZIP, packed)
+        return Stream(file, GZIP, packed, budget)
     is_zstd = begin.startswith((_ZSTD_MAGIC, _DICTIONARY_MAGIC))
-    return Stream(file, zstd_codec(file) if is_zstd else None, packed)
+    return Stream(file, zstd_codec(file) if is_zstd else None, packed, budget)

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from importlib import import_module
 from typing import Any, BinaryIO, Final
-from zipfile import ZIP_STORED, ZipFile
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import (
@@ -62,6 +62,7 @@ _MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
 _YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
 _DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
 _BEGIN: Final = b"WARC/"
+_ZIP_HEADER: Final = 30  # bytes before the name and data of an entry
 _WARC_IN_ZIP: Final = re.compile(r"archive/.*\.warc(\.wet)?(\.gz|\.zst)?", re.IGNORECASE)
 _ZIP_DAMAGES: Final = (*streams.DAMAGES, RuntimeError, OverflowError, struct.error)
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
@@ -188,7 +189,11 @@ def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]
 
 
 def read_wacz(
-    file: BinaryIO, name: str, reading: Reading, number: int = 1, *, is_nested: bool = False
+    file: BinaryIO,
+    name: str,
+    reading: Reading,
+    number: int = 1,
+    outer: streams.Budget | None = None,
 ) -> Generator[PageItem, None, int]:
     """Yield the pages of all WARC files in the archive, and in archives in it; number records on.
 
@@ -205,9 +210,18 @@ def read_wacz(
         if stream.resume(_BEGIN):
             number = yield from _read_stream(stream, name, number, reading)
         return number
+    file_size, end, overlapping = file.seek(0, io.SEEK_END), 0, set[ZipInfo]()
+    for entry in sorted(zipped.infolist(), key=lambda entry: entry.header_offset):
+        if entry.header_offset < end and _is_read(entry.filename):
+            overlapping.add(entry)
+        end = max(end, entry.header_offset + _ZIP_HEADER + _size_of(entry))
+    if overlapping:
+        detail = f"{len(overlapping):,} entries overlap others, as in a bomb, and were not read"
+        yield failure(name, PageError("unreadable", detail))
+    budget = streams.Budget() if outer is None else outer
     for entry in zipped.infolist():
-        is_archive = entry.filename.lower().endswith(".wacz") and not is_nested
-        if not is_archive and not _WARC_IN_ZIP.fullmatch(entry.filename):
+        is_archive = entry.filename.lower().endswith(".wacz")
+        if entry in overlapping or not _is_read(entry.filename) or (is_archive and outer):
             continue
         place = f"{name}/{entry.filename}"
         try:
@@ -217,15 +231,24 @@ def read_wacz(
                     part: Any = _Part(file, file.tell(), entry.file_size)
                     data = io.BufferedReader(part)
                 if not is_archive:
-                    stream = stream_of(data, file if data is member else None)
+                    budget.packed += min(_size_of(entry), file_size)
+                    stream = stream_of(data, file if data is member else None, budget)
                     number = yield from _read_stream(stream, name, number, reading)
                 elif data is member:
                     raise PageError("unreadable", "it is compressed; unpack it first")
                 else:
-                    number = yield from read_wacz(data, place, reading, number, is_nested=True)
+                    number = yield from read_wacz(data, place, reading, number, budget)
         except _ZIP_DAMAGES as error:
             yield PageFailure(place, "unreadable", one_line(error))
     return number
+
+
+def _is_read(name: str) -> bool:
+    return name.lower().endswith(".wacz") or _WARC_IN_ZIP.fullmatch(name) is not None
+
+
+def _size_of(entry: ZipInfo) -> int:
+    return entry.file_size if entry.compress_type == ZIP_STORED else entry.compress_size
 
 
 class _Part(io.RawIOBase):

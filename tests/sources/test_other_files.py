@@ -1,5 +1,6 @@
 """JSON lines, Parquet, WACZ archives, zstd and plain texts, as the tools that write them do."""
 
+import copy
 import gzip
 import io
 import json
@@ -23,7 +24,7 @@ from scrapy.exporters import JsonLinesItemExporter
 from warcio.warcwriter import WARCWriter
 
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.sources import SourcePage, read_pages
+from pgsimhash.sources import SourcePage, read_pages, streams
 from pgsimhash.sources.page import PageItem
 from tests.programs import python
 from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
@@ -429,3 +430,73 @@ def test_empty_lines_count_as_lines_and_a_byte_order_mark_does_no_harm(tmp_path:
     first, broken, last = read(path)
     assert first == last == GOOD_PAGE
     assert failed(broken) == (f"{path}#40004", "unreadable")
+
+
+@pytest.fixture
+def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the data read from packed files, which may be 16 MB before they are checked."""
+    sizes: list[int] = []
+    read_into = streams._Members.readinto
+
+    def counted(members: streams._Members, buffer: Any) -> int:
+        sizes.append(read_into(members, buffer))
+        return sizes[-1]
+
+    monkeypatch.setattr(streams._Members, "readinto", counted)
+    monkeypatch.setattr(streams, "_DATA_MAX", 10 * MEGABYTES_16)
+    return sizes
+
+
+MEGABYTES_16 = 16 * 1024 * 1024
+BOMB = gzip.compress(b"x" * MEGABYTES_16)
+
+
+def test_a_bomb_with_many_names_is_read_once(tmp_path: Path, inflated: list[int]) -> None:
+    path = tmp_path / "crawl.wacz"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("archive/a.warc.gz", records(1)[0] + BOMB)
+        first = file.getinfo("archive/a.warc.gz")
+        for number in range(2000):
+            again = copy.copy(first)
+            again.filename = again.orig_filename = f"archive/{number}.warc.gz"
+            again.header_offset += number % 2
+            file.filelist.append(again)
+        file.writestr("archive/b.warc.gz", records(1)[0])
+    refused, page, bomb, rest = read(path)
+    assert failed(refused, "2,000 entries overlap others") == (str(path), "unreadable")
+    assert urls([page]) == [f"{URL}0"]
+    for end in (bomb, rest):
+        assert failed(end, "the gzip data expands to very much data")
+    assert sum(inflated) < 2 * MEGABYTES_16
+
+
+def test_many_bombs_of_an_archive_have_one_budget(tmp_path: Path, inflated: list[int]) -> None:
+    path = tmp_path / "crawl.wacz"
+    with zipfile.ZipFile(path, "w") as nested:
+        for number in range(50):
+            nested.writestr(f"archive/{number}.warc.gz", BOMB)
+    bombs = path.read_bytes()
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("nested.wacz", bombs)
+        for number in range(50):
+            file.writestr(f"archive/{number}.warc.gz", BOMB)
+    items = read(path)
+    assert len(items) == 100
+    assert sum(inflated) < 2 * MEGABYTES_16 + 100 * path.stat().st_size
+    assert failed(items[-1], "the gzip data expands to very much data")
+
+
+def test_pages_packed_twice_have_a_budget(tmp_path: Path, inflated: list[int]) -> None:
+    path = tmp_path / "crawl.wacz"
+    page = record(b"<p>" + b"many words " * 90_000, zipped=False)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("archive/a.warc.gz", gzip.compress(page, mtime=0) * 2000)
+        file.writestr("archive/b.warc.gz", b"".join(records(3)))
+    *pages, end, after = read(path)
+    for damage in (end, after):
+        assert failed(damage, "the gzip data expands to very much data")
+    assert 100 < len(urls(pages)) == len(pages) < 1000
+    # One time packed, the same pages are read.
+    path = tmp_path / "crawl.warc.gz"
+    path.write_bytes(gzip.compress(page, mtime=0) * 200)
+    assert len(urls(read(path))) == 200

@@ -361,12 +361,12 @@ def header(length: int) -> bytes:
 def test_very_much_data_without_pages_ends_a_file(path: Path, piece: bytes) -> None:
     page, *_, end = read(path, record(), packed(piece, 8192))
     assert isinstance(page, SourcePage)
-    assert failed(end, "data without pages")[1] == "unreadable"
+    assert failed(end, "expands to very much data")[1] == "unreadable"
     if piece == b"\n":
         line = gzip.compress(b'{"url": "https://example.com/", "html": ""}\n')
         lines = read(path.with_name("a.jsonl.gz"), line, packed(piece, 8192))
         assert (len(lines), urls(lines)) == (2, [page.url])
-        assert failed(lines[1], "data without pages")[1] == "unreadable"
+        assert failed(lines[1], "expands to very much data")[1] == "unreadable"
 
 
 def test_well_compressed_records_are_skipped(path: Path) -> None:
@@ -378,7 +378,7 @@ def test_well_compressed_records_are_skipped(path: Path) -> None:
     assert page == again
     # One larger than its gzip data can be ends an archive.
     (end,) = read(path, gzip.compress(header(9_999_999_999)), packed(b"x", 8192))
-    assert failed(end, "data without pages")
+    assert failed(end, "expands to very much data")
 
 
 def test_the_rest_is_not_read_after_a_thousand_places_without_a_record(path: Path) -> None:
