@@ -154,8 +154,8 @@ def should_fetch(
     """Show which pages to fetch.
 
     Those are unknown pages, and pages that were last seen too long ago. URL - reads URLs from
-    stdin, one per line. Prints a JSON line with "fetch" for each. Exits with 1 if no page needs
-    fetching, or a URL is invalid.
+    stdin, one per line. Prints a JSON line with "fetch" for each, and with the "headers" of a
+    conditional request. Exits with 1 if no page needs fetching, or a URL is invalid.
     """
     fetched = failed = 0
     for url in _lines_of_stdin_too(urls):
@@ -165,9 +165,10 @@ def should_fetch(
             failed += 1
             show.message(str(error))
         else:
-            fetch = store.should_fetch(checked, older_than=older_than)
-            fetched += fetch
-            show.json_line({"url": checked, "fetch": fetch})
+            headers = store.request_headers(checked, older_than=older_than)
+            fetched += (fetch := headers is not None)
+            more = {"headers": headers} if headers else {}
+            show.json_line({"url": checked, "fetch": fetch, **more})
     sys.exit(0 if fetched and not failed else 1)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.records import PageFailure, PageStatus
 from pgsimhash.pages.values import MAX_BYTES, too_large
 from pgsimhash.sources.page import (
     PAUSE,
@@ -34,6 +34,7 @@ __all__ = [
     "RECORDS_BEFORE",
     "UNKNOWN",
     "PageFailure",
+    "PageStatus",
     "Reading",
     "SourcePage",
     "count_pages",

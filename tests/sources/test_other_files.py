@@ -327,6 +327,28 @@ def read_lines(data: bytes, max_bytes: int = 10_000) -> list[PageItem]:
     return list(read_pages(["-"], stdin=io.BytesIO(data), max_bytes=max_bytes))
 
 
+def test_lines_and_rows_have_validators(tmp_path: Path) -> None:
+    pairs: list[tuple[Any, Any]] = [
+        ('"1"', "Monday"),
+        (None, "x" * 600),
+        (5, {"a": 1}),
+        ("a\nb", ""),
+    ]
+    kept = [('"1"', "Monday"), *[(None, None)] * 3]
+    fields = {"url": "https://example.com/a", "html": "<p>"}
+    lines = [{**fields, "etag": etag, "last_modified": modified} for etag, modified in pairs]
+    data = "\n".join(map(json.dumps, lines)).encode()
+    pages = [page for page in read_lines(data) if isinstance(page, SourcePage)]
+    assert [(page.etag, page.last_modified) for page in pages] == kept
+    path = tmp_path / "pages.parquet"
+    moment = datetime(2024, 5, 6, tzinfo=UTC)
+    pq.write_table(pa.table({**{key: [each] for key, each in fields.items()}, "etag": ['"1"'],
+                             "last_modified": [moment]}), path)  # fmt: skip
+    (page,) = read_pages([path])
+    assert isinstance(page, SourcePage)
+    assert (page.etag, page.last_modified) == ('"1"', None)
+
+
 def test_a_line_is_a_page(tmp_path: Path) -> None:
     line = json.dumps({
         "url": "https://example.com/a", "html": "<p>Grüße", "charset": "windows-1252",

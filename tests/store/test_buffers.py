@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.cli.commands import commands
 from pgsimhash.hashing.bits import from_bigint
+from pgsimhash.pages.records import PageStatus
 from pgsimhash.testing import fresh_database
 from tests.database import explained
 
@@ -139,6 +140,15 @@ def test_writes(server: Server, store: Store) -> None:
     assert server.buffers(add_near) <= 300
     assert server.buffers(lambda _: store.decide(new_url(), "some words " * 30, distance=3)) <= 300
     assert server.buffers(add_batch) <= 8_000
+
+
+def test_answers_without_a_page(server: Server, store: Store) -> None:
+    urls = [stored(server, number)[0] for number in range(300, 364)]
+    items = [PageStatus(url, number % 2 == 0) for number, url in enumerate(urls)]
+    assert server.buffers(lambda _: store.seen(urls[0])) <= 150
+    assert server.buffers(lambda _: store.gone(urls[0])) <= 150
+    assert server.buffers(lambda _: store.request_headers(urls[0])) <= 40
+    assert server.buffers(lambda _: list(store.ingest_many(items, batch_size=64))) <= 3_000
 
 
 def test_deletions(server: Server, store: Store) -> None:
