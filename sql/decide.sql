@@ -907,7 +907,10 @@ CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
     modified text[], are_stored boolean[], batch_run bigint, label text
 ) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+    SET enable_sort = on
+    AS $$
 DECLARE
     number constant bigint := CASE
         WHEN batch_run IS NOT NULL
