@@ -56,14 +56,15 @@ def _errors_of_commands() -> Iterator[None]:
         # Click turns Ctrl-C into Abort while it asks a question.
         show.message(STOPPED)
         raise click.exceptions.Exit(INTERRUPTED) from None
-    except BrokenPipeError as error:
-        # At its end Python would complain about data that it could not write.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        raise click.exceptions.Exit(CLOSED) from error
     except click.ClickException as error:
         error.message = show.printable(error.message)  # type: ignore[misc]
         raise
     except Exception as error:
+        if isinstance(error, OSError):
+            # At its end Python would complain about data that it could not write to stdout.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if isinstance(error, BrokenPipeError):
+            raise click.exceptions.Exit(CLOSED) from error
         failure = _failure(error)
         if failure is None:
             raise

@@ -58,7 +58,8 @@ def test_a_closed_stdin_is_one_clear_line_if_it_is_read(run: Run, folder: Path) 
 
 def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, folder: Path) -> None:
     run("collection", "create", "default")
-    for command in (["status"], ["ingest", str(folder)]):
+    pairs = ["analyse", "pairs", "--csv"]
+    for command in (["status"], ["ingest", str(folder)], pairs, ["--help"], ["status", "--help"]):
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run([*PGSIMHASH, *command], stdout=full, stderr=subprocess.PIPE)
         assert done.returncode == 3

@@ -43,7 +43,7 @@ def test_inputs_are_read_in_their_order_each_when_it_is_due(page: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "detail"), [
-    ("gone.jsonl", "No such file"), ("gone.warc", "No such file"), ("a\0b.html", "null byte"),
+    ("gone.jsonl", "No such file"), ("gone.warc", "No such file"), ("a\0b.html", "embedded null"),
     ("damaged.warc.gz", "gzip data ends early"),
     ("page.pdf", r"does not end in one of \.html, .*\.jsonl, .*\.ndjson\.gz, .*\.warc\.gz"),
 ])  # fmt: skip

@@ -432,7 +432,6 @@ def sqlite() -> sqlalchemy.Engine:
 
 WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (sqlite, StoreError, "postgresql\\+psycopg"),
-    (lambda: sqlite().connect(), StoreError, "uses sqlite"),
     (lambda: orm.Session(sqlite()), StoreError, "uses sqlite"),
     (lambda: create_async_engine("postgresql+psycopg://"), ArgumentError, "connect_async"),
     (lambda: AsyncConnectionPool(GONE, open=False), ArgumentError, "connect_async"),
@@ -453,6 +452,10 @@ WRONG_ASYNC: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 def test_invalid_sources_are_refused_with_the_valid_ones() -> None:
+    engine = sqlite()
+    with engine.connect() as foreign, pytest.raises(StoreError, match="uses sqlite"):
+        connect(foreign)
+    engine.dispose()
     for make, kind, said in WRONG:
         with pytest.raises(kind, match=said):
             connect(make())
