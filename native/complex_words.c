@@ -29,8 +29,8 @@ static Status add_python_word(Page *page, const Tables *tables, PyObject *word, 
 static Status split_run(Page *page, const Tables *tables, const Slot *slot, Run *runs,
                         Buffer *numbers) {
     const char *text = (const char *)page->complex_runs.keys.data + slot->offset;
-    PyObject *words = PyObject_CallFunction(tables->split_complex, "s#", text,
-                                            (Py_ssize_t)slot->length);
+    PyObject *words = PyObject_CallFunction(tables->split_complex, "N",
+                                            PyUnicode_FromStringAndSize(text, slot->length));
     if (words == NULL) return RAISED;
     Status status = words == Py_None ? RARE : READ_IT;
     Run *run = runs + slot->value;

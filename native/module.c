@@ -104,8 +104,9 @@ static PyObject *facts(PyObject *module, PyObject *capsule) {
     (void)module;
     const Page *page = page_of(capsule);
     if (page == NULL) return NULL;
-    return Py_BuildValue("Kiy#", (unsigned long long)page->structure, page->token_count,
-                         page->shown, (Py_ssize_t)all_block_count(page));
+    PyObject *shown =
+        PyBytes_FromStringAndSize((const char *)page->shown, all_block_count(page));
+    return Py_BuildValue("KiN", (unsigned long long)page->structure, page->token_count, shown);
 }
 
 /* text(page) -> the text of its outline, with signs */
@@ -145,9 +146,10 @@ static PyObject *vote_of(PyObject *module, PyObject *arguments) {
     status = vote(page, tables, &factors, &result);
     Py_END_ALLOW_THREADS
     if (status != READ_IT) return refusal(status);
-    PyObject *signature = PyObject_CallMethod((PyObject *)&PyLong_Type, "from_bytes", "y#s",
-                                              result.signature,
-                                              (Py_ssize_t)sizeof result.signature, "little");
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)result.signature,
+                                                sizeof result.signature);
+    PyObject *signature =
+        PyObject_CallMethod((PyObject *)&PyLong_Type, "from_bytes", "Ns", bytes, "little");
     if (signature == NULL) return NULL;
     return Py_BuildValue("KNiiKd", (unsigned long long)result.simhash, signature, result.features,
                          result.tokens, (unsigned long long)result.digest, result.unseen);

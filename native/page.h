@@ -11,7 +11,7 @@
 #ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030b0000
 #endif
-#define PY_SSIZE_T_CLEAN
+/* No format has "#": built with Python 3.13, it would fail in 3.11. */
 #include <Python.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,12 @@
 """Without the C extension, or with a different lxml, the Python code reads all pages."""
 
+import re
+
 import pytest
 from lxml import etree
 
 from pgsimhash.html import native
+from tests.conftest import ROOT
 from tests.programs import python
 
 
@@ -22,3 +25,11 @@ def test_what_does_not_fit_lxml(name: str, value: object, monkeypatch: pytest.Mo
     assert native.fits_lxml(extension)
     monkeypatch.setattr(etree if name.startswith("LIB") else extension, name, value)
     assert not native.fits_lxml(extension)
+
+
+def test_an_extension_built_with_a_newer_python_works_in_an_older_one() -> None:
+    """A format with ``#`` does not: pip keeps wheels that it built for all versions."""
+    sources = sorted((ROOT / "native").glob("*.c"))
+    assert sources
+    for source in sources:
+        assert not re.search(r'"[\w*()!&]*#[^"\n]*"', source.read_text(encoding="utf-8")), source
