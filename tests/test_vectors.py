@@ -1,6 +1,7 @@
 """The test vectors in tests/vectors, for implementations in other languages."""
 
 import json
+from base64 import b64decode
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from pgsimhash import format_simhash, parse_simhash
 from pgsimhash.hashing.bits import to_base32, to_bigint
 from pgsimhash.hashing.tokens import tokenize_with_numbers
 from pgsimhash.html import Article
+from pgsimhash.html.parse import clean_utf8
 from pgsimhash.schemes import get_scheme, scheme_names
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -45,6 +47,14 @@ def test_a_vector(name: str, case: dict[str, Any]) -> None:
     assert to_base32(simhash) == case["base32"]
     written = (case["hex"], str(case["decimal"]), case["base32"])
     assert {parse_simhash(form) for form in written} == {simhash}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(VECTORS.glob("decoding/*.json")), ids=lambda path: path.stem
+)
+def test_the_characters_of_a_page(path: Path) -> None:
+    for case in json.loads(path.read_text(encoding="utf-8")):
+        assert clean_utf8(b64decode(case["page"])).decode() == case["text"]
 
 
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("reading/*.json")), ids=lambda path: path.stem)

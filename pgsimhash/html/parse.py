@@ -8,12 +8,13 @@ exception: valid UTF-8 is UTF-8 for any label, because labels are wrong more oft
 import codecs
 import re
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
+import cchardet
 import webencodings
-from chardetng_py import EncodingDetector
 from lxml import etree, html
 from lxml.html import HtmlElement
 from w3lib.encoding import html_body_declared_encoding, read_bom
@@ -54,8 +55,8 @@ _LABEL_MAX: Final = 40
 # A label in a meta of which http-equiv is misspelt or translated.
 _META: Final = re.compile(rb"<meta\s[^<>]{0,200}\bcharset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 _HEAD: Final = 8192  # how many bytes of a page are searched for its label and for binary data
-_DETECTED: Final = 1 << 20  # how many bytes of a page the detector reads
-_PART: Final = 1 << 16  # how many bytes of a page are decoded, or parsed into events, at once
+_DETECTED: Final = 1 << 20  # how many bytes of a page are searched for words outside ASCII
+_PART: Final = 1 << 16  # how many bytes of a page are decoded, detected or parsed at once
 _PRINTABLE_SHARE: Final = 0.97
 _NOISE_MIN: Final = 1 << 20
 # Random bytes from 0x80 compress to 0.88 or more; even characters drawn by frequency to less.
@@ -109,8 +110,9 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
     - ``charset``, then the page's own label, if the bytes are valid in it;
     - UTF-8 mixed with some windows-1252;
     - a label in which nearly all bytes are valid, with replacement characters;
-    - the encoding that Firefox's detector finds (chardetng), which is windows-1252 without signs of
-      another.
+    - an encoding that Mozilla's detector considers possible (uchardet), in which nearly all bytes
+      are valid;
+    - windows-1252.
     """
     if isinstance(html, str):
         return _clean(html.encode("utf-8", "surrogatepass"))
@@ -221,14 +223,22 @@ def _decode_broken(body: bytes, names: list[str]) -> str:
     # A broken multi-byte character counts once here and several times in ``foreign``.
     if body.decode("utf-8", "replace").count("\ufffd") * 4 <= foreign:
         return body.decode("utf-8", _CP1252_ERRORS)
-    for name in names:
+    for name in chain(names, _detected(body)):
         text = _decode_nearly_valid(body, name, foreign // 20)
         if text is not None:
             return text
-    detector = EncodingDetector()
-    detector.feed(body[:_DETECTED], last=len(body) <= _DETECTED)
-    found = codec_for(detector.guess(tld=None, allow_utf8=False))
-    return body.decode(found or "cp1252", "replace")
+    return body.decode("cp1252", "replace")
+
+
+def _detected(body: bytes) -> Iterator[str]:
+    """Yield the possible codecs of a page without a true label, the most probable first."""
+    words = b" ".join(word for word in body[:_DETECTED].split() if not word.isascii())
+    guesses = cchardet.detect_all(words[:_PART])
+    # Little text in EUC-JP looks like Big5, but no text in Big5 looks like EUC-JP.
+    for guess in sorted(guesses, key=lambda guess: guess["encoding"] != "EUC-JP"):
+        codec = codec_for(guess["encoding"])
+        if codec and codec != "utf-8" and codec not in _UTF16:
+            yield codec
 
 
 def _decode_nearly_valid(body: bytes, name: str, most: int) -> str | None:

@@ -76,6 +76,9 @@ ASCII = "<html><body><p>The ferry crosses every day</p>"
     (JAPANESE.encode() + "“Fähre”".encode("cp1252"), None, f"{JAPANESE}“Fähre”"),
     # A few broken characters do not invalidate a label.
     ((JAPANESE * 5).encode("euc_jp") + b"\xff", "euc-jp", JAPANESE * 5 + "\ufffd"),
+    # Nor do they hide an encoding that nobody names; an encoding in which more is broken is wrong.
+    ((JAPANESE * 9).encode("euc_jp") + b"\xff", None, JAPANESE * 9 + "\ufffd"),
+    ("“Moby”—a “whale”… ".encode("cp1252") * 9, None, "“Moby”—a “whale”… " * 9),
     # UTF-16 without a mark shows in its NUL bytes.
     (ASCII.encode("utf-16-le"), None, ASCII), (ASCII.encode("utf-16-be"), "utf-16", ASCII),
     # Control characters are dropped.
