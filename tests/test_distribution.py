@@ -46,7 +46,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def built(clone: Path) -> Path:
     """The folder with the sdist, and the wheel that is built from the sdist."""
-    run([sys.executable, "-m", "build", "--outdir", clone / "dist"], clone)
+    told = run([sys.executable, "-m", "build", "--outdir", clone / "dist"], clone)
+    assert "Warning" not in told
     return clone / "dist"
 
 
@@ -66,9 +67,55 @@ def test_sdist_and_wheels_have_exactly_the_files_of_the_package(built: Path) -> 
         assert inside - {"pgsimhash/_native.abi3.so"} == shipped
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    sources = {f"native/{path.name}" for path in (ROOT / "native").iterdir()}
-    others = {"LICENSE", "README.md", "pyproject.toml", "pgsimhash/sql/tables.sql"}
-    assert sources | others <= names
+    files = {
+        str(path.relative_to(built.parent))
+        for folder in (*built.parent.glob("[!.]*"), built.parent / ".github")
+        for path in (folder, *folder.rglob("*"))
+        if folder.suffix != ".egg-info" and folder.name not in ("build", "dist") and path.is_file()
+    }
+    assert "tests/test_distribution.py" in files
+    assert files - names == set()
+
+
+def test_pypi_and_packagers_accept_them(built: Path) -> None:
+    programs = Path(sys.executable).parent
+    files = sorted([*built.glob("*.tar.gz"), *built.glob("*.whl")])
+    run([programs / "twine", "check", "--strict", *files], built)
+    run([programs / "check-wheel-contents", *built.glob("*.whl")], built)
+
+
+def test_the_tests_pass_from_the_sdist(built: Path, tmp_path: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    assert "tests/test_docs.py::" in run([*pytest_, "--collect-only"], folder)
+    some = ["tests/hashing", "tests/test_vectors.py", "tests/store/write/test_records.py"]
+    run([*pytest_, *some], folder)
+
+
+def test_a_copy_without_links_is_refused_and_can_be_repaired(clone: Path, tmp_path: Path) -> None:
+    """Such as GitHub's ZIP archive, or a clone by git on Windows."""
+    copy = tmp_path / "copy"
+    shutil.copytree(clone, copy, symlinks=True, ignore=shutil.ignore_patterns("dist", "build"))
+    for name in ("sql", "migrations"):
+        link = copy / "pgsimhash" / name
+        target = link.readlink()
+        link.unlink()
+        link.write_text(str(target))
+    pip = [sys.executable, "-m", "pip", "install", *QUIET, "--no-deps", "--target", "installed"]
+    refused = run_program(*pip, copy, folder=tmp_path, CC="false")
+    assert refused.returncode != 0
+    told = " ".join(refused.stderr.split())
+    assert "pgsimhash/sql and pgsimhash/migrations must be links" in told
+    repair = re.search("(rm pgsimhash/sql .*? cp -R sql migrations pgsimhash/)", told)
+    assert repair
+    run(["sh", "-c", repair[1]], copy)
+    run([*pip, copy], tmp_path, CC="false")
+    installed = tmp_path / "installed" / "pgsimhash"
+    assert (installed / "sql" / "tables.sql").exists()
+    assert (installed / "migrations" / "env.py").exists()
 
 
 def test_the_sdist_installs_without_a_compiler(built: Path, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lxml import etree
 from lxml.html import HtmlElement
 
+from pgsimhash.errors import MissingPackageError
 from pgsimhash.html.article import Article
 from pgsimhash.html.blocks import structure_of, words
 from pgsimhash.html.head import read_head, restore_images
@@ -251,6 +252,12 @@ def _lists_contents(element: HtmlElement) -> bool:
 @cache
 def _readability() -> Any:
     """Return a private copy of readability's module, with some functions replaced."""
+    if importlib.util.find_spec("readability") is None:
+        raise MissingPackageError(
+            "not_installed",
+            "the schemes pgsimhash-blog-* need readability-lxml, which pip installs with Python "
+            "3.14 or older; use one of these, or another scheme",
+        )
     spec = importlib.util.find_spec("readability.readability")
     assert spec is not None
     assert spec.loader is not None

@@ -189,7 +189,7 @@ def test_only_the_blog_reader_loads_beautifulsoup_readability_and_chardet() -> N
         "pages = [file.read_bytes() for file in Path('examples/pages').glob('*.html')]\n"
         "pages += [b'<meta charset=%b><p>F\\xe4hre ' % label + b'some words of a page ' * 9\n"
         "          for label in (b'x', b'latin1')]\n"
-        "others = {'bs4', 'readability', 'chardet', 'cchardet', 'charset_normalizer'}\n"
+        "others = {'bs4', 'readability', 'chardet', 'charset_normalizer'}\n"
         "for page in pages:\n"
         "    try: fingerprint(page)\n"
         "    except PageError: pass\n"
@@ -198,6 +198,21 @@ def test_only_the_blog_reader_loads_beautifulsoup_readability_and_chardet() -> N
     )
     none, loaded = python(code).split()
     assert (none, int(loaded) >= 2) == ("0", True)
+
+
+@pytest.mark.parametrize("name", ["pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1"])
+def test_without_readability_the_error_names_the_pythons_that_have_it(name: str) -> None:
+    code = (
+        "import sys; sys.modules['readability'] = None\n"
+        "from pgsimhash import fingerprint; from pgsimhash.errors import MissingPackageError\n"
+        "page = open('examples/pages/tide-pools.html', 'rb').read()\n"
+        "fingerprint(page)\n"
+        f"try: fingerprint(page, scheme={name!r})\n"
+        "except MissingPackageError as error: print(error.reason, error)"
+    )
+    told = python(code)
+    assert told.startswith("not_installed the schemes pgsimhash-blog-* need readability-lxml")
+    assert "Python 3.14 or older" in told
 
 
 WORDS = "Some words, about the tide that comes, and goes. "
