@@ -136,7 +136,8 @@ def _migrate(
             if (present >= wanted) if up else (present <= wanted):
                 if up:
                     migrate.layout_of(inner, name, layout)
-                return
+                if not up or not migrate.functions_differ(inner, name):
+                    return
             migrate.run_revisions(inner, name, citus=citus, layout=layout)
             if not up and not wanted:
                 # Autogenerate ignores an empty schema.

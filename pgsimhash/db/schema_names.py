@@ -37,6 +37,7 @@ SCHEMA_FILES: Final = (
     "sources.sql",
     "check.sql",
     "roles.sql",
+    "digests.sql",
 )  # in the order of deployment
 
 # No name that needs escaping or is too long.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, LiteralString
 
 import psycopg
@@ -20,9 +20,11 @@ from pgsimhash.db.schema_names import (
 from pgsimhash.db.server_errors import first_line, translated_errors
 from pgsimhash.db.statements import close, execute, fetch, in_thread
 from pgsimhash.errors import SchemaError, StoreError, install_command
+from pgsimhash.schema.scripts import digests
 
 REVISION: Final = "0001"  # the schema revision of this package version
 
+_own_digests: Final = cache(digests)
 _PREPARED_AFTER: Final = 5  # executions before psycopg prepares a statement, its default
 
 
@@ -36,7 +38,7 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         f"pgsimhash migrate{option}; or, if the schema is part of your own Alembic history, "
         f'add a revision with: pgsimhash.alembic.upgrade(op, revision="{REVISION}"{argument})'
     )
-    is_versioned, has_tables, nulls, has_citus = _row(connection, read_sql("deployed.sql"))
+    is_versioned, has_tables, nulls, has_citus, body = _row(connection, read_sql("deployed.sql"))
     if not nulls:
         raise unsuitable(
             "array_nulls is off, so missing values would be stored as the text NULL; turn "
@@ -70,6 +72,28 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
             f"the schema {schema} is at revision {revision}, created by a newer pgsimhash than "
             f"this, which knows {REVISION}; upgrade {install_command()}",
         )
+    if is_other_build(body, schema):
+        raise SchemaError(
+            "older",
+            f"another build of pgsimhash deployed the functions of the schema {schema}; run: "
+            f"{migrate}",
+        )
+
+
+def is_other_build(body: str | None, schema: str) -> bool:
+    """Return whether another build deployed the functions, given the body of ``_digests``.
+
+    Another build's tables are a ``SchemaError``.
+    """
+    tables, functions = _own_digests()
+    if tables not in (body or ""):
+        raise SchemaError(
+            "older",
+            f"another build of pgsimhash deployed the tables of the schema {schema}, and no "
+            "revision changes them; dump its data, drop the schema, deploy it again and load the "
+            "data",
+        )
+    return functions not in (body or "")
 
 
 def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
@@ -119,12 +143,15 @@ def open_deployed(
         with bound_to_schema(connection, schema), translated_errors(connection):
             if _is_direct(connection) if prepare is None else prepare:
                 connection.prepare_threshold = _PREPARED_AFTER
-            is_embedded = configured_dsn(dsn) in (None, EMBEDDED)
-            if is_embedded and (schema_revision(connection) or "") < REVISION:
-                # Alembic is slow to import and rarely needed.
-                from pgsimhash.schema.migrate import upgrade
+            if configured_dsn(dsn) in (None, EMBEDDED):
+                try:
+                    check_schema(connection)
+                except SchemaError as error:
+                    if error.reason in ("missing", "older"):
+                        # Alembic is slow to import and rarely needed.
+                        from pgsimhash.schema.migrate import upgrade
 
-                in_thread(partial(upgrade, server, schema=schema), asynchronous)
+                        in_thread(partial(upgrade, server, schema=schema), asynchronous)
     except BaseException:
         close(connection)
         raise

@@ -32,7 +32,8 @@ from pgsimhash.errors import (
     invalid_argument,
 )
 from pgsimhash.log import logger
-from pgsimhash.schema.scripts import split_statements
+from pgsimhash.schema.deployed import is_other_build
+from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 
 if TYPE_CHECKING:
@@ -243,9 +244,22 @@ def run_revisions(
         script = read_sql(file).replace("${foreign_objects}", foreign_objects)
         for statement in split_statements(in_schema(script, schema)):
             context.execute(statement)
-    context.run_migrations(
-        op=Operations(context), schema=schema, layout=layout_of(context, schema, layout)
-    )
+    present = layout_of(context, schema, layout)
+    context.run_migrations(op=Operations(context), schema=schema, layout=present)
+    if functions_differ(context, schema):
+        created = split_statements(schema_script(schema, present, tables=False))
+        for statement in (*drop_statements(schema, tables=False), *created):
+            context.execute(statement)
+
+
+def functions_differ(context: MigrationContext, schema: str) -> bool:
+    """Return whether another build of the newest revision deployed the schema's functions."""
+    connection = None if context.as_sql else context.connection
+    newest = known_revisions().get_current_head()
+    if connection is None or context.get_current_heads() != (newest,):
+        return False
+    *_, body = connection.exec_driver_sql(in_schema(read_sql("deployed.sql"), schema)).one()
+    return is_other_build(body, schema)
 
 
 def layout_of(context: MigrationContext, schema: str, layout: str | None) -> Layout:

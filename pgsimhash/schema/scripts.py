@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Final
 
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_FILES, in_schema, parameters_of, read_sql
@@ -21,6 +22,8 @@ _COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
 _CREATED: Final = re.compile(
     r"^CREATE (?:FUNCTION|PROCEDURE|TABLE|TYPE) pgsimhash\.(\w+)", re.MULTILINE
 )
+_STAYS: Final = re.compile(r"^CREATE (?:TABLE|INDEX|FUNCTION pgsimhash\.host_of\b)", re.MULTILINE)
+"""What only a revision can change: tables and what their columns depend on."""
 _DESCRIBED: Final = re.compile(
     r"^((?:--[^\n]*\n)+)CREATE (FUNCTION|PROCEDURE|TYPE) (pgsimhash\.[a-z]\w*)"
     r"(?:\((.*?)\)\s+(?:RETURNS|LANGUAGE))?",
@@ -119,21 +122,41 @@ def _comment_on(target: str, comment: str) -> str:
     return f"COMMENT ON {target} IS\n    '{text}'"
 
 
-def drop_statements(schema: str = SCHEMA) -> list[str]:
-    """Return the statements that drop all objects of the package from a schema."""
-    names = {name for file in SCHEMA_FILES for name in _CREATED.findall(read_sql(file))}
+def _statements(layout: Layout = DEFAULT_LAYOUT, *, tables: bool = True) -> Iterator[str]:
+    """Yield the statements of the current schema, or only those of its functions and types."""
+    for file in SCHEMA_FILES:
+        for statement in split_statements(in_layout(read_sql(file), layout)):
+            if tables or not _STAYS.search(statement):
+                yield statement
+
+
+def digests() -> list[str]:
+    """Return the digests of the tables and of the functions, for any schema and layout.
+
+    Comments and white space do not change a table.
+    """
+    tables = [re.sub(r"--.*|\s", "", each) for each in _statements() if _STAYS.search(each)]
+    parts = tables, _statements(tables=False)
+    return [sha256("\0".join(part).encode()).hexdigest()[:16] for part in parts]
+
+
+def drop_statements(schema: str = SCHEMA, *, tables: bool = True) -> list[str]:
+    """Return the statements that drop all objects of the package from a schema, or functions."""
+    names = {name for each in _statements(tables=tables) for name in _CREATED.findall(each)}
     return [
         f"SET LOCAL deployed.names = '{'|'.join(sorted(names))}'",
         in_schema(read_sql("drop.sql"), schema),
     ]
 
 
-def schema_script(schema: str = SCHEMA, layout: Layout = DEFAULT_LAYOUT) -> str:
-    """Return the script of the whole current schema."""
+def schema_script(
+    schema: str = SCHEMA, layout: Layout = DEFAULT_LAYOUT, *, tables: bool = True
+) -> str:
+    """Return the script of the whole current schema, or of its functions and types."""
     statements = (
         commented.strip()
-        for file in SCHEMA_FILES
-        for statement in split_statements(in_layout(read_sql(file), layout))
+        for statement in _statements(layout, tables=tables)
         for commented in _with_comments(statement)
     )
-    return in_schema(";\n\n".join(statements) + ";\n", schema)
+    script = in_schema(";\n\n".join(statements) + ";\n", schema)
+    return script.replace("${digests}", " ".join(digests()))

@@ -12,15 +12,19 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from psycopg import conninfo
 
+import pgsimhash.alembic
 from pgsimhash import SchemaError, StoreError, connect
 from pgsimhash.db.schema_names import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.pages.policies import SETTINGS, MatchOptions
 from pgsimhash.pages.records import Verdict
-from pgsimhash.schema import migrate
+from pgsimhash.schema import migrate, scripts
 from pgsimhash.schema.deployed import REVISION, check_schema
+from pgsimhash.schema.scripts import digests
 from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX
 from pgsimhash.sqlalchemy import metadata
 from pgsimhash.testing import url_of_dsn
@@ -253,7 +257,7 @@ def test_settings_and_verdicts_have_the_same_fields_in_python_and_sql(
     assert settings == set(SETTINGS) == set(parameters) - {"collection", "pattern"}
     assert settings - {"expire_after", "refetch_after"} == set(MatchOptions.__annotations__)
     ((verdict,),) = connection.execute(names, ["pgsimhash.verdict"]).fetchall()
-    of_pages = {"simhash", "html_bytes", "title", "markdown", "detail"}
+    of_pages = {"simhash", "html_bytes", "title", "markdown", "detail", "truncated"}
     assert set(verdict) == {each.name for each in fields(Verdict)} - of_pages
 
 
@@ -266,6 +270,76 @@ def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
         "AND col_description(a.attrelid, a.attnum) IS NULL"
     ).fetchall()
     assert without == []
+
+
+def upgrade_in_own_history(dsn: str, schema: str) -> None:
+    engine = migrate.engine_for(dsn)
+    with engine.begin() as connection:
+        context = MigrationContext.configure(connection)
+        pgsimhash.alembic.upgrade(Operations(context), schema=schema)
+    engine.dispose()
+
+
+class TestOtherBuilds:
+    """A schema of the newest revision that another build of the package deployed."""
+
+    @pytest.mark.one_server("Citus sends all statements of a string to the workers")
+    @pytest.mark.parametrize("by_library", [True, False])
+    def test_functions_are_replaced_and_rows_stay(
+        self, dsn: str, empty_dsn: str, by_library: bool
+    ) -> None:
+        schema, layout = "crawl", "16+16+16+16"
+        migrate.upgrade(dsn, schema=schema, layout=layout)
+        script = migrate.upgrade_sql(schema=schema, layout=layout)
+        before = script
+        for now, then in (
+            (digests()[1], "0" * 16),
+            ("_draw_run() RETURNS", "_draw_run(number integer DEFAULT 0) RETURNS"),
+            ("url text, verdict text, reason text,", "url text, reason text, verdict text,"),
+        ):
+            assert now in before
+            before = before.replace(now, then)
+        run_sql(empty_dsn, before)
+        run_sql(empty_dsn, "INSERT INTO crawl.collections (name, scheme) VALUES ('kept', 'x-1')")
+        with pytest.raises(
+            SchemaError, match=r"functions .* crawl; run: pgsimhash migrate", check=because("older")
+        ):
+            connect(empty_dsn, schema=schema)
+        if by_library:
+            migrate.upgrade(empty_dsn, schema=schema)
+        else:
+            upgrade_in_own_history(empty_dsn, schema)
+        assert dump(empty_dsn, schema, ["--schema-only"]) == dump(dsn, schema, ["--schema-only"])
+        assert run_sql(empty_dsn, "SELECT name FROM crawl.collections") == [("kept",)]
+        with connect(empty_dsn, schema=schema) as store:
+            assert store.add("https://a.example/", 5).verdict == "new"
+
+    @pytest.mark.parametrize("known", [True, False])
+    def test_tables_are_refused(self, empty_dsn: str, known: bool) -> None:
+        migrate.upgrade(empty_dsn)
+        if known:
+            of_other_tables = read_sql("digests.sql").replace("CREATE", "CREATE OR REPLACE")
+            run_sql(empty_dsn, of_other_tables.replace("${digests}", f"{'0' * 16} {digests()[1]}"))
+        else:
+            run_sql(empty_dsn, "DROP FUNCTION pgsimhash._digests")
+        for use in (connect, migrate.upgrade, lambda dsn: upgrade_in_own_history(dsn, "pgsimhash")):
+            with pytest.raises(SchemaError, match="load the data", check=because("older")):
+                use(empty_dsn)
+        migrate.downgrade(empty_dsn)
+        migrate.upgrade(empty_dsn)
+        connect(empty_dsn).close()
+
+    def test_comments_and_white_space_of_tables_do_not_matter(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def changed(name: str) -> str:
+            return read_sql(name).replace("bigint,", " bigint ,  -- A number.\n")
+
+        present = digests()
+        monkeypatch.setattr(scripts, "read_sql", changed)
+        tables, functions = digests()
+        assert tables == present[0]
+        assert functions != present[1]
 
 
 class TestRefusals:
