@@ -1,5 +1,6 @@
 """All examples of the README and docs/ run: Python, SQL and commands; and their output is right."""
 
+import os
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from pgsimhash.sources import read_pages
 from tests.batch.test_spark import needs_spark
 from tests.conftest import ROOT
 from tests.database import copy_simhashes, run_sql, wait_for_a_lock
+from tests.faults.cluster import programs
 from tests.manual import (
     LANGUAGES,
     PAGES,
@@ -27,7 +29,7 @@ from tests.manual import (
     run_python,
     text_of,
 )
-from tests.store.content import page_at
+from tests.store.content import content, page_at
 
 HAS_PSQL = shutil.which("psql") is not None
 
@@ -188,6 +190,28 @@ def test_the_script_that_deploys_the_schema(empty_dsn: str) -> None:
         assert connection.execute(added).fetchone() == ("new",)
     with connect(empty_dsn, create=False) as store:
         assert store.exists(5)
+
+
+@pytest.mark.one_server("its programs are those of the embedded server")
+@pytest.mark.parametrize("layout", ["22+21+21", "16+16+16+16"])
+def test_the_copy_of_a_schema_under_another_name(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
+) -> None:
+    monkeypatch.setenv("PATH", f"{programs()}{os.pathsep}{os.environ['PATH']}")
+    writer = re.search(r"\d+", run_commands(["pg_dump --version"], filled, tmp_path))
+    with psycopg.connect(filled) as connection:
+        if writer is None or int(writer[0]) > connection.info.server_version // 10000:
+            pytest.skip("pg_dump is newer than the server, which does not know all its settings")
+    (block,) = [block for block in blocks("operate.md", "sh") if "restored.sql" in block]
+    migrate = "pgsimhash migrate --schema restored"
+    lines = [line.split("  #")[0] for line in block.splitlines()]
+    assert lines[0] == migrate
+    run_commands([f"{migrate} --layout {layout}", *lines[1:]], filled, tmp_path)
+    rows = content(filled, "default", numbered=True)
+    assert content(filled, "default", numbered=True, schema="restored") == rows
+    with connect(filled) as old, connect(filled, schema="restored") as new:
+        last, page = (store.add("https://example.com/last", 5).page_id for store in (old, new))
+        assert last == page
 
 
 @pytest.mark.parametrize("page", pages_with("sql"))
