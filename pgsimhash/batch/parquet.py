@@ -50,6 +50,9 @@ VERDICTS: Final = pa.schema(
         pa.field("keep", pa.bool_(), nullable=False),
         ("page_id", pa.int64()),
         ("original_page_id", pa.int64()),
+        ("source", pa.string()),
+        ("record", pa.int64()),
+        ("fetched_at", pa.timestamp("us", "UTC")),
         ("title", pa.string()),
     ]
 )
@@ -159,14 +162,15 @@ def _write_simhashes(path: str | Path, arrays: Iterable[NDArray[np.uint64]]) -> 
 
 
 def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[Verdict]:
-    """Write verdicts to a file while yielding them.
+    """Write verdicts to a new file while yielding them.
 
     When the iteration ends or is closed for any reason, the file has all yielded verdicts.
 
     Raises:
-        ArgumentError: the file cannot be written; this is raised before the first verdict.
+        ArgumentError: the file exists, because it may have other verdicts or the pages, or cannot
+            be written; this is raised before the first verdict.
     """
-    with _writing_rows(path, VERDICTS, keep=True) as write:
+    with _writing_rows(path, VERDICTS, is_new=True) as write:
         for verdict in verdicts:
             # Without the Markdown, which would take much memory.
             write([getattr(verdict, name) for name in VERDICTS.names])
@@ -193,7 +197,7 @@ def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
 
 @contextmanager
 def _writing_rows(
-    path: str | Path, schema: pa.Schema, *, keep: bool = False
+    path: str | Path, schema: pa.Schema, *, is_new: bool = False
 ) -> Iterator[Callable[[list[Any]], None]]:
     """Lend a function that writes a row; see :func:`_writing`."""
     rows: list[list[Any]] = []
@@ -208,7 +212,7 @@ def _writing_rows(
         if len(rows) == ROWS:
             flush()
 
-    with _writing(path, schema, keep=keep) as write:
+    with _writing(path, schema, is_new=is_new) as write:
         try:
             yield add
         finally:
@@ -223,21 +227,21 @@ def _writable(value: Any) -> Any:
 
 @contextmanager
 def _writing(
-    path: str | Path, schema: pa.Schema, *, keep: bool = False, delta: bool = False
+    path: str | Path, schema: pa.Schema, *, is_new: bool = False, delta: bool = False
 ) -> Iterator[Callable[[list[pa.Array]], None]]:
     """Lend a function that writes a row group; the file appears, or is replaced, at the end.
 
-    ``keep`` keeps what was written before an exception. ``delta`` stores numbers as differences
-    and disables compression, which would not help.
+    A file that ``is_new`` must not exist, and keeps what was written before an exception. ``delta``
+    stores numbers as differences and disables compression, which would not help.
     """
     coding: dict[str, Any] = {}
     if delta:
         encodings = dict.fromkeys(schema.names, "DELTA_BINARY_PACKED")
         coding = {"compression": "none", "use_dictionary": False, "column_encoding": encodings}
-    complete = keep
+    complete = is_new
     with ExitStack() as stack:
         with _translated_errors(path, "written"):
-            file = stack.enter_context(replacing(Path(path)))
+            file = stack.enter_context(replacing(Path(path), is_new=is_new))
             writer = pq.ParquetWriter(file, schema, write_page_checksum=True, **coding)
 
         def write(columns: list[pa.Array]) -> None:
@@ -246,7 +250,7 @@ def _writing(
                 complete = False
                 with _translated_errors(path, "written"):
                     writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-                complete = keep
+                complete = is_new
 
         try:
             yield write

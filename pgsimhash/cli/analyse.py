@@ -55,6 +55,7 @@ def explain(
     """
     if a == b == "-":
         raise click.UsageError("stdin can be read only once; give one of the pages as a file")
+    options.check_output(output, a, b)
 
     def side(word: str, recipe: schemes.Scheme) -> analysis.Side:
         simhash = options.as_simhash(word)

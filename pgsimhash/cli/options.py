@@ -17,6 +17,7 @@ from pgsimhash.hashing.bits import LEVELS, parse_simhash
 from pgsimhash.pages.policies import NUMBER_MAX, SCOPES
 from pgsimhash.pages.values import parse_age
 from pgsimhash.runtime.machine import usable_cores
+from pgsimhash.runtime.output import is_same_file
 from pgsimhash.schemes import BUILT_IN
 from pgsimhash.search.clusters import LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT
@@ -34,8 +35,24 @@ _WORTH_PROCESSES: Final = 200
 _JOBS_MAX: Final = 8
 """More processes would wait for the main process, which feeds them and stores results."""
 
-INPUT_FILE: Final = click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True)
-INPUT_PATH: Final = click.Path(exists=True, readable=False, allow_dash=True)
+
+class _Input(click.Path):
+    """A file to read, which is not the command's own output."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        check_output(1, path := super().convert(value, param, ctx))
+        return path
+
+
+def check_output(output: Path | int | None, *inputs: Any) -> None:
+    """Refuse an output that is one of the inputs: writing it would destroy what is read."""
+    for each in inputs:
+        if output is not None and is_same_file(output, each):
+            raise invalid_argument(f"{each} is both read and written; write to another file")
+
+
+INPUT_FILE: Final = _Input(exists=True, dir_okay=False, readable=False, allow_dash=True)
+INPUT_PATH: Final = _Input(exists=True, readable=False, allow_dash=True)
 
 
 def checked(check: Callable[[str], Value]) -> Callable[..., Value | None]:

@@ -9,8 +9,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from typing import Any, Final, get_args
 from urllib.parse import unquote
@@ -20,18 +21,22 @@ import click
 import pgsimhash
 from pgsimhash import maintenance, schemes
 from pgsimhash.cli import options, show
-from pgsimhash.errors import ArgumentError, PageError, invalid_argument
+from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Match, NearPage, Verdict, VerdictName
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
+from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import DEFAULT_NAME
-from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, count_pages
+from pgsimhash.sources import FILES_BEFORE, OTHER_FILES, RECORDS_BEFORE, Skipped, count_pages
 
 _LABEL_MAX: Final = 200
 
 _SHOWN: Final = 20
 """How many duplicates and failures the closing tables show."""
+
+_REPEATED: Final = 100
+"""How many failures of one reason are reported at once: they may have one cause."""
 
 _DUPLICATES: Final = ("duplicate", "near")
 
@@ -63,6 +68,7 @@ _DUPLICATES: Final = ("duplicate", "near")
     " needs; a page that needs more fails. By default there is no limit. Linux only.",
 )
 @options.parquet("the verdicts to this file too")
+@options.flag("--list-skipped", "Also print a JSON line for each skipped file and record.")
 @options.flag("--reread", "Also read files that are stored and were not modified since.")
 @options.flag("--create", "Create the collection if it does not exist.")
 @click.option("--label", help="The label of the run; by default the command.")
@@ -74,6 +80,7 @@ def ingest(
     scheme: str | None,
     page_memory: int | None,
     parquet: str | None,
+    list_skipped: bool,
     create: bool,
     label: str | None,
     collection: str,
@@ -94,15 +101,26 @@ def ingest(
         with suppress(OSError):
             stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
     left_out = Counter[str]()
-    with pgsimhash.connect(
-        dsn, collection=collection, create=create or None, scheme=scheme
-    ) as store:
+    connect = partial(pgsimhash.connect, dsn, collection=collection, scheme=scheme)
+    is_new = False
+    try:
+        opened = connect(create=False)
+    except CollectionError as error:
+        is_new = error.reason == "unknown"
+        opened = connect(create=create or None)
+    with opened as store, ExitStack() as at_end:
+        if is_new:
+            from pgsimhash.maintenance.collections import delete_if_empty
+
+            # A failed attempt must not leave a collection of the wrong scheme behind.
+            at_end.callback(delete_if_empty, store)
         store.start_run(label or f"pgsimhash ingest {' '.join(paths)}"[:_LABEL_MAX])
         verdicts = maintenance.ingest_files(
             store,
             paths,
             stdin=stdin,
             left_out=left_out,
+            skipped=_print_skipped if list_skipped else no_progress,
             jobs=options.choose_jobs(jobs, total),
             page_memory=None if page_memory is None else page_memory * 10**6,
             **settings,
@@ -117,8 +135,13 @@ def ingest(
             code = _print_verdicts(written, total, left_out, summary)
     if left_out:
         kinds = (f"{kind} ({count:,})" for kind, count in left_out.items())
-        show.message(f"Left out: {', '.join(kinds)}.")
+        hint = "; a file named .html is always read" if OTHER_FILES in left_out else ""
+        show.message(f"Left out: {', '.join(kinds)}{hint}.")
     sys.exit(code)
+
+
+def _print_skipped(skipped: Skipped) -> None:
+    show.json_line({"verdict": "skipped", **skipped._asdict()})
 
 
 @click.command()
@@ -160,7 +183,7 @@ def should_fetch(
     fetched = failed = 0
     for url in _lines_of_stdin_too(urls):
         try:
-            checked = check_url(url)
+            checked = check_url(url, any_id=schemes.reads_texts(store.scheme))
         except PageError as error:
             failed += 1
             show.message(str(error))
@@ -190,7 +213,7 @@ def _print_verdicts(
 
     Files that are ``left_out`` count as done.
     """
-    counts: Counter[str] = Counter()
+    counts, reasons = Counter[str](), Counter[str]()
     bytes_saved = 0
     duplicates: list[Verdict] = []
     failures: list[Verdict] = []
@@ -202,6 +225,10 @@ def _print_verdicts(
                 duplicates.append(verdict)
             if verdict.verdict == "failed" and len(failures) < _SHOWN:
                 failures.append(verdict)
+            reasons[verdict.reason] += verdict.verdict == "failed"
+            if verdict.verdict == "failed" and reasons[verdict.reason] == _REPEATED:
+                problem = f"{verdict.url}: {verdict.detail}"
+                show.message(f"{_REPEATED} pages failed as {verdict.reason}, such as {problem}")
             if verdict.verdict in (*_DUPLICATES, "unchanged"):
                 bytes_saved += verdict.html_bytes or 0
             show.json_line(verdict.as_json())

@@ -36,6 +36,8 @@ _UNPRINTABLE: Final = re.compile(
 )
 
 _TITLE: Final = 300  # characters of a title in a CSV table
+# With tabs and line ends, which are escaped, these are the characters that OWASP lists.
+_FORMULAS: Final = tuple("=+-@＝＋－＠")  # noqa: RUF001
 
 
 def printable(text: str) -> str:
@@ -70,18 +72,14 @@ def rows(records: Iterable[dict[str, Any]], columns: Sequence[str] = ()) -> None
     def cell(name: str, value: object) -> str:
         if value is None:
             return ""
-        return printable(_title(str(value)) if name.endswith("title") else str(value))
+        shown = " ".join(str(value).split())[:_TITLE] if name.endswith("title") else str(value)
+        # An apostrophe where a spreadsheet would see a formula.
+        return printable(f"'{shown}" if shown.startswith(_FORMULAS) else shown)
 
     for row in chain([dict(zip(columns, columns, strict=True))], records):
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(cell(name, row[name]) for name in columns)
         click.echo(line.getvalue().encode())
-
-
-def _title(title: str) -> str:
-    """Return a title on one line, with an apostrophe where a spreadsheet would see a formula."""
-    text = " ".join(title.split())[:_TITLE]
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def text(lines: str) -> None:

@@ -180,6 +180,14 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
         return int(doomed.fetch("delete_collection")[0][0])
 
 
+def delete_if_empty(store: Store) -> None:
+    """Delete the collection of a store if it has no page."""
+    with store.session.writing() as access:
+        access.lock(loaders=True)
+        if not access.count_pages():
+            access.fetch("delete_collection")
+
+
 @dataclass(frozen=True, slots=True)
 class Violation(JsonRecord):
     """A row that contradicts the others, or an object that runs code of another role.

@@ -3,10 +3,10 @@
 import stat
 from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, Unpack
+from typing import Any, BinaryIO, Final, NamedTuple, Unpack
 
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
@@ -14,18 +14,19 @@ from psycopg.types.json import Jsonb
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageFailure, Verdict
 from pgsimhash.pages.values import MAX_BYTES
-from pgsimhash.schemes import get_scheme, read_text
+from pgsimhash.runtime import no_progress
+from pgsimhash.schemes import reads_texts
 from pgsimhash.sources import (
     FILES_BEFORE,
     RECORDS_BEFORE,
     UNKNOWN,
     Reading,
     find_files,
-    is_html_name,
+    is_page_name,
     read_file,
     with_pauses,
 )
-from pgsimhash.sources.page import PageItem, plain_path, shown
+from pgsimhash.sources.page import OnSkipped, PageItem, plain_path, shown
 from pgsimhash.store import Store
 from pgsimhash.store.session import retried
 
@@ -80,6 +81,7 @@ def ingest_files(
     reread: bool = False,
     stdin: BinaryIO | None = None,
     left_out: Counter[str] | None = None,
+    skipped: OnSkipped = no_progress,
     jobs: int = 1,
     max_bytes: int = MAX_BYTES,
     page_seconds: float | None = None,
@@ -95,12 +97,13 @@ def ingest_files(
 
     ``paths`` are those of :func:`pgsimhash.sources.read_pages`, which reads texts if the scheme
     does. ``reread`` skips nothing. ``stdin`` is the stream for ``-``, instead of the process's.
-    ``left_out`` counts, by kind, what was skipped or is not a page. The other arguments are those
-    of :meth:`~pgsimhash.Store.ingest_many`.
+    ``left_out`` counts, by kind, what was skipped or is not a page, and ``skipped`` receives each.
+    The other arguments are those of :meth:`~pgsimhash.Store.ingest_many`. The verdicts have their
+    ``source``, ``record`` and ``fetched_at``.
     """
     paths = list(paths)
-    texts = get_scheme(store.scheme).extract is read_text
-    reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts)
+    texts = reads_texts(store.scheme)
+    reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts, skipped)
     files = _Files(store, reread, reading, stdin)
     pages = files.read(paths)
     if "-" in map(str, paths):
@@ -117,6 +120,14 @@ def ingest_files(
     return files.noted(verdicts)
 
 
+class _Pending(NamedTuple):
+    """A page without a verdict yet: its file and number in it, and the values of its verdict."""
+
+    file: _Progress | None
+    record: int | None
+    capture: dict[str, Any]
+
+
 class _Files:
     """Assigns the verdicts of pages to their files."""
 
@@ -124,14 +135,14 @@ class _Files:
         self, store: Store, reread: bool, reading: Reading, stdin: BinaryIO | None
     ) -> None:
         self.session, self._reread, self._see = store.session, reread, store.see_again
-        self._reading, self._stdin, self._left_out = reading, stdin, reading.left_out
-        # The file and record of each page without a verdict yet; a file alone marks its end.
-        self._pending: deque[tuple[_Progress | None, int | None] | _Progress] = deque()
+        self._reading, self._stdin = reading, stdin
+        # The pages without a verdict yet; a file alone marks its end.
+        self._pending: deque[_Pending | _Progress] = deque()
         self._unwritten: dict[str, _Progress] = {}
 
     def read(self, paths: Iterable[str | Path]) -> Iterator[PageItem]:
         """Yield the pages that are not stored yet."""
-        found = find_files(paths, self._left_out)
+        found = find_files(paths, self._reading)
         while chunk := list(islice(found, _AT_ONCE)):
             files = [None if isinstance(file, PageFailure) else _at_present(file) for file in chunk]
             known = [file for file in files if file is not None]
@@ -139,14 +150,15 @@ class _Files:
                 self._begin(known)
             for path, file in zip(chunk, files, strict=True):
                 if isinstance(path, PageFailure):
-                    self._pending.append((None, None))
+                    self._pending.append(_Pending(None, None, {"source": path.url}))
                     yield path
                 else:
                     yield from self._pages(path, file)
 
     def _pages(self, path: Path, file: _Progress | None) -> Iterator[PageItem]:
+        source = shown(path) if file is None else file.path
         if file is not None and file.last_record is None:
-            self._left_out[FILES_BEFORE] += 1
+            self._reading.skip(FILES_BEFORE, source)
             return
         is_numbered = True
         for page in read_file(path, self._reading, self._stdin):
@@ -154,9 +166,11 @@ class _Files:
             is_numbered = is_numbered and page.record is not None
             record = page.record if is_numbered else None
             if file is not None and file.has(record):
-                self._left_out[RECORDS_BEFORE] += 1
+                self._reading.skip(RECORDS_BEFORE, source, record, page.url)
                 continue
-            self._pending.append((file, record))
+            fetched_at = None if isinstance(page, PageFailure) else page.fetched_at
+            capture = {"source": source, "record": page.record, "fetched_at": fetched_at}
+            self._pending.append(_Pending(file, record, capture))
             yield page
         if file is not None:
             self._pending.append(file)
@@ -168,11 +182,17 @@ class _Files:
         """
         try:
             for count, verdict in enumerate(verdicts, 1):
+                self._take_ends()
+                pending = self._pending.popleft()
+                assert isinstance(pending, _Pending), "ends were removed"
                 if verdict.verdict == "unknown":
-                    self._left_out[UNKNOWN] += 1
+                    source, record = pending.capture["source"], pending.capture["record"]
+                    self._reading.skip(UNKNOWN, source, record, verdict.url)
                 else:
-                    yield verdict
-                self._take(verdict)
+                    yield replace(verdict, **pending.capture)
+                if (file := pending.file) is not None:
+                    file.decided(pending.record, verdict)
+                    self._unwritten[file.path] = file
                 if count % _UNWRITTEN_MAX == 0:
                     self._write()
             self._take_ends()
@@ -180,15 +200,6 @@ class _Files:
             self._write()
             raise
         self._write()
-
-    def _take(self, verdict: Verdict) -> None:
-        self._take_ends()
-        pending = self._pending.popleft()
-        assert isinstance(pending, tuple), "ends were removed"
-        file, record = pending
-        if file is not None:
-            file.decided(record, verdict)
-            self._unwritten[file.path] = file
 
     def _take_ends(self) -> None:
         while self._pending and isinstance(file := self._pending[0], _Progress):
@@ -238,4 +249,4 @@ def _at_present(file: Path) -> _Progress | None:
     path = shown(plain_path(file))
     if not stat.S_ISREG(status.st_mode) or len(path.encode()) > _PATH_BYTES_MAX:
         return None
-    return _Progress(path, is_html_name(file.name), status.st_size, status.st_mtime_ns)
+    return _Progress(path, is_page_name(file.name), status.st_size, status.st_mtime_ns)

@@ -177,8 +177,10 @@ class Verdict(JsonRecord):
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
     without a row. ``original_page_id`` is that of the original; an ``unchanged`` page has the
     original of the known version. It is None without an original, or if that is in another
-    collection. ``title`` and ``markdown`` are those of the page; ``markdown`` is there if the
-    collection keeps it or the call asked for it. Comparisons of verdicts ignore these.
+    collection. Of a page in a file, ``source`` is the absolute path of the file, ``record`` the
+    number of its line or record, and ``fetched_at`` when it was fetched. ``title`` and ``markdown``
+    are those of the page; ``markdown`` is there if the collection keeps it or the call asked for
+    it. Comparisons of verdicts ignore these.
     """
 
     _left_out = ("html_bytes", "title", "markdown")
@@ -196,6 +198,9 @@ class Verdict(JsonRecord):
     keep: bool = False
     page_id: int | None = field(default=None, compare=False)
     original_page_id: int | None = field(default=None, compare=False)
+    source: str | None = field(default=None, compare=False)
+    record: int | None = field(default=None, compare=False)
+    fetched_at: datetime | None = field(default=None, compare=False)
     title: str | None = field(default=None, compare=False)
     markdown: str | None = field(default=None, compare=False, repr=False)
 
@@ -203,6 +208,10 @@ class Verdict(JsonRecord):
     def similarity_percent(self) -> float | None:
         """The share of equal bits, in per cent; None without a distance."""
         return None if self.distance is None else similarity_percent(self.distance)
+
+
+CAPTURE: Final = ("source", "record", "fetched_at")
+"""The fields of a verdict that only ``ingest_files`` knows."""
 
 
 class Deletion(NamedTuple):

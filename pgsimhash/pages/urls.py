@@ -72,8 +72,11 @@ def _public_suffixes() -> PublicSuffixList:
     return PublicSuffixList()
 
 
-def check_url(url: str) -> str:
-    """Return ``url``; raise PageError unless it is http, https or file, of at most 2,048 bytes."""
+def check_url(url: str, *, any_id: bool = False) -> str:
+    """Return ``url``; raise PageError unless it is http, https or file, of at most 2,048 bytes.
+
+    ``any_id`` accepts every text of this length, such as the ids of texts.
+    """
     if not isinstance(url, str):
         raise PageError("invalid_url", f"a URL is a str, not {type(url).__name__}")
     if len(url) <= URL_BYTES_MAX and _PLAIN.fullmatch(url):
@@ -82,17 +85,22 @@ def check_url(url: str) -> str:
     try:
         # A long URL is not split: that takes time, and urlsplit caches its arguments.
         too_long = len(url) > URL_BYTES_MAX or len(url.encode()) > URL_BYTES_MAX
-        parts = urlsplit("" if too_long else url)
+        parts = urlsplit("" if too_long or any_id else url)
     except (UnicodeEncodeError, ValueError) as error:
         raise PageError("invalid_url", f"{shown} is not a URL: {error}") from error
     if too_long:
         raise PageError("invalid_url", f"{shown} is longer than {URL_BYTES_MAX} bytes")
+    if any_id and url:
+        return url
     if _UNSEEN.search(url):
         raise PageError(
             "invalid_url", f"{shown} holds white space or invisible characters; percent-encode it"
         )
     if parts.scheme not in _SCHEMES:
-        raise PageError("invalid_url", f"{shown} is not an absolute http, https or file URL")
+        raise PageError(
+            "invalid_url",
+            f"{shown} is not an absolute http, https or file URL; only texts may have other ids",
+        )
     if parts.scheme != "file" and host_of(url) is None:
         raise PageError("invalid_url", f"{shown} names no host")
     return url

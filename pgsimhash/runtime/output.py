@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -13,11 +14,14 @@ ROWS: Final = 20  # rows that are shown
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
     """Lend a new file that replaces ``path``, with its mode, once it is complete and on disk.
 
-    After an exception, a kill or on a full disk, ``path`` is what it was.
+    After an exception, a kill or on a full disk, ``path`` is what it was. If it ``is_new``, a file
+    with content is a FileExistsError.
     """
+    if is_new and path.is_file() and path.stat().st_size:
+        raise FileExistsError("the file exists; name another one, or move it away")
     if not _is_replaceable(path):
         with path.open("wb") as file:
             yield file
@@ -40,6 +44,15 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         new.replace(target)
     finally:
         new.unlink(missing_ok=True)
+
+
+def is_same_file(output: Path | int, file: Any) -> bool:
+    """Return whether an output, a path or descriptor, is the file, by any name; ``-`` is stdin."""
+    try:
+        known, written = map(os.stat, (0 if file == "-" else file, output))
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(known.st_mode) and os.path.samestat(known, written)
 
 
 def _is_replaceable(path: Path) -> bool:

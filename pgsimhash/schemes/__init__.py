@@ -18,7 +18,7 @@ else:
             "pgsimhash.schemes.registry": (
                 "BLOG_SHINGLES_SCHEME BLOG_WORDS_SCHEME DEFAULT_SCHEME INTEROP_SCHEME "
                 "SHORT_SCHEME TEXT_SCHEME Fingerprint Scheme fingerprint get_scheme "
-                "register_scheme scheme_names"
+                "reads_texts register_scheme scheme_names"
             ),
             "pgsimhash.schemes.texts": "scheme_for_texts simhash_texts",
         },

@@ -268,7 +268,7 @@ def page_values(
     """Return the simhash and the values of :class:`PageFields`; see :func:`fingerprint`."""
     size = checked_size(html, max_bytes)
     if url is not None:
-        check_url(url)
+        check_url(url, any_id=reads_texts(scheme))
     article = scheme.extract(html, url, charset)
     return {
         **scheme.vote(article)._asdict(),
@@ -279,6 +279,11 @@ def page_values(
         "html_bytes": size,
         "markdown": article.markdown if markdown else "",
     }
+
+
+def reads_texts(scheme: str | Scheme) -> bool:
+    """Return whether a scheme reads plain texts; their URLs may be any ids."""
+    return get_scheme(scheme).extract is read_text
 
 
 def get_scheme(name: str | Scheme) -> Scheme:

@@ -7,20 +7,27 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from itertools import chain
+from mimetypes import MimeTypes
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure, PageStatus
 from pgsimhash.pages.values import MAX_BYTES, too_large
+from pgsimhash.runtime import no_progress
 from pgsimhash.sources.page import (
+    BEGIN_BYTES,
     PAUSE,
+    OnSkipped,
     PageItem,
     Reading,
+    Skipped,
     SourcePage,
     failure,
+    looks_like_html,
     plain_path,
     shown,
     with_pauses,
@@ -30,12 +37,14 @@ from pgsimhash.sources.streams import Stream
 
 __all__ = [
     "FILES_BEFORE",
+    "OTHER_FILES",
     "PAUSE",
     "RECORDS_BEFORE",
     "UNKNOWN",
     "PageFailure",
     "PageStatus",
     "Reading",
+    "Skipped",
     "SourcePage",
     "count_pages",
     "find_files",
@@ -44,6 +53,7 @@ __all__ = [
     "with_pauses",
 ]
 
+OTHER_FILES: Final = "files that are not pages by name or content"
 FILES_BEFORE: Final = "files already stored"
 RECORDS_BEFORE: Final = "records already stored"
 UNKNOWN: Final = "revisits of unknown pages, and such pages that are gone"
@@ -83,6 +93,7 @@ def read_pages(
     stdin: BinaryIO | None = None,
     max_bytes: int = MAX_BYTES,
     left_out: Counter[str] | None = None,
+    skipped: OnSkipped = no_progress,
     texts: bool = False,
 ) -> Iterator[PageItem]:
     """Yield the pages of ``paths`` in order; repeated paths are read again.
@@ -96,6 +107,7 @@ def read_pages(
         max_bytes: the largest page, file, line or record in bytes; a larger one is a failure and is
             not read into memory.
         left_out: counts, by kind, the files and records that are not pages.
+        skipped: receives each of them, with its place and the reason.
         texts: whether to read plain texts, for a scheme such as "pgsimhash-text-1": "text" instead
             of "html" where a line or row has both, and WET records instead of pages of archives.
 
@@ -107,10 +119,10 @@ def read_pages(
         raise TypeError(f"paths is a list of paths: write [{paths!r}]")
     if max_bytes < 1:
         raise ValueError(f"max_bytes is a number of bytes, 1 or more, not {max_bytes}")
-    reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts)
+    reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts, skipped)
     return chain.from_iterable(
         [file] if isinstance(file, PageFailure) else read_file(file, reading, stdin)
-        for file in find_files(paths, reading.left_out)
+        for file in find_files(paths, reading)
     )
 
 
@@ -118,30 +130,28 @@ def count_pages(paths: Iterable[str | Path]) -> int | None:
     """Return the number of items of :func:`read_pages`, or None if only reading can tell."""
     total = 0
     for file in find_files(paths):
-        if isinstance(file, Path) and (
-            str(file) == _STDIN or reader_of(file.name) not in (None, _HTML)
-        ):
+        if isinstance(file, Path) and (str(file) == _STDIN or not is_page_name(file.name)):
             return None
         total += 1
     return total
 
 
 def find_files(
-    paths: Iterable[str | Path], left_out: Counter[str] | None = None
+    paths: Iterable[str | Path], reading: Reading | None = None
 ) -> Iterator[Path | PageFailure]:
     """Yield the files that :func:`read_pages` reads, in its order; ``-`` stays as it is.
 
-    A path or folder that cannot be read is yielded as a failure. ``left_out`` counts the files in
+    A path or folder that cannot be read is yielded as a failure. ``reading`` skips the files in
     folders that are not pages.
     """
-    left_out = Counter() if left_out is None else left_out
+    reading = Reading(MAX_BYTES, Counter(), texts=False) if reading is None else reading
     for path in map(Path, paths):
         try:
             is_folder = str(path) != _STDIN and stat.S_ISDIR(path.stat().st_mode)
         except (OSError, ValueError) as error:
             yield failure(shown(path), error)
             continue
-        yield from _paths_below(path, left_out) if is_folder else [path]
+        yield from _paths_below(path, reading) if is_folder else [path]
 
 
 def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> Iterator[PageItem]:
@@ -151,11 +161,11 @@ def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> It
         if str(path) == _STDIN:
             stream = Stream(sys.stdin.buffer if stdin is None else stdin)
             yield from read_lines(stream, "stdin", reading)
-        elif reader == _HTML:
+        elif reader == _HTML or (reader is None and _begins_like_html(path)):
             yield read_html(path, reading.max_bytes)
         elif reader is None:
             accepted = ", ".join(READERS)
-            detail = f"not a folder, and its name does not end in one of {accepted}"
+            detail = f"not HTML, and its name does not end in one of {accepted}"
             raise PageError("unreadable", detail)
         else:
             module, function = reader.split(".")
@@ -192,12 +202,30 @@ def reader_of(name: str) -> str | None:
     return next((of for end, of in READERS.items() if name.lower().endswith(end)), None)
 
 
+# Without the types of this machine.
+_types: Final = cache(MimeTypes)
+
+
+def _begins_like_html(path: Path) -> bool:
+    """Look into a file whose name does not say what it is, such as those of ``wget -r``."""
+    name, query, _ = path.name.partition("?")
+    if path.is_file() and (query or _types().guess_type(name) == (None, None)):
+        with path.open("rb") as file:
+            return looks_like_html(file.read(BEGIN_BYTES))
+    return False
+
+
+def is_page_name(name: str) -> bool:
+    """Return whether a file of this name is one page, if it is read."""
+    return reader_of(name) in (None, _HTML)
+
+
 def is_html_name(name: str) -> bool:
-    """Return whether a file of this name is read as a page."""
+    """Return whether a file of this name is read as a page, whatever it is."""
     return _HTML_NAME.fullmatch(name) is not None
 
 
-def _paths_below(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFailure]:
+def _paths_below(folder: Path, reading: Reading) -> Iterator[Path | PageFailure]:
     """Yield the files below ``folder`` that are read, by their names and without hidden files.
 
     Links to folders are followed, and each folder is read once.
@@ -218,8 +246,10 @@ def _paths_below(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFa
             status = path.stat()
             identity = _identity(status)
             if not stat.S_ISDIR(status.st_mode):
-                if not is_named or identity in seen:
-                    left_out["own output" if is_named else "files by their names"] += 1
+                if identity in seen:
+                    reading.skip("own output", shown(path))
+                elif not is_named and not _begins_like_html(path):
+                    reading.skip(OTHER_FILES, shown(path))
                 elif stat.S_ISREG(status.st_mode) or is_html_name(path.name):
                     yield path
                 else:
@@ -227,7 +257,7 @@ def _paths_below(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFa
                     yield failure(shown(path), _no_file(status.st_mode))
             elif identity not in seen:
                 seen.add(identity)
-                waiting.append(_entries(path, left_out))
+                waiting.append(_entries(path, reading))
         except OSError as error:
             if is_named and not path.is_dir():
                 # Reading the file will report why it fails.
@@ -236,15 +266,22 @@ def _paths_below(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFa
                 yield failure(shown(path), error)
 
 
-def _entries(folder: Path, left_out: Counter[str]) -> Iterator[Path]:
+def _entries(folder: Path, reading: Reading) -> Iterator[Path]:
     with os.scandir(folder) as entries:
-        all_names = [entry.name for entry in entries]
-    names = [name for name in all_names if not name.startswith(".")]
-    if len(names) < len(all_names):
-        left_out["hidden files and folders"] += len(all_names) - len(names)
-    # page.html comes before page-print.html: the first of a group is its original.
-    names.sort(key=lambda name: name.partition("."))
-    return (folder / name for name in names)
+        names = sorted((entry.name for entry in entries), key=_order)
+    for name in names:
+        if name.startswith("."):
+            reading.skip("hidden files and folders", shown(folder / name))
+    return (folder / name for name in names if not name.startswith("."))
+
+
+def _order(name: str) -> tuple[list[list[int | str]], str]:
+    """Return the place of a name in its folder: crawl2.warc comes before crawl10.warc.
+
+    page.html comes before page-print.html, because the first of a group is its original.
+    """
+    parts = (re.split("([0-9]+)", part) for part in name.partition("."))
+    return [[int(run) if run.isdigit() else run for run in part] for part in parts], name
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

@@ -1,8 +1,9 @@
 """Define what every reader yields: a page, a failure, or a pause of a slow source."""
 
 import os
+import re
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,11 +11,12 @@ from email.message import Message
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure, PageStatus
 from pgsimhash.pages.values import frozen
+from pgsimhash.runtime import no_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,23 @@ class SourcePage:
 
 PageItem = SourcePage | PageStatus | PageFailure
 
-TEXT_SCHEME: Final = "a scheme for texts, such as pgsimhash-text-1"
+BEGIN_BYTES: Final = 4096
+BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
+_MARKUP: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+
+TEXT_SCHEME: Final = "a scheme for texts: pgsimhash-text-1 or pgsimhash-short-1"
+
+
+class Skipped(NamedTuple):
+    """A file, or a record of a file with its URL, that was not read as a page, and why."""
+
+    reason: str
+    source: str
+    record: int | None = None
+    url: str | None = None
+
+
+OnSkipped = Callable[[Skipped], object]
 
 
 class Reading(NamedTuple):
@@ -52,12 +70,24 @@ class Reading(NamedTuple):
     max_bytes: int
     left_out: Counter[str]
     texts: bool
+    skipped: OnSkipped = no_progress
+
+    def skip(self, reason: str, *place: Any) -> None:
+        """Count a skipped file or record; ``place`` has the other values of :class:`Skipped`."""
+        self.left_out[reason] += 1
+        self.skipped(Skipped(reason, *place))
 
 
 def failure(url: str, error: Exception, record: int | None = None) -> PageFailure:
     """Return ``error`` as the failure of ``url``."""
     reason = error.reason if isinstance(error, PageError) else "unreadable"
     return PageFailure(url, reason, one_line(error), record)
+
+
+def looks_like_html(data: bytes) -> bool:
+    """Return whether a body or file of unknown type begins like an HTML page."""
+    begin = data[:BEGIN_BYTES].lstrip(BEFORE_MARKUP)
+    return begin.startswith(b"<") and _MARKUP.search(begin) is not None
 
 
 def one_line(error: Exception) -> str:

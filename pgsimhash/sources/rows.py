@@ -57,7 +57,7 @@ def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[PageItem
                 if number > 1 or fields.get("format") != "json-pages-1.0":
                     yield _page(fields, number, reading)
                 elif not (reading.texts and fields.get("hasText")):
-                    reading.left_out["page lists of archives"] += 1
+                    reading.skip("page lists of archives", name)
                     return
             except PageError as error:
                 yield failure(f"{name}#{number}", error, number)
@@ -92,7 +92,7 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageIt
             names = table.schema_arrow.names
             content = {"html", "text"} if reading.texts else {"html"}
             if "url" not in names or not content & {*names} or len({*names}) < len(names):
-                more = '"html" ("text" needs a scheme for texts)'
+                more = f'"html" ("text" needs {TEXT_SCHEME})'
                 expected = '"text" or "html"' if reading.texts else more
                 problem = f'it has the columns {", ".join(names)}, not "url" and {expected}'
                 raise PageError("unreadable", problem)
@@ -125,7 +125,7 @@ def _row_page(batch: Any, row: int, place: str, number: int, reading: Reading) -
 
 def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePage:
     """Return the page of a JSON object or of a row."""
-    url = check_url(_checked(fields, "url").strip())
+    url = check_url(_checked(fields, "url").strip(), any_id=reading.texts)
     is_text = reading.texts and (fields.get("text") is not None or "html" not in fields)
     key = "text" if is_text else "html"
     if key not in fields and "text" in fields:

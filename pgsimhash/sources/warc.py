@@ -30,20 +30,19 @@ from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
 from pgsimhash.sources import streams
 from pgsimhash.sources.page import (
+    BEFORE_MARKUP,
     TEXT_SCHEME,
     PageItem,
     Reading,
     SourcePage,
     content_type,
     failure,
+    looks_like_html,
     one_line,
     parse_time,
 )
 from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, stream_of
 
-_BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
-_MARKUP: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_BEGIN_BYTES: Final = 1024
 _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
@@ -109,7 +108,7 @@ class _Record:
         if not isinstance(page, str):
             return page
         if page:
-            reading.left_out[page] += 1
+            reading.skip(page, name, number, self._url or None)
         return None
 
     def _page(self, number: int, reading: Reading) -> SourcePage | PageStatus | str:
@@ -156,7 +155,7 @@ class _Record:
         encoding = http.get_header("Content-Encoding") or ""
         body = _decode_body(head + self._read(self.unread), transfer, encoding, max_bytes)
         if not self._declared:
-            if not texts and not _looks_like_html(body):
+            if not texts and not looks_like_html(body):
                 return _NO_HTML
             self._declared = accepted[0]
         charset, cut = declared.get_content_charset(), self._header("WARC-Truncated").lower()
@@ -395,12 +394,6 @@ def _date(text: str) -> datetime | None:
         raise PageError("unreadable", f"its WARC-Date {text[:40]!r} is not a time") from None
 
 
-def _looks_like_html(body: bytes) -> bool:
-    """Return whether a body without a content type begins like an HTML page."""
-    begin = body[:_BEGIN_BYTES].lstrip(_BEFORE_MARKUP)
-    return begin.startswith(b"<") and _MARKUP.search(begin) is not None
-
-
 def _decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> bytes:
     """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` of the HTTP headers."""
     if "chunked" in transfer.lower():
@@ -409,7 +402,7 @@ def _decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> b
         return _decoded(body, encoding.strip().lower(), max_bytes)
     except PageError as error:
         # Many crawlers store the page decoded and keep the header.
-        if error.reason != "unreadable" or not body.lstrip(_BEFORE_MARKUP).startswith(b"<"):
+        if error.reason != "unreadable" or not body.lstrip(BEFORE_MARKUP).startswith(b"<"):
             raise
         return body
 

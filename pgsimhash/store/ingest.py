@@ -16,6 +16,7 @@ from pgsimhash.log import logger
 from pgsimhash.pages.policies import MatchOptions, given_options
 from pgsimhash.pages.records import (
     BITS_64,
+    CAPTURE,
     UNSTORED,
     Item,
     PageFailure,
@@ -41,7 +42,11 @@ _SENT: Final = tuple(
 _SHOWN: Final = ("url", "simhash", "html_bytes", "truncated", "title", "markdown")
 _DECIDED: Final = (
     *("number", "detail", "run_pages"),
-    *(f"decided.{each.name}" for each in fields(Verdict) if each.name not in (*_SHOWN, "detail")),
+    *(
+        f"decided.{each.name}"
+        for each in fields(Verdict)
+        if each.name not in (*_SHOWN, *CAPTURE, "detail")
+    ),
 )
 
 

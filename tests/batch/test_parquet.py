@@ -99,7 +99,8 @@ def test_find_many_is_exact(distance: int, path: Path, monkeypatch: pytest.Monke
 def test_collections_are_saved_as_archives(store: Store, dsn: str, path: Path) -> None:
     assert parquet.save_simhashes(store, path) == 0
     assert list(parquet.read_simhashes(path)) == []
-    assert list(parquet.write_verdicts(path, [])) == verdicts_in(path) == []
+    other = path.with_name("other.parquet")
+    assert list(parquet.write_verdicts(other, [])) == verdicts_in(other) == []
     assert parquet.write_clusters(path, store.clusters()) == 0
     assert pq.read_table(path).num_rows == 0
     values = made(3000)
@@ -134,6 +135,10 @@ def test_all_yielded_verdicts_and_all_their_fields_are_in_the_file(path: Path) -
     with pytest.raises(KeyboardInterrupt):
         list(parquet.write_verdicts(path, verdicts()))
     assert [one.simhash for one in verdicts_in(path)] == [0, 1, 2, 3, 4]
+    with pytest.raises(ArgumentError, match="the file exists", check=because("invalid_file")):
+        next(parquet.write_verdicts(path, verdicts()))
+    assert len(verdicts_in(path)) == 5
+    path.unlink()
     written = parquet.write_verdicts(path, verdicts())
     assert [next(written).simhash, next(written).simhash] == [0, 1]
     written.close()
@@ -142,6 +147,7 @@ def test_all_yielded_verdicts_and_all_their_fields_are_in_the_file(path: Path) -
         one.name for one in fields(Verdict) if one.name != "markdown"
     ]
     strange = Verdict("file:///\udcff", "another", "some_day", 2**64 - 1, 12, keep=True)  # type: ignore[arg-type]
+    path.unlink()
     list(parquet.write_verdicts(path, [strange]))
     (back,) = verdicts_in(path)
     assert (back.url, back.verdict, back.simhash) == ("file:///\\udcff", "another", 2**64 - 1)
@@ -234,5 +240,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="ru_maxrss is in other units")
 def test_memory_does_not_grow_with_the_rows(path: Path) -> None:
-    few, many = (int(python(MEMORY, path, str(count))) for count in (70_000, 210_000))
+    few, many = (
+        int(python(MEMORY, path.with_name(f"{count}.parquet"), str(count)))
+        for count in (70_000, 210_000)
+    )
     assert many < few * 1.35

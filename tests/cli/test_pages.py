@@ -1,6 +1,7 @@
 """Pages in and lookups: one JSON line per page or match."""
 
 import json
+import os
 import signal
 import subprocess
 import threading
@@ -37,7 +38,7 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
         ("wells-copy.html", "duplicate"),
     ]  # fmt: skip
     fields = "url verdict reason simhash distance duplicate_of detail truncated keep page_id"
-    more = "original_page_id similarity_percent"
+    more = "original_page_id source record fetched_at similarity_percent"
     assert {" ".join(line) for line in done.lines} == {f"{fields} {more}"}
     copy = done.lines[-1]
     assert name(copy["duplicate_of"]) == "wells.html"
@@ -62,7 +63,8 @@ def test_skipped_files_and_failures_are_summarized_in_one_line(run: Run, folder:
     done = run("ingest", folder)
     assert (done.code, len(done.lines)) == (0, 5)
     assert done.stderr == (
-        "Left out: hidden files and folders (1), files by their names (1), revisits (1).\n"
+        "Left out: hidden files and folders (1), files that are not pages by name or content (1), "
+        "revisits (1); a file named .html is always read.\n"
     )
     archive.write_bytes(record()[:-20])
     feed.write_text("{\n")
@@ -76,11 +78,82 @@ def test_skipped_files_and_failures_are_summarized_in_one_line(run: Run, folder:
     assert "The first" not in shown
 
 
+def test_verdicts_name_their_capture_and_skipped_records_are_listed(
+    run: Run, tmp_path: Path
+) -> None:
+    pages, file = tmp_path / "pages", tmp_path / "v.parquet"
+    archive = pages / "crawl.warc.gz"
+    pages.mkdir()
+    revisit = record(kind="revisit", url="https://a.example/1")
+    archive.write_bytes(revisit + record() + record(warc={"WARC-Date": "x"}))
+    (pages / "style.css").write_text("p {}")
+    done = run("ingest", pages, "--list-skipped", "--parquet", file)
+    skipped = [line for line in done.lines if line["verdict"] == "skipped"]
+    assert sorted(skipped, key=lambda line: line["source"]) == [
+        {"verdict": "skipped", "reason": "revisits", "source": str(archive), "record": 1,
+         "url": "https://a.example/1"},
+        {"verdict": "skipped", "reason": "files that are not pages by name or content",
+         "source": f"{pages}/style.css", "record": None, "url": None},
+    ]  # fmt: skip
+    verdicts = [line for line in done.lines if line["verdict"] != "skipped"]
+    assert [(line["source"], line["record"], line["fetched_at"]) for line in verdicts] == [
+        (str(archive), 2, "2024-05-06T07:08:09+00:00"), (str(archive), 3, None)
+    ]  # fmt: skip
+    assert [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()] == verdicts
+    again = run("ingest", pages, "--list-skipped").lines
+    stored = [line for line in again if line["reason"] == "records already stored"]
+    assert [(line["record"], line["url"]) for line in stored] == [(2, "https://example.com/")]
+    (line,) = run("ingest", "-", stdin=json.dumps({"url": "https://b.example/", "html": ""})).lines
+    assert (line["source"], line["record"]) == ("-", 1)
+
+
+def test_verdicts_never_overwrite_verdicts_or_pages(run: Run, folder: Path) -> None:
+    file = folder.parent / "v.parquet"
+    run("ingest", folder, "--parquet", file)
+    before = file.read_bytes()
+    for options in ([], ["--reread"]):
+        run("ingest", folder, "--parquet", file, *options).ends(2, "the file exists; name another")
+    pages, hard, link = (folder / f"{name}.parquet" for name in ("pages", "hard", "link"))
+    pq.write_table(pa.table({"url": ["https://a.example/"], "html": ["<p>x"]}), pages)
+    hard.hardlink_to(pages)
+    link.symlink_to(pages)
+    for output in (pages, hard, link, folder / ".." / folder.name / "pages.parquet"):
+        for source in (pages, folder):
+            done = run("ingest", source, "--parquet", output)
+            assert (done.code, done.stdout) == (2, "")
+    assert pq.read_table(pages).column_names == ["url", "html"]
+    assert file.read_bytes() == before
+    # A file that is reserved.
+    empty = folder.parent / "empty.parquet"
+    empty.touch()
+    assert len(run("ingest", folder / "wells.html", "--reread", "--parquet", empty).lines) == 1
+    assert pq.read_table(empty).num_rows == 1
+
+
+@pytest.mark.parametrize("command", ["ingest", "find-many", "fingerprint"])
+@pytest.mark.parametrize("is_stdin", [True, False])
+def test_a_command_does_not_read_its_own_output(
+    dsn: str, tmp_path: Path, command: str, is_stdin: bool
+) -> None:
+    file, link = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    file.write_text(f"{'0' * 16}\n")
+    link.hardlink_to(file)
+    with file.open("ab") as output, link.open("rb") as stdin:
+        done = subprocess.run(
+            [*PGSIMHASH, command, "-" if is_stdin else link],
+            env={**os.environ, "PGSIMHASH_DSN": dsn}, stdin=stdin, stdout=output,
+            stderr=subprocess.PIPE, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert b"is both read and written" in done.stderr
+    assert file.read_text() == f"{'0' * 16}\n"
+
+
 def test_without_pages_the_exit_code_is_1(run: Run, tmp_path: Path) -> None:
     (tmp_path / "noext").write_text("<p>x")
     done = run("ingest", tmp_path)
     assert (done.code, done.stdout) == (1, "")
-    assert done.stderr == "No page was found.\nLeft out: files by their names (1).\n"
+    done.ends(1, "No page was found. Left out: files that are not pages by name or content (1)")
     assert run("ingest", "-", stdin="\n").code == 1
 
 
@@ -110,7 +183,7 @@ def test_a_scheme_for_texts_reads_texts(run: Run, tmp_path: Path) -> None:
     assert (done.code, done.stderr) == (0, "")
     assert [line["verdict"] for line in done.lines] == ["new", *["near"] * 3]
     # Pages need "html".
-    left_out = "texts, which need a scheme for texts, such as pgsimhash-text-1 (1)"
+    left_out = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-short-1 (1)"
     run("ingest", tmp_path).ends(1, "Failed: 1. The first: ", f"Left out: {left_out}.")
 
 
@@ -189,6 +262,58 @@ def test_a_page_from_a_waiting_process_gets_its_verdict_until_it_is_stopped(
     assert len(stderr.splitlines()) == 1
 
 
+def test_a_failed_attempt_with_the_wrong_scheme_leaves_no_collection(
+    run: Run, tmp_path: Path
+) -> None:
+    story = " ".join(f"word{n}" for n in range(40))
+    texts = [{"url": f"https://a.example/{n}", "text": f"{story} {n}"} for n in range(3)]
+    rows, lines = tmp_path / "a.parquet", tmp_path / "a.jsonl"
+    pq.write_table(pa.Table.from_pylist(texts), rows)
+    lines.write_text("\n".join(map(json.dumps, texts)))
+    for file in (rows, lines):
+        for options in ([], ["--collection", "texts", "--create"]):
+            done = run("ingest", file, *options)
+            done.ends(1, "pgsimhash-text-1 or pgsimhash-short-1")
+            assert run("collection", "list").lines == []
+    taken = run("ingest", lines, "--collection", "texts", "--create", "--parquet", rows)
+    taken.ends(2, "the file exists")
+    assert run("collection", "list").lines == []
+    scheme = ("--collection", "texts", "--create", "--scheme", "pgsimhash-short-1")
+    assert run("ingest", rows, *scheme).code == 0
+    # An existing one stays.
+    run("collection", "create", "empty")
+    run("ingest", lines, "--collection", "empty").ends(1)
+    assert [line["collection"] for line in run("collection", "list").lines] == ["empty", "texts"]
+
+
+def test_many_failures_of_one_reason_are_reported_once(run: Run) -> None:
+    html = f"<p>{'one more word ' * 30}"
+    pages = [{"url": f"doc:{n}", "html": html} for n in range(250)]
+    pages += [{"url": "https://a.example/", "html": html}]
+    done = run("ingest", "-", stdin="\n".join(map(json.dumps, pages)))
+    assert done.code == 1
+    assert [line["verdict"] for line in done.lines] == ["failed"] * 250 + ["new"]
+    problem = "'doc:99' is not an absolute http, https or file URL; only texts may have other"
+    assert done.stderr.count(f"100 pages failed as invalid_url, such as stdin#100: {problem}") == 1
+
+
+def test_schemes_for_texts_take_any_id(run: Run) -> None:
+    ids = ["doc:0", "7", "SKU 12 b", "https://[", "=1+1", "a/b#c"]
+    texts = [{"url": name, "text": f"Round oak dining table number {name}, 120 cm"} for name in ids]
+    lines = "\n".join(
+        map(json.dumps, [*texts, {"url": " ", "text": "x"}, {"url": "x" * 3000, "text": "x"}])
+    )
+    options = ("--collection", "t")
+    run("collection", "create", "t", "--scheme", "pgsimhash-short-1")
+    run("policy", "set", "a.example", "--distance", "2", *options)
+    done = run("ingest", "-", *options, stdin=lines)
+    assert [line["url"] for line in done.lines[:-2]] == ids
+    assert "failed" not in {line["verdict"] for line in done.lines[:-2]}
+    assert [line["reason"] for line in done.lines[-2:]] == ["invalid_url"] * 2
+    fetched = run("should-fetch", *ids, "doc:1", *options).lines
+    assert [line["fetch"] for line in fetched] == [False] * len(ids) + [True]
+
+
 def test_missing_collections_create_nothing(run: Run, folder: Path) -> None:
     run("ingest", folder, "--collection", "nwes").ends(
         2, "'nwes' does not exist, as no collection does yet; check the name, or create it: "
@@ -211,7 +336,8 @@ def test_decide_gives_the_verdict_of_ingest_and_stores_nothing(run: Run, folder:
     known = run("decide", copy)
     assert known.code == 1
     (decided,), (ingested,) = known.lines, run("ingest", copy).lines
-    assert {name for name, _ in decided.items() ^ ingested.items()} <= {"page_id"}
+    differing = {name for name, _ in decided.items() ^ ingested.items()}
+    assert differing <= {"page_id", "source", "record"}
     html = (folder / "wells.html").read_bytes()
     assert run("decide", "-", "--url", url, stdin=html).lines[0]["reason"] == "same_bytes"
     run("decide", "-", stdin=html).ends(2, "needs --url")

@@ -24,8 +24,9 @@ from scrapy.exporters import JsonLinesItemExporter
 from warcio.warcwriter import WARCWriter
 
 from pgsimhash.pages.records import PageFailure
+from pgsimhash.schemes import BUILT_IN, reads_texts
 from pgsimhash.sources import SourcePage, read_pages, streams
-from pgsimhash.sources.page import PageItem
+from pgsimhash.sources.page import TEXT_SCHEME, PageItem
 from tests.programs import python
 from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
 
@@ -58,6 +59,11 @@ def test_the_text_of_a_line_and_of_a_row_or_why_it_has_none(
             assert item == SourcePage(URL, expected)
         else:
             assert failed(item, expected)[1] == "unreadable"
+
+
+def test_the_schemes_for_texts_are_named() -> None:
+    named = [name for name in BUILT_IN if reads_texts(name)]
+    assert f"a scheme for texts: {' or '.join(named)}" == TEXT_SCHEME
 
 
 def test_the_page_list_of_a_crawler_is_skipped_unless_its_texts_are_read(tmp_path: Path) -> None:

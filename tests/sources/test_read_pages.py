@@ -9,11 +9,20 @@ from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.sources import PAUSE, SourcePage, count_pages, read_pages, with_pauses
+from pgsimhash.sources import (
+    OTHER_FILES,
+    PAUSE,
+    Skipped,
+    SourcePage,
+    count_pages,
+    read_pages,
+    with_pauses,
+)
 from tests.programs import python
 from tests.sources.content import failed
 
@@ -151,7 +160,13 @@ def test_pages_come_in_the_order_of_their_names_whatever_their_depth(folder: Pat
     assert names(folder) == ["a.HTM", "aa/z.html", "b.html", "c/a.html", "c/d/e.xhtml"]
     left_out = Counter[str]()
     assert len(list(read_pages([folder], left_out=left_out))) == 5
-    assert left_out == {"files by their names": 3, "hidden files and folders": 2}
+    assert left_out == {OTHER_FILES: 3, "hidden files and folders": 2}
+    skipped: list[Skipped] = []
+    assert len(list(read_pages([folder], skipped=skipped.append))) == 5
+    assert {(item.reason, Path(item.source).name) for item in skipped} == {
+        ("hidden files and folders", ".git"), ("hidden files and folders", ".hidden.html"),
+        *((OTHER_FILES, name) for name in ("notes.txt", "page.html.gz", "feed.json")),
+    }  # fmt: skip
     # A folder that is given may have any name.
     assert names(folder / ".git") == ["x.html"]
     # A page comes before the pages named after it.
@@ -161,6 +176,20 @@ def test_pages_come_in_the_order_of_their_names_whatever_their_depth(folder: Pat
         (other / name).parent.mkdir(exist_ok=True)
         (other / name).write_text("<p>x")
     assert names(other) == ["page/a.html", "page.de.html", "page.html", "page-print.html"]
+
+
+def test_numbers_in_names_are_in_the_order_of_numbers(tmp_path: Path) -> None:
+    ordered = [
+        "crawl1.html", "crawl2.html", "crawl10/9.html", "crawl10/10.html", "crawl10.2.html",
+        "crawl10.11.html", "crawl010.html", "crawl11.html", "crawl\u0661.html",
+        f"crawl{'9' * 200}.html",
+    ]  # fmt: skip
+    for name in reversed(ordered):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("<p>x")
+    assert [Path(unquote(name)) for name in names(tmp_path)] == [
+        Path(name) for name in sorted(ordered, key=lambda name: name == "crawl\u0661.html")
+    ]
 
 
 def test_uris_are_absolute_and_keep_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,6 +243,28 @@ def test_pages_as_wget_and_servers_name_them(tmp_path: Path) -> None:
         "a.html/index.html", "b.SHTML", "index.html%3Fpage%3D2", "index.html%40page%3D2"
     ]  # fmt: skip
     assert len(list(read_pages([tmp_path / "index.html?page=2"]))) == 1
+
+
+def test_the_content_says_what_a_file_is_whose_name_does_not(tmp_path: Path) -> None:
+    page = b"\xef\xbb\xbf\n<!-- a template -->\n<!DOCTYPE html><title>t</title><p>words"
+    pages = ["about", "index.php", "show.php?id=3", "style.css?page=1", "a.b", "view.asp@id=3"]
+    others = {
+        "data": b"\0\1<html>", "empty": b"", "logo": b"\x89PNG\r\n\x1a\n<html>", "feed": b"<rss>",
+        "old.zip": page, "logo.png": page, "notes.txt": page, "robots.php": b"User-agent: *",
+    }  # fmt: skip
+    for name, content in {**dict.fromkeys(pages, page), **others}.items():
+        (tmp_path / name).write_bytes(content)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder.php").mkdir()
+    left_out = Counter[str]()
+    read = list(read_pages([tmp_path], left_out=left_out))
+    assert sorted(unquote(item.url.rpartition("/")[2]) for item in read) == sorted(pages)
+    assert left_out == {OTHER_FILES: len(others) + 1}
+    assert count_pages([tmp_path]) == len(pages)
+    (alone,) = read_pages([tmp_path / "about"])
+    assert alone == SourcePage((tmp_path / "about").as_uri(), page)
+    (failure,) = read_pages([tmp_path / "data"])
+    assert failed(failure, "not HTML, and its name does not end in one of")[1] == "unreadable"
 
 
 def test_pages_and_folders_not_permitted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ SAME, UNMODIFIED = (
     f"http://netpreserve.org/warc/1.{version}/revisit/{profile}"
     for version, profile in enumerate(("identical-payload-digest", "server-not-modified"))
 )
-TEXTS = "texts, which need a scheme for texts, such as pgsimhash-text-1"
+TEXTS = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-short-1"
 
 
 @pytest.mark.parametrize(("other", "kind"), [
