@@ -138,7 +138,15 @@ BEGIN
             )
             WHEN remember OR has_ids OR d.original_id < batch[1].page_id THEN d.original_id
         END
-    )::pgsimhash.verdict, NULL, stored_pages
+    )::pgsimhash.verdict,
+        CASE
+            WHEN d.is_stored AND d.fetched_at < (
+                SELECT p.fetched_at
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id AND p.page_id = d.version_id
+            ) THEN 'it is older than the version before it'
+        END,
+        stored_pages
     FROM unnest(batch) AS d;
 END
 $$;

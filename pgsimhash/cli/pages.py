@@ -217,6 +217,7 @@ def _print_verdicts(
     bytes_saved = 0
     duplicates: list[Verdict] = []
     failures: list[Verdict] = []
+    older: list[str] = []
     started = time.monotonic()
     with show.progress_bar("ingest") as progress:
         for number, verdict in enumerate(verdicts, start=1):
@@ -225,6 +226,8 @@ def _print_verdicts(
                 duplicates.append(verdict)
             if verdict.verdict == "failed" and len(failures) < _SHOWN:
                 failures.append(verdict)
+            if verdict.detail and verdict.page_id is not None:
+                older.append(verdict.url)
             reasons[verdict.reason] += verdict.verdict == "failed"
             if verdict.verdict == "failed" and reasons[verdict.reason] == _REPEATED:
                 problem = f"{verdict.url}: {verdict.detail}"
@@ -250,6 +253,8 @@ def _print_verdicts(
     elif failures:
         first = failures[0]
         show.message(f"Failed: {counts['failed']:,}. The first: {first.url}: {first.detail}")
+    if older:
+        show.message(f"Older than the version before: {len(older):,}. The first: {older[0]}")
     if not counts and not known:
         show.message("No page was found.")
     return 0 if (counts or known) and not counts["failed"] else 1

@@ -150,7 +150,8 @@ class Verdict(JsonRecord):
       nearest known page, ``distance`` bits away.
     - ``gone``: the known page at this URL was answered by 404 or 410.
     - ``unknown``: an answer without a page at an unknown URL; nothing was stored.
-    - ``too_short`` and ``failed``: nothing was stored; ``detail`` says why.
+    - ``too_short`` and ``failed``: nothing was stored; ``detail`` says why. Of a stored page, it
+      says that the page was fetched before the version that it follows.
 
     ``reason`` is a short stable code:
 

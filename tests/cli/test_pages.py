@@ -286,6 +286,26 @@ def test_a_failed_attempt_with_the_wrong_scheme_leaves_no_collection(
     assert [line["collection"] for line in run("collection", "list").lines] == ["empty", "texts"]
 
 
+def test_a_version_that_is_older_than_the_one_before_warns(run: Run) -> None:
+    lines = [
+        json.dumps({
+            "url": "https://a.example/", "fetched_at": f"2026-0{month}-01T00:00:00Z",
+            "html": "<p>" + " ".join(f"m{month}w{n}" for n in range(80)),
+        })
+        for month in (1, 3, 2)
+    ]  # fmt: skip
+    detail = "it is older than the version before it"
+    warning = "Older than the version before: 1. The first: https://a.example/"
+    # In one batch, and in several.
+    done = run("ingest", "-", stdin="\n".join(lines))
+    done.ends(0, warning)
+    assert [line["detail"] for line in done.lines] == [None, None, detail]
+    for number, line in enumerate(lines):
+        done = run("ingest", "-", "--collection", "other", "--create", stdin=line)
+        assert [line["detail"] for line in done.lines] == [detail if number == 2 else None]
+        assert (warning in done.stderr) == (number == 2)
+
+
 def test_many_failures_of_one_reason_are_reported_once(run: Run) -> None:
     html = f"<p>{'one more word ' * 30}"
     pages = [{"url": f"doc:{n}", "html": html} for n in range(250)]
