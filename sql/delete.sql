@@ -485,8 +485,15 @@ BEGIN
                 greatest(p.fetched_at, max(u.moment) FILTER (WHERE u.page_id > 0)) AS seen_at,
                 max(u.moment) FILTER (WHERE u.page_id < 0) AS gone_at
             FROM pgsimhash._sightings(batch) AS u
-            JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = abs(u.page_id)
-            GROUP BY p.collection_id, p.page_id
+            -- The order requires the primary key.
+            CROSS JOIN LATERAL (
+                SELECT n.page_id, n.fetched_at
+                FROM pgsimhash.pages AS n
+                WHERE n.collection_id = own_id AND n.page_id = abs(u.page_id)
+                ORDER BY n.collection_id, n.page_id
+                LIMIT 1
+            ) AS p
+            GROUP BY p.page_id, p.fetched_at
         ),
         later AS MATERIALIZED (
             SELECT
@@ -531,7 +538,9 @@ BEGIN
                     CASE WHEN s.seen_at > p.seen_at THEN s.seen_at
                         ELSE greatest(p.before, s.outside_at, max(l.seen_at)) END AS seen_at
                 FROM page AS p
-                JOIN pgsimhash.last_seen AS s ON s.collection_id = own_id AND s.page_id = p.page_id
+                JOIN pgsimhash.last_seen AS s
+                    ON s.page_id = p.page_id AND s.collection_id = own_id
+                    AND s.page_id = ANY (ARRAY(SELECT n.page_id FROM page AS n))
                 LEFT JOIN later AS l ON l.page_id = p.page_id
                 GROUP BY
                     p.page_id, p.gone_before, s.gone_at, p.gone_at, s.seen_at, p.seen_at, p.before,
@@ -542,11 +551,13 @@ BEGIN
             DELETE FROM pgsimhash.last_seen AS s
             USING restored AS r
             WHERE s.collection_id = own_id AND s.page_id = r.page_id AND r.seen_at IS NULL
+                AND s.page_id = ANY (ARRAY(SELECT n.page_id FROM page AS n))
         )
         UPDATE pgsimhash.last_seen AS s
         SET seen_at = r.seen_at, gone_at = r.gone_at
         FROM restored AS r
         WHERE s.collection_id = own_id AND s.page_id = r.page_id AND r.seen_at IS NOT NULL
+            AND s.page_id = ANY (ARRAY(SELECT n.page_id FROM page AS n))
             AND (s.seen_at, s.gone_at) IS DISTINCT FROM (r.seen_at, r.gone_at);
     END LOOP;
     RETURN true;

@@ -162,7 +162,7 @@ FILES: dict[str, dict[str, str]] = {
     "maintain.md": {"strict.jsonl": VERDICTS, "marks.csv": "a,b,label\n"},
     "search.md": {"clusters.csv": "cluster,url,simhash,canonical"},
     "upgrade.md": {"upgrade.sql": r"\Z"},
-    "layouts.md": {}, "operate.md": {}, "policies.md": {}, "scale.md": {},
+    "crawlers.md": {}, "layouts.md": {}, "operate.md": {}, "policies.md": {}, "scale.md": {},
 }  # fmt: skip
 """The files that the commands of each page leave, and patterns of how they begin."""
 

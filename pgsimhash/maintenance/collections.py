@@ -143,8 +143,8 @@ def undo(
 ) -> tuple[RunRecord, Deletion]:
     """Delete the versions that a run added, by default the last one; return the run too.
 
-    URLs revert to their previous versions. Versions that the run only saw again stay, and so do
-    pages that its writer adds later.
+    URLs revert to their previous versions. Versions that the run only saw again stay, and were last
+    seen when the other runs and single pages saw them. Pages that its writer adds later stay too.
 
     Raises:
         NotFoundError: the collection has no such run.

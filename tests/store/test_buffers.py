@@ -167,6 +167,14 @@ def test_deletions(server: Server, store: Store) -> None:
 
     assert server.buffers(undo) <= 1_300
 
+    def undo_of_seen_pages(number: int) -> None:
+        list(store.add_many([stored(server, 10 * number + n) for n in range(5)], distance=3))
+        run = maintenance.runs(store)[0]
+        assert run.unchanged == 5
+        maintenance.undo(store, run.run_id)
+
+    assert server.buffers(undo_of_seen_pages) <= 1_300
+
 
 @pytest.mark.parametrize(("statement", "most"), [
     (

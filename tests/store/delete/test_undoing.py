@@ -1,14 +1,19 @@
 """What runs saw: undo puts back when pages were last seen, as if the run had never been."""
 
 import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import psycopg
 import pytest
 
 from pgsimhash import Store, connect, maintenance
+from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from tests.database import run_sql
 
@@ -138,3 +143,142 @@ def test_undo_in_any_order_leaves_what_the_other_visits_saw(
             history.undo()
             history.check()
     assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.sightings") == [(0,)]
+
+
+@pytest.mark.parametrize("order", ["the same", "another"])
+def test_a_sighting_takes_at_most_twelve_bytes(store: Store, dsn: str, order: str) -> None:
+    """Five crawls of the same pages, in batches as ingest_many has them."""
+    pages = [(f"https://a.example/{n}", n * 0x9E37_79B9_7F4A_7C15 % 2**64) for n in range(4_000)]
+    for _ in range(5):
+        list(store.add_many(pages, distance=0, batch_size=256))
+        if order == "another":
+            random.Random(1).shuffle(pages)
+    ((sightings, size),) = run_sql(
+        dsn,
+        "SELECT sum(cardinality(page_ids)), pg_total_relation_size('pgsimhash.sightings') "
+        "FROM pgsimhash.sightings",
+    )
+    assert sightings == 5 * len(pages)
+    assert size / sightings <= 12, size / sightings
+
+
+def state(dsn: str) -> str:
+    (run,) = run_sql(dsn, "SELECT label, ended_at IS NULL FROM pgsimhash.runs")
+    return f"{run[0]}: {'unfinished' if run[1] else 'ended'}"
+
+
+class TestEnds:
+    """A run ends with its iterator or its store, but not by an error."""
+
+    PAGES: Final = [SourcePage(f"https://a.example/{n}", TEXTS[n]) for n in range(3)]
+
+    def test_of_an_iterator(self, store: Store, dsn: str) -> None:
+        list(store.ingest_many(self.PAGES, label="night"))
+        assert state(dsn) == "night: ended"
+        (run,) = maintenance.runs(store)
+        assert run.as_json()["state"] == run.state == "ended"
+        maintenance.undo(store)
+        verdicts = store.add_many([(page.url, 1) for page in self.PAGES], label="closed")
+        next(verdicts)
+        assert state(dsn) == "closed: unfinished"
+        (run,) = maintenance.runs(store)
+        assert (
+            run.state
+            == f"unfinished, last batch at {run.finished_at.isoformat(timespec='seconds')}"
+        )
+        verdicts.close()  # type: ignore[attr-defined]
+        assert state(dsn) == "closed: ended"
+
+    def test_not_by_an_error(self, store: Store, dsn: str) -> None:
+        def pages() -> Any:
+            yield from self.PAGES
+            raise ValueError("the list ended early")
+
+        with pytest.raises(ValueError, match="early"):
+            list(store.ingest_many(pages(), batch_size=1, label="broken"))
+        assert state(dsn) == "broken: unfinished"
+
+    def test_of_a_store(self, dsn: str) -> None:
+        for error in (None, ValueError()):
+            with suppress(ValueError), connect(dsn) as store:
+                store.start_run("mine")
+                store.ingest(self.PAGES[0].url, TEXTS[0])
+                assert state(dsn) == "mine: unfinished"
+                if error is not None:
+                    raise error
+            assert state(dsn) == f"mine: {'ended' if error is None else 'unfinished'}"
+            with connect(dsn) as store:
+                maintenance.undo(store)
+
+    def test_with_the_next_one_and_a_later_batch_continues_it(self, store: Store, dsn: str) -> None:
+        store.start_run("one")
+        store.ingest(self.PAGES[0].url, TEXTS[0])
+        store.start_run("two")
+        assert state(dsn) == "one: ended"
+        run_sql(
+            dsn, "SELECT pgsimhash.add_pages('{https://a/5,https://a/6}', '{9,10}', label => 'c')"
+        )
+        assert [(run.label, run.state) for run in maintenance.runs(store)] == [
+            ("c", "ended"), ("one", "ended"),
+        ]  # fmt: skip
+
+    def test_in_the_transaction_of_the_caller(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            list(connect(connection).ingest_many(self.PAGES, label="own"))
+            connection.commit()
+            assert state(dsn) == "own: ended"
+            store = connect(connection)
+            connection.commit()
+            store.start_run("never used")
+            connection.commit()
+            store.close()
+            assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+def text_of(name: str) -> str:
+    return " ".join(f"{name}word{n}" for n in range(40))
+
+
+def test_a_killed_crawl_begun_again(dsn: str) -> None:
+    """Undo of its run brings back what it had seen: lists are due again, and their links."""
+    links = {
+        f"https://a.example/list/{n}": [f"https://a.example/{n}/{m}" for m in range(5)]
+        for n in range(4)
+    }
+    urls = [*links, *[url for pages in links.values() for url in pages]]
+
+    def crawl(store: Store, day: int) -> Iterator[str]:
+        """Yield the URL of each fetched page, and of each new or changed article once more."""
+        for list_url, pages in links.items():
+            if not store.should_fetch(list_url):
+                continue
+            store.ingest(list_url, text_of(list_url))
+            yield list_url
+            for url in filter(store.should_fetch, pages):
+                # The first article of a list changes.
+                changed = f" day{day}" * 40 if url.endswith("/0") else ""
+                yield url
+                if store.ingest(url, text_of(url) + changed).keep:
+                    yield url
+
+    def kept(store: Store, day: int) -> list[str]:
+        store.start_run(f"day {day}")
+        return [url for url, count in Counter(crawl(store, day)).items() if count > 1]
+
+    with connect(dsn) as killed, connect(dsn) as store:
+        maintenance.set_policy(store, "*", PolicySettings(refetch_after=timedelta(hours=1)))
+        assert len(kept(store, 1)) == 20
+        run_sql(dsn, "UPDATE pgsimhash.pages SET fetched_at = fetched_at - interval '1 day'")
+        before = seen(dsn)
+        assert all(map(store.should_fetch, urls))
+        killed.start_run("killed")
+        list(islice(crawl(killed, 2), 15))
+        assert not store.should_fetch("https://a.example/list/1")
+        run, _ = maintenance.undo(store)
+        assert (run.label, run.ended_at) == ("killed", None)
+        assert seen(dsn) == before
+        assert all(map(store.should_fetch, urls))
+        assert len(kept(store, 2)) == 4
+        # Without an undo, a policy for lists makes their links known again.
+        maintenance.set_policy(store, "*/list/*", PolicySettings(refetch_after=timedelta(0)))
+        assert [url for url in urls if store.should_fetch(url)] == list(links)
