@@ -1,5 +1,6 @@
 """Simhashes in your own tables, and joins with the package's, on a real database."""
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import product
 from operator import methodcaller
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,7 @@ from pgsimhash.sqlalchemy import (
     simhash_columns,
     simhash_lock,
 )
-from tests.programs import wait_until
+from tests.programs import run_program, wait_until
 from tests.refusals import because
 
 EDGES = (0, 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1)
@@ -696,3 +698,65 @@ def test_the_lock_applies_to_one_table(engine: sa.Engine) -> None:
         other.execute(sa.text("SET LOCAL lock_timeout = '50ms'"))
         with pytest.raises(sa.exc.OperationalError, match="lock timeout"):
             other.execute(simhash_lock(Article.__table__))
+
+
+def class_of_sqlmodel(name: str, **fields: Any) -> Any:
+    """A table of SQLModel with the mixin, and with these optional fields of integers."""
+    sqlmodel = pytest.importorskip("sqlmodel")
+    fields = {"id": sqlmodel.Field(default=None, primary_key=True), **fields}
+    body = {"__module__": __name__, "__annotations__": dict.fromkeys(fields, int | None), **fields}
+    return type(sqlmodel.SQLModel)(name, (SimhashMixin, sqlmodel.SQLModel), body, table=True)
+
+
+def test_a_class_of_sqlmodel_has_its_simhash(engine: sa.Engine) -> None:
+    field = pytest.importorskip("sqlmodel").Field(default=None, sa_type=SIMHASH("22+21+21"))
+    item = class_of_sqlmodel("Item", simhash=field)
+    names = {index.name for index in item.__table__.indexes}
+    assert names == {"ix_item_simhash", *(f"ix_item_simhash_prefix_{n}" for n in (1, 2, 3))}
+    item.metadata.create_all(engine, [item.__table__])
+    with orm.Session(engine) as session:
+        session.add(item(simhash=2**64 - 1))
+        session.commit()
+        (found,) = session.scalars(sa.select(item).where(item.simhash.within(2**64 - 8, 3)))
+        assert found.simhash == 2**64 - 1
+        assert session.scalars(sa.select(item).where(item.simhash.within(0, 3))).all() == []
+
+
+@pytest.mark.parametrize("fields", [{}, {"simhash": None}, {"simhash": 5}])
+def test_a_class_of_sqlmodel_without_the_field_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=r"Field.*SIMHASH", check=because("invalid_argument")):
+        class_of_sqlmodel("Lost", **fields)
+
+
+TYPED = """
+from typing import assert_type
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from pgsimhash.sqlalchemy import SimhashMixin
+
+class Base(DeclarativeBase):
+    pass
+
+class Plain(SimhashMixin, Base):
+    id: Mapped[int] = mapped_column(primary_key=True)
+
+class Sure(SimhashMixin, Base):
+    id: Mapped[int] = mapped_column(primary_key=True)
+    simhash: Mapped[int]
+
+class Commented(SimhashMixin, Base):
+    id: Mapped[int] = mapped_column(primary_key=True)
+    simhash: Mapped[int | None] = mapped_column(comment="of the text")
+
+assert_type(Sure().simhash, int)
+Plain.simhash.within(5, 3), Sure.simhash.within(5, 3)
+"""
+
+
+@pytest.mark.long
+def test_type_checkers_accept_an_own_simhash(tmp_path: Path) -> None:
+    (tmp_path / "models.py").write_text(TYPED)
+    programs = Path(sys.executable).parent
+    for check in (["basedpyright", "--level", "error"], ["mypy", "--strict"]):
+        options = [] if check[0] == "mypy" else ["--pythonpath", sys.executable]
+        done = run_program(programs / check[0], *check[1:], *options, "models.py", folder=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
