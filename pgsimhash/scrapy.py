@@ -358,7 +358,7 @@ class _StoreThread:
             store = connect(
                 settings.get("PGSIMHASH_DSN"),
                 collection=settings.get("PGSIMHASH_COLLECTION", "default"),
-                create=settings.getbool("PGSIMHASH_CREATE") or None,
+                create=settings.getbool("PGSIMHASH_CREATE", True) or None,
                 scheme=settings.get("PGSIMHASH_SCHEME"),
                 schema=settings.get("PGSIMHASH_SCHEMA"),
                 retry_seconds=settings.getfloat("PGSIMHASH_RETRY_SECONDS", RETRY_SECONDS),

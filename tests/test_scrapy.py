@@ -218,7 +218,7 @@ def test_an_add_on_leaves_storing_to_the_pipeline_and_can_be_disabled(site: Site
 
 def test_match_options_and_a_collection_are_settings(site: Site, dsn: str) -> None:
     settings = {"PGSIMHASH_COLLECTION": "crawl", "PGSIMHASH_MATCH": {"max_copies": 2}}
-    crawl = Crawl(site, dsn, {**PIPELINE, **settings, "PGSIMHASH_CREATE": True})
+    crawl = Crawl(site, dsn, {**PIPELINE, **settings})
     known = stored(dsn)
     kept = [url for url in (item["url"] for item in crawl.items) if url in known]
     assert len(kept) > crawl.counted["new"] == 8
@@ -294,7 +294,7 @@ def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str
 
 @pytest.mark.parametrize(("settings", "told"), [
     ({"PGSIMHASH_DSN": "host=127.0.0.1 port=1"}, "port 1"),
-    ({"PGSIMHASH_COLLECTION": "crawl"}, "'crawl' does not exist"),
+    ({"PGSIMHASH_COLLECTION": "crawl", "PGSIMHASH_CREATE": False}, "'crawl' does not exist"),
     ({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, "asyncio reactor"),
 ])  # fmt: skip
 def test_invalid_crawl_settings(site: Site, dsn: str, settings: dict[str, Any], told: str) -> None:

@@ -221,7 +221,7 @@ def test_only_a_redirect_of_the_page_itself_counts(site: Site, dsn: str) -> None
 def test_each_item_of_a_kept_page_passes(site: Site, dsn: str) -> None:
     for action in ("drop", "tag"):
         settings = {**PIPELINE, "LATER": 1, "PGSIMHASH_ACTION": action}
-        settings |= {"PGSIMHASH_COLLECTION": action, "PGSIMHASH_CREATE": True}
+        settings["PGSIMHASH_COLLECTION"] = action
         site.answers["/copy"] = lambda *_: (200, {}, story("/a"))
         made = site.crawl(dsn, "/a", "/b", **settings)
         assert made.paths == ["/a", "/a", "/b", "/b"]
