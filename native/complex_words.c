@@ -22,7 +22,7 @@ static Status add_python_word(Page *page, const Tables *tables, PyObject *word, 
     int32_t number;
     Status status = add_word(page, tables, utf8, (size_t)length, hash_of(utf8, (size_t)length),
                              is_number, &number);
-    if (status == READ_IT && !buffer_add(numbers, &number, sizeof number)) status = NO_MEMORY;
+    if (status == DONE && !buffer_add(numbers, &number, sizeof number)) status = NO_MEMORY;
     return status;
 }
 
@@ -32,11 +32,11 @@ static Status split_run(Page *page, const Tables *tables, const Slot *slot, Run 
     PyObject *words = PyObject_CallFunction(tables->split_complex, "N",
                                             PyUnicode_FromStringAndSize(text, slot->length));
     if (words == NULL) return RAISED;
-    Status status = words == Py_None ? RARE : READ_IT;
+    Status status = words == Py_None ? UNSUPPORTED : DONE;
     Run *run = runs + slot->value;
     run->start = (int32_t)(numbers->size / sizeof(int32_t));
-    Py_ssize_t count = status == READ_IT ? PyTuple_Size(words) : 0;
-    for (Py_ssize_t i = 0; i < count && status == READ_IT; i++)
+    Py_ssize_t count = status == DONE ? PyTuple_Size(words) : 0;
+    for (Py_ssize_t i = 0; i < count && status == DONE; i++)
         status = add_python_word(page, tables, PyTuple_GetItem(words, i), numbers);
     run->count = (int32_t)(numbers->size / sizeof(int32_t)) - run->start;
     Py_DECREF(words);
@@ -64,21 +64,21 @@ static Status replace_tokens(Page *page, const Run *runs, const int32_t *numbers
     buffer_free(&tokens);
     buffer_free(&blocks);
     buffer_free(&linked);
-    return fits ? READ_IT : NO_MEMORY;
+    return fits ? DONE : NO_MEMORY;
 }
 
 Status split_complex_runs(Page *page, const Tables *tables) {
     const Table *table = &page->complex_runs;
-    if (table->count == 0) return READ_IT;
+    if (table->count == 0) return DONE;
     Run *runs = arena_zeros(&page->arena, table->count, sizeof *runs);
     if (runs == NULL) return NO_MEMORY;
     Buffer numbers = {0};
-    Status status = READ_IT;
-    for (uint32_t i = 0; i <= table->mask && status == READ_IT; i++)
+    Status status = DONE;
+    for (uint32_t i = 0; i <= table->mask && status == DONE; i++)
         if (table->slots[i].value != -1)
             status = split_run(page, tables, table->slots + i, runs, &numbers);
-    if (status == READ_IT) status = replace_tokens(page, runs, (const int32_t *)numbers.data);
+    if (status == DONE) status = replace_tokens(page, runs, (const int32_t *)numbers.data);
     buffer_free(&numbers);
     size_t tokens = page->tokens.size / sizeof(int32_t) + (size_t)page->sign_count;
-    return status == READ_IT && tokens > TOKENS_MAX ? RARE : status;
+    return status == DONE && tokens > TOKENS_MAX ? UNSUPPORTED : status;
 }

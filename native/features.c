@@ -113,18 +113,19 @@ typedef struct {
 } Surroundings;
 
 /* _notices_near(): a sign in a long text means little. */
-static bool find_copyrights(const Page *page, Arena *arena, const double *middle, double *near) {
+static bool find_notices_near(const Page *page, Arena *arena, const double *middle, double *near) {
     int32_t count = page->block_count;
     bool any = false;
-    for (int32_t i = 0; i < count; i++) any = any || page->copyrights[i] > 0.0;
+    for (int32_t i = 0; i < count; i++) any = any || page->notices[i] > 0.0;
     if (!any) return true;
-    double *signs = arena_doubles(arena, (size_t)count), *sums = arena_doubles(arena, (size_t)count);
+    double *notices = arena_doubles(arena, (size_t)count);
+    double *sums = arena_doubles(arena, (size_t)count);
     Window window;
     if (arena->failed || !window_start(&window, arena, middle, count, 15.0)) return false;
     for (int32_t i = 0; i < count; i++)
-        signs[i] = page->copyrights[i] * exp(-page->counts[i] / 60.0);
-    nearby(&window, signs, sums);
-    for (int32_t i = 0; i < count; i++) near[i] = larger(signs[i], sums[i] / (1.0 + sums[i]));
+        notices[i] = page->notices[i] * exp(-page->counts[i] / 60.0);
+    nearby(&window, notices, sums);
+    for (int32_t i = 0; i < count; i++) near[i] = larger(notices[i], sums[i] / (1.0 + sums[i]));
     return true;
 }
 
@@ -149,9 +150,9 @@ static double prose_outside(const Page *page, const Tree *tree, const Surroundin
     double prose = 0.0;
     for (int32_t i = 0; i < page->block_count; i++) {
         const double *levels = tree->levels + (size_t)page->block_owners[i] * LEVELS;
-        double boilerplate = larger(larger(levels[LEVEL_BESIDE], levels[LEVEL_BESIDE_TAGS]),
-                                    larger(levels[LEVEL_FOOTER], levels[LEVEL_FOOTER_TAG]));
-        double notice = larger(near->copyright_near[i], levels[LEVEL_SMALL_PRINT]);
+        double boilerplate = larger(larger(levels[LEVEL_BESIDE_NAMES], levels[LEVEL_BESIDE_TAGS]),
+                                    larger(levels[LEVEL_FOOTER_NAMES], levels[LEVEL_FOOTER_TAG]));
+        double notice = larger(near->copyright_near[i], levels[LEVEL_COPYRIGHT_ELEMENT]);
         double share = 1.0 - page->linked[i] / page->counts[i];
         double outside = page->counts[i] * share * (1 - boilerplate) * (1 - notice);
         prose += outside * (1 - apart * levels[LEVEL_APART]) * (1 - late * near->lateness[i]);
@@ -168,7 +169,8 @@ static void find_listing(const Page *page, const Tree *tree, Surroundings *near)
     near->listing = 1.0 / (1.0 + square(prose / 60.0));
 }
 
-static bool look_around(const Page *page, const Tree *tree, Arena *arena, Surroundings *near) {
+static bool find_surroundings(const Page *page, const Tree *tree, Arena *arena,
+                              Surroundings *near) {
     size_t count = (size_t)page->block_count;
     double *middle = arena_doubles(arena, count);
     double **arrays[] = {&near->near, &near->near_linked, &near->around, &near->around_linked,
@@ -189,7 +191,7 @@ static bool look_around(const Page *page, const Tree *tree, Arena *arena, Surrou
     nearby(&close, page->linked, near->near_linked);
     nearby(&wide, page->counts, near->around);
     nearby(&wide, page->linked, near->around_linked);
-    if (!find_copyrights(page, arena, middle, near->copyright_near) ||
+    if (!find_notices_near(page, arena, middle, near->copyright_near) ||
         !find_repeated(page, arena, near->repeated))
         return false;
     for (size_t i = 0; i < count; i++) near->lateness[i] = exp((middle[i] - near->total) / 60.0);
@@ -216,13 +218,13 @@ static void find_features(const Page *page, const Tree *tree, const Surroundings
     double unit_words = larger(log(unit / (unit + 15.0) + 1e-9) - element_words, 0.0);
     double *f = features;
 
-    f[BESIDE_NAMES] = levels[LEVEL_BESIDE];
+    f[BESIDE_NAMES] = levels[LEVEL_BESIDE_NAMES];
     f[BESIDE_TAGS] = levels[LEVEL_BESIDE_TAGS];
-    f[OVERLAY_NAMES] = levels[LEVEL_OVERLAY];
-    f[HIDDEN_NAMES] = levels[LEVEL_HIDDEN];
+    f[OVERLAY_NAMES] = levels[LEVEL_OVERLAY_NAMES];
+    f[HIDDEN_NAMES] = levels[LEVEL_HIDDEN_NAMES];
     f[HEADER] = levels[LEVEL_HEADER];
-    f[CONTENT_NAMES] = levels[LEVEL_CONTENT];
-    f[FOOTER_NAMES] = levels[LEVEL_FOOTER];
+    f[CONTENT_NAMES] = levels[LEVEL_CONTENT_NAMES];
+    f[FOOTER_NAMES] = levels[LEVEL_FOOTER_NAMES];
     f[FOOTER_TAG] = levels[LEVEL_FOOTER_TAG];
     f[APART] = near->apart * levels[LEVEL_APART];
 
@@ -250,11 +252,11 @@ static void find_features(const Page *page, const Tree *tree, const Surroundings
     f[IN_LIST] = levels[LEVEL_IN_LIST];
 
     f[REPEATED_WORDS] = near->repeated[i] - 0.5;
-    f[LIKE_SIBLINGS] = levels[LEVEL_ALIKE];
+    f[LIKE_SIBLINGS] = levels[LEVEL_LIKE_SIBLINGS];
     f[NOT_DOMINATED] = tree->dominated[owner] + tree->rest[owner];
 
     f[COPYRIGHT_NEAR] = near->copyright_near[i];
-    f[COPYRIGHT_ELEMENT] = levels[LEVEL_SMALL_PRINT];
+    f[COPYRIGHT_ELEMENT] = levels[LEVEL_COPYRIGHT_ELEMENT];
     f[LEGAL_WORDS] = legal == 0.0 ? 0.0 : legal / 2.0 * exp(-counts / 60.0);
 
     f[LISTING_LINKS] = (f[UNLINKED] + f[UNLINKED_NEAR] + f[UNLINKED_AROUND] + f[UNLINKED_PARENT] +
@@ -272,7 +274,7 @@ bool is_apart(const double *features, int32_t block) {
 double *block_features(const Page *page, const Tree *tree, Arena *arena) {
     Surroundings near = {0};
     double *features = arena_doubles(arena, (size_t)page->block_count * FEATURE_COUNT);
-    if (features == NULL || !look_around(page, tree, arena, &near)) return NULL;
+    if (features == NULL || !find_surroundings(page, tree, arena, &near)) return NULL;
     for (int32_t i = 0; i < page->block_count; i++)
         find_features(page, tree, &near, i, features + (size_t)i * FEATURE_COUNT);
     return features;

@@ -1,12 +1,12 @@
 /* Buffers that grow, arrays that are freed together, and tables of strings and of numbers. */
-#include "page.h"
+#include "memory.h"
 
 #include <stdlib.h>
 
 #include "hashes.h"
 
 /* A page can choose its words so that they collide. A search that takes more steps than this makes
- * the page RARE, and Python's dictionaries read it. */
+ * the page UNSUPPORTED, and Python's dictionaries read it. */
 #define STEPS_MAX 300
 
 bool buffer_reserve(Buffer *buffer, size_t more) {
@@ -141,27 +141,27 @@ static bool grow(Table *table) {
 Status table_number(Table *table, const uint8_t *string, size_t length, uint32_t hash,
                     int32_t *number) {
     Slot *slot = find_slot(table, string, length, hash);
-    if (slot == NULL) return RARE;
+    if (slot == NULL) return UNSUPPORTED;
     if (slot->value == -1) {
-        if (table->keys.size + length > UINT32_MAX) return RARE;
+        if (table->keys.size + length > UINT32_MAX) return UNSUPPORTED;
         if (table->count * 2 > table->mask) {
             if (!grow(table)) return NO_MEMORY;
             slot = find_slot(table, string, length, hash);
-            if (slot == NULL) return RARE;
+            if (slot == NULL) return UNSUPPORTED;
         }
         uint32_t offset = (uint32_t)table->keys.size;
         if (!buffer_add(&table->keys, string, length)) return NO_MEMORY;
         *slot = (Slot){hash, (uint32_t)length, offset, (int32_t)table->count++};
     }
     *number = slot->value;
-    return READ_IT;
+    return DONE;
 }
 
 /* Set the value, 0 or more, of a new string. */
 bool table_set(Table *table, const uint8_t *string, size_t length, int32_t value) {
     int32_t number;
     uint32_t hash = hash_of(string, length);
-    if (table_number(table, string, length, hash, &number) != READ_IT) return false;
+    if (table_number(table, string, length, hash, &number) != DONE) return false;
     find_slot(table, string, length, hash)->value = value;
     return true;
 }
@@ -194,9 +194,9 @@ Status map_number(Map *map, uint64_t key, int32_t *number) {
         }
         if (map->keys[at] == key) {
             *number = map->numbers[at];
-            return READ_IT;
+            return DONE;
         }
         at = (at + 1) & map->mask;
     }
-    return RARE;
+    return UNSUPPORTED;
 }

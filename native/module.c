@@ -55,7 +55,7 @@ static void free_capsule(PyObject *capsule) {
     if (page != NULL) free_page(page);
 }
 
-/* The Python result of a step that did not end with READ_IT. */
+/* The Python result of a step that did not end with DONE. */
 static PyObject *refusal(Status status) {
     if (status == NO_MEMORY) return PyErr_NoMemory();
     if (status == RAISED) return NULL;
@@ -68,15 +68,15 @@ static Status read_steps(Page *page, const Tables *tables, const Node *body) {
     Status status;
     Py_BEGIN_ALLOW_THREADS
     status = read_outline(page, tables, body, NULL);
-    if (status == READ_IT) status = read_words(page, tables);
+    if (status == DONE) status = read_words(page, tables);
     Py_END_ALLOW_THREADS
-    if (status == READ_IT) status = split_complex_runs(page, tables);
-    if (status != READ_IT) return status;
+    if (status == DONE) status = split_complex_runs(page, tables);
+    if (status != DONE) return status;
     Py_BEGIN_ALLOW_THREADS
     status = find_kinds(page);
-    if (status == READ_IT) status = count_words(page);
-    if (status == READ_IT) status = weigh(page, tables);
-    if (status == READ_IT) status = structure_simhash(page, tables);
+    if (status == DONE) status = count_words(page);
+    if (status == DONE) status = weigh(page, tables);
+    if (status == DONE) status = structure_simhash(page, tables);
     Py_END_ALLOW_THREADS
     return status;
 }
@@ -92,9 +92,9 @@ static PyObject *read_page(PyObject *module, PyObject *arguments) {
     if (page == NULL) return PyErr_NoMemory();
     Status status = read_steps(page, tables, node);
     PyObject *result = NULL;
-    if (status == READ_IT) result = PyCapsule_New(page, CAPSULE, free_capsule);
+    if (status == DONE) result = PyCapsule_New(page, CAPSULE, free_capsule);
     if (result == NULL) free_page(page);
-    return status == READ_IT ? result : refusal(status);
+    return status == DONE ? result : refusal(status);
 }
 
 Page *page_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, CAPSULE); }
@@ -127,14 +127,14 @@ static bool read_factors(PyObject *occurrences, Factors *factors) {
     return PyErr_Occurred() == NULL;
 }
 
-/* vote(tables, page, occurrences, damping, saturation)
+/* vote(tables, page, occurrences, damping, evened)
  * -> (simhash, signature, features, tokens, digest, unseen), or None without a vote */
 static PyObject *vote_of(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *table_capsule, *page_capsule, *occurrences;
     Factors factors;
     if (!PyArg_ParseTuple(arguments, "OOO!dd", &table_capsule, &page_capsule, &PyTuple_Type,
-                          &occurrences, &factors.damping, &factors.saturation) ||
+                          &occurrences, &factors.damping, &factors.evened) ||
         !read_factors(occurrences, &factors))
         return NULL;
     const Tables *tables = tables_of(table_capsule);
@@ -145,7 +145,7 @@ static PyObject *vote_of(PyObject *module, PyObject *arguments) {
     Py_BEGIN_ALLOW_THREADS
     status = vote(page, tables, &factors, &result);
     Py_END_ALLOW_THREADS
-    if (status != READ_IT) return refusal(status);
+    if (status != DONE) return refusal(status);
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)result.signature,
                                                 sizeof result.signature);
     PyObject *signature =
@@ -161,9 +161,9 @@ static PyObject *describe(PyObject *module, PyObject *element) {
     const Node *node = node_of(module, element);
     if (node == NULL) return NULL;
     int children = 0;
-    bool is_rare = false;
-    for (const Node *child = element_from(node->children, &is_rare); child != NULL;
-         child = element_from(child->next, &is_rare))
+    bool is_unsupported = false;
+    for (const Node *child = element_from(node->children, &is_unsupported); child != NULL;
+         child = element_from(child->next, &is_unsupported))
         children += child->parent == node;
     const Node *attribute = node->properties, *inside = node->children;
     const uint8_t *value = attribute == NULL ? NULL : attribute_value(attribute);
@@ -180,7 +180,7 @@ static PyMethodDef methods[] = {
     {"facts", facts, METH_O, NULL},
     {"text", text_of, METH_O, NULL},
     {"vote", vote_of, METH_VARARGS, NULL},
-    {"left_out", left_out, METH_VARARGS, NULL},
+    {"ignored", ignored, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
     {"is_clean", is_clean, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

@@ -38,14 +38,14 @@ static bool has_odd_case(const uint8_t *at, const uint8_t *end) {
 /* The pattern _HIDDEN: display: none or visibility: hidden at the start or behind a semicolon. */
 static Visibility style_hides(const uint8_t *style) {
     const uint8_t *end = end_of(style);
-    if (!is_ascii(style) && has_odd_case(style, end)) return RARE_NAME;
+    if (!is_ascii(style) && has_odd_case(style, end)) return NAME_UNSUPPORTED;
     for (const uint8_t *at = style; at != NULL;) {
         if (declares(at, end, "display", "none") || declares(at, end, "visibility", "hidden"))
             return HIDDEN;
         at = memchr(at, ';', (size_t)(end - at));
         if (at != NULL) at++;
     }
-    return SEEN;
+    return VISIBLE;
 }
 
 /* The pattern _STREAMED: React's hidden elements that a script moves into place. */
@@ -65,7 +65,7 @@ typedef struct {
 static Visibility read_attributes(const Node *element, Attributes *read) {
     const uint8_t *empty = (const uint8_t *)"";
     *read = (Attributes){empty, empty, empty, false};
-    Visibility style = SEEN;
+    Visibility style = VISIBLE;
     for (const Node *attribute = element->properties; attribute; attribute = attribute->next) {
         const char *name = (const char *)attribute->name;
         const uint8_t **into = NULL;
@@ -76,12 +76,12 @@ static Visibility read_attributes(const Node *element, Attributes *read) {
         else if (strcmp(name, "hidden") == 0) read->hidden = true;
         if (into == NULL && !is_style) continue;
         const uint8_t *value = attribute_value(attribute);
-        if (value == NULL) return RARE_NAME;
+        if (value == NULL) return NAME_UNSUPPORTED;
         if (into != NULL) *into = value;
         else style = style_hides(value);
-        if (style != SEEN) return style;
+        if (style != VISIBLE) return style;
     }
-    return read->hidden && !is_streamed(read->id) ? HIDDEN : SEEN;
+    return read->hidden && !is_streamed(read->id) ? HIDDEN : VISIBLE;
 }
 
 Visibility is_hidden(const Node *element) {
@@ -134,7 +134,7 @@ static Status add_name(Names *names, const uint8_t *word, size_t length) {
     uint32_t flags = (uint32_t)table_get(&names->tables->names, word, length, 0);
     names->some |= flags;
     names->each &= flags;
-    if (names->first >= 0) return READ_IT;
+    if (names->first >= 0) return DONE;
     return table_number(&names->page->first_names, word, length, hash_of(word, length),
                         &names->first);
 }
@@ -153,11 +153,11 @@ static Status add_names(Names *names, const uint8_t *text, size_t size) {
         }
         for (size_t i = 0; i < length; i++) word[i] = at[i] | 32;
         Status status = add_name(names, word, length);
-        if (status != READ_IT) return status;
+        if (status != DONE) return status;
         at = behind;
     }
     end_name(names);
-    return READ_IT;
+    return DONE;
 }
 
 static Status add_role(Names *names, const uint8_t *role, size_t size) {
@@ -190,9 +190,9 @@ Visibility names_of(const Node *element, const Tables *tables, Page *page, uint3
                     int32_t *first) {
     Attributes read;
     Visibility visibility = read_attributes(element, &read);
-    if (visibility != SEEN) return visibility;
-    if (!*read.classes && !*read.id && !*read.role) return SEEN;
-    if (!is_ascii(read.role)) return RARE_NAME;
+    if (visibility != VISIBLE) return visibility;
+    if (!*read.classes && !*read.id && !*read.role) return VISIBLE;
+    if (!is_ascii(read.role)) return NAME_UNSUPPORTED;
     size_t classes = size_of_start(read.classes, strlen((const char *)read.classes));
     size_t id = size_of_start(read.id, strlen((const char *)read.id));
     size_t role = size_of_start(read.role, strlen((const char *)read.role));
@@ -207,9 +207,9 @@ Visibility names_of(const Node *element, const Tables *tables, Page *page, uint3
     }
     Names names = {page, tables, 0, 0, ~0u, -1};
     Status status = add_names(&names, text, size_of_start(text, size));
-    if (status == READ_IT && role) status = add_role(&names, read.role, role);
-    if (status != READ_IT) return status == RARE ? RARE_NAME : NO_ROOM;
+    if (status == DONE && role) status = add_role(&names, read.role, role);
+    if (status != DONE) return status == UNSUPPORTED ? NAME_UNSUPPORTED : NAME_NO_MEMORY;
     *flags = names.flags | (class_hides(tables, read.classes, classes) ? NAMED_HIDDEN : 0);
     *first = names.first < 0 ? 0 : names.first;
-    return SEEN;
+    return VISIBLE;
 }

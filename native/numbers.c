@@ -96,7 +96,7 @@ Status find_kinds(Page *page) {
     }
     if (any_number && any_contact)
         for (int32_t i = 0; i < page->token_count;) i = read_contact(page, i);
-    if (!any_number || !any_note) return READ_IT;
+    if (!any_number || !any_note) return DONE;
     for (int32_t i = 0; i < page->token_count;) i = read_note(page, i);
-    return READ_IT;
+    return DONE;
 }

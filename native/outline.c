@@ -40,34 +40,11 @@ typedef struct {
     Tag tags[TAGS_KEPT];
 } Walk;
 
-static bool is_text(const Node *node) {
-    return node->type == NODE_TEXT || node->type == NODE_CDATA;
-}
-
 static bool is_skipped(const Node *node) {
     return node->type == NODE_XINCLUDE_START || node->type == NODE_XINCLUDE_END;
 }
 
 static bool has_content(const Node *text) { return text->content != NULL && text->content[0]; }
-
-const Node *element_from(const Node *node, bool *is_rare) {
-    for (; node != NULL; node = node->next) {
-        if (node->type == NODE_ELEMENT) return node;
-        if (node->type == NODE_COMMENT || node->type == NODE_INSTRUCTION ||
-            node->type == NODE_ENTITY) {
-            *is_rare = true;
-            return NULL;
-        }
-    }
-    return NULL;
-}
-
-const uint8_t *attribute_value(const Node *attribute) {
-    const Node *value = attribute->children;
-    if (value == NULL) return (const uint8_t *)"";
-    if (value->next != NULL || !is_text(value)) return NULL;
-    return value->content == NULL ? (const uint8_t *)"" : value->content;
-}
 
 /* Get the text that begins at a node, as lxml joins text nodes. */
 static bool text_from(Walk *walk, const Node *first, const uint8_t **text, size_t *size) {
@@ -161,9 +138,9 @@ static Visibility look_at(Walk *walk, const Node *node, uint32_t flags, bool is_
                           uint32_t *names, int32_t *first) {
     if (flags & (TAG_NEVER_TEXT | TAG_EMPTY)) return HIDDEN;
     if (is_block && element_count(walk->page) <= NAMED_MAX)
-        return node->properties == NULL ? SEEN
+        return node->properties == NULL ? VISIBLE
                                         : names_of(node, walk->tables, walk->page, names, first);
-    if (flags & TAG_PLAIN || node->properties == NULL) return SEEN;
+    if (flags & TAG_PLAIN || node->properties == NULL) return VISIBLE;
     return is_hidden(node);
 }
 
@@ -173,11 +150,11 @@ static Status link_of(const Node *node, Link *link) {
     for (const Node *attribute = node->properties; attribute; attribute = attribute->next) {
         if (strcmp((const char *)attribute->name, "href") != 0) continue;
         const char *value = (const char *)attribute_value(attribute);
-        if (value == NULL) return RARE;
+        if (value == NULL) return UNSUPPORTED;
         if (strncmp(value, "tel:", 4) == 0 || strncmp(value, "fax:", 4) == 0) *link = A_CALL;
         break;
     }
-    return READ_IT;
+    return DONE;
 }
 
 /* An element begins, with the text before its first child. */
@@ -192,12 +169,12 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
         return NO_MEMORY;
     is_block = is_block && !walk->in_pre;
     Visibility visibility = look_at(walk, node, flags, is_block, &names, &first);
-    if (visibility == RARE_NAME) return RARE;
-    if (visibility == NO_ROOM) return NO_MEMORY;
-    *entered = visibility == SEEN;
+    if (visibility == NAME_UNSUPPORTED) return UNSUPPORTED;
+    if (visibility == NAME_NO_MEMORY) return NO_MEMORY;
+    *entered = visibility == VISIBLE;
     if (visibility == HIDDEN) {
         walk->goes_on = walk->goes_on && !is_block;
-        return READ_IT;
+        return DONE;
     }
     Open open = {node, walk->element, walk->entered, walk->in_link, walk->in_pre, is_block};
     if (!buffer_add(&walk->open, &open, sizeof open)) return NO_MEMORY;
@@ -215,10 +192,10 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
     }
     if (walk->in_link == NO_LINK && flags & TAG_LINK) {
         Status status = link_of(node, &walk->in_link);
-        if (status != READ_IT) return status;
+        if (status != DONE) return status;
     }
     walk->in_pre = walk->in_pre || flags & IS_CODE;
-    return add_text(walk, node, false) ? READ_IT : NO_MEMORY;
+    return add_text(walk, node, false) ? DONE : NO_MEMORY;
 }
 
 /* The last element that was entered ends. */
@@ -235,9 +212,9 @@ static bool end(Walk *walk) {
     walk->in_link = open.in_link;
     walk->in_pre = open.in_pre;
     /* Each line of code may be an element. */
-    bool is_rare = false;
+    bool is_unsupported = false;
     if (!open.is_block && walk->in_pre && walk->goes_on &&
-        element_from(open.node->children, &is_rare) != NULL &&
+        element_from(open.node->children, &is_unsupported) != NULL &&
         (tag_of(walk, open.node)->flags & TAG_BLOCK))
         return buffer_add(&walk->page->text, " ", 1);
     return true;
@@ -247,17 +224,17 @@ static bool end(Walk *walk) {
 static Status walk_through(Walk *walk, const Node *body) {
     const Node *node = body;
     for (;;) {
-        bool entered = false, is_rare = false;
+        bool entered = false, is_unsupported = false;
         Status status = begin(walk, node, &entered);
-        if (status != READ_IT) return status;
-        const Node *next = entered ? element_from(node->children, &is_rare) : NULL;
-        while (next == NULL && !is_rare) {
+        if (status != DONE) return status;
+        const Node *next = entered ? element_from(node->children, &is_unsupported) : NULL;
+        while (next == NULL && !is_unsupported) {
             /* The node ends. Its tail belongs to the element around; that of the body is no part
              * of the page. */
             if (entered && !end(walk)) return NO_MEMORY;
-            if (walk->open.size == 0) return READ_IT;
+            if (walk->open.size == 0) return DONE;
             if (!add_text(walk, node, true)) return NO_MEMORY;
-            next = element_from(node->next, &is_rare);
+            next = element_from(node->next, &is_unsupported);
             entered = true;
             if (next == NULL) {
                 Open around;
@@ -265,7 +242,7 @@ static Status walk_through(Walk *walk, const Node *body) {
                 node = around.node;
             }
         }
-        if (is_rare) return RARE;
+        if (is_unsupported) return UNSUPPORTED;
         node = next;
     }
 }
@@ -276,7 +253,7 @@ Status read_outline(Page *page, const Tables *tables, const Node *body, Pieces *
     const uint8_t *unnamed = (const uint8_t *)"";
     int32_t number;
     if (!table_start(&page->first_names, 256) ||
-        table_number(&page->first_names, unnamed, 0, HASH_START, &number) != READ_IT ||
+        table_number(&page->first_names, unnamed, 0, HASH_START, &number) != DONE ||
         !buffer_reserve(&page->elements, 256 * sizeof whole) ||
         !buffer_reserve(&page->text, 16 << 10) ||
         !buffer_add(&page->elements, &whole, sizeof whole))

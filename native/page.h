@@ -1,4 +1,4 @@
-/* What the steps share: buffers and tables, the tables of Python's modules, and one page.
+/* What the steps share: the tables of Python's modules, and one page.
  *
  * The steps follow the Python code of the default scheme, in its order and with its names; each file
  * names its module. Python decides what is right, and one test compares the two bit by bit. No
@@ -13,79 +13,8 @@
 #endif
 /* No format has "#": built with Python 3.13, it would fail in 3.11. */
 #include <Python.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-/* How a step ends. READ_IT is 0. */
-typedef enum {
-    READ_IT,
-    RARE,      /* the page has something that only the Python code reads */
-    NO_MEMORY,
-    RAISED     /* a Python exception is set */
-} Status;
-
-/* ---- memory.c ---- */
-
-typedef struct {
-    uint8_t *data;
-    size_t size, room;
-} Buffer;
-
-bool buffer_reserve(Buffer *buffer, size_t more);
-void buffer_free(Buffer *buffer);
-
-static inline bool buffer_add(Buffer *buffer, const void *data, size_t size) {
-    if (size > buffer->room - buffer->size && !buffer_reserve(buffer, size)) return false;
-    if (size) memcpy(buffer->data + buffer->size, data, size);
-    buffer->size += size;
-    return true;
-}
-
-/* Arrays that are freed together. A failed allocation returns NULL and sets `failed`, so that one
- * check after several allocations is enough. */
-typedef struct ArenaChunk ArenaChunk;
-typedef struct {
-    ArenaChunk *last;
-    bool failed;
-} Arena;
-
-void *arena_zeros(Arena *arena, size_t count, size_t size);
-double *arena_doubles(Arena *arena, size_t count);
-int32_t *arena_integers(Arena *arena, size_t count);
-void arena_free(Arena *arena);
-
-/* Strings and a number for each. */
-typedef struct {
-    uint32_t hash, length, offset;
-    int32_t value; /* -1 in an empty slot */
-} Slot;
-typedef struct {
-    Slot *slots;
-    uint32_t mask, count;
-    Buffer keys;
-} Table;
-
-#define HASH_START 2166136261u
-static inline uint32_t hash_add(uint32_t hash, uint8_t byte) { return (hash ^ byte) * 16777619u; }
-uint32_t hash_of(const uint8_t *string, size_t length);
-bool table_start(Table *table, uint32_t slots);
-Status table_number(Table *table, const uint8_t *string, size_t length, uint32_t hash,
-                    int32_t *number);
-bool table_set(Table *table, const uint8_t *string, size_t length, int32_t value);
-int32_t table_get(const Table *table, const uint8_t *string, size_t length, int32_t missing);
-void table_free(Table *table);
-
-/* Numbers 0, 1, 2, ... for distinct keys, at most as many as the map was made for. */
-typedef struct {
-    uint64_t *keys;
-    int32_t *numbers; /* -1 in an empty slot */
-    uint32_t mask, count;
-} Map;
-
-bool map_start(Map *map, Arena *arena, size_t most);
-Status map_number(Map *map, uint64_t key, int32_t *number);
+#include "memory.h"
 
 /* ---- hashes.h has MurmurHash3; characters.h has UTF-8 ---- */
 
@@ -137,7 +66,7 @@ extern const char *const FEATURES[FEATURE_COUNT];
 PyObject *make_tables(PyObject *module, PyObject *arguments);
 Tables *tables_of(PyObject *capsule);
 
-/* ---- the tree of libxml2 ---- */
+/* ---- nodes.c: the tree of libxml2 ---- */
 
 /* The heads of libxml2's xmlNode and xmlAttr, the same in all versions 2. */
 typedef struct Node {
@@ -155,11 +84,14 @@ enum {
     NODE_COMMENT = 8, NODE_XINCLUDE_START = 19, NODE_XINCLUDE_END = 20
 };
 
-/* The first element from `node` on among siblings, or NULL; sets `is_rare` for nodes that the parser
- * is told to leave out. */
-const Node *element_from(const Node *node, bool *is_rare);
+/* The first element from `node` on among siblings, or NULL; sets `is_unsupported` for nodes that the
+ * parser is told to omit. */
+const Node *element_from(const Node *node, bool *is_unsupported);
 /* The value of an attribute, or NULL if it is not one text. */
 const uint8_t *attribute_value(const Node *attribute);
+static inline bool is_text(const Node *node) {
+    return node->type == NODE_TEXT || node->type == NODE_CDATA;
+}
 
 /* ---- a page ---- */
 
@@ -190,7 +122,7 @@ typedef struct {
     /* Of blocks with words: the block's number, its element, and amounts */
     int32_t block_count;
     int32_t *block_places, *block_owners;
-    double *counts, *linked, *copyrights, *legal, *numeric;
+    double *counts, *linked, *notices, *legal, *numeric;
 
     /* 3. Weights */
     double *weights;
@@ -239,7 +171,7 @@ typedef struct {
 
 Status read_outline(Page *page, const Tables *tables, const Node *body, Pieces *pieces);
 
-typedef enum { SEEN, HIDDEN, RARE_NAME, NO_ROOM } Visibility;
+typedef enum { VISIBLE, HIDDEN, NAME_UNSUPPORTED, NAME_NO_MEMORY } Visibility;
 Visibility is_hidden(const Node *element);
 Visibility names_of(const Node *element, const Tables *tables, Page *page, uint32_t *names,
                     int32_t *first);
@@ -259,14 +191,14 @@ Status count_words(Page *page);
 
 /* tree.c */
 typedef struct {
-    double *own, *words, *linked, *signs; /* of elements: own words; words and more in and below */
+    double *own, *words, *linked, *notices; /* of elements: own words; words and more in and below */
     double *levels;                       /* LEVELS inherited features of each element */
     bool *in_frame;
     int32_t *group;                       /* similar siblings: the first of them */
-    double *alike, *likeness, *mass_of_group, *run_mass;
+    double *like_siblings, *run_likelihood, *group_unlinked, *run_words;
     int32_t *run, *table;                 /* the innermost ones at or above an element, or 0 */
-    double *table_likeness;
-    bool any_table;
+    double *table_likelihood;
+    bool has_table;
     double *rest, *dominated;
     int32_t *depth;
     double *in_table, *in_run, *unit;     /* of blocks */
@@ -274,8 +206,9 @@ typedef struct {
 } Tree;
 
 enum {
-    LEVEL_BESIDE, LEVEL_BESIDE_TAGS, LEVEL_OVERLAY, LEVEL_HIDDEN, LEVEL_HEADER, LEVEL_CONTENT,
-    LEVEL_FOOTER, LEVEL_FOOTER_TAG, LEVEL_IN_LIST, LEVEL_ALIKE, LEVEL_SMALL_PRINT, LEVEL_APART,
+    LEVEL_BESIDE_NAMES, LEVEL_BESIDE_TAGS, LEVEL_OVERLAY_NAMES, LEVEL_HIDDEN_NAMES, LEVEL_HEADER,
+    LEVEL_CONTENT_NAMES, LEVEL_FOOTER_NAMES, LEVEL_FOOTER_TAG, LEVEL_IN_LIST, LEVEL_LIKE_SIBLINGS,
+    LEVEL_COPYRIGHT_ELEMENT, LEVEL_APART,
     LEVELS
 };
 
@@ -294,7 +227,7 @@ Status structure_simhash(Page *page, const Tables *tables);
 /* votes.c */
 typedef struct {
     double occurrences[8]; /* OCCURRENCES of features.py */
-    double damping, saturation;
+    double damping, evened;
 } Factors;
 typedef struct {
     uint64_t simhash, digest;
@@ -303,11 +236,11 @@ typedef struct {
     double unseen;
 } Vote;
 
-/* RARE: there is no feature, or no feature has a weight. */
+/* UNSUPPORTED: there is no feature, or no feature has a weight. */
 Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result);
 
-/* left_out.c */
-PyObject *left_out(PyObject *module, PyObject *arguments);
+/* ignored.c */
+PyObject *ignored(PyObject *module, PyObject *arguments);
 
 /* module.c */
 Page *page_of(PyObject *capsule);

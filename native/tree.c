@@ -31,19 +31,20 @@ static void find_levels(const Tree *tree, const Element *element, int32_t i, dou
     double named = 1.0 / (1.0 + share), tagged = 1.0 / (1.0 + share / 16.0);
     double over = 1.0 / (1.0 + share * pow(0.3 / 0.9, 4.0));
     uint32_t flags = element->flags, names = element->names;
-    bool has_sign = i > 0 && tree->signs[i] > 0.0;
-    levels[LEVEL_BESIDE] = names & NAMED_BESIDE ? named : 0.0;
+    bool has_notice = i > 0 && tree->notices[i] > 0.0;
+    levels[LEVEL_BESIDE_NAMES] = names & NAMED_BESIDE ? named : 0.0;
     levels[LEVEL_BESIDE_TAGS] = flags & IS_BESIDE ? tagged : 0.0;
-    levels[LEVEL_OVERLAY] = names & NAMED_OVERLAY ? over : 0.0;
-    levels[LEVEL_HIDDEN] = names & NAMED_HIDDEN ? over : 0.0;
+    levels[LEVEL_OVERLAY_NAMES] = names & NAMED_OVERLAY ? over : 0.0;
+    levels[LEVEL_HIDDEN_NAMES] = names & NAMED_HIDDEN ? over : 0.0;
     levels[LEVEL_HEADER] = larger(names & NAMED_HEADER ? named : 0.0,
                                   flags & IS_HEADER ? tagged : 0.0);
-    levels[LEVEL_CONTENT] = (names & NAMED_CONTENT) || (flags & IS_CONTENT) ? 1.0 : 0.0;
-    levels[LEVEL_FOOTER] = names & NAMED_FOOTER ? named : 0.0;
+    levels[LEVEL_CONTENT_NAMES] = (names & NAMED_CONTENT) || (flags & IS_CONTENT) ? 1.0 : 0.0;
+    levels[LEVEL_FOOTER_NAMES] = names & NAMED_FOOTER ? named : 0.0;
     levels[LEVEL_FOOTER_TAG] = flags & IS_FOOTER ? tagged : 0.0;
     levels[LEVEL_IN_LIST] = flags & IS_LIST ? 1.0 : 0.0;
-    levels[LEVEL_ALIKE] = log(tree->alike[i]);
-    levels[LEVEL_SMALL_PRINT] = has_sign ? 1.0 / (1.0 + square(tree->words[i] / 80.0)) : 0.0;
+    levels[LEVEL_LIKE_SIBLINGS] = log(tree->like_siblings[i]);
+    levels[LEVEL_COPYRIGHT_ELEMENT] =
+        has_notice ? 1.0 / (1.0 + square(tree->words[i] / 80.0)) : 0.0;
     levels[LEVEL_APART] = 0.0;
     if (names & NAMED_APART) {
         /* What is below an article counts a little wherever they are, others beside paragraphs. */
@@ -84,10 +85,10 @@ static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *a
     return true;
 }
 
-/* ---- _like_siblings() ---- */
+/* ---- _find_siblings() ---- */
 
 /* Group siblings with the same tag and first name. */
-static Status find_groups(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
+static Status find_siblings(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
     Map map;
     int32_t *first = arena_integers(arena, (size_t)count);
     double *sizes = arena_doubles(arena, (size_t)count);
@@ -99,14 +100,15 @@ static Status find_groups(Tree *tree, const Element *elements, int32_t count, Ar
         uint32_t known = map.count;
         int32_t number;
         Status status = map_number(&map, key, &number);
-        if (status != READ_IT) return status;
+        if (status != DONE) return status;
         if (map.count > known) first[number] = i;
         tree->group[i] = first[number];
         sizes[first[number]] += 1.0;
     }
     for (int32_t i = 0; i < count; i++)
-        tree->alike[i] = i == 0 || elements[i].flags & IS_COMMON ? 1.0 : sizes[tree->group[i]];
-    return READ_IT;
+        tree->like_siblings[i] =
+            i == 0 || elements[i].flags & IS_COMMON ? 1.0 : sizes[tree->group[i]];
+    return DONE;
 }
 
 /* ---- _find_unit(): tables and lists ---- */
@@ -120,17 +122,17 @@ static bool find_runs(Tree *tree, const Element *elements, int32_t count, Arena 
         int32_t group = tree->group[i];
         filled[group] += tree->words[i] > 0.0;
         words[group] += tree->words[i];
-        tree->mass_of_group[group] += larger(tree->words[i] - 0.8 * tree->linked[i], 0.0);
+        tree->group_unlinked[group] += larger(tree->words[i] - 0.8 * tree->linked[i], 0.0);
     }
     for (int32_t i = 0; i < count; i++) {
         int32_t group = tree->group[i], above = tree->run[parent_of(elements, i)];
         bool is_run = filled[group] > 2.0 && !(elements[i].flags & (IS_COMMON | IS_CELL));
         double many = larger(filled[group], 1.0), each = words[group] / many;
-        tree->likeness[i] = is_run ? (1 - 1 / many) / (1 + square(each / 40)) : 0.0;
+        tree->run_likelihood[i] = is_run ? (1 - 1 / many) / (1 + square(each / 40)) : 0.0;
         tree->run[i] = is_run ? i : above;
         /* The cells of a row may be a run within the run of the rows. */
-        tree->run_mass[i] = larger(tree->likeness[i] * tree->mass_of_group[group],
-                                   i == 0 ? 0.0 : tree->run_mass[parent_of(elements, i)]);
+        tree->run_words[i] = larger(tree->run_likelihood[i] * tree->group_unlinked[group],
+                                   i == 0 ? 0.0 : tree->run_words[parent_of(elements, i)]);
     }
     return true;
 }
@@ -139,10 +141,10 @@ static bool find_runs(Tree *tree, const Element *elements, int32_t count, Arena 
 static bool find_tables(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
     for (int32_t i = 0; i < count; i++) {
         bool is_table = elements[i].flags & IS_TABLE;
-        tree->any_table = tree->any_table || is_table;
+        tree->has_table = tree->has_table || is_table;
         tree->table[i] = is_table ? i : tree->table[parent_of(elements, i)];
     }
-    if (!tree->any_table) return true;
+    if (!tree->has_table) return true;
     double *cells = arena_doubles(arena, (size_t)count);
     double *rows = arena_doubles(arena, (size_t)count);
     double *inner = arena_doubles(arena, (size_t)count);
@@ -156,7 +158,7 @@ static bool find_tables(Tree *tree, const Element *elements, int32_t count, Aren
     for (int32_t i = 0; i < count; i++) {
         if (!(elements[i].flags & IS_TABLE) || rows[i] <= 1.0 || cells[i] <= 3.0) continue;
         double each = tree->words[i] / larger(cells[i], 1.0);
-        tree->table_likeness[i] = (1 - 1 / larger(rows[i], 1.0)) / (1 + square(each / 15)) /
+        tree->table_likelihood[i] = (1 - 1 / larger(rows[i], 1.0)) / (1 + square(each / 15)) /
                                   (1 + inner[i]);
     }
     return true;
@@ -168,16 +170,16 @@ static void find_units(Tree *tree, const Page *page) {
     for (int32_t block = 0; block < page->block_count; block++) {
         int32_t owner = page->block_owners[block];
         int32_t run = tree->run[owner], table = tree->table[owner];
-        double in_table = 0.0, in_run = tree->likeness[run], table_mass = 0.0;
-        double run_mass = tree->run_mass[owner];
-        if (tree->any_table) {
-            in_table = table > run ? tree->table_likeness[table] : 0.0;
-            if (table > run) in_run = run_mass = 0.0;
-            table_mass = larger(tree->words[table] - 0.8 * tree->linked[table], 0.0);
+        double in_table = 0.0, in_run = tree->run_likelihood[run], table_words = 0.0;
+        double run_words = tree->run_words[owner];
+        if (tree->has_table) {
+            in_table = table > run ? tree->table_likelihood[table] : 0.0;
+            if (table > run) in_run = run_words = 0.0;
+            table_words = larger(tree->words[table] - 0.8 * tree->linked[table], 0.0);
         }
         tree->in_table[block] = in_table;
         tree->in_run[block] = in_run;
-        tree->unit[block] = larger(in_table * table_mass, run_mass);
+        tree->unit[block] = larger(in_table * table_words, run_words);
     }
 }
 
@@ -257,9 +259,10 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
     size_t count = (size_t)element_count(page), blocks = (size_t)page->block_count;
     const Element *elements = elements_of(page);
     *tree = (Tree){0};
-    double **of_elements[] = {&tree->own, &tree->words, &tree->linked, &tree->signs, &tree->alike,
-                              &tree->likeness, &tree->mass_of_group, &tree->run_mass,
-                              &tree->table_likeness, &tree->rest, &tree->dominated};
+    double **of_elements[] = {&tree->own, &tree->words, &tree->linked, &tree->notices,
+                              &tree->like_siblings,
+                              &tree->run_likelihood, &tree->group_unlinked, &tree->run_words,
+                              &tree->table_likelihood, &tree->rest, &tree->dominated};
     for (size_t i = 0; i < sizeof of_elements / sizeof *of_elements; i++)
         *of_elements[i] = arena_doubles(arena, count);
     int32_t **numbers[] = {&tree->group, &tree->run, &tree->table, &tree->depth};
@@ -276,10 +279,10 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
         tree->own[page->block_owners[block]] += page->counts[block];
     if (!sum_below(page, arena, page->counts, tree->words) ||
         !sum_below(page, arena, page->linked, tree->linked) ||
-        !sum_below(page, arena, page->copyrights, tree->signs))
+        !sum_below(page, arena, page->notices, tree->notices))
         return NO_MEMORY;
-    Status status = find_groups(tree, elements, (int32_t)count, arena);
-    if (status != READ_IT) return status;
+    Status status = find_siblings(tree, elements, (int32_t)count, arena);
+    if (status != DONE) return status;
     if (!inherit(tree, elements, (int32_t)count, arena) ||
         !find_runs(tree, elements, (int32_t)count, arena) ||
         !find_tables(tree, elements, (int32_t)count, arena) ||
@@ -287,5 +290,5 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
         return NO_MEMORY;
     find_units(tree, page);
     find_headings(tree, page);
-    return READ_IT;
+    return DONE;
 }

@@ -20,69 +20,69 @@ typedef struct {
     double least_keys[SIGNATURE_BITS];
     uint64_t least[SIGNATURE_BITS]; /* the hash with the least key of each bin */
     double sums[DAMPED_SLOTS], damped[DAMPED_SLOTS];
-} Ballot;
+} Votes;
 
 /* damped(): s / (1 + s)^damping. Most pairs occur once, with the weight of their block, so the
  * last results are kept. */
-static double damped(Ballot *ballot, double sum) {
+static double damped(Votes *votes, double sum) {
     uint64_t bits;
     memcpy(&bits, &sum, sizeof bits);
     size_t slot = (size_t)(bits * GOLDEN_RATIO >> 54);
-    if (ballot->sums[slot] != sum) {
-        ballot->sums[slot] = sum;
-        ballot->damped[slot] = sum * pow(1.0 + sum, -ballot->factors->damping);
+    if (votes->sums[slot] != sum) {
+        votes->sums[slot] = sum;
+        votes->damped[slot] = sum * pow(1.0 + sum, -votes->factors->damping);
     }
-    return ballot->damped[slot];
+    return votes->damped[slot];
 }
 
 /* signature_hashes(): a bin selects the feature with the least -ln(1 - u) / weight, where u is the
  * position of its hash in the bin; of equal ones the larger hash. */
-static void sign(Ballot *ballot, uint64_t hash, double weight) {
+static void sign(Votes *votes, uint64_t hash, double weight) {
     uint64_t mixed = murmur_mix(hash ^ GOLDEN_RATIO);
     size_t bin = (size_t)(mixed >> (64 - BIN_BITS));
     double u = (double)(mixed << BIN_BITS >> 11) * 0x1p-53;
     weight = larger(weight, LEAST_WEIGHT);
     /* -ln(1 - u) >= u: most features need no logarithm. */
-    if (u > ballot->least_keys[bin] * weight * 1.000001) return;
-    double key = -log1p(-u) / weight, least = ballot->least_keys[bin];
-    if (key < least || (key == least && mixed > ballot->least[bin])) {
-        ballot->least_keys[bin] = key;
-        ballot->least[bin] = mixed;
+    if (u > votes->least_keys[bin] * weight * 1.000001) return;
+    double key = -log1p(-u) / weight, least = votes->least_keys[bin];
+    if (key < least || (key == least && mixed > votes->least[bin])) {
+        votes->least_keys[bin] = key;
+        votes->least[bin] = mixed;
     }
 }
 
 /* Cast the vote of a feature with this sum of weights. */
-static void cast(Ballot *ballot, uint64_t hash, double sum) {
-    uint64_t units = (uint64_t)nearbyint(damped(ballot, sum) * WEIGHT_UNITS);
-    ballot->features++;
-    ballot->total += units;
-    for (int place = 0; place < 8; place++) ballot->ones[place][hash >> (8 * place) & 255] += units;
-    double weight = sum / (sum + ballot->factors->saturation);
-    ballot->size += (uint64_t)nearbyint(weight * WEIGHT_UNITS);
-    sign(ballot, hash, weight);
+static void add_vote(Votes *votes, uint64_t hash, double sum) {
+    uint64_t units = (uint64_t)nearbyint(damped(votes, sum) * WEIGHT_UNITS);
+    votes->features++;
+    votes->total += units;
+    for (int place = 0; place < 8; place++) votes->ones[place][hash >> (8 * place) & 255] += units;
+    double weight = sum / (sum + votes->factors->evened);
+    votes->size += (uint64_t)nearbyint(weight * WEIGHT_UNITS);
+    sign(votes, hash, weight);
 }
 
 /* A bit is 1 if more than half of all units voted for it. */
-static uint64_t simhash_of(const Ballot *ballot) {
+static uint64_t simhash_of(const Votes *votes) {
     uint64_t simhash = 0;
     for (int bit = 0; bit < 64; bit++) {
         uint64_t ones = 0;
         for (int byte = 0; byte < 256; byte++)
-            if (byte >> (bit & 7) & 1) ones += ballot->ones[bit >> 3][byte];
-        if (2 * ones > ballot->total) simhash |= 1ULL << bit;
+            if (byte >> (bit & 7) & 1) ones += votes->ones[bit >> 3][byte];
+        if (2 * ones > votes->total) simhash |= 1ULL << bit;
     }
     return simhash;
 }
 
 /* An empty bin copies from the first filled one in its own order. The first byte is the size. */
-static void fill_signature(const Ballot *ballot, const Tables *tables, uint8_t *signature) {
+static void fill_signature(const Votes *votes, const Tables *tables, uint8_t *signature) {
     for (int bin = 0; bin < SIGNATURE_BITS; bin++) {
         const int64_t *order = tables->sources + bin * (SIGNATURE_BITS + 1);
-        while (ballot->least_keys[*order] == INFINITY) order++;
-        uint64_t bit = murmur_mix(ballot->least[*order] ^ murmur_mix((uint64_t)bin)) & 1;
+        while (votes->least_keys[*order] == INFINITY) order++;
+        uint64_t bit = murmur_mix(votes->least[*order] ^ murmur_mix((uint64_t)bin)) & 1;
         signature[bin / 8] |= (uint8_t)(bit << (bin % 8));
     }
-    double size = larger((double)ballot->size / WEIGHT_UNITS, 1.0);
+    double size = larger((double)votes->size / WEIGHT_UNITS, 1.0);
     signature[0] = (uint8_t)nearbyint(SIZE_STEPS * log2(size));
 }
 
@@ -99,7 +99,7 @@ static Kind kind_of(const Page *page, int32_t token) {
     return kind < VOLATILE ? kind : VOLATILE;
 }
 
-static Status cast_words(const Page *page, Ballot *ballot, Arena *arena) {
+static Status add_word_votes(const Page *page, Votes *votes, Arena *arena) {
     size_t count = page->vocabulary.count;
     const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);
     double *sums = arena_doubles(arena, count);
@@ -107,16 +107,16 @@ static Status cast_words(const Page *page, Ballot *ballot, Arena *arena) {
     if (arena->failed) return NO_MEMORY;
     for (int32_t i = 0; i < page->token_count; i++) {
         sums[tokens[i]] += page->weights[blocks[i]] *
-                           ballot->factors->occurrences[kind_of(page, i)];
+                           votes->factors->occurrences[kind_of(page, i)];
         occurs[tokens[i]] = true;
     }
     for (size_t word = 0; word < count; word++)
-        if (occurs[word]) cast(ballot, hashes_of(page)[word], sums[word]);
-    return READ_IT;
+        if (occurs[word]) add_vote(votes, hashes_of(page)[word], sums[word]);
+    return DONE;
 }
 
 /* The hash of a pair is computed from those of its words: pair_hashes(). */
-static Status cast_pairs(const Page *page, Ballot *ballot, Arena *arena) {
+static Status add_pair_votes(const Page *page, Votes *votes, Arena *arena) {
     const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);
     const uint64_t *hashes = hashes_of(page);
     size_t count = (size_t)page->token_count;
@@ -127,17 +127,17 @@ static Status cast_pairs(const Page *page, Ballot *ballot, Arena *arena) {
         if (blocks[i - 1] != blocks[i]) continue;
         int32_t first = tokens[i - 1], second = tokens[i], number;
         Status status = map_number(&map, (uint64_t)first << 32 | (uint32_t)second, &number);
-        if (status != READ_IT) return status;
+        if (status != DONE) return status;
         Kind before = kind_of(page, i - 1), kind = kind_of(page, i);
         if (before > kind) kind = before;
         pairs[number].first = first;
         pairs[number].second = second;
-        pairs[number].sum += page->weights[blocks[i]] * ballot->factors->occurrences[4 + kind];
+        pairs[number].sum += page->weights[blocks[i]] * votes->factors->occurrences[4 + kind];
     }
     for (uint32_t i = 0; i < map.count; i++)
-        cast(ballot, murmur_mix(hashes[pairs[i].first] * GOLDEN_RATIO + hashes[pairs[i].second]),
+        add_vote(votes, murmur_mix(hashes[pairs[i].first] * GOLDEN_RATIO + hashes[pairs[i].second]),
              pairs[i].sum);
-    return READ_IT;
+    return DONE;
 }
 
 /* ---- _digest(), length and unseen of WeightedWords ---- */
@@ -175,20 +175,20 @@ Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote
     Arena arena = {0};
     Status status = NO_MEMORY;
     *result = (Vote){0};
-    Ballot *ballot = arena_zeros(&arena, 1, sizeof *ballot);
-    if (ballot != NULL) {
-        ballot->factors = factors;
-        for (int bin = 0; bin < SIGNATURE_BITS; bin++) ballot->least_keys[bin] = INFINITY;
-        status = cast_words(page, ballot, &arena);
-        if (status == READ_IT) status = cast_pairs(page, ballot, &arena);
-        if (status == READ_IT && ballot->total == 0) status = RARE;
+    Votes *votes = arena_zeros(&arena, 1, sizeof *votes);
+    if (votes != NULL) {
+        votes->factors = factors;
+        for (int bin = 0; bin < SIGNATURE_BITS; bin++) votes->least_keys[bin] = INFINITY;
+        status = add_word_votes(page, votes, &arena);
+        if (status == DONE) status = add_pair_votes(page, votes, &arena);
+        if (status == DONE && votes->total == 0) status = UNSUPPORTED;
     }
-    if (status == READ_IT && !find_digest(page, result)) status = NO_MEMORY;
-    if (status == READ_IT) {
-        result->simhash = simhash_of(ballot);
-        result->features = ballot->features;
+    if (status == DONE && !find_digest(page, result)) status = NO_MEMORY;
+    if (status == DONE) {
+        result->simhash = simhash_of(votes);
+        result->features = votes->features;
         result->unseen = find_unseen(page);
-        fill_signature(ballot, tables, result->signature);
+        fill_signature(votes, tables, result->signature);
     }
     arena_free(&arena);
     return status;

@@ -52,7 +52,7 @@ static bool is_frame_only(const Page *page, const Tree *tree, const Levels *leve
     if (!(levels->squares < exp(FRAME_LEVEL) * levels->whole)) return false;
     double own = 0.0;
     for (int32_t i = 0; i < page->block_count; i++)
-        if (!tree->in_frame[page->block_owners[i]] && !(page->copyrights[i] > 0.0))
+        if (!tree->in_frame[page->block_owners[i]] && !(page->notices[i] > 0.0))
             own += page->counts[i];
     return own < OWN_WORDS;
 }
@@ -89,34 +89,34 @@ static bool show_blocks(Page *page, const Tree *tree, const double *features, Ar
 static void list_dates(Page *page, const Tree *tree) {
     const int32_t *blocks = token_blocks_of(page);
     for (int32_t i = 0; i < page->token_count; i++) {
-        double likeness = larger(tree->in_table[blocks[i]], tree->in_run[blocks[i]]);
-        if (page->kinds[i] == VOLATILE && likeness > LISTED_FROM) page->kinds[i] = LISTED;
+        double run_likelihood = larger(tree->in_table[blocks[i]], tree->in_run[blocks[i]]);
+        if (page->kinds[i] == VOLATILE && run_likelihood > LISTED_FROM) page->kinds[i] = LISTED;
     }
 }
 
 static Status weigh_blocks(Page *page, const Tables *tables, Arena *arena) {
     Tree tree;
     Status status = build_tree(&tree, page, arena);
-    if (status != READ_IT) return status;
+    if (status != DONE) return status;
     const double *features = block_features(page, &tree, arena);
     Levels levels = {0};
     if (features == NULL || !find_levels(page, tables, features, arena, &levels) ||
         !find_weights(page, &levels) || !show_blocks(page, &tree, features, arena))
         return NO_MEMORY;
     status = show_whole_elements(page, &tree, arena);
-    if (status != READ_IT) return status;
+    if (status != DONE) return status;
     bool frame_only = is_frame_only(page, &tree, &levels);
     for (int32_t i = 0; i < page->block_count; i++)
         page->counted[i] = page->shown[page->block_places[i]] && !frame_only;
     list_dates(page, &tree);
-    return READ_IT;
+    return DONE;
 }
 
 Status weigh(Page *page, const Tables *tables) {
     page->shown = arena_zeros(&page->arena, (size_t)all_block_count(page), 1);
     page->counted = arena_zeros(&page->arena, (size_t)page->block_count, 1);
     if (page->arena.failed) return NO_MEMORY;
-    if (page->block_count == 0) return READ_IT;
+    if (page->block_count == 0) return DONE;
     Arena arena = {0};
     Status status = weigh_blocks(page, tables, &arena);
     arena_free(&arena);

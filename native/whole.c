@@ -114,7 +114,7 @@ Status show_whole_elements(Page *page, const Tree *tree, Arena *arena) {
     for (int32_t block = 0; block < blocks; block++) any_shown = any_shown || page->shown[block];
     for (int32_t i = 0; i < elements; i++)
         any_whole = any_whole || (elements_of(page)[i].flags & WHOLE);
-    if (!any_shown || !any_whole) return READ_IT;
+    if (!any_shown || !any_whole) return DONE;
     Sums sums;
     int32_t *changes = arena_integers(arena, (size_t)blocks + 1);
     if (!allocate(page, &sums, arena)) return NO_MEMORY;
@@ -131,5 +131,5 @@ Status show_whole_elements(Page *page, const Tree *tree, Arena *arena) {
         open += changes[block];
         if (open > 0) page->shown[block] = 1;
     }
-    return READ_IT;
+    return DONE;
 }

@@ -38,14 +38,14 @@ Status add_word(Page *page, const Tables *tables, const uint8_t *word, size_t le
                 uint32_t hash, bool is_number, int32_t *number) {
     uint32_t known = page->vocabulary.count;
     Status status = table_number(&page->vocabulary, word, length, hash, number);
-    if (status != READ_IT || page->vocabulary.count == known) return status;
+    if (status != DONE || page->vocabulary.count == known) return status;
     int32_t flags = table_get(&tables->words, word, length, 0) | (is_number ? WORD_NUMBER : 0);
     uint64_t value = murmur_64(word, length);
     uint32_t place[2] = {(uint32_t)(page->vocabulary.keys.size - length), (uint32_t)length};
     bool added = buffer_add(&page->flags, &flags, sizeof flags) &&
                  buffer_add(&page->hashes, &value, sizeof value) &&
                  buffer_add(&page->places, place, sizeof place);
-    return added ? READ_IT : NO_MEMORY;
+    return added ? DONE : NO_MEMORY;
 }
 
 static void start_word(Scanner *scanner) {
@@ -58,13 +58,13 @@ static void start_word(Scanner *scanner) {
 
 /* End the word before `at`. A complex one gets a number behind all signs, see complex_words.c. */
 static Status end_word(Scanner *scanner, const uint8_t *at) {
-    if (scanner->start == NULL) return READ_IT;
+    if (scanner->start == NULL) return DONE;
     Page *page = scanner->page;
     Status status;
     int32_t number;
     if (scanner->is_complex) {
         size_t size = (size_t)(at - scanner->start);
-        if (size > WORD_MAX) return RARE;
+        if (size > WORD_MAX) return UNSUPPORTED;
         status = table_number(&page->complex_runs, scanner->start, size,
                               hash_of(scanner->start, size), &number);
         number = FIRST_COMPLEX - number;
@@ -72,9 +72,9 @@ static Status end_word(Scanner *scanner, const uint8_t *at) {
         status = add_word(page, scanner->tables, scanner->word, scanner->length, scanner->hash,
                           scanner->is_number, &number);
     }
-    if (status != READ_IT) return status;
+    if (status != DONE) return status;
     start_word(scanner);
-    return add_token(scanner, number, scanner->links > 0) ? READ_IT : NO_MEMORY;
+    return add_token(scanner, number, scanner->links > 0) ? DONE : NO_MEMORY;
 }
 
 static void add_byte(Scanner *scanner, uint8_t byte) {
@@ -180,17 +180,17 @@ static Status read_text(Scanner *scanner) {
     const uint8_t *text = scanner->page->text.data, *end = text + scanner->page->text.size;
     const uint8_t *date = text; /* the end of the last date */
     const uint8_t *broken = text; /* the last ASCII character between words */
-    Status status = READ_IT;
-    for (const uint8_t *at = text; at < end && status == READ_IT;) {
+    Status status = DONE;
+    for (const uint8_t *at = text; at < end && status == DONE;) {
         at = add_letters(scanner, at, end);
         if (at == end) break;
         if (scanner->tokens >= TOKENS_MAX) break;
-        if ((size_t)(at - broken) > RUN_MAX) return RARE;
+        if ((size_t)(at - broken) > RUN_MAX) return UNSUPPORTED;
         if (*at == 0) {
             const uint8_t *sign = at;
             while (at < end && *at == 0) at++;
             status = end_word(scanner, sign);
-            if (status == READ_IT && !read_sign(scanner, at - sign)) status = NO_MEMORY;
+            if (status == DONE && !read_sign(scanner, at - sign)) status = NO_MEMORY;
             continue;
         }
         bool is_plus = *at == '+';
@@ -198,8 +198,8 @@ static Status read_text(Scanner *scanner) {
             const uint8_t *stop = is_plus ? phone_end(at, end) : date_end(at, end);
             if (stop != NULL) {
                 status = end_word(scanner, at);
-                if (status == READ_IT && !read_sign(scanner, 5)) status = NO_MEMORY;
-                if (status != READ_IT) return status;
+                if (status == DONE && !read_sign(scanner, 5)) status = NO_MEMORY;
+                if (status != DONE) return status;
                 date = stop;
             }
         }
@@ -213,16 +213,16 @@ static Status read_text(Scanner *scanner) {
             if (code < 128) broken = at;
         }
         at += size;
-        if (at == date && status == READ_IT) status = end_word(scanner, at);
+        if (at == date && status == DONE) status = end_word(scanner, at);
     }
-    if (status != READ_IT) return status;
+    if (status != DONE) return status;
     if (scanner->tokens < TOKENS_MAX) return end_word(scanner, end);
     /* The first tokens count; but a run of complex characters may be several. */
-    return scanner->page->complex_runs.count == 0 ? READ_IT : RARE;
+    return scanner->page->complex_runs.count == 0 ? DONE : UNSUPPORTED;
 }
 
 Status read_words(Page *page, const Tables *tables) {
-    if (page->text.size > TEXT_MAX) return RARE;
+    if (page->text.size > TEXT_MAX) return UNSUPPORTED;
     if (!table_start(&page->vocabulary, 2048) || !table_start(&page->complex_runs, 64))
         return NO_MEMORY;
     size_t about = page->text.size / 5 < TOKENS_MAX ? page->text.size / 5 : TOKENS_MAX;
@@ -246,7 +246,7 @@ Status count_words(Page *page) {
     Arena *arena = &page->arena;
     page->counts = arena_doubles(arena, (size_t)blocks);
     page->linked = arena_doubles(arena, (size_t)blocks);
-    page->copyrights = arena_doubles(arena, (size_t)blocks);
+    page->notices = arena_doubles(arena, (size_t)blocks);
     page->legal = arena_doubles(arena, (size_t)blocks);
     page->numeric = arena_doubles(arena, (size_t)blocks);
     page->block_places = arena_integers(arena, (size_t)blocks);
@@ -255,13 +255,13 @@ Status count_words(Page *page) {
     if (arena->failed) return NO_MEMORY;
     for (int32_t i = 0; i < page->token_count; i++) {
         int32_t block = token_blocks[i], word = tokens[i];
-        if (word == COPYRIGHT_SIGN) page->copyrights[block] = 1.0;
+        if (word == COPYRIGHT_SIGN) page->notices[block] = 1.0;
         if (word < 0) continue;
         page->counts[block] += 1.0;
         page->linked[block] += page->token_linked.data[i];
         page->numeric[block] += page->kinds[i] == NUMBER;
         if (flags[word] & WORD_LEGAL) page->legal[block] += 1.0;
-        if (flags[word] & WORD_COPYRIGHT) page->copyrights[block] = 1.0;
+        if (flags[word] & WORD_COPYRIGHT) page->notices[block] = 1.0;
         tokens[kept] = word;
         token_blocks[kept] = block;
         page->kinds[kept++] = page->kinds[i];
@@ -274,11 +274,11 @@ Status count_words(Page *page) {
         page->block_owners[filled] = owners[block];
         page->counts[filled] = page->counts[block];
         page->linked[filled] = page->linked[block];
-        page->copyrights[filled] = page->copyrights[block];
+        page->notices[filled] = page->notices[block];
         page->legal[filled] = page->legal[block];
         page->numeric[filled++] = page->numeric[block];
     }
     page->block_count = filled;
     for (int32_t i = 0; i < kept; i++) token_blocks[i] = renumbered[token_blocks[i]];
-    return READ_IT;
+    return DONE;
 }

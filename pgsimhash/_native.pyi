@@ -24,10 +24,10 @@ def vote(
     page: object,
     occurrences: tuple[float, ...],
     damping: float,
-    saturation: float,
+    evened: float,
     /,
 ) -> tuple[int, int, int, int, int, float] | None: ...
-def left_out(
+def ignored(
     tables: object, page: object, body: HtmlElement, /
 ) -> tuple[set[HtmlElement], set[HtmlElement], set[HtmlElement]] | None: ...
 def describe(element: HtmlElement, /) -> tuple[str, str | None, str | None, str | None, int]: ...

@@ -11,7 +11,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from pgsimhash.html import native
-from pgsimhash.html.blocks import LeftOut, block_texts, outline, structure_simhash
+from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simhash
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
 from pgsimhash.html.markdown import escape, escape_start, render
 from pgsimhash.html.native import NativePage
@@ -78,8 +78,8 @@ def article_of_tree(
         if body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
             return unmarked(lines())
         restore_images(body)
-        left_out = page.left_out(body) or _WeighedPage(body).left_out(body)
-        return clean_text(render(body, head.base, left_out))
+        ignored = page.ignored(body) or _WeighedPage(body).ignored(body)
+        return clean_text(render(body, head.base, ignored))
 
     def words() -> WeightedWords:
         return (page if isinstance(page, _WeighedPage) else _WeighedPage(body)).words
@@ -166,7 +166,7 @@ class _WeighedPage:
     def text(self) -> str:
         return self._outline.text
 
-    def left_out(self, body: HtmlElement) -> LeftOut:
+    def ignored(self, body: HtmlElement) -> Ignored:
         """Return the parts without shown blocks: the largest elements, and texts and tails."""
         kept = {body}
         for piece in self._outline.pieces:
@@ -178,7 +178,7 @@ class _WeighedPage:
                 if piece.around() in kept:
                     (tails if piece.is_tail else texts).add(piece.element)
                 _add_with_ancestors(piece.around(), reached)
-        return LeftOut(reached - kept, texts, tails)
+        return Ignored(reached - kept, texts, tails)
 
 
 def unmarked(lines: Iterable[str]) -> str:

@@ -165,8 +165,8 @@ class Piece(NamedTuple):
         return self.element.getparent() if self.is_tail else self.element
 
 
-class LeftOut(NamedTuple):
-    """Parts of a tree to leave out, besides hidden elements and those that are never text."""
+class Ignored(NamedTuple):
+    """Parts of a tree that are ignored, besides hidden elements and those that are never text."""
 
     elements: set[HtmlElement]  # with all their content
     texts: set[HtmlElement]  # their text before the first child

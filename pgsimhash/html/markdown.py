@@ -17,7 +17,7 @@ from pgsimhash.html.blocks import (
     CELL_BLOCKS,
     HEADING_TAGS,
     NEVER_TEXT,
-    LeftOut,
+    Ignored,
     is_hidden,
     words,
 )
@@ -50,13 +50,13 @@ _LANGUAGE: Final = re.compile(
 _LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,30}")
 
 
-def render(element: HtmlElement, base: str | None, left_out: LeftOut | None = None) -> str:
+def render(element: HtmlElement, base: str | None, ignored: Ignored | None = None) -> str:
     """Return the Markdown of ``element``, in one pass that does not change the tree.
 
-    Without ``left_out``, hidden elements and scripts are rendered, too.
+    Without ``ignored``, hidden elements and scripts are rendered, too.
     """
     writer = _Writer(base)
-    elements, texts, tails = left_out or LeftOut(set(), set(), set())
+    elements, texts, tails = ignored or Ignored(set(), set(), set())
     walker = etree.iterwalk(element, events=("start", "end"))
     skipped = None
     for event, node in walker:
@@ -65,7 +65,7 @@ def render(element: HtmlElement, base: str | None, left_out: LeftOut | None = No
                 writer.end(node)
             if node.tail and node is not element and node not in tails:
                 writer.text(node.tail)
-        elif left_out and (node in elements or node.tag in NEVER_TEXT or is_hidden(node)):
+        elif ignored and (node in elements or node.tag in NEVER_TEXT or is_hidden(node)):
             skipped = node
             walker.skip_subtree()
         else:

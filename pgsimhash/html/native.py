@@ -41,16 +41,16 @@ class NativePage:
         """Return the text of its outline."""
         return _native.text(self._page)
 
-    def left_out(self, body: HtmlElement) -> blocks.LeftOut | None:
+    def ignored(self, body: HtmlElement) -> blocks.Ignored | None:
         """Return the parts without shown blocks, or None if ``body`` has changed."""
-        sets = _native.left_out(_tables(), self._page, body)
-        return None if sets is None else blocks.LeftOut(*sets)
+        sets = _native.ignored(_tables(), self._page, body)
+        return None if sets is None else blocks.Ignored(*sets)
 
     def vote(
-        self, occurrences: tuple[float, ...], damping: float, saturation: float
+        self, occurrences: tuple[float, ...], damping: float, evened: float
     ) -> tuple[int, int, int, int, int, float] | None:
         """Return the fields of the ``Vote`` of its words and pairs, or None without one."""
-        return _native.vote(_tables(), self._page, occurrences, damping, saturation)
+        return _native.vote(_tables(), self._page, occurrences, damping, evened)
 
 
 def read(body: HtmlElement) -> NativePage | None:

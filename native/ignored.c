@@ -1,4 +1,4 @@
-/* The parts of a page that its Markdown leaves out: pgsimhash/html/article.py, _WeighedPage.left_out().
+/* The parts of a page that its Markdown ignores: pgsimhash/html/article.py, _WeighedPage.ignored().
  *
  * The tree is walked again, because it may have changed since the page was read.
  */
@@ -66,9 +66,9 @@ static PyObject *sets_of(PyObject *module, PyObject *body, const Pieces *pieces,
     return result;
 }
 
-/* left_out(tables, page, body) -> the elements, texts and tails of a LeftOut, or None if the tree
+/* ignored(tables, page, body) -> the elements, texts and tails of an Ignored, or None if the tree
  * has other blocks than the page */
-PyObject *left_out(PyObject *module, PyObject *arguments) {
+PyObject *ignored(PyObject *module, PyObject *arguments) {
     PyObject *table_capsule, *page_capsule, *body;
     if (!PyArg_ParseTuple(arguments, "OOO", &table_capsule, &page_capsule, &body)) return NULL;
     const Tables *tables = tables_of(table_capsule);
@@ -82,7 +82,7 @@ PyObject *left_out(PyObject *module, PyObject *arguments) {
     bool is_same = all_block_count(walked) == all_block_count(page);
     PyObject *result = NULL;
     if (status == NO_MEMORY) PyErr_NoMemory();
-    else if (status == READ_IT && is_same) result = sets_of(module, body, &pieces, page->shown);
+    else if (status == DONE && is_same) result = sets_of(module, body, &pieces, page->shown);
     else result = Py_NewRef(Py_None);
     buffer_free(&pieces.pieces);
     buffer_free(&pieces.entered);
