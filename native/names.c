@@ -56,6 +56,17 @@ static bool is_streamed(const uint8_t *id) {
     return true;
 }
 
+/* Whether `hidden` has the value that browsers show when they search. */
+static bool is_until_found(const Node *hidden) {
+    const uint8_t *value = attribute_value(hidden);
+    const char *until = "until-found";
+    while (value != NULL && *until && (is_upper(*value) ? *value | 32 : *value) == *until) {
+        value++;
+        until++;
+    }
+    return value != NULL && !*until && !*value;
+}
+
 typedef struct {
     const uint8_t *classes, *id, *role;
     bool hidden;
@@ -73,7 +84,7 @@ static Visibility read_attributes(const Node *element, Attributes *read) {
         if (strcmp(name, "class") == 0) into = &read->classes;
         else if (strcmp(name, "id") == 0) into = &read->id;
         else if (strcmp(name, "role") == 0) into = &read->role;
-        else if (strcmp(name, "hidden") == 0) read->hidden = true;
+        else if (strcmp(name, "hidden") == 0) read->hidden = !is_until_found(attribute);
         if (into == NULL && !is_style) continue;
         const uint8_t *value = attribute_value(attribute);
         if (value == NULL) return NAME_UNSUPPORTED;

@@ -31,29 +31,25 @@ MARKS_MAX: Final = 30
 
 PIECE: Final = 1 << 16  # about this many characters are processed at a time
 
-# Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, ideographs.
+# Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, other scripts of
+# Southeast Asia, kana, ideographs.
 _UNSPACED: Final = (
-    "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f"
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua980-\ua9ff\uaa60-\uaadf\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
-# Marks inside words that re does not count as word characters: combining accents, Hebrew and
-# Arabic points, and the vowel signs of the Indic scripts (their letters are \w anyway).
-_MARKS: Final = (
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
-    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711\u0730-\u074a"
-    "\u0900-\u0963\u0971-\u09e3\u09fe\u0a01-\u0a65\u0a70-\u0ae5\u0b01-\u0b65\u0b71-\u0be5"
-    "\u0c00-\u0c65\u0c80-\u0ce5\u0d00-\u0d65\u0d81-\u0df3\u200c\u200d"
+# What a reader does not see within a word: soft hyphens, joiners, the kashida, which stretches a
+# word, line break opportunities, text directions, and variation selectors.
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u0640\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f"
+    "\ufeff\U000e0000-\U000e0fff]+"
 )
-# Soft hyphens, line break opportunities and text directions; the joiners are marks.
-_UNSEEN: Final = re.compile("[\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]+")
-_WORD: Final = re.compile(rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+|[{_UNSPACED}]+")
 _UNSPACED_RUN: Final = re.compile(rf"[{_UNSPACED}]+")
 # No token crosses one of these, and none of them combines with the character before it.
 _BREAK: Final = re.compile(r"[\x01-/:-@\[-`{-\x7f]")
 # The sign NUL stays.
 _ASCII: Final = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(1, 128)}
-_SIGNED_WORD: Final = re.compile(rf"\0+|{_WORD.pattern}")
 
 # Code points below this (alphabets and punctuation) are folded by a table.
 _TABLE_SIZE: Final = 0x3000
@@ -154,10 +150,23 @@ def complex_words(text: str) -> Iterator[list[str]]:
     size = len(text) if len(text) <= 4 * PIECE else PIECE
     for start in range(0, len(text), size or 1):
         folded = _folded(text[start : start + size])
-        words = _SIGNED_WORD.findall(folded)
+        words = _signed_word().findall(folded)
         if _UNSPACED_RUN.search(folded):
             words = list(chain.from_iterable(map(_pairs, words)))
         yield words
+
+
+@cache
+def _signed_word() -> re.Pattern[str]:
+    """Return the pattern of signs and words.
+
+    Within words, re counts no marks (Unicode's category M) as word characters: accents, points of
+    Hebrew and Arabic, vowel signs of the Indic scripts.
+    """
+    categories = ((chr(code), unicodedata.category(chr(code))) for code in range(0x300, 0x20000))
+    marks = (mark for mark, category in categories if category.startswith("M"))
+    spaced = "".join(mark for mark in marks if not _UNSPACED_RUN.match(mark))
+    return re.compile(rf"\0+|(?:[^\W_{_UNSPACED}]|[{spaced}])+|[{_UNSPACED}]+")
 
 
 def _pairs(word: str) -> list[str]:
@@ -169,7 +178,8 @@ def _pairs(word: str) -> list[str]:
 def _folded(text: str) -> str:
     text = too_many_marks().sub(_cut_marks, _UNSEEN.sub("", text))
     # Case folding can denormalise: some capitals fold to a letter and a mark.
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _UNSEEN.sub("", folded)
 
 
 def _cut_marks(run: re.Match[str]) -> str:
@@ -211,7 +221,7 @@ def fold_table() -> NDArray[np.uint32]:
         folded = _folded(character)
         if not folded:
             continue  # invisible: the characters around it form one word
-        if not _WORD.search(folded):
+        if not _signed_word().search(folded):
             if not unicodedata.combining(character):
                 table[code] = ord(" ")
         elif len(folded) == 1 and not _joins(character) and not _joins(folded):

@@ -17,10 +17,12 @@ from pgsimhash.html.markdown import escape, escape_start, render
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
+from pgsimhash.html.repair import show_hidden
 from pgsimhash.html.weights import weigh
 from pgsimhash.pages.values import BytesLike
 
 _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
+_VISIBLE_WORDS: Final = 50  # a page with fewer may be hidden until a script shows it
 MARKED_UP_MAX: Final = 150_000  # Markdown of more elements has no headings, lists and links
 
 
@@ -67,6 +69,9 @@ def article_of_tree(
     body = root if body is None else body
     by_c = None if also else native.read(body)
     page = by_c or _WeighedPage(body, also)
+    while page.word_count < _VISIBLE_WORDS and show_hidden(body, page.word_count):
+        by_c = None if also else native.read(body)
+        page = by_c or _WeighedPage(body, also)
 
     def lines() -> list[str]:
         return list(compress(block_texts(page.text()), page.shown))

@@ -40,7 +40,7 @@ def flags_of(lists: Mapping[int, Collection[str]]) -> Counter[str]:
 # The tags whose content is not text.
 NEVER_TEXT: Final = words(
     "script style template svg iframe object embed applet canvas audio video input button select"
-    " textarea datalist head noscript map frameset"
+    " textarea datalist head title noscript frameset annotation annotation-xml"
 )
 
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
@@ -344,7 +344,8 @@ def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
     """Return whether an element's attributes hide it."""
     if _HIDDEN.search(attributes.get("style", "")):
         return True
-    is_marked = attributes.get("hidden") is not None
+    # Browsers search in the second kind, and show it.
+    is_marked = attributes.get("hidden", "until-found").lower() != "until-found"
     return is_marked and not _STREAMED.fullmatch(attributes.get("id", ""))
 
 

@@ -65,6 +65,22 @@ _BLOCK: Final = re.compile(
     r"|(?:complete|solve) the (?:captcha|security check)|unusual traffic from your"
     r"|(?:bitte|veuillez) (?:aktivieren sie|activer) javascript"
 )
+# These name other things too: a bus line, a film. So the text has to say it again.
+_AMBIGUOUS: Final = re.compile(r"[0-9]{3}|forbidden|not found")
+_CONFIRMED: Final = re.compile(
+    r"not? (?:be )?(?:found|exist|available|authori[sz]ed)|n't (?:be )?(?:find|found|exist|available)"
+    r"|cannot find|no longer|no such|error|sorry|oops|denied|permission|unavailable|missing|went wrong"
+    r"|moved|removed|deleted|looking for|asked for|nicht gefunden|introuvable|no encontrad|não encontrad"
+    r"|non trovat|niet gevonden|не найден|見つかりません|不存在|找不到"
+)
+# What the sentences of a bot check, and of a page that scripts fill, are about.
+_CHECK: Final = re.compile(
+    r"javascript|\bjs\b|cookie|browser|robot|\bbots?\b|human|captcha|automat|security|access|verif"
+    r"|redirect|second|ray id|reference id|traffic|extension|reload|refresh|cloudflare|ddos|block"
+    r"|loading|copyright|\u00a9|rights reserved"
+)
+_SENTENCE_WORDS: Final = 8
+_SENTENCE_ENDS: Final = re.compile(r"[.!?:;\u3002\n]+")
 _PARTS: Final = re.compile(r"\s[|·•»/\u2013\u2014-]\s|\s*[|»]\s*|:\s|\n")
 _MOUNTS: Final = frozenset(
     ["root", "app", "__next", "__nuxt", "___gatsby", "app-root", "react-root"]
@@ -158,11 +174,28 @@ def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None]
     first = next(line for line in text.split("\n") if line.strip())
     label = f"{title or ''}\n{first}".lower().replace("\u2019", "'")
     parts = [part.strip(" .!…\t\r") for part in _PARTS.split(label)]
-    if any(_ERROR.fullmatch(part) for part in parts):
+    errors = [part for part in parts if _ERROR.fullmatch(part)]
+    rest = content.replace(first.lower(), "", 1)
+    if any(not _AMBIGUOUS.fullmatch(part) or _CONFIRMED.search(rest) for part in errors):
         raise PageError("error_page", "the page says that there is no such page")
-    if any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts) or _BLOCK.search(content):
+    has_text = _words_about_other_things(text) >= TEXT_WORDS_MIN
+    is_titled = any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts)
+    if is_titled or (not has_text and _BLOCK.search(content)):
         raise PageError("blocked", "the page asks for a check, JavaScript or cookies first")
-    if not _MOUNTS.isdisjoint(empty_ids):
+    if not has_text and not _MOUNTS.isdisjoint(empty_ids):
         raise PageError(
             "needs_script", "the page is a shell that scripts fill; fetch it with a browser"
         )
+
+
+def _words_about_other_things(text: str) -> int:
+    """Return how many words are in sentences that no bot check or empty page has.
+
+    Titles, labels and lists of links are no sentences.
+    """
+    sentences = (sentence.split() for sentence in _SENTENCE_ENDS.split(text.lower()))
+    return sum(
+        len(words)
+        for words in sentences
+        if len(words) >= _SENTENCE_WORDS and not _CHECK.search(" ".join(words))
+    )

@@ -29,9 +29,9 @@ _INDENTS_MAX: Final = 20_000_000  # the most characters of prefixes of all lines
 _COLUMNS_MAX: Final = 100
 _CLASS_MAX: Final = 500
 
-_INLINE: Final = words(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark math q rp"
-    " rt ruby s samp small span strike strong sub sup time tt u var wbr"
+# The tags that separate blocks; others are inline, as unknown ones are in browsers.
+_BLOCKS: Final = BLOCK | words(
+    "caption col colgroup dir hgroup hr legend listing plaintext search xmp"
 )
 _MARKS: Final = {
     "b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "kbd": "`", "samp": "`", "tt": "`",
@@ -107,7 +107,7 @@ class _Writer:
         tag = node.tag
         if self._pre is not None:
             self._break_line(tag)
-        elif tag in _INLINE:
+        elif tag not in _BLOCKS and tag != "br":
             self._open.append((self._block, len(self._inline), self._parts))
             if tag == "img":
                 self._image(node)
@@ -161,10 +161,10 @@ class _Writer:
             self._end_code(node)
         elif self._pre is not None:
             self._break_line("" if tag == "br" else tag)
-        elif tag in _INLINE:
-            self._end_inline(node)
         elif tag == "br":
             return
+        elif tag not in _BLOCKS:
+            self._end_inline(node)
         elif self._table is not None:
             self._end_in_table(node, self._table)
         else:

@@ -21,6 +21,7 @@ from w3lib.encoding import html_body_declared_encoding, read_bom
 
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
+from pgsimhash.html.repair import repair, repaired_source
 from pgsimhash.pages.values import BytesLike
 
 _MAGIC: Final = {
@@ -44,7 +45,12 @@ _MAGIC: Final = {
 }
 
 # The codecs that browsers use instead of the codec of the same name.
-_CODECS: Final = {"gbk": "gb18030", "x-user-defined": "cp1252", "replacement": None}
+_CODECS: Final = {
+    "gbk": "gb18030", "x-user-defined": "cp1252", "replacement": None,
+    "iso2022_jp": "iso2022_jp_ext",
+}  # fmt: skip
+# The codecs of which Python lacks characters that browsers have, see _as_jis().
+_JAPANESE: Final = frozenset({"euc_jp", "iso2022_jp_ext"})
 _UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})
 # Python's names that are no labels in browsers, but occur on pages.
 _PYTHON_NAMES: Final = _UTF16 | {
@@ -64,19 +70,17 @@ _NOISE_SHARE: Final = 0.87
 _ASCII: Final = bytes(range(0x80))
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_CONTROLS_1252: Final = {
+    chr(code): bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)
+}
 _CP1252_ERRORS: Final = "pgsimhash.windows-1252"
+_JIS_ERRORS: Final = "pgsimhash.jis"
 
 ELEMENTS_MAX: Final = 500_000  # the most elements of a page; browsers give up long before
 # The depth of the tree of a page that is too deep for libxml2; deeper elements keep their text.
 DEPTH_MAX: Final = 256
 ATTRIBUTES_MAX: Final = 100  # the attributes that an element keeps on a page above ATTRIBUTES_CROWD
 ATTRIBUTES_CROWD: Final = 200  # the most attributes of an element that libxml2 parses alone
-
-# The elements of a head (WHATWG HTML, section 13.2.6.4.4); any other begins the body.
-HEAD: Final = frozenset({
-    "base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style",
-    "template", "title",
-})  # fmt: skip
 
 _Text = str | bytes
 # lxml accepts fewer names from Python than its parser creates.
@@ -153,8 +157,12 @@ def _is_noise(body: bytes) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Return ``text`` without NUL, control characters and lone surrogates."""
-    return _DROPPED.sub("", text)
+    """Return ``text`` without NUL, control characters and lone surrogates.
+
+    C1 control characters are the characters that windows-1252 has in their places: they are text
+    of that encoding with a wrong label.
+    """
+    return _DROPPED.sub(lambda control: _CONTROLS_1252.get(control[0], ""), text)
 
 
 def _clean(utf8: bytes) -> bytes:
@@ -175,7 +183,7 @@ def codec_for(label: str | None) -> str | None:
         except (LookupError, ValueError):
             return None
         if name in _PYTHON_NAMES:
-            return name
+            return _CODECS.get(name, name)
         encoding = webencodings.lookup(name.replace("_", "-"))
     if encoding is None:
         return None
@@ -213,7 +221,11 @@ def _to_utf8(body: bytes, charset: str | None) -> bytes:
     names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
     for name in names:
         with suppress(UnicodeDecodeError):
-            return body.decode(name).encode("utf-8", "surrogatepass")
+            text = body.decode(name, _JIS_ERRORS if name in _JAPANESE else "strict")
+            # Escape sequences are of no other encoding.
+            if name == "euc_jp" and "\ufffd" in text:
+                continue
+            return text.encode("utf-8", "surrogatepass")
     return _decode_broken(body, names).encode("utf-8", "surrogatepass")
 
 
@@ -243,7 +255,8 @@ def _detected(body: bytes) -> Iterator[str]:
 
 def _decode_nearly_valid(body: bytes, name: str, most: int) -> str | None:
     """Return the text, or None as soon as more than ``most`` characters are invalid."""
-    decoder = codecs.getincrementaldecoder(name)("replace")
+    errors = _JIS_ERRORS if name in _JAPANESE else "replace"
+    decoder = codecs.getincrementaldecoder(name)(errors)
     parts: list[str] = []
     for start in range(0, len(body), _PART):
         parts.append(decoder.decode(body[start : start + _PART], start + _PART >= len(body)))
@@ -259,13 +272,27 @@ def _as_cp1252(error: UnicodeError) -> tuple[str | bytes, int]:
     return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
 
 
+def _as_jis(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Decode two bytes of JIS X 0208 with the extensions of NEC and IBM, as browsers do.
+
+    They are in the row and cell of the code of Shift_JIS (Encoding Standard, index jis0208).
+    """
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    row, cell = ((byte & 0x7F) - 0x21 for byte in (*error.object[error.start :][:2], 0x21)[:2])
+    if not (0 <= row < 94 and 0 <= cell < 94):
+        return "\ufffd", error.end
+    lead, trail = 0x81 + row // 2, 0x40 + cell + 94 * (row % 2)
+    pair = bytes([lead if lead < 0xA0 else lead + 0x40, trail if trail < 0x7F else trail + 1])
+    return pair.decode("cp932", "replace")[:1], max(error.start + 2, error.end)
+
+
 def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
     """Return the root element of a page, text or UTF-8; None without elements and text.
 
     Nothing is loaded from the network or from files: libxml2's HTML parser supports neither
-    external entities nor document types. Three of its faults are corrected here. It is older than
-    ``article`` and ``main``, and leaves them in the head of a page without ``<body>``. It stops at
-    2,048 nested elements and drops the rest of the page. Here a stream of events builds a tree
+    external entities nor document types. :mod:`pgsimhash.html.repair` corrects where it differs
+    from browsers, and two of its faults are corrected here. It stops at 2,048 nested elements and drops the rest of the page. Here a stream of events builds a tree
     :data:`DEPTH_MAX` deep with all text. Its time is quadratic in the attributes of an element;
     here the first :data:`ATTRIBUTES_MAX` count.
 
@@ -273,7 +300,7 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
         PageError: the page has more than ``max_elements`` elements, or so many nested elements and
             end tags that matching them takes too long.
     """
-    source = page.encode("utf-8", "replace") if isinstance(page, str) else page
+    source = repaired_source(page.encode("utf-8", "replace") if isinstance(page, str) else page)
     # A tag opens at most two elements: itself and an implied one.
     half = max_elements // 2
     brackets = source.count(b"<") if len(source) > half else 0
@@ -286,8 +313,9 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
             root, _ = _parse_events(source, max_elements)
     if root is None:
         parser = etree.HTMLParser(
-            encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
-        )
+            encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True,
+            collect_ids=False,
+        )  # fmt: skip
         parser.set_element_class_lookup(_ELEMENTS)
         try:
             root = etree.fromstring(source, parser)
@@ -301,26 +329,8 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
     if root is not None:
         if brackets > half and root.xpath("count(//*) > $most", most=max_elements):
             raise PageError("too_large", f"the page has more than {max_elements:,} elements")
-        _empty_head(root)
+        repair(root)
     return root
-
-
-def _empty_head(root: HtmlElement) -> None:
-    """Move elements of the body from the head to the body, if ``<body>`` was left out."""
-    head = root.find("head")
-    if head is None:
-        return
-    misplaced = [child for child in head if child.tag not in HEAD]
-    if not misplaced:
-        return
-    body = root.find("body")
-    if body is None:
-        body = root.makeelement("body")
-        head.addnext(body)
-    if body.text:
-        misplaced[-1].tail = f"{misplaced[-1].tail or ''}{body.text}"
-        body.text = None
-    body[:0] = misplaced
 
 
 def _parse_events(
@@ -412,3 +422,4 @@ class _FlatBuilder:
 
 
 codecs.register_error(_CP1252_ERRORS, _as_cp1252)
+codecs.register_error(_JIS_ERRORS, _as_jis)

@@ -1,0 +1,223 @@
+"""Repair a page where the parser reads it differently from browsers, or where a script shows text.
+
+The source is repaired before it is parsed, and the tree afterwards, so both implementations of the
+reader see the same tree. Sections are those of the WHATWG HTML standard.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Final
+
+from lxml import etree
+from lxml.html import HtmlElement
+
+from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, is_hidden, words
+
+# The elements of a head (13.2.6.4.4); any other begins the body.
+HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
+
+# The body goes on behind </body> and </html> (13.2.6.4.19 and 22), where libxml2 ends the page.
+_PAGE_END: Final = re.compile(rb"</(?:body|html)\b[^<>]*>", re.IGNORECASE)
+# A slash ends no start tag of HTML, so the text of these goes on to their end tag.
+_SELF_CLOSED: Final = re.compile(rb"<(script|style|title|textarea)\b[^<>]{0,2000}/>", re.IGNORECASE)
+_XML_DECLARATION: Final = re.compile(rb"\s*<\?xml\s")
+_CDATA: Final = b"<![CDATA["
+
+# The start tags that end a drawing, and the elements in it that contain HTML (13.2.6.5).
+_ENDS_DRAWING: Final = words(
+    "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li"
+    " listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
+)
+_HTML_IN_DRAWING: Final = words("foreignobject desc title")
+
+_QUESTION_WORDS: Final = 3  # a button that opens something has a label with so many words, or less
+# A message about scripts has at most this many words, among them one of these.
+_MESSAGE_WORDS: Final = 60
+_SCRIPTS: Final = re.compile(r"java ?script|\bscripts?\b|\bjs\b|browser|cookies|скрипт|браузер")
+_FALLBACK_WORDS: Final = 10  # a shorter noscript contains an image or a link
+# A hidden element is the page if it has so many words, and so many times those that are visible.
+_HIDDEN_WORDS, _HIDDEN_TIMES = 20, 4
+
+
+def repaired_source(source: bytes) -> bytes:
+    """Return the UTF-8 of a page so that libxml2's parser reads it as browsers do."""
+    if _XML_DECLARATION.match(source):
+        source = _without_cdata(source)
+    elif b"/>" in source:
+        ends: dict[bytes, int] = {}
+        source = _SELF_CLOSED.sub(lambda tag: _opened(tag, ends), source)
+    return _PAGE_END.sub(b"", source)
+
+
+def _without_cdata(source: bytes) -> bytes:
+    """Return XHTML with its CDATA sections as text."""
+    parts: list[bytes] = []
+    done = 0
+    while (start := source.find(_CDATA, done)) >= 0:
+        end = source.find(b"]]>", start)
+        if end < 0:
+            break
+        data = source[start + len(_CDATA) : end].decode("utf-8", "replace")
+        parts += (source[done:start], escape(data, quote=False).encode())
+        done = end + 3
+    return b"".join((*parts, source[done:]))
+
+
+def _opened(tag: re.Match[bytes], ends: dict[bytes, int]) -> bytes:
+    """Return a start tag without its slash, if there is an end tag behind it."""
+    name = tag[1].lower()
+    if name not in ends:
+        ends[name] = tag.string.lower().rfind(b"</" + name)
+    return tag[0] if ends[name] < tag.end() else tag[0][:-2] + b">"
+
+
+def repair(root: HtmlElement) -> None:
+    """Make the text of a tree that readers see text of the page."""
+    _empty_head(root)
+    buttons: list[HtmlElement] = []
+    for element in list(root.iter("svg", "button", "noscript", "template")):
+        if element.tag == "svg":
+            _end_drawing(element)
+        elif element.tag == "button":
+            if _is_text(element):
+                buttons.append(element)
+        elif element.tag == "noscript":
+            if _is_only_copy(element, root):
+                element.tag = "div"
+        # Declarative shadow DOM (4.12.3); the other attribute is Chrome's older one.
+        elif element.get("shadowrootmode") or element.get("shadowroot"):
+            element.tag = "div"
+    for button in buttons:
+        button.tag = "div"
+    _open_panels(root, buttons)
+
+
+def _empty_head(root: HtmlElement) -> None:
+    """Move elements of the body from the head to the body, if ``<body>`` was omitted."""
+    head = root.find("head")
+    if head is None:
+        return
+    misplaced = [child for child in head if child.tag not in HEAD]
+    if not misplaced:
+        return
+    body = root.find("body")
+    if body is None:
+        body = root.makeelement("body")
+        head.addnext(body)
+    if body.text:
+        misplaced[-1].tail = f"{misplaced[-1].tail or ''}{body.text}"
+        body.text = None
+    body[:0] = misplaced
+
+
+def _end_drawing(svg: HtmlElement) -> None:
+    """Move what follows in a drawing from its first element of HTML on behind the drawing."""
+    first = next(
+        (
+            element
+            for element in svg.iter(*_ENDS_DRAWING)
+            if not any(around.tag in _HTML_IN_DRAWING for around in _up_to(element, svg))
+        ),
+        None,
+    )
+    if first is None:
+        return
+    after: list[HtmlElement] = [first, *first.itersiblings()]
+    for around in _up_to(first, svg):
+        if around.tail:
+            after[-1].tail = f"{after[-1].tail or ''}{around.tail}"
+            around.tail = None
+        after += around.itersiblings()
+    if svg.tail:
+        after[-1].tail = f"{after[-1].tail or ''}{svg.tail}"
+        svg.tail = None
+    parent = svg.getparent()
+    place = parent.index(svg) + 1
+    parent[place:place] = after
+
+
+def _up_to(element: HtmlElement, end: HtmlElement) -> Iterator[HtmlElement]:
+    """Yield the elements around one that are below another."""
+    for around in element.iterancestors():
+        if around is end:
+            return
+        yield around
+
+
+def _is_text(button: HtmlElement) -> bool:
+    """Return whether a button is a question or title that opens an answer, or was never closed."""
+    if any(around.tag in HEADING_TAGS for around in button.iterancestors()):
+        return True
+    if next(button.iter(*_PARAGRAPHS), None) is not None:
+        return True
+    label = "".join(button.itertext()).split()
+    return button.get("aria-expanded") is not None and len(label) >= _QUESTION_WORDS
+
+
+_PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
+
+
+def _open_panels(root: HtmlElement, buttons: Iterable[HtmlElement]) -> None:
+    """Show the parts that buttons open: those they name, or those behind them."""
+    controlled = {
+        name for button in buttons for name in (button.get("aria-controls") or "").split()
+    }
+    named = root.xpath("//*[@id]") if controlled else ()
+    panels = [element for element in named if element.get("id") in controlled]
+    for button in buttons:
+        around = button.getparent()
+        title = around if around is not None and around.tag in HEADING_TAGS else button
+        panels += [behind for behind in (title.getnext(),) if behind is not None]
+    for panel in panels:
+        _show(panel)
+
+
+def show_hidden(body: HtmlElement, visible: int) -> bool:
+    """Show what a page hides until a script shows it; return whether there was anything.
+
+    That is a hidden element with most of the words of a page of which hardly any are ``visible``.
+    """
+    walker = etree.iterwalk(body, events=("start",))
+    for _, element in walker:
+        if not isinstance(element.tag, str) or element.tag in NEVER_TEXT:
+            walker.skip_subtree()
+        elif is_hidden(element):
+            words = _words_in(element)
+            if len(words) >= max(_HIDDEN_WORDS, _HIDDEN_TIMES * visible):
+                _show(element)
+                return True
+            walker.skip_subtree()
+    return False
+
+
+def _show(element: HtmlElement) -> None:
+    if is_hidden(element):
+        for name in ("hidden", "style"):
+            element.attrib.pop(name, None)
+
+
+def _is_only_copy(noscript: HtmlElement, page: HtmlElement) -> bool:
+    """Return whether a noscript has text of the page that is nowhere else."""
+    words = _words_in(noscript)
+    if len(words) < _FALLBACK_WORDS:
+        return False
+    if len(words) <= _MESSAGE_WORDS and _SCRIPTS.search(" ".join(words).lower()):
+        return False
+    start = " ".join(words[:_FALLBACK_WORDS])
+    return start not in " ".join(_words_in(page))
+
+
+def _words_in(element: HtmlElement) -> list[str]:
+    """Return the words of an element, without scripts and other parts that are no text."""
+    texts: list[str] = []
+    walker = etree.iterwalk(element, events=("start", "end"))
+    for event, node in walker:
+        if event == "start":
+            if node is not element and node.tag in NEVER_TEXT:
+                walker.skip_subtree()
+            elif node.text:
+                texts.append(node.text)
+        elif node is not element and node.tail:
+            texts.append(node.tail)
+    return " ".join(texts).split()
