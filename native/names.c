@@ -131,11 +131,11 @@ typedef struct {
 } Names;
 
 /* A name ends, _flags_of_name(): it sets an element apart if it has such a word, or consists of
- * words that do so together, and does not name a layout. */
+ * words that do so together, and does not name a state. */
 static void end_name(Names *names) {
     uint32_t some = names->some;
     if (some & NAME_SHORT && names->each & NAME_WITH_SHORT) some |= NAMED_APART;
-    if (some & NAME_LAYOUT) some &= ~(uint32_t)(NAMED_APART | NAMED_BELOW);
+    if (some & NAME_STATE) some &= ~(uint32_t)(NAMED_APART | NAMED_BELOW);
     names->flags |= some & (2 * NAMED_BELOW - 1);
     names->some = 0;
     names->each = ~0u;
@@ -143,8 +143,10 @@ static void end_name(Names *names) {
 
 static Status add_name(Names *names, const uint8_t *word, size_t length) {
     uint32_t flags = (uint32_t)table_get(&names->tables->names, word, length, 0);
-    names->some |= flags;
-    names->each &= flags;
+    if (!(names->some & NAME_TOPIC)) {
+        names->some |= flags;
+        names->each &= flags;
+    }
     if (names->first >= 0) return DONE;
     return table_number(&names->page->first_names, word, length, hash_of(word, length),
                         &names->first);

@@ -34,7 +34,8 @@ enum {
 enum {
     NAMED_BESIDE = 1 << 0, NAMED_FOOTER = 1 << 1, NAMED_HEADER = 1 << 2, NAMED_CONTENT = 1 << 3,
     NAMED_OVERLAY = 1 << 4, NAMED_HIDDEN = 1 << 5, NAMED_APART = 1 << 6, NAMED_BELOW = 1 << 7,
-    NAME_SHORT = 1 << 8, NAME_WITH_SHORT = 1 << 9, NAME_LAYOUT = 1 << 10 /* of single words only */
+    NAME_SHORT = 1 << 8, NAME_WITH_SHORT = 1 << 9, NAME_STATE = 1 << 10,
+    NAME_TOPIC = 1 << 11 /* the last four of single words only */
 };
 /* The flags of a word, as native.py sets them. */
 enum {

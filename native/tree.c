@@ -22,10 +22,16 @@ bool sum_below(const Page *page, Arena *arena, const double *amounts, double *su
 
 /* ---- _inherit(): names and tags ---- */
 
+/* The unlinked words of the paragraphs beside an element and before it, and all words of the
+ * siblings that are like it. */
+typedef struct {
+    double beside, before, alike;
+} Context;
+
 /* The features of one element by its names and tags. An element with much of the page is not
  * beside the text, whatever its name: with its share s of the words, names count
- * 1 / (1 + (s / .3)^4). `paragraphs`: the unlinked words of the paragraphs beside it. */
-static void find_levels(const Tree *tree, const Element *element, int32_t i, double paragraphs,
+ * 1 / (1 + (s / .3)^4). */
+static void find_levels(const Tree *tree, const Element *element, int32_t i, Context context,
                         double *levels) {
     double share = pow(tree->words[i] / tree->words[0] / 0.3, 4.0);
     double named = 1.0 / (1.0 + share), tagged = 1.0 / (1.0 + share / 16.0);
@@ -47,10 +53,18 @@ static void find_levels(const Tree *tree, const Element *element, int32_t i, dou
         has_notice ? 1.0 / (1.0 + square(tree->words[i] / 80.0)) : 0.0;
     levels[LEVEL_APART] = 0.0;
     if (names & NAMED_APART) {
-        /* What is below an article counts a little wherever they are, others beside paragraphs. */
-        double beside = 1.0 / (1.0 + pow(20.0 / larger(paragraphs, 1.0), 4.0));
-        double here = larger(beside, names & NAMED_BELOW ? 0.55 : 0.0);
-        levels[LEVEL_APART] = here / (1.0 + pow(tree->words[i] / tree->words[0] / 0.9, 16.0));
+        double here = 1.0 / (1.0 + pow(20.0 / larger(context.beside, 1.0), 4.0));
+        if (names & NAMED_BELOW) {
+            double inside = tree->words[i] - tree->linked[i];
+            double outside = tree->words[0] - tree->linked[0] - inside;
+            double below = 1.0 / (1.0 + pow(10.0 / larger(context.before, 1.0), 4.0));
+            double small = 1.0 / (1.0 + pow(3.0 * inside / larger(outside, 1.0), 8.0));
+            here = larger(here, 0.55) * larger(below, small);
+        }
+        bool is_paragraph = flags & IS_PARAGRAPH;
+        double alike = (is_paragraph ? context.alike : tree->words[i]) / tree->words[0];
+        double most = names & (NAMED_BELOW | NAMED_OVERLAY) && !is_paragraph ? 0.9 : 0.6;
+        levels[LEVEL_APART] = here / (1.0 + pow(alike / most, 16.0));
     }
 }
 
@@ -68,13 +82,17 @@ static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *a
     const uint32_t names = NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER | NAMED_APART;
     const uint32_t tags = IS_BESIDE | IS_FOOTER | IS_HEADER;
     const double *paragraphs = sum_paragraphs(tree, elements, count, arena);
-    if (paragraphs == NULL) return false;
+    double *group_words = arena_doubles(arena, (size_t)count), before = 0.0;
+    if (arena->failed) return false;
+    for (int32_t i = 0; i < count; i++) group_words[tree->group[i]] += tree->words[i];
     for (int32_t i = 0; i < count; i++) {
         const Element *element = elements + i;
         int32_t parent = parent_of(elements, i);
         double *levels = tree->levels + (size_t)i * LEVELS;
         const double *above = tree->levels + (size_t)parent * LEVELS;
-        find_levels(tree, element, i, paragraphs[parent], levels);
+        Context context = {paragraphs[parent], before, group_words[tree->group[i]]};
+        find_levels(tree, element, i, context, levels);
+        if (element->flags & IS_PARAGRAPH) before += tree->words[i] - tree->linked[i];
         tree->in_frame[i] = ((element->names & names) || (element->flags & tags)) &&
                             tree->words[i] < 0.95 * tree->words[0];
         if (i == 0) continue;

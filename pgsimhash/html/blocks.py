@@ -39,8 +39,9 @@ def flags_of(lists: Mapping[int, Collection[str]]) -> Counter[str]:
 
 # The tags whose content is not text.
 NEVER_TEXT: Final = words(
-    "script style template svg iframe object embed applet canvas audio video input button select"
-    " textarea datalist head title noscript frameset annotation annotation-xml"
+    "script style template iframe object embed applet canvas audio video input button select"
+    " textarea datalist head title noscript frameset defs symbol metadata desc annotation"
+    " annotation-xml"
 )
 
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
@@ -64,9 +65,20 @@ _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 class Named:
     """The flags of names."""
 
-    BESIDE, FOOTER, HEADER, CONTENT, OVERLAY, HIDDEN, APART, BELOW, SHORT, WITH_SHORT, LAYOUT = (
-        1 << bit for bit in range(11)
-    )
+    (
+        BESIDE,
+        FOOTER,
+        HEADER,
+        CONTENT,
+        OVERLAY,
+        HIDDEN,
+        APART,
+        BELOW,
+        SHORT,
+        WITH_SHORT,
+        STATE,
+        TOPIC,
+    ) = (1 << bit for bit in range(12))
 
 
 _NAMES: Final = {
@@ -106,7 +118,7 @@ _NAMES: Final = {
         "advert adverts advertisement advertisements advertising adsense adsbygoogle adslot"
         " sponsored werbung anzeige anzeigen publicidad publicite popup popups popover popovers"
         " modal modals newsletter newsletters subscribe role=dialog role=alertdialog mostread"
-        " trending outbrain taboola"
+        " trending outbrain taboola promo promos promoted promotion"
     ),
     # The same below an article, in an element beside it.
     Named.APART | Named.BELOW: (
@@ -117,15 +129,17 @@ _NAMES: Final = {
     # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
     Named.SHORT | Named.WITH_SHORT: "ad ads share shares sharing sidebar social follow",
     Named.WITH_SHORT: (
-        "area banner bar block bottom box button buttons container div dfp desktop frame google"
-        " gpt icon icons inline item label leaderboard left link links list media middle mobile"
-        " native placement placeholder right section slot space sticky this toolbar tools top unit"
-        " widget wrap wrapper zone"
+        "area article banner bar block body bottom box button buttons container content div dfp"
+        " desktop entry frame google gpt icon icons inline item label leaderboard left link links"
+        " list media middle mobile native page placement placeholder post right section slot space"
+        " sticky story text this toolbar tools top unit widget wrap wrapper zone"
     ),
-    # "content-sidebar", "no-ads" and "with-comments" name the element around.
-    Named.LAYOUT: (
-        "body closed column columns content disabled enabled grid has have is layout main no not"
-        " off on open page site template theme with without"
+    # "no-ads" and "with-comments" say something about an element with other content.
+    Named.STATE: "closed disabled enabled has have is no not off on open with without",
+    # The words behind one of these are a topic of the page: "category-cookies", "js-share".
+    Named.TOPIC: (
+        "author cat category format hentry js label node path status tag tax taxonomy term topic"
+        " type"
     ),
 }
 _FLAGS: Final = flags_of({flag: words(names) for flag, names in _NAMES.items()})
@@ -134,7 +148,7 @@ _FLAGS: Final = flags_of({flag: words(names) for flag, names in _NAMES.items()})
 BLOCK: Final = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
     " figure footer form h1 h2 h3 h4 h5 h6 header hr html li main menu nav ol option p pre section"
-    " summary table tbody td tfoot th thead tr ul"
+    " summary table tbody td text tfoot th thead tr ul"
 )
 # The tags in cells of layout tables; data tables without header cells never have them.
 CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
@@ -360,21 +374,24 @@ def names_of(attributes: HtmlElement | Mapping[str, str]) -> Names | None:
         names.append([f"role={role}"])
     flags = 0
     for parts in names:
-        flags |= _flags_of_name([_FLAGS.get(part.lower(), 0) for part in parts])
+        flags |= _flags_of_name([part.lower() for part in parts])
     if ":" not in classes and not _HIDING.isdisjoint(classes.split()):
         flags |= Named.HIDDEN
     first = next((parts[0].lower() for parts in names if parts), "")
     return Names(flags, first)
 
 
-def _flags_of_name(flags_of_words: list[int]) -> int:
+def _flags_of_name(parts: list[str]) -> int:
     """Return the flags of one class, id or role by those of its words."""
     some, each = 0, ~0
-    for flags in flags_of_words:
+    for part in parts:
+        flags = _FLAGS.get(part, 0)
         some, each = some | flags, each & flags
+        if flags & Named.TOPIC:
+            break
     if some & Named.SHORT and each & Named.WITH_SHORT:
         some |= Named.APART
-    if some & Named.LAYOUT:
+    if some & Named.STATE:
         some &= ~(Named.APART | Named.BELOW)
     return some & (2 * Named.BELOW - 1)
 

@@ -68,9 +68,9 @@ _BLOCK: Final = re.compile(
 # These name other things too: a bus line, a film. So the text has to say it again.
 _AMBIGUOUS: Final = re.compile(r"[0-9]{3}|forbidden|not found")
 _CONFIRMED: Final = re.compile(
-    r"not? (?:be )?(?:found|exist|available|authori[sz]ed)|n't (?:be )?(?:find|found|exist|available)"
-    r"|cannot find|no longer|no such|error|sorry|oops|denied|permission|unavailable|missing|went wrong"
-    r"|moved|removed|deleted|looking for|asked for|nicht gefunden|introuvable|no encontrad|não encontrad"
+    r"(?:not?|n't) (?:be )?(?:find|found|exist|available|authori[sz]ed)|cannot find|no longer"
+    r"|no such|error|sorry|oops|denied|permission|unavailable|missing|went wrong|moved|removed"
+    r"|deleted|looking for|asked for|nicht gefunden|introuvable|no encontrad|não encontrad"
     r"|non trovat|niet gevonden|не найден|見つかりません|不存在|找不到"
 )
 # What the sentences of a bot check, and of a page that scripts fill, are about.

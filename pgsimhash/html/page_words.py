@@ -263,6 +263,7 @@ def _find_siblings(elements: Sequence[Element]) -> None:
 def _inherit(elements: Sequence[Element]) -> None:
     page = elements[0]
     page.levels = dict.fromkeys(_LEVELS, 0.0)
+    before = 0  # the unlinked words of the paragraphs before an element
     for element in elements[1:]:
         parent, place, tag = element.parent, element.place, element.tag
         element.table = parent.table
@@ -289,12 +290,14 @@ def _inherit(elements: Sequence[Element]) -> None:
             and element.words < 0.95 * page.words
         )
         element.levels = above = parent.levels
-        own = _levels(element, page)
+        own = _levels(element, page, before)
+        if tag == "p":
+            before += element.words - element.linked
         if own:
             element.levels = above | {name: max(own[name], above[name]) for name in own}
 
 
-def _levels(element: Element, page: Element) -> dict[str, float]:
+def _levels(element: Element, page: Element, before: int) -> dict[str, float]:
     """Return features by the names and the tag of an element; others are 0."""
     tag, flags, alike = element.tag, element.names.flags, element.siblings.size
     levels: dict[str, float] = {}
@@ -315,10 +318,19 @@ def _levels(element: Element, page: Element) -> dict[str, float]:
             "footer_tag": tagged if tag == "footer" else 0.0,
         }
     if flags & Named.APART:
-        beside = 1.0 / (1.0 + (20.0 / max(element.parent.prose, 1)) ** 4)
-        below = 0.55 if flags & Named.BELOW else 0.0
-        whole = 1.0 + (element.words / page.words / 0.9) ** 16
-        levels["apart"] = max(beside, below) / whole
+        here = 1.0 / (1.0 + (20.0 / max(element.parent.prose, 1)) ** 4)
+        if flags & Named.BELOW:
+            # Below an article, or much less text than the rest of the page.
+            inside = element.words - element.linked
+            outside = page.words - page.linked - inside
+            below = 1.0 / (1.0 + (10.0 / max(before, 1)) ** 4)
+            small = 1.0 / (1.0 + (3.0 * inside / max(outside, 1)) ** 8)
+            here = max(here, 0.55) * max(below, small)
+        # Not if it is most of the page, or one of the paragraphs that are. Comments below an
+        # article and layers over a page may be most of it.
+        share = (element.siblings if tag == "p" else element).words / page.words
+        most = 0.9 if flags & (Named.BELOW | Named.OVERLAY) and tag != "p" else 0.6
+        levels["apart"] = here / (1.0 + (share / most) ** 16)
     if tag in LIST_TAGS:
         levels["in_list"] = 1.0
     if alike > 1 and tag not in COMMON_TAGS:

@@ -75,6 +75,7 @@ _CONTROLS_1252: Final = {
 }
 _CP1252_ERRORS: Final = "pgsimhash.windows-1252"
 _JIS_ERRORS: Final = "pgsimhash.jis"
+_JIS_MAX: Final = 5000  # how many broken characters such a page may have
 
 ELEMENTS_MAX: Final = 500_000  # the most elements of a page; browsers give up long before
 # The depth of the tree of a page that is too deep for libxml2; deeper elements keep their text.
@@ -221,11 +222,12 @@ def _to_utf8(body: bytes, charset: str | None) -> bytes:
     names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
     for name in names:
         with suppress(UnicodeDecodeError):
-            text = body.decode(name, _JIS_ERRORS if name in _JAPANESE else "strict")
-            # Escape sequences are of no other encoding.
-            if name == "euc_jp" and "\ufffd" in text:
-                continue
-            return text.encode("utf-8", "surrogatepass")
+            return body.decode(name).encode("utf-8", "surrogatepass")
+        if name in _JAPANESE:
+            # No other encoding has escape sequences.
+            text = _decode_nearly_valid(body, name, body.count(b"\x1b") if body.isascii() else 0)
+            if text is not None:
+                return text.encode("utf-8", "surrogatepass")
     return _decode_broken(body, names).encode("utf-8", "surrogatepass")
 
 
@@ -255,11 +257,14 @@ def _detected(body: bytes) -> Iterator[str]:
 
 def _decode_nearly_valid(body: bytes, name: str, most: int) -> str | None:
     """Return the text, or None as soon as more than ``most`` characters are invalid."""
-    errors = _JIS_ERRORS if name in _JAPANESE else "replace"
+    errors, size = "replace", _PART
+    if name in _JAPANESE:
+        # Its handler of errors takes time.
+        errors, size, most = _JIS_ERRORS, 256, min(most, _JIS_MAX)
     decoder = codecs.getincrementaldecoder(name)(errors)
     parts: list[str] = []
-    for start in range(0, len(body), _PART):
-        parts.append(decoder.decode(body[start : start + _PART], start + _PART >= len(body)))
+    for start in range(0, len(body), size):
+        parts.append(decoder.decode(body[start : start + size], start + size >= len(body)))
         most -= parts[-1].count("\ufffd")
         if most < 0:
             return None
@@ -292,9 +297,10 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
 
     Nothing is loaded from the network or from files: libxml2's HTML parser supports neither
     external entities nor document types. :mod:`pgsimhash.html.repair` corrects where it differs
-    from browsers, and two of its faults are corrected here. It stops at 2,048 nested elements and drops the rest of the page. Here a stream of events builds a tree
-    :data:`DEPTH_MAX` deep with all text. Its time is quadratic in the attributes of an element;
-    here the first :data:`ATTRIBUTES_MAX` count.
+    from browsers, and two of its faults are corrected here. It stops at 2,048 nested elements and
+    drops the rest of the page. Here a stream of events builds a tree :data:`DEPTH_MAX` deep with
+    all text. Its time is quadratic in the attributes of an element; here the first
+    :data:`ATTRIBUTES_MAX` count.
 
     Raises:
         PageError: the page has more than ``max_elements`` elements, or so many nested elements and

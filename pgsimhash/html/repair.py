@@ -76,7 +76,7 @@ def repair(root: HtmlElement) -> None:
     """Make the text of a tree that readers see text of the page."""
     _empty_head(root)
     buttons: list[HtmlElement] = []
-    for element in list(root.iter("svg", "button", "noscript", "template")):
+    for element in list(root.iter("svg", "button", "noscript", "template", "ins")):
         if element.tag == "svg":
             _end_drawing(element)
         elif element.tag == "button":
@@ -84,6 +84,10 @@ def repair(root: HtmlElement) -> None:
                 buttons.append(element)
         elif element.tag == "noscript":
             if _is_only_copy(element, root):
+                element.tag = "div"
+        elif element.tag == "ins":
+            # An advertisement is a block, whose names count.
+            if "adsbygoogle" in element.get("class", ""):
                 element.tag = "div"
         # Declarative shadow DOM (4.12.3); the other attribute is Chrome's older one.
         elif element.get("shadowrootmode") or element.get("shadowroot"):

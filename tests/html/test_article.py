@@ -290,7 +290,11 @@ SLATE = (
 )
 
 
-SHELL = f"<title>Bay</title><div id='{{}}'></div>{SORRY}<script src='/app.js'></script>"
+WAIT = (
+    "<p>The application is loading. If it takes longer than ten seconds, reload the page, or "
+    "check that your browser allows scripts and cookies for this site.</p>"
+)
+SHELL = f"<title>Bay</title><div id='{{}}'></div>{WAIT}<script src='/app.js'></script>"
 
 
 @pytest.mark.parametrize(("reason", "page"), [
@@ -304,7 +308,7 @@ SHELL = f"<title>Bay</title><div id='{{}}'></div>{SORRY}<script src='/app.js'></
     *(("blocked", f"<title>{title}</title>{SORRY}") for title in (
         "Just a moment...", "Attention Required! | Gate", "Are you a robot?",
     )),
-    *(("blocked", f"<title>Bay Weekly</title>{SORRY}<p>Please {please}.</p>") for please in (
+    *(("blocked", f"<title>Bay Weekly</title>{WAIT}<p>Please {please}.</p>") for please in (
         "enable JavaScript and cookies to continue", "verify that you are a human",
     )),
     *(("needs_script", SHELL.format(name)) for name in ("root", "app", "__next")),

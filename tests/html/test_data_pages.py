@@ -10,7 +10,7 @@ import pytest
 
 from pgsimhash import Store, fingerprint, hamming_distance
 from pgsimhash.errors import PageError
-from pgsimhash.html.blocks import Named, names_of
+from pgsimhash.html.blocks import Named, names_of, words
 from pgsimhash.html.page_words import LISTED, NUMBER, PASSING, VOLATILE, WORD, words_by_line
 from pgsimhash.html.parse import clean_utf8
 from pgsimhash.schemes import DEFAULT_SCHEME
@@ -128,20 +128,51 @@ def test_a_page_with_nothing_but_such_parts_keeps_them(name: str) -> None:
     assert kept(pages) == 5
 
 
-@pytest.mark.parametrize(("attributes", "flags"), [
-    ({"class": "advertisement"}, Named.APART), ({"class": "inArticleAdvert"}, Named.APART),
-    ({"id": "div-gpt-ad-12"}, Named.APART), ({"class": "ad"}, Named.APART),
-    ({"class": "social-share"}, Named.APART), ({"class": "share"}, Named.APART),
-    ({"class": "sidebar"}, Named.APART), ({"role": "dialog"}, Named.APART),
-    ({"class": "post", "id": "comments"}, Named.APART | Named.BELOW),
-    ({"class": "ad-title"}, 0), ({"class": "sidebarExtras"}, 0), ({"class": "share-price"}, 0),
-    ({"class": "with-comments"}, 0), ({"class": "content-sidebar"}, 0), ({"class": "header"}, 0),
-    ({"class": "no-ads"}, 0), ({"class": "shareholders"}, 0), ({"class": "commentary"}, 0),
-])  # fmt: skip
-def test_names_of_parts(attributes: dict[str, str], flags: int) -> None:
-    names = names_of(attributes)
+# The same words name parts that are no content, and what content is about.
+PARTS = sorted(words(
+    "advertisement inArticleAdvert ad ads ad-content content-ad article-ad entry-ad"
+    " advert-body sponsored-content sponsored-post promo promoted post-promo promo-text"
+    " adsense-block ad_slot div-gpt-ad-12 ad-text ad-page native-ad adsbygoogle"
+    " werbung-inhalt social-share share share-buttons sidebar newsletter newsletter-body"
+    " article__newsletter page__newsletter subscribe-content mostread modal-content"
+    " popup-text page__related page__comments related-content main-comments site-cookies"
+    " cookie-content"
+))  # fmt: skip
+TOPICS = sorted(words(
+    "category-kommentare category-cookies tag-cookies tag-newsletter cat-comments"
+    " topic-related term-advertising type-newsletter node--type-newsletter post-type-promo"
+    " status-promoted format-sponsored author-comment js-truncate-related-to-my-size"
+    " js-share js-comments path-newsletter label-cookies taxonomy-related no-ads"
+    " with-comments has-sidebar is-promoted has-newsletter-open not-sponsored comments-off"
+    " related-disabled ad-title sidebarExtras share-price shareholders commentary advertiser"
+    " relatedness promontory modality cookiecutter socialism followers-of-faith adsorption"
+    " header"
+))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_names_of_parts_that_are_no_content(name: str) -> None:
+    names = names_of({"class": name})
     assert names is not None
-    assert names.flags & (Named.APART | Named.BELOW) == flags
+    assert names.flags & Named.APART, name
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_names_of_what_content_is_about(name: str) -> None:
+    names = names_of({"id": name})
+    assert names is not None
+    assert not names.flags & Named.APART, name
+
+
+def test_a_named_part_within_a_story_does_not_count_and_one_around_it_does() -> None:
+    for name in PARTS:
+        story = [f"<p>{Stream(1).words(60)}</p>" for _ in range(3)]
+        part = f'<div class="{name}"><p>{Stream(2).words(40)}</p></div>'
+        inside = fingerprint(f"<main><h1>Tide</h1>{story[0]}{story[1]}{part}{story[2]}</main>")
+        around = fingerprint(
+            f'<main><h1>Tide</h1><div class="{name}">{"".join(story)}</div></main>'
+        )
+        assert (inside.tokens, around.tokens) == (181, 181), name
 
 
 @pytest.mark.parametrize("kind", DATA)

@@ -1,0 +1,132 @@
+"""Text that readers see is read, whatever the parser or a script does with it."""
+
+import pytest
+
+from pgsimhash import PageError, fingerprint
+from pgsimhash.hashing.tokens import tokenize
+from pgsimhash.html import read_article
+from pgsimhash.html.parse import clean_utf8
+from tests.html.texts import LINKS, SENTENCES, STORY, parsed
+from tests.refusals import because
+
+NAV = f"<nav><ul>{LINKS}</ul></nav>"
+QUESTIONS = ("Who rows when the ferryman is ill?", "May goats travel alone?")
+
+
+def text_of(page: str | bytes) -> str:
+    return read_article(page).text
+
+
+def faq(question: str, answer: str) -> str:
+    parts = zip(QUESTIONS, SENTENCES, strict=False)
+    return "".join(question.format(q, n) + answer.format(a, n) for n, (q, a) in enumerate(parts))
+
+
+@pytest.mark.parametrize("page", [
+    # Browsers go on with the body behind its end tag, and that of the page.
+    f"<html><head><title>t</title></head></html><body>{STORY}</body></html>",
+    f"<html><body>{NAV}</body><div>{STORY}</div></html>",
+    f"<html><body>{NAV}</BODY ></Html><html><head><title>t</title></head><body>{STORY}",
+    f"<body><div>{NAV}</body>{STORY}</div>",
+    # Hidden until a script shows it.
+    f"<body style='display:none'>{NAV}{STORY}", f"<body><div hidden>{NAV}{STORY}</div>",
+    f"<body style='visibility:hidden'><div style='display: none'>{STORY}</div>",
+    f"<body><p>Loading</p><main style='visibility: hidden'>{STORY}</main>",
+    # The only copy.
+    f"{NAV}<noscript><div>{STORY}</div></noscript>",
+    f"{NAV}<script type='text/template'>{STORY}</script><noscript>{STORY}</noscript>",
+    f"{NAV}<my-story><template shadowrootmode=open>{STORY}</template></my-story>",
+    # Elements that are closed too late, or look closed.
+    f"<svg viewBox='0 0 9 9'><path d='M0 0'>{STORY}", f"<svg><g><div>{STORY}</div></g></svg>",
+    f"<button type=button>Menu{STORY}", f"<map name=m><area href=/a><div>{STORY}</div></map>",
+    f"{STORY}<script src=/a.js/></script>", f"<details><summary>x</summary>{STORY}</details>",
+    f'<?xml version="1.0"?><html><script src="/a.js"/><body><div><![CDATA[{STORY}]]></div></html>'
+    .replace("<![CDATA[<p>", "<![CDATA["),
+    faq("<h2><button aria-expanded=false>{}</button></h2>", "<p>{}</p>") + STORY,
+    faq("<h3>{}</h3>", "<div hidden=until-found><p>{}</p></div>") + STORY,
+    faq("<button aria-expanded=false aria-controls=a{1}>{0}</button>",
+        "<div id=a{1} style='display:none'><p>{0}</p></div>"),
+    faq("<h3><button aria-controls=a{1}>{0}</button></h3>", "<div hidden><p>{0}</p></div>"),
+])  # fmt: skip
+def test_what_readers_see_is_text(page: str) -> None:
+    found = " ".join(text_of(page).split())
+    wanted = SENTENCES[: 2 if "a{1}" in page or "id=a0" in page else 4]
+    assert [sentence for sentence in wanted[:2] if sentence not in found] == []
+    if "aria" in page:
+        assert QUESTIONS[0] in found
+
+
+@pytest.mark.parametrize("hidden", [
+    "<noscript><p>Please enable JavaScript to see the comments of all readers.</p></noscript>",
+    "<noscript><img src=/pixel.gif alt=''></noscript>", f"<noscript>{STORY}</noscript>",
+    "<button>Add to cart</button>", "<template><p>A row that scripts copy</p></template>",
+    "<svg><title>A drawing of a boat</title><path d='M0 0'/></svg>", "<div hidden>No</div>",
+    "<script/>var secret = 1;</script>", "<div style='display:none'><p>It was sent</p></div>",
+    "<math><semantics><mi>a</mi><annotation>frac</annotation></semantics></math>",
+])  # fmt: skip
+def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
+    shown = text_of(f"<main>{STORY}{hidden}</main>").split()
+    assert [word for word in shown if word != "a"] == [
+        word for word in text_of(f"<main>{STORY}</main>").split() if word != "a"
+    ]
+
+
+def test_many_broken_parts_take_linear_time() -> None:
+    count = 20_000
+    for part in ("<script/>", "</body", "<![CDATA[", "<svg><p>", "<button><p>", "<noscript>a "):
+        parsed(f'<?xml version="1.0"?><p>a</p>{part * count}')
+        parsed(f"<p>a</p>{part * count}")
+
+
+@pytest.mark.parametrize("page", [
+    f"<title>404 | City buses</title><h1>404</h1>{STORY}", f"<h1>410</h1>{STORY}",
+    f"<title>Forbidden</title><h1>Forbidden</h1>{STORY}",
+    f"<h1>Tram</h1>{STORY}<div id=app></div>",
+    f"<h1>Help</h1><p>If JavaScript is disabled in your browser, open the settings.</p>{STORY}",
+    f"<h1>Help</h1><p>You need to enable cookies to order tickets.</p>{STORY}",
+])  # fmt: skip
+def test_a_short_page_with_text_of_its_own_is_a_page(page: str) -> None:
+    assert fingerprint(page).tokens >= 20
+
+
+@pytest.mark.parametrize(("reason", "page"), [
+    ("needs_script", f"<title>Bay</title><div id=root></div>{NAV}<p>Loading the app, please wait."),
+    ("blocked", "<title>Bay</title><p>Please enable JavaScript and cookies to continue.</p><p>The "
+        "security of this site checks each browser before it gives access. Ray ID: 12a.</p>"),
+    ("error_page", f"<title>404</title><h1>404</h1><p>Sorry, nothing is here.</p>{STORY[:200]}"),
+])  # fmt: skip
+def test_a_page_without_text_of_its_own_is_refused(reason: str, page: str) -> None:
+    with pytest.raises(PageError, check=because(reason)):
+        fingerprint(page)
+
+
+@pytest.mark.parametrize(("text", "tokens"), [
+    # Marks of Thaana, Tibetan, Meetei Mayek, and Javanese, which has no spaces.
+    ("\u078b\u07a8\u0788\u07ac\u0780\u07a8", 1), ("\u0f56\u0f7c\u0f51\u0f0b\u0f61\u0f72\u0f42", 2),
+    ("\uabc3\uabe4\uabc7\uabe9", 1), ("\ua9b2\ua9ba\ua9b4", 2),
+])  # fmt: skip
+def test_marks_belong_to_words(text: str, tokens: int) -> None:
+    assert len(tokenize(text)) == tokens
+
+
+@pytest.mark.parametrize("unseen", [
+    "\u200c", "\u200d", "\u034f", "\u00ad", "\u0640", "\ufe0f", "\u2060", "\u180b", "\U000e0041",
+])  # fmt: skip
+def test_what_nobody_sees_within_a_word_is_removed(unseen: str) -> None:
+    assert tokenize(f"har{unseen}bour كت{unseen}اب") == tokenize("harbour كتاب")
+
+
+@pytest.mark.parametrize(("page", "label", "text"), [
+    (b"\xad\xa1\xb9\xa9 \xad\xea", "euc-jp", "①工 ㈱"),
+    (b"\x1b$B-!9)-j\x1b(B a", "iso-2022-jp", "①工㈱ a"),
+    (b"\x1b(I1234\x1b(B", "iso-2022-jp", "ｱｲｳｴ"),
+    (b"\x1b$B9)~~\x1b(B a", "iso-2022-jp", "工\ufffd a"),
+    (b"\x87\x40\x8d\x48", "windows-31j", "①工"), (b"isn\xc2\x92t", None, "isn\u2019t"),
+])  # fmt: skip
+def test_characters_are_those_of_browsers(page: bytes, label: str | None, text: str) -> None:
+    assert clean_utf8(page, label).decode() == text
+
+
+def test_unknown_elements_are_inline_in_markdown() -> None:
+    page = f"{STORY}<p>To <st1:City>Port</st1:City> in <o:p></o:p>May for <nobr>12 EUR</nobr>.</p>"
+    assert "To Port in May for 12 EUR." in read_article(page).markdown
