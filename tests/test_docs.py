@@ -78,7 +78,7 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ("from-the-blog.md", "should_store(", ["new content: https://example.com/a",
         "cache hit: https://example.com/b"]),
     ("frames.md", "pandas", [r"\['first_seen', 'within_distance', .+\]", "3"]),
-    ("frames.md", "files.parquet", ["8 clusters", r"\d+ simhashes", "8 8"]),
+    ("frames.md", "verdicts.parquet", ["8 clusters", r"\d+ simhashes", "8 8"]),
     ("texts.md", "titles = pd", [r"\[\['A1', .+, 'A1'\], .+",
         r"\[\['A1', 'A2'\], \['B1', 'B2'\], .+"]),
     ("texts.md", "pq.write", [r"\['/2', '/3'\]"]), ("texts.md", "labelled", ["6 1.0"]),
