@@ -63,11 +63,7 @@ class Addon:
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Enable the two middlewares.
-
-        Raises:
-            NotConfigured: ``PGSIMHASH_ENABLED`` is false.
-        """
+        """Enable the two middlewares, unless ``PGSIMHASH_ENABLED`` is false."""
         _check_enabled(settings)
         enable = settings.setdefault_in_component_priority_dict
         enable("DOWNLOADER_MIDDLEWARES", PgsimhashDownloaderMiddleware, 60)
@@ -185,11 +181,7 @@ class PgsimhashPipeline(_Component):
         return SourcePage(urldefrag(url).url if isinstance(url, str) else url, html)
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item, with its tag if the action is ``tag``.
-
-        Raises:
-            DropItem: the action is ``drop`` and the page is known.
-        """
+        """Return the item, tagged, or raise DropItem if the page is known."""
         page = self.page_of(item)
         if page is None:
             self._count("no_page")
@@ -282,11 +274,7 @@ class PgsimhashDownloaderMiddleware(_Component):
         self._in_flight: dict[str, bool] = {}
 
     async def process_request(self, request: Request) -> None:
-        """Let a request pass.
-
-        Raises:
-            IgnoreRequest: the page is known, and not due.
-        """
+        """Let a request pass, or raise IgnoreRequest if the page is known and not due."""
         meta, page = request.meta, self._page_of(request)
         before = meta.get("redirect_urls", [""])[-1]
         # A request that only copied the meta of another is no redirect.
@@ -312,11 +300,7 @@ class PgsimhashDownloaderMiddleware(_Component):
         self._in_flight[request.url] = has_validators
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Store what the answers 304, 404 and 410 say, and which requests are for the same page.
-
-        Raises:
-            IgnoreRequest: the page is unmodified since the store saw it.
-        """
+        """Store what the answers 304, 404 and 410 say; raise IgnoreRequest for a page's 304."""
         has_validators = self._in_flight.pop(request.url, False)
         page = self._page_of(request)
         if page is None or _is_left(request):
