@@ -47,7 +47,6 @@ def find_all(
     rule = f"number_of_blocks is an integer above different_bits, up to {BITS}"
     if checked_integer(number_of_blocks, BITS, rule) <= check_distance(different_bits, BITS):
         raise invalid_argument(f"{rule}, not {number_of_blocks}")
-    # simhash-py takes iterators too.
     pairs = find_pairs(list(hashes) if isinstance(hashes, Iterator) else hashes, different_bits)
     return list(zip(pairs.low.tolist(), pairs.high.tolist(), strict=True))
 

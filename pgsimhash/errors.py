@@ -16,7 +16,9 @@ Each class lists its codes in ``reasons``. A code says what a caller can do::
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from numbers import Integral
+from reprlib import repr as short_repr
+from typing import Any, ClassVar
 
 _Codes = Mapping[str, str]
 
@@ -95,6 +97,22 @@ class ArgumentError(PgsimhashError, ValueError):
 def invalid_argument(message: str) -> ArgumentError:
     """Return the error for an argument that is invalid for another reason than the other codes."""
     return ArgumentError("invalid_argument", message)
+
+
+def check_type(value: object, kinds: Any, rule: str) -> None:
+    """Raise ArgumentError unless ``value`` is of a type; ``rule`` begins the message."""
+    if not isinstance(value, kinds):
+        raise invalid_argument(f"{rule}, not {short_repr(value)}")
+
+
+def check_number(
+    name: str, value: Any, least: float = 1, most: float = 2**31 - 1, kind: Any = Integral
+) -> Any:
+    """Return a number of an argument, if it is one of ``least`` to ``most``."""
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if is_number and least <= value <= most:
+        return int(value) if kind is Integral else value
+    raise invalid_argument(f"{name} is a number from {least:,} to {most:,}, not {value!r:.80}")
 
 
 class MissingPackageError(PgsimhashError, ImportError):

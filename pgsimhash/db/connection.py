@@ -9,7 +9,7 @@ from psycopg import conninfo, pq
 
 from pgsimhash.db.server_errors import first_line, no_connection
 from pgsimhash.db.statements import close, in_thread, waited
-from pgsimhash.errors import NoServerError, StoreError
+from pgsimhash.errors import NoServerError, StoreError, check_type
 from pgsimhash.log import log_warnings
 
 _OLDEST_SERVER: Final = 140000
@@ -29,6 +29,7 @@ def open_connection(
     dsn: str, *, autocommit: bool = False, asynchronous: bool = False
 ) -> psycopg.Connection[Any]:
     """Connect to PostgreSQL 14 or later, in a greenlet if asynchronous; prepare no statements."""
+    check_type(dsn, str, "a DSN is a str")
     driver: Any = psycopg.AsyncConnection if asynchronous else psycopg.Connection
     try:
         settings = _missing_settings(conninfo.conninfo_to_dict(dsn))

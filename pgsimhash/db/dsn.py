@@ -5,6 +5,7 @@ import re
 from functools import cache
 from typing import Final
 
+from pgsimhash.errors import check_type
 from pgsimhash.log import logger
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
@@ -23,6 +24,7 @@ def configured_dsn(dsn: str | None = None) -> str | None:
     It is ``dsn``, else PGSIMHASH_DSN, else DATABASE_URL. If none is given but one of
     :data:`LIBPQ_VARIABLES`, it is empty, so that libpq's defaults apply.
     """
+    check_type(dsn, str | None, "a DSN is a str")
     given = dsn or os.environ.get(DSN_VARIABLE)
     url = os.environ.get(URL_VARIABLE, "")
     if not given and _WITH_DRIVER.match(url):

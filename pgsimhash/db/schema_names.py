@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 from weakref import WeakKeyDictionary
 
-from pgsimhash.errors import StoreError, invalid_argument
+from pgsimhash.errors import StoreError, check_type, invalid_argument
 
 if TYPE_CHECKING:
     import psycopg
@@ -58,6 +58,7 @@ _PARAMETER: Final = re.compile(
 
 def check_schema_name(name: str) -> str:
     """Return a valid name for the schema; an ``ArgumentError`` says what is valid."""
+    check_type(name, str, "the schema's name is a str")
     if not _PLAIN.fullmatch(name) or name.startswith("pg_") or name in _OTHERS:
         raise invalid_argument(
             f"{name!r} cannot be the schema's name; give one of 1 to 63 lower-case letters a to z, "

@@ -225,7 +225,8 @@ def no_connection(error: BaseException) -> StoreError:
             f"the pooler refuses the startup parameter {unsupported[1]}: {problem}; add it to "
             "ignore_startup_parameters of PgBouncer, or remove it from the DSN and PGOPTIONS",
         )
-    answer = _first_answer(getattr(error, "pgconn", None))
+    login = getattr(error, "pgconn", None)
+    answer = _first_answer(login) if login else b""
     # 57P03: the server starts or stops. 53300: it has too many connections.
     if re.search(rb"\0C(57P03|53300)\0", answer):
         message = "the server accepts no connection now: {}; try again later"
@@ -249,23 +250,17 @@ def _first_answer(login: Any) -> bytes:
 
     libpq tells the SQLSTATE of a refused login to nobody, and its words are in any language.
     """
-    if login is None:
-        return b""
-    host, port = login.host.decode(), login.port.decode()
-    is_local = host.startswith("/")
-    names = b"user\0%b\0database\0%b\0\0" % (login.user, login.db)
     try:
-        with (
-            socket.socket(socket.AF_UNIX)
-            if is_local
-            else socket.create_connection((login.hostaddr.decode() or host, port), 2) as server
-        ):
-            if is_local:
-                server.settimeout(2)
-                server.connect(f"{host}/.s.PGSQL.{port}")
+        host, address, port = login.host.decode(), login.hostaddr.decode(), login.port.decode()
+        is_local = host.startswith("/")
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        names = b"user\0%b\0database\0%b\0\0" % (login.user, login.db)
+        with socket.socket(socket.AF_UNIX if is_local else family) as server:
+            server.settimeout(2)
+            server.connect(f"{host}/.s.PGSQL.{port}" if is_local else (address, int(port)))
             server.sendall(struct.pack("!ii", 8 + len(names), 3 << 16) + names)
             return server.recv(1000)
-    except (OSError, UnicodeError):
+    except (OSError, ValueError):
         return b""
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, SupportsIndex, overload
 
-from pgsimhash.errors import invalid_argument
+from pgsimhash.errors import check_number, invalid_argument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,9 +127,7 @@ def to_bigint(simhash: SupportsIndex) -> int:
 
 def from_bigint(value: int) -> int:
     """Return the simhash of a PostgreSQL ``bigint``."""
-    if not -_SIGN <= value < _SIGN:
-        raise invalid_argument(f"{value} is not a bigint: it needs more than 64 bits")
-    return value % _TOP
+    return int(check_number("a bigint", value, -_SIGN, _SIGN - 1)) % _TOP
 
 
 def parse_simhash(text: str) -> int:
@@ -142,7 +140,7 @@ def parse_simhash(text: str) -> int:
         ArgumentError: the text has another form or needs more than 64 bits; or it has thirteen
             digits, which can be a decimal or base32.
     """
-    word = text.strip()
+    word = text.strip() if isinstance(text, str) else ""
     base32 = _BASE32.fullmatch(word)
     if base32:
         if word.isdigit():
@@ -182,7 +180,7 @@ def from_base32(text: str) -> int:
     Raises:
         ArgumentError: the text is not base32 of eight bytes.
     """
-    match = _BASE32.fullmatch(text.strip())
+    match = _BASE32.fullmatch(text.strip() if isinstance(text, str) else "")
     if match is None:
         raise invalid_argument(
             f"{text!r} is not base32 of eight bytes: 13 digits of a-z and 2-7, the last one of "

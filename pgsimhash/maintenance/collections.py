@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from pgsimhash.db.schema_names import bound_to_schema, in_schema, read_sql, schema_of
 from pgsimhash.db.server_errors import translated_errors
 from pgsimhash.db.statements import execute, fetch, is_idle, transaction
-from pgsimhash.errors import NotFoundError, invalid_argument
+from pgsimhash.errors import NotFoundError, check_type
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
 from pgsimhash.pages.records import Deletion, JsonRecord, Mark, RunRecord
 from pgsimhash.runtime import no_progress
@@ -71,8 +71,7 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
         ArgumentError: the pattern is invalid, no setting is given, or the layout does not support
             the distance.
     """
-    if not settings.given():
-        raise invalid_argument(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
+    check_type(settings, PolicySettings, "settings are PolicySettings")
     store.opened.checked_distance(settings.distance)
     values = {name: getattr(settings, name) for name in SETTINGS}
     with store.session.writing() as access:
@@ -171,6 +170,7 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
         CollectionError: the collection does not exist.
         StoreError: the database refuses it, as for rows of yours that refer to its pages.
     """
+    check_type(connection, psycopg.Connection, "a collection is deleted over a psycopg.Connection")
     alone = is_idle(connection)
     with bound_to_schema(connection), translated_errors(connection), transaction(connection):
         # In the caller's transaction, other statements keep the caller's timeout.

@@ -21,6 +21,7 @@ from pgsimhash.sources import (
     RECORDS_BEFORE,
     UNKNOWN,
     Reading,
+    check_paths,
     find_files,
     is_page_name,
     read_file,
@@ -101,6 +102,7 @@ def ingest_files(
     The other arguments are those of :meth:`~pgsimhash.Store.ingest_many`. The verdicts have their
     ``source``, ``record`` and ``fetched_at``.
     """
+    check_paths(paths)
     paths = list(paths)
     texts = reads_texts(store.scheme)
     reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts, skipped)

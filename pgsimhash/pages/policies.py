@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, TypedDict
 
-from pgsimhash.errors import invalid_argument
+from pgsimhash.errors import check_number, check_type, invalid_argument
 from pgsimhash.pages.records import json_values
 from pgsimhash.pages.values import ALWAYS, check_age
 
@@ -78,14 +78,16 @@ class PolicySettings:
     refetch_after: timedelta | None = None
 
     def __post_init__(self) -> None:
-        if self.scope not in (None, *SCOPES):
+        if not isinstance(self.scope, str | None) or self.scope not in (None, *SCOPES):
             raise invalid_argument(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
         for name in ("window_size", "max_copies", "min_tokens"):
             number = getattr(self, name)
-            if number is None or (isinstance(number, int) and 1 <= number <= NUMBER_MAX):
-                continue
-            raise invalid_argument(f"{name} is a number from 1 to {NUMBER_MAX:,}, not {number!r}")
+            if number is not None:
+                check_number(name, number)
+        for name in ("verify", "canonical_link"):
+            check_type(getattr(self, name), bool | None, f"{name} is True or False")
         for age in (self.max_age, self.expire_after, self.refetch_after):
+            check_type(age, timedelta | None, "an age is a timedelta, such as timedelta(days=90)")
             if age is not None and (age is not self.refetch_after or age != ALWAYS):
                 check_age(age)
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from reprlib import repr as short_repr
 from typing import Final
 
-from pgsimhash.errors import PageError, invalid_argument
+from pgsimhash.errors import PageError, check_number, check_type, invalid_argument
 
 BytesLike = bytes | bytearray | memoryview
 """The accepted types for bytes."""
@@ -35,6 +35,8 @@ def frozen(page: BytesLike | str) -> bytes | str:
 
 def checked_size(page: BytesLike | str, max_bytes: int = MAX_BYTES) -> int:
     """Return the size of a page in bytes, text in UTF-8; raise PageError above ``max_bytes``."""
+    check_type(page, str | BytesLike, "a page is a str or bytes")
+    check_number("max_bytes", max_bytes, 0, 2**63)
     size = len(page) if isinstance(page, str) else memoryview(page).nbytes
     if size <= max_bytes and isinstance(page, str):
         size = len(page.encode("utf-8", "replace"))

@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from operator import index
+from numbers import Real
 from typing import Any, Final, NamedTuple, TypeVar
 
-from pgsimhash.errors import ArgumentError, PageError, invalid_argument
+from pgsimhash.errors import ArgumentError, PageError, check_number
 from pgsimhash.pages.records import Item, PageFailure, PageRecord
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
@@ -106,13 +106,12 @@ def extract_many(
     kills its process becomes a failure, ``crashed``; other pages are not affected. The limits and
     the errors are those of :class:`PageReader`; by default, a page has :data:`PAGE_SECONDS`.
     """
-    max_bytes = index(max_bytes)
-    if jobs < 1:
-        raise invalid_argument(f"jobs is the number of processes, 1 or more, not {jobs}")
+    max_bytes = check_number("max_bytes", max_bytes, 0, 2**63)
+    check_number("jobs", jobs)
     recipe = get_scheme(scheme)
-    if jobs == 1 and page_memory is None and page_seconds in (None, math.inf):
-        return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
     reader = PageReader(page_seconds, page_memory, jobs)
+    if jobs == 1 and not reader.has_limit:
+        return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
     work = reader.work(recipe, markdown, max_bytes)
     results: Iterator[Any] = _read_ahead(reader, jobs, work, pages)
     return results
@@ -141,14 +140,12 @@ class PageReader:
         page_memory: int | None = None,
         processes: int | None = None,
     ) -> None:
-        if page_seconds is not None and not page_seconds > 0:
-            raise invalid_argument(f"page_seconds is in seconds, more than 0, not {page_seconds}")
-        if page_memory is not None and page_memory < 1:
-            raise invalid_argument(
-                f"page_memory is a number of bytes, 1 or more, not {page_memory}"
-            )
-        has_limit = page_memory is not None or page_seconds not in (None, math.inf)
-        self._in_processes = has_limit or processes is not None
+        if page_seconds is not None:
+            check_number("page_seconds", page_seconds, 0.001, math.inf, Real)
+        if page_memory is not None:
+            check_number("page_memory", page_memory, 1, 2**63)
+        self.has_limit = page_memory is not None or page_seconds not in (None, math.inf)
+        self._in_processes = self.has_limit or processes is not None
         self._seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         self._memory = page_memory
         self._all: list[_Reader] = []

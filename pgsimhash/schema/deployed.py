@@ -19,7 +19,7 @@ from pgsimhash.db.schema_names import (
 )
 from pgsimhash.db.server_errors import first_line, translated_errors
 from pgsimhash.db.statements import close, execute, fetch, in_thread
-from pgsimhash.errors import SchemaError, StoreError, install_command
+from pgsimhash.errors import SchemaError, StoreError, check_type, install_command
 from pgsimhash.schema.scripts import digests
 
 REVISION: Final = "0001"  # the schema revision of this package version
@@ -136,6 +136,7 @@ def open_deployed(
     asynchronous: bool = False,
 ) -> psycopg.Connection[Any]:
     """Connect in autocommit mode; the embedded server's schema is deployed and upgraded."""
+    check_type(prepare, bool | None, "prepare is True, False or None")
     schema = configured_schema(schema)
     server = in_thread(partial(resolve_dsn, dsn), asynchronous)
     connection = open_connection(server, autocommit=True, asynchronous=asynchronous)

@@ -296,7 +296,7 @@ def get_scheme(name: str | Scheme) -> Scheme:
         return name
     try:
         return _schemes[name]
-    except KeyError:
+    except (KeyError, TypeError):
         raise ArgumentError(
             "unknown_scheme",
             f"there is no scheme {name!r}, only {', '.join(scheme_names())}; "

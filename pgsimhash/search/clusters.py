@@ -93,8 +93,8 @@ def scorer(rule: str | Score | Sequence[str]) -> Score:
     """Return the score by a rule, by several that each break the ties of those before, or yours."""
     if callable(rule):
         return rule
-    names = [rule] if isinstance(rule, str) else list(rule)
-    unknown = [name for name in names if name not in RULES]
+    names = list(rule) if isinstance(rule, Sequence) and not isinstance(rule, str) else [rule]
+    unknown = [name for name in names if not isinstance(name, str) or name not in RULES]
     if unknown or not names:
         raise invalid_argument(
             f"there is no rule {unknown[0] if unknown else ''!r} for the canonical page; "
@@ -106,7 +106,7 @@ def scorer(rule: str | Score | Sequence[str]) -> Score:
 
 def check_linkage(linkage: str) -> None:
     """Raise if the linkage is unknown."""
-    if linkage not in LINKAGES:
+    if not isinstance(linkage, str) or linkage not in LINKAGES:
         raise invalid_argument(f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}")
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import invalid_argument
+from pgsimhash.errors import check_type, invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance
 from pgsimhash.runtime import no_progress
 from pgsimhash.runtime.output import ROWS, html_table
@@ -103,6 +103,7 @@ def stream_pairs(
     simhashes: NDArray[np.uint64], distance: int = NEAR_MAX, *, progress: Compared = no_progress
 ) -> Generator[Pairs]:
     """Yield the pairs of distinct simhashes, each once, in chunks, in no particular order."""
+    check_type(progress, Callable, "progress is a function")
     layout = layout_for(check_distance(distance, DISTANCE_MAX), len(simhashes))
     yield from in_blocks(_found(layout, simhashes, distance, progress))
 

@@ -14,7 +14,7 @@ from mimetypes import MimeTypes
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from pgsimhash.errors import PageError
+from pgsimhash.errors import PageError, check_number, invalid_argument
 from pgsimhash.pages.records import PageFailure, PageStatus
 from pgsimhash.pages.values import MAX_BYTES, too_large
 from pgsimhash.runtime import no_progress
@@ -112,18 +112,21 @@ def read_pages(
             of "html" where a line or row has both, and WET records instead of pages of archives.
 
     Raises:
-        TypeError: ``paths`` is one string.
-        ValueError: ``max_bytes`` is below 1.
+        ArgumentError: ``paths`` is no list, or ``max_bytes`` is below 1.
     """
-    if isinstance(paths, str):
-        raise TypeError(f"paths is a list of paths: write [{paths!r}]")
-    if max_bytes < 1:
-        raise ValueError(f"max_bytes is a number of bytes, 1 or more, not {max_bytes}")
+    check_paths(paths)
+    check_number("max_bytes", max_bytes, 1, 2**63)
     reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts, skipped)
     return chain.from_iterable(
         [file] if isinstance(file, PageFailure) else read_file(file, reading, stdin)
         for file in find_files(paths, reading)
     )
+
+
+def check_paths(paths: object) -> None:
+    """Raise ArgumentError unless ``paths`` are several."""
+    if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
+        raise invalid_argument(f"paths is a list of paths: write ['pages'], not {paths!r:.80}")
 
 
 def count_pages(paths: Iterable[str | Path]) -> int | None:
@@ -145,11 +148,12 @@ def find_files(
     folders that are not pages.
     """
     reading = Reading(MAX_BYTES, Counter(), texts=False) if reading is None else reading
-    for path in map(Path, paths):
+    for given in paths:
         try:
+            path = Path(given)
             is_folder = str(path) != _STDIN and stat.S_ISDIR(path.stat().st_mode)
-        except (OSError, ValueError) as error:
-            yield failure(shown(path), error)
+        except (OSError, TypeError, ValueError) as error:
+            yield failure(shown(str(given)), error)
             continue
         yield from _paths_below(path, reading) if is_folder else [path]
 

@@ -96,7 +96,7 @@ def one_line(error: Exception) -> str:
     return " ".join(text.split()) or type(error).__name__
 
 
-def shown(path: Path) -> str:
+def shown(path: str | Path) -> str:
     """Return ``path`` as text that can be printed and stored, for any bytes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 

@@ -16,7 +16,7 @@ from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import NullType
 
 from pgsimhash.db.schema_names import SCHEMA, check_schema_name, read_sql
-from pgsimhash.errors import invalid_argument
+from pgsimhash.errors import check_type, invalid_argument
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.schema.scripts import prefix_of
 from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, Permutation, get_layout
@@ -205,7 +205,8 @@ def simhash_lock(table: type[Any] | sa.FromClause) -> sa.Select[tuple[Any]]:
     Args:
         table: an ORM class or a table of SQLAlchemy Core.
     """
-    mapped_table: Any = sa.inspect(table).local_table if isinstance(table, type) else table
+    mapped_table: Any = getattr(sa.inspect(table, raiseerr=False), "local_table", table)
+    check_type(mapped_table, sa.TableClause, "a lock needs an ORM class or a table")
     parts = [part for part in (mapped_table.schema, mapped_table.name) if part is not None]
     name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
     number = sa.cast(sa.cast(sa.literal(name, Text), postgresql.REGCLASS), Integer)

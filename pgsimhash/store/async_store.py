@@ -17,7 +17,6 @@ from collections.abc import (
 )
 from functools import partial, wraps
 from importlib import import_module
-from operator import index
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -35,6 +34,7 @@ import psycopg
 
 from pgsimhash.db.sources import source_of
 from pgsimhash.db.statements import await_
+from pgsimhash.errors import check_number, check_type
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Item, Match, OnEvent, Verdict
@@ -318,14 +318,15 @@ class _GreenletStore(Store):
         page_seconds: float | None = None,
         page_memory: int | None = None,
     ) -> Iterator[Item]:
-        is_shared = (jobs, page_seconds, page_memory) == (1, None, None)
+        check_type(markdown, bool, "markdown is True or False")
+        is_shared = check_number("jobs", jobs) == 1 and page_seconds is page_memory is None
         seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         own = None if is_shared else PageReader(seconds, page_memory)
         extract = partial(
             (own or self._reader).extract,
             scheme=get_scheme(self.scheme),
             markdown=markdown or self.opened.keep_markdown,
-            max_bytes=index(max_bytes),
+            max_bytes=check_number("max_bytes", max_bytes, 0, 2**63),
         )
         reading: deque[asyncio.Task[Item]] = deque()
         try:

@@ -13,7 +13,7 @@ from psycopg.rows import class_row, scalar_row
 from pgsimhash import schemes
 from pgsimhash.db.server_errors import MovedCollectionError
 from pgsimhash.db.statements import fetch
-from pgsimhash.errors import CollectionError, PageError
+from pgsimhash.errors import CollectionError, PageError, check_type
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.pages.urls import normalized_url
 from pgsimhash.pages.values import text_size
@@ -76,6 +76,8 @@ def open_collection(
     **settings: Unpack[CollectionSettings],
 ) -> Collection:
     """Return the collection ``name``; ``create`` is that of :func:`pgsimhash.connect`."""
+    for setting in ("keep_markdown", "normalize_urls"):
+        check_type(settings.get(setting), bool | None, f"{setting} is True or False")
     collection = find_collection(connection, name, bounds)
     if collection is None and (name == "default" if create is None else create):
         _create(connection, name, settings)
@@ -93,7 +95,8 @@ def open_collection(
 def _create(connection: psycopg.Connection[Any], name: str, settings: CollectionSettings) -> None:
     if not name:
         raise CollectionError("taken", "the name of a collection is empty; give one")
-    recipe = schemes.get_scheme(settings.get("scheme") or schemes.DEFAULT_SCHEME)
+    scheme = settings.get("scheme")
+    recipe = schemes.get_scheme(schemes.DEFAULT_SCHEME if scheme is None else scheme)
     distance = settings.get("distance")
     largest = get_layout(fetch(connection, "layout")[0][0]).distances[-1]
     values = {

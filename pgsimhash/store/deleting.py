@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from pgsimhash.errors import check_type
 from pgsimhash.pages.records import Deletion
 from pgsimhash.store.session import Session
 
@@ -18,6 +19,7 @@ def delete(
     The function ``expire_batch`` deletes versions last seen longer ago than ``older_than``, or than
     policies define.
     """
+    check_type(progress, Callable, "progress is a function")
     which = {"url": None, "host": None, "run_id": None, **pages}
     after_page: int | None = 0
     versions = 0

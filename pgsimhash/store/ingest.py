@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from psycopg.rows import dict_row
 
-from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
+from pgsimhash.errors import PgsimhashError, StoreError, check_number
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
@@ -136,8 +136,8 @@ class Ingest:
         """
         sent_options(self._session.collection, options)
         text_size("label", label)
-        if batch_size is not None and batch_size < 1:
-            raise invalid_argument(f"batch_size must be at least 1, not {batch_size}")
+        if batch_size is not None:
+            check_number("batch_size", batch_size)
         own = Run(label) if remember and self._label is None else None
         rest = iter(items)
         in_transaction = self._session.source.in_transaction

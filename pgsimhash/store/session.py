@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
+from numbers import Real
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
 from weakref import WeakSet
 
@@ -19,12 +20,7 @@ from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.sources import ConnectionSource
 from pgsimhash.db.statements import execute, is_idle, savepoint, transaction
-from pgsimhash.errors import (
-    CollectionError,
-    PgsimhashError,
-    StoreError,
-    invalid_argument,
-)
+from pgsimhash.errors import CollectionError, PgsimhashError, StoreError, check_number, check_type
 from pgsimhash.log import log_warnings, logger
 from pgsimhash.pages.records import Event, Matches, OnEvent, Verdict
 from pgsimhash.schema.deployed import check_schema
@@ -81,12 +77,9 @@ class Session:
         **settings: Unpack[CollectionSettings],
     ) -> None:
         """Open ``collection``, or close the source; see :func:`pgsimhash.connect`."""
-        if retry_seconds is not None and not 0 <= retry_seconds <= 86_400:
-            raise invalid_argument(
-                f"retry_seconds must be between 0 (no retries) and a day, not {retry_seconds!r}"
-            )
-        if on_event is not None and not callable(on_event):
-            raise TypeError(f"on_event is a function that receives events, not {on_event!r}")
+        if retry_seconds is not None:
+            check_number("retry_seconds", retry_seconds, 0, 86_400, Real)
+        check_type(on_event, Callable | None, "on_event is a function that receives events")
         self.source = source
         self._schema = schema
         # Connections whose settings were checked, with the store's schema.
@@ -272,7 +265,7 @@ def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
     @wraps(method)
     def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
-        store: Any = arguments[0]
+        store: Any = arguments[0] if arguments else options["store"]
         session: Session = store.session
         queries: Any = next(iter((*arguments[1:], *options.values())), None)
         is_batch = isinstance(queries, Sized) and not isinstance(queries, str)
@@ -312,11 +305,7 @@ def _results_of(answer: Any) -> Mapping[str, int]:
 def _milliseconds(name: str, seconds: float | None) -> str | None:
     if seconds is None:
         return None
-    if not 0 <= seconds <= _LONGEST:
-        raise invalid_argument(
-            f"{name} must be between 0 (no limit) and {_LONGEST} seconds, not {seconds!r}"
-        )
-    return str(math.ceil(seconds * 1000))
+    return str(math.ceil(check_number(name, seconds, 0, _LONGEST, Real) * 1000))
 
 
 _in_transaction: WeakSet[psycopg.Connection[Any]] = WeakSet()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import index
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, Unpack
 
 from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch
-from pgsimhash.errors import PageError, invalid_argument
+from pgsimhash.errors import PageError, check_number, check_type
 from pgsimhash.hashing.bits import as_simhashes, check_simhash, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
@@ -27,7 +26,7 @@ from pgsimhash.pages.records import (
     Verdict,
 )
 from pgsimhash.pages.urls import check_url, lowered
-from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, check_time
+from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, check_time, text_size
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -132,7 +131,7 @@ class Store:
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
-        most = _checked_limit(limit)
+        most = None if limit is None else check_number("limit", limit)
         with self.session.looking_up(distance) as access:
             return access.find([simhash], distance, signature, most)[0]
 
@@ -162,7 +161,7 @@ class Store:
         Raises:
             NotFoundError: the URL is unknown.
         """
-        most = _checked_limit(limit)
+        most = None if limit is None else check_number("limit", limit)
         high, low = to_halves(signature)
         with self.session.looking_up(distance) as access:
             rows = access.fetch(
@@ -228,6 +227,7 @@ class Store:
         return {name: value for name, value in named if value} if is_due else None
 
     def _fetch_conditions(self, url: str, older_than: timedelta | None) -> Sequence[Any]:
+        check_type(older_than, timedelta | None, "an age is a timedelta")
         parameters = {
             "collection": self.collection,
             "url": self.opened.page_url(url),
@@ -341,6 +341,7 @@ class Store:
             label: the label of the call's run, see :meth:`start_run`.
             options: settings that override those of the policies and the collection.
         """
+        check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
         sources = map(as_source, pages)
         items = self._read(sources, markdown, jobs, max_bytes, page_seconds, page_memory)
         size = batches.BATCH_PAGES
@@ -399,6 +400,7 @@ class Store:
 
         Pages are compared with the store, and with those before them in the same batch.
         """
+        check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
         sources = map(as_source, pages)
         items = self._read(sources, markdown, jobs, max_bytes, page_seconds, page_memory)
         return self._ingest.decide_each(items, batches.BATCH_PAGES, options, remember=False)
@@ -433,6 +435,7 @@ class Store:
         If the store commits, a batch has 1,000 pairs. An invalid pair gets a verdict ``failed``,
         and the rest continues.
         """
+        check_type(pages, Iterable, "pages are an iterable of pairs")
         return self._ingest.decide_each(
             map(batches.as_record, pages),
             batches.BATCH_SIMHASHES,
@@ -470,6 +473,7 @@ class Store:
 
     def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
         """Delete all pages of a host."""
+        text_size("the host", host)
         return deleting.delete(self.session, progress, host=lowered(host))
 
     def pairs(
@@ -553,6 +557,7 @@ class Store:
     ) -> Iterator[Item]:
         from pgsimhash.reading.workers import extract_many
 
+        check_type(markdown, bool, "markdown is True or False")
         return extract_many(
             sources,
             jobs,
@@ -562,9 +567,3 @@ class Store:
             page_seconds=page_seconds,
             page_memory=page_memory,
         )
-
-
-def _checked_limit(limit: int | None) -> int | None:
-    if limit is not None and limit < 1:
-        raise invalid_argument(f"limit must be at least 1, not {limit!r}")
-    return None if limit is None else index(limit)

@@ -237,7 +237,7 @@ def test_pending_pages_are_yielded_when_the_pages_end(jobs: int) -> None:
 def test_an_unexpected_error_fails_the_page_and_its_metadata_is_bounded() -> None:
     made = extract(page(1, html=7))
     assert isinstance(made, PageFailure)
-    assert (made.reason, "TypeError: " in made.detail) == ("crashed", True)
+    assert (made.reason, "ArgumentError: a page is" in made.detail) == ("crashed", True)
     link = f"<link rel=canonical href='https://a.example/{'y' * 5000}'><body>"
     html = article(1).replace("Number 1", "x" * 100_000).replace("<body>", link)
     made = extract(page(1, html))

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import (
     OTHER_FILES,
@@ -77,7 +78,7 @@ def test_a_dash_is_the_stdin_of_the_process_and_warcio_is_loaded_only_for_archiv
 
 
 def test_invalid_arguments_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"write \['pages'\]"):
+    with pytest.raises(ArgumentError, match=r"write \['pages'\]"):
         read_pages("pages")
     with pytest.raises(ValueError, match="not 0"):
         read_pages([], max_bytes=0)

@@ -1,17 +1,34 @@
 """A wrong argument is refused with a clear error, before anything is sent or stored."""
 
-from collections.abc import Callable
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
+import sqlalchemy as sa
 
-from pgsimhash import Store, analysis, connect, fingerprint, maintenance
+from pgsimhash import (
+    Store,
+    analysis,
+    connect,
+    fingerprint,
+    format_simhash,
+    maintenance,
+    parse_simhash,
+)
 from pgsimhash.errors import ArgumentError, PageError, PgsimhashError
+from pgsimhash.hashing.bits import from_base32, from_bigint
 from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.schema.deployed import create_roles
+from pgsimhash.schema.migrate import upgrade
 from pgsimhash.schemes import TEXT_SCHEME, get_scheme, simhash_texts
+from pgsimhash.sources import read_pages
+from pgsimhash.sqlalchemy import simhash_lock
 from tests.database import run_sql
 from tests.refusals import because
 from tests.store.calls import A, B
@@ -52,7 +69,6 @@ TYPES: dict[str, Callable[[Any], Any]] = {
     "simhash_texts: a mapping": lambda _: list(simhash_texts({A: "a text"})),
     "simhash: bytes": lambda _: TEXT_SCHEME.simhash(b"a text"),  # type: ignore[arg-type]
     "fingerprint": lambda _: fingerprint(None),  # type: ignore[arg-type]
-    "get_scheme": lambda _: get_scheme(["a"]),  # type: ignore[arg-type]
 }
 
 VALUES: dict[str, Callable[[Any], Any]] = {
@@ -130,13 +146,110 @@ def test_wrong_arguments_are_refused_and_nothing_is_stored(store: Store, dsn: st
     assert store.add(A, 0xFFFF_FFFF << 16).verdict == "new"
 
 
+WRONG: list[Any] = [
+    ARRAY, b"x", "x", "\0", "\ud800", -1, 2**70, 2.5, float("nan"), [1], {"a": 1}, object(), print,
+    timedelta(0), NAIVE, (1, 2), {1},
+]  # fmt: skip
+"""Values of all types. Each is invalid for most arguments."""
+
+OPTIONS = {
+    "distance": 3, "verify": True, "scope": "host", "window_size": 5, "max_age": timedelta(1),
+    "canonical_link": True, "max_copies": 2, "min_tokens": 1,
+}  # fmt: skip
+READING = {"max_bytes": 9999, "markdown": False, **OPTIONS}
+STREAMED = {"pages": [(A, HTML)], "jobs": 1, "page_seconds": None, "page_memory": None, **READING}
+EVERY: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "find": (Store.find, {"simhash": 5, "distance": 3, "limit": 2, "signature": None}),
+    "near_pages": (
+        Store.near_pages,
+        {"page": 5, "distance": 3, "limit": 1, "verify": True, "signature": None},
+    ),
+    "find_many": (Store.find_many, {"simhashes": ARRAY, "distance": 3}),
+    "exists": (Store.exists, {"simhash": 5, "distance": 3}),
+    "get": (Store.get, {"url": A}),
+    "should_fetch": (Store.should_fetch, {"url": A, "older_than": timedelta(1)}),
+    "ingest": (Store.ingest, {"url": A, "html": HTML, "fetched_at": None, **READING}),
+    "decide": (Store.decide, {"url": A, "html": HTML, "fetched_at": None, **READING}),
+    "ingest_many": (Store.ingest_many, {"batch_size": None, **STREAMED}),
+    "decide_many": (Store.decide_many, STREAMED),
+    "add": (Store.add, {"url": A, "simhash": 5, "fetched_at": None, **OPTIONS}),
+    "add_many": (Store.add_many, {"pages": [(A, 5)], "batch_size": None, **OPTIONS}),
+    "start_run": (Store.start_run, {"label": "x"}),
+    "expire": (Store.expire, {"older_than": timedelta(1), "progress": print}),
+    "delete": (Store.delete, {"url": "https://nowhere.example/"}),
+    "delete_host": (Store.delete_host, {"host": "nowhere.example", "progress": print}),
+    "pairs": (Store.pairs, {"distance": 3, "progress": print}),
+    "clusters": (
+        Store.clusters,
+        {"distance": 3, "linkage": "single", "canonical": "earliest", "progress": print},
+    ),
+    "change_settings": (maintenance.change_settings, {"distance": 3}),
+    "rename": (maintenance.rename, {"name": "default"}),
+    "set_policy": (
+        maintenance.set_policy,
+        {"pattern": "a.example", "settings": PolicySettings(distance=3)},
+    ),
+    "remove_policy": (maintenance.remove_policy, {"pattern": "b.example"}),
+    "policy_for": (maintenance.policy_for, {"url": A}),
+    "mark": (maintenance.mark, {"a": A, "b": B, "same": True}),
+    "unmark": (maintenance.unmark, {"a": A, "b": B}),
+    "undo": (maintenance.undo, {"run_id": 999}),
+    "ingest_files": (maintenance.ingest_files, {"paths": [], "jobs": 1, "max_bytes": 99}),
+    "versions": (analysis.versions, {"url": A}),
+    "page_pairs": (analysis.page_pairs, {"distance": 3}),
+    "report": (analysis.report, {"distance": 3, "linkage": "single"}),
+}
+STORELESS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "PolicySettings": (PolicySettings, {**OPTIONS, "expire_after": None, "refetch_after": None}),
+    "parse_simhash": (parse_simhash, {"text": "0" * 16}),
+    "format_simhash": (format_simhash, {"simhash": 5}),
+    "from_base32": (from_base32, {"text": "a" * 13}),
+    "from_bigint": (from_bigint, {"value": 5}),
+    "get_scheme": (get_scheme, {"name": "pgsimhash-article-1"}),
+    "fingerprint": (fingerprint, {"html": HTML, "max_bytes": 9999}),
+    "read_pages": (read_pages, {"paths": [], "max_bytes": 99}),
+    "simhash_lock": (simhash_lock, {"table": sa.table("mine")}),
+    "delete_collection": (maintenance.delete_collection, {"connection": None, "name": "x"}),
+    "upgrade": (upgrade, {"dsn": "host=127.0.0.1 port=1"}),
+    "create_roles": (create_roles, {"dsn": "host=127.0.0.1 port=1", "schema": "x"}),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_values_of_any_type_are_refused_by_the_package(name: str, store: Store) -> None:
+    store.add(B, 0)
+    function, good = EVERY[name]
+    refuse_or_accept(lambda **values: function(store, **values), good)
+
+
+def test_values_of_any_type_are_refused_without_a_store() -> None:
+    for function, good in STORELESS.values():
+        refuse_or_accept(function, good)
+
+
+def refuse_or_accept(function: Callable[..., Any], good: dict[str, Any]) -> None:
+    for name, value in itertools.product(good, WRONG):
+        with suppress(PgsimhashError):
+            try:
+                answer = function(**{**good, name: value})
+                if isinstance(answer, Iterator):
+                    deque(answer)
+            except Exception as error:
+                if isinstance(error, PgsimhashError):
+                    raise
+                pytest.fail(f"{function}: {name} = {value!r:.40}: {error!r}")
+
+
 def test_options_of_connect_are_refused(dsn: str) -> None:
     limits = ("lock_timeout", "statement_timeout", "retry_seconds")
+    wrong: list[tuple[str, Any]]
     wrong = [(name, value) for name in limits for value in ("5", -1, float("nan"), 2**31)]
     wrong += [("collection", 5), ("scheme", 5), ("schema", 5), ("on_event", "print")]
+    wrong += [(name, ARRAY) for name in ("scheme", "schema", "keep_markdown", "normalize_urls")]
+    wrong += [("prepare", ARRAY), ("retry_seconds", ARRAY)]
     for name, value in wrong:
         options: dict[str, Any] = {name: value}
-        with pytest.raises((ArgumentError, TypeError), match=None if value in (5, "5") else name):
+        with pytest.raises(ArgumentError, match=None if isinstance(value, int | str) else name):
             connect(dsn, **options)
     assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.collections") == [(0,)]
 
