@@ -113,20 +113,36 @@ def assemble() -> None:
         index.write(_contents())
     for name, text in reference.pages().items():
         (SOURCE / name).write_text(text, encoding="utf-8")
+    (SOURCE / "llms.txt").write_text(_for_models(), encoding="utf-8")
     sample = SOURCE / "reference" / "sample-report.md"
     if reference.screenshot(SOURCE / "report.html", sample.with_suffix(".png")):
         with sample.open("a", encoding="utf-8") as page:
             page.write(f"\n{reference.PICTURE}")
 
 
-def _contents() -> str:
+def _parts() -> dict[str, list[str]]:
     placed = {page for pages in PARTS.values() for page in pages}
     others = sorted({path.stem for path in SOURCE.glob("*.md")} - placed - {"index"})
-    parts = PARTS | {"How-to": [*PARTS["How-to"], *others]}
+    return PARTS | {"How-to": [*PARTS["How-to"], *others]}
+
+
+def _contents() -> str:
     return "".join(
         f"\n```{{toctree}}\n:hidden:\n:caption: {part}\n\n" + "\n".join(pages) + "\n```\n"
-        for part, pages in parts.items()
+        for part, pages in _parts().items()
     )
+
+
+def _for_models() -> str:
+    """Return the contents for language models (llmstxt.org)."""
+    summary = (SOURCE / "index.md").read_text(encoding="utf-8").split("\n\n")[1]
+    lines = ["# pgsimhash", "", "> " + " ".join(summary.split())]
+    for part, pages in _parts().items():
+        lines += ["", f"## {part}", ""]
+        for page in pages:
+            title = (SOURCE / f"{page}.md").read_text(encoding="utf-8").partition("\n")[0]
+            lines.append(f"- [{title.lstrip('# ')}]({page}.html)")
+    return "\n".join(lines) + "\n"
 
 
 def _linked(path: Path, places: dict[Path, str]) -> str:

@@ -8,7 +8,9 @@ project = "pgsimhash"
 html_title = "pgsimhash"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click", "sphinx.ext.napoleon"]
 html_theme = "furo"
-html_extra_path = ["../build/manual/report.html"]
+html_extra_path = ["../build/manual/report.html", "../build/manual/llms.txt"]
+# Otherwise the two hyphens of an option become a dash.
+smartquotes = False
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -334,9 +335,20 @@ def test_every_environment_variable_is_a_setting() -> None:
     assert used == {*re.findall(r"^\| `(PGSIMHASH_\w+)`", text_of("settings.md"), re.MULTILINE)}
 
 
+def test_the_release_has_absolute_links(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "README.md", tmp_path)
+    script = ROOT / ".github" / "absolute_links.sh"
+    where = {"GITHUB_REPOSITORY": "owner/name", "GITHUB_REF_NAME": "v1.2.3"}
+    subprocess.run(["sh", script], cwd=tmp_path, env=os.environ | where, check=True)
+    targets = re.findall(r"\]\(([^)]+)\)", (tmp_path / "README.md").read_text("utf-8"))
+    assert "https://raw.githubusercontent.com/owner/name/v1.2.3/docs/report.svg" in targets
+    assert "https://github.com/owner/name/blob/v1.2.3/docs/ingest.md#from-files" in targets
+    assert [target for target in targets if not target.startswith("https://")] == []
+
+
 def test_actions_of_the_hosted_workflow_are_named_by_their_commit() -> None:
     files = [path.read_text("utf-8") for path in (ROOT / ".github" / "workflows").iterdir()]
     used = re.findall(r"uses:\s*(\S+)", "".join(files))
     assert used
-    others = [name for name in used if not name.startswith("./")]
+    others = [name for name in used if not name.startswith("$/")]
     assert [name for name in others if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []

@@ -120,9 +120,12 @@ def test_the_containers(empty_dsn: str, tmp_path: Path) -> None:
     assert job["volumes"] == ["${PAGES:-./pages}:/pages:ro"]
     assert server["healthcheck"]["test"].startswith("pg_isready ")
     root = (EXAMPLES / job["build"]["context"]).resolve()
-    copied = re.findall("^COPY (.*) [^ ]+$", job["build"]["dockerfile_inline"], re.MULTILINE)
+    dockerfile = job["build"]["dockerfile_inline"]
+    assert re.findall("^FROM [^ ]+-slim", dockerfile, re.MULTILINE) == ["FROM python:3.13-slim"] * 2
+    assert "gcc" not in dockerfile.rpartition("FROM ")[2]
+    copied = re.findall("^COPY ([^-].*) [^ ]+$", dockerfile, re.MULTILINE)
     names = {name for line in copied for name in line.split()}
-    assert names > {"pyproject.toml", "pgsimhash", "sql", "migrations", "native"}
+    assert names > {"pyproject.toml", "setup.py", "pgsimhash", "sql", "migrations", "native"}
     assert [name for name in names if not (root / name).exists()] == []
     (command,) = re.fullmatch('sh -c "(.*)"', job["command"]).groups()  # type: ignore[union-attr]
     run_commands([command.replace("/pages", str(EXAMPLES / "pages"))], empty_dsn, tmp_path)

@@ -14,6 +14,7 @@ from pgsimhash.hashing.tokens import tokenize_with_numbers
 from pgsimhash.html import Article
 from pgsimhash.html.parse import clean_utf8
 from pgsimhash.schemes import get_scheme, scheme_names
+from tests.conftest import HAS_READABILITY
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -57,6 +58,7 @@ def test_the_characters_of_a_page(path: Path) -> None:
         assert clean_utf8(b64decode(case["page"])).decode() == case["text"]
 
 
+@pytest.mark.skipif(not HAS_READABILITY, reason="readability-lxml is not for this Python")
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("reading/*.json")), ids=lambda path: path.stem)
 def test_the_content_of_a_page(path: Path) -> None:
     for case in json.loads(path.read_text(encoding="utf-8")):
