@@ -12,7 +12,7 @@ if not all(Path("pgsimhash", name, "__init__.py").is_file() for name in ("migrat
         "rm pgsimhash/sql pgsimhash/migrations && cp -R sql migrations pgsimhash/"
     )
 
-# Optional: without a compiler it is left out. One wheel for each platform serves all versions of
+# Optional: without a compiler it is skipped. One wheel for each platform serves all versions of
 # Python. A compiler may not fuse multiplications and additions: results are the same everywhere.
 native = Extension(
     "pgsimhash._native",

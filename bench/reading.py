@@ -4,7 +4,7 @@ python bench/reading.py FOLDER [--pages N]
 
 Times are CPU milliseconds of one core for the .html files under FOLDER. Each library reads a page
 once, as a crawl does, and the order of the libraries changes with each page. The first column is
-the ratio to resiliparse. Peers that are not installed are left out.
+the ratio to resiliparse. Peers that are not installed are skipped.
 """
 
 import gc

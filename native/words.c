@@ -237,7 +237,7 @@ Status read_words(Page *page, const Tables *tables) {
     return status;
 }
 
-/* Count the words of each block, and leave out the tokens that are no words and the blocks without
+/* Count the words of each block, and ignore the tokens that are no words and the blocks without
  * words. */
 Status count_words(Page *page) {
     int32_t blocks = all_block_count(page), kept = 0, filled = 0;

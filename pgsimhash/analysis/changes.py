@@ -44,7 +44,7 @@ class Version(JsonRecord):
     ``distance_to_first`` are the bits to the oldest.
     """
 
-    _left_out = ("structure", "markdown", "text_digest")
+    _omitted = ("structure", "markdown", "text_digest")
 
     number: int
     url: str

@@ -81,7 +81,7 @@ class Evaluation:
 
     ``best`` is the recommended distance: the largest recall at the required ``precision``, the
     smallest of several, up to the 12 bits of a search; None if no distance is as precise.
-    ``left_out`` pairs with a missing page do not count. ``failures`` are the pages without a
+    ``omitted`` pairs with a missing page do not count. ``failures`` are the pages without a
     fingerprint; if they are not missing, such as pages that are ``too_short``, they match nothing.
     """
 
@@ -89,7 +89,7 @@ class Evaluation:
     curve: Sequence[AtDistance]
     best: AtDistance | None
     precision: float
-    left_out: int
+    omitted: int
     failures: Sequence[PageFailure]
 
     def __repr__(self) -> str:

@@ -338,7 +338,7 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
                 "distance": at.distance,
                 **figures(at.counts),
                 "unverified": figures(at.unverified),
-                "left_out": evaluation.left_out,
+                "omitted": evaluation.omitted,
                 "recommended": at is evaluation.best,
                 "kinds": {kind: figures(counts) for kind, counts in at.kinds.items()},
             }

@@ -100,7 +100,7 @@ def ingest(
         # A separate file object: Python aborts if the process ends while a thread waits for stdin.
         with suppress(OSError):
             stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
-    left_out = Counter[str]()
+    skipped = Counter[str]()
     connect = partial(pgsimhash.connect, dsn, collection=collection, scheme=scheme)
     is_new = False
     try:
@@ -119,8 +119,8 @@ def ingest(
             store,
             paths,
             stdin=stdin,
-            left_out=left_out,
-            skipped=_print_skipped if list_skipped else no_progress,
+            skipped=skipped,
+            on_skipped=_print_skipped if list_skipped else no_progress,
             jobs=options.choose_jobs(jobs, total),
             page_memory=None if page_memory is None else page_memory * 10**6,
             **settings,
@@ -132,11 +132,11 @@ def ingest(
             written = write_verdicts(parquet, verdicts)
         # If printing fails, the progress of the files is recorded before the store is closed.
         with closing(verdicts), closing(written):
-            code = _print_verdicts(written, total, left_out, summary)
-    if left_out:
-        kinds = (f"{kind} ({count:,})" for kind, count in left_out.items())
-        hint = "; a file named .html is always read" if OTHER_FILES in left_out else ""
-        show.message(f"Left out: {', '.join(kinds)}{hint}.")
+            code = _print_verdicts(written, total, skipped, summary)
+    if skipped:
+        kinds = (f"{kind} ({count:,})" for kind, count in skipped.items())
+        hint = "; a file named .html is always read" if OTHER_FILES in skipped else ""
+        show.message(f"Skipped: {', '.join(kinds)}{hint}.")
     sys.exit(code)
 
 
@@ -207,11 +207,11 @@ def _lines_of_stdin_too(urls: Iterable[str]) -> Iterator[str]:
 
 
 def _print_verdicts(
-    verdicts: Iterable[Verdict], total: int | None, left_out: Counter[str], summary: bool
+    verdicts: Iterable[Verdict], total: int | None, skipped: Counter[str], summary: bool
 ) -> int:
     """Print a JSON line for each verdict, then the closing tables; return the exit code.
 
-    Files that are ``left_out`` count as done.
+    Files that are ``skipped`` count as done.
     """
     counts, reasons = Counter[str](), Counter[str]()
     bytes_saved = 0
@@ -235,9 +235,9 @@ def _print_verdicts(
             if verdict.verdict in (*_DUPLICATES, "unchanged"):
                 bytes_saved += verdict.html_bytes or 0
             show.json_line(verdict.as_json())
-            progress(number + left_out[FILES_BEFORE], total)
+            progress(number + skipped[FILES_BEFORE], total)
     seconds = time.monotonic() - started
-    known = left_out[FILES_BEFORE] + left_out[RECORDS_BEFORE] > 0
+    known = skipped[FILES_BEFORE] + skipped[RECORDS_BEFORE] > 0
     if summary:
         _print_duplicates(duplicates, sum(counts[name] for name in _DUPLICATES))
         for failure in failures:

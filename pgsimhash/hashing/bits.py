@@ -103,7 +103,7 @@ def as_simhashes(values: Iterable[SupportsIndex]) -> NDArray[np.uint64]:
             if number is None or not -_SIGN <= number < _TOP:
                 raise invalid_argument(
                     f"row {row} of the simhashes is {value!r}; a simhash is a 64-bit integer: "
-                    "leave out rows without one, and store simhashes as 64-bit integers, not as "
+                    "omit rows without one, and store simhashes as 64-bit integers, not as "
                     "floats"
                 )
             yield number % _TOP

@@ -3,7 +3,7 @@
 A token is a run of letters, digits and combining marks, folded to NFKC and lower case. Soft
 hyphens and other invisible characters are removed. Scripts without spaces between words (Chinese,
 Japanese, Thai, Lao, Khmer, Burmese) give each pair of neighbouring characters, since there is no
-dictionary. Tokens of digits alone are left out: on web pages they are dates, counters and prices,
+dictionary. Tokens of digits alone are ignored: on web pages they are dates, counters and prices,
 which change while the text does not.
 
 The work is bounded for any text. Only the first :data:`TOKENS_MAX` tokens count, and text is

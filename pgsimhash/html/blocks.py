@@ -1,6 +1,6 @@
 """Extract the text blocks of a tree, with the elements around them and what these are named.
 
-A text block is a run of text between two block tags. No block is left out for its appearance;
+A text block is a run of text between two block tags. No block is ignored for its appearance;
 :mod:`pgsimhash.html.weights` decides its weight. Words that are common on the web classify classes,
 ids and roles.
 """
@@ -260,7 +260,7 @@ def block_texts(text: str) -> list[str]:
 def outline(body: HtmlElement) -> Outline:
     """Return the outline of a page.
 
-    Hidden elements, scripts, controls and images are left out with all their content. Elements
+    Hidden elements, scripts, controls and images are ignored with all their content. Elements
     within ``pre`` do not begin text blocks.
     """
     element = _page()

@@ -323,7 +323,7 @@ def escape_start(line: str) -> str:
 
 
 def _goes_on(definition: HtmlElement) -> bool:
-    """Return whether a ``dd`` is in another: the parser nests them if end tags are left out."""
+    """Return whether a ``dd`` is in another: the parser nests them if end tags are missing."""
     around = definition.getparent()
     return around is not None and around.tag == "dd"
 

@@ -1,6 +1,6 @@
 """Compute the weight of each text block of a page, between 0 and 1, and which blocks are shown.
 
-Weights change little when the page changes, and no block is left out, so none flips in or out.
+Weights change little when the page changes, and no block is ignored, so none flips in or out.
 Each feature of a block has a coefficient; ``bench/fit.py`` fitted them to the distances of
 simhashes of labelled pages.
 """

@@ -81,8 +81,8 @@ def ingest_files(
     *,
     reread: bool = False,
     stdin: BinaryIO | None = None,
-    left_out: Counter[str] | None = None,
-    skipped: OnSkipped = no_progress,
+    skipped: Counter[str] | None = None,
+    on_skipped: OnSkipped = no_progress,
     jobs: int = 1,
     max_bytes: int = MAX_BYTES,
     page_seconds: float | None = None,
@@ -98,14 +98,14 @@ def ingest_files(
 
     ``paths`` are those of :func:`pgsimhash.sources.read_pages`, which reads texts if the scheme
     does. ``reread`` skips nothing. ``stdin`` is the stream for ``-``, instead of the process's.
-    ``left_out`` counts, by kind, what was skipped or is not a page, and ``skipped`` receives each.
+    ``skipped`` counts, by kind, what is stored or is not a page; ``on_skipped`` receives each.
     The other arguments are those of :meth:`~pgsimhash.Store.ingest_many`. The verdicts have their
     ``source``, ``record`` and ``fetched_at``.
     """
     check_paths(paths)
     paths = list(paths)
     texts = reads_texts(store.scheme)
-    reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts, skipped)
+    reading = Reading(max_bytes, Counter() if skipped is None else skipped, texts, on_skipped)
     files = _Files(store, reread, reading, stdin)
     pages = files.read(paths)
     if "-" in map(str, paths):

@@ -127,12 +127,12 @@ Item = PageRecord | PageStatus | PageFailure
 class JsonRecord:
     """The base of records that have a form in JSON."""
 
-    _left_out: ClassVar[tuple[str, ...]] = ()
+    _omitted: ClassVar[tuple[str, ...]] = ()
     _computed: ClassVar[tuple[str, ...]] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the values as JSON: simhashes as hex, times in ISO 8601, ages in seconds."""
-        names = [each.name for each in fields(self) if each.name not in self._left_out]
+        names = [each.name for each in fields(self) if each.name not in self._omitted]
         return json_values(self, *names, *self._computed)
 
 
@@ -184,7 +184,7 @@ class Verdict(JsonRecord):
     it. Comparisons of verdicts ignore these.
     """
 
-    _left_out = ("html_bytes", "title", "markdown")
+    _omitted = ("html_bytes", "title", "markdown")
     _computed = ("similarity_percent",)
 
     url: str

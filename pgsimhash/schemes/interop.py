@@ -109,7 +109,7 @@ class CategoryWords:
     contains a letter. There is no normalisation. Only the first :data:`CHARS_MAX` characters count.
 
     Attributes:
-        stop_words: tokens to leave out, in lower case.
+        stop_words: tokens to ignore, in lower case.
     """
 
     stop_words: frozenset[str] = frozenset()

@@ -57,7 +57,7 @@ OTHER_FILES: Final = "files that are not pages by name or content"
 FILES_BEFORE: Final = "files already stored"
 RECORDS_BEFORE: Final = "records already stored"
 UNKNOWN: Final = "revisits of unknown pages, and such pages that are gone"
-"""Keys of ``left_out``: what an earlier run stored, and answers about pages that are unknown."""
+"""Keys of ``skipped``: what an earlier run stored, and answers about pages that are unknown."""
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
 
@@ -92,8 +92,8 @@ def read_pages(
     *,
     stdin: BinaryIO | None = None,
     max_bytes: int = MAX_BYTES,
-    left_out: Counter[str] | None = None,
-    skipped: OnSkipped = no_progress,
+    skipped: Counter[str] | None = None,
+    on_skipped: OnSkipped = no_progress,
     texts: bool = False,
 ) -> Iterator[PageItem]:
     """Yield the pages of ``paths`` in order; repeated paths are read again.
@@ -106,8 +106,8 @@ def read_pages(
         stdin: the stream of ``-``, instead of the process's stdin.
         max_bytes: the largest page, file, line or record in bytes; a larger one is a failure and is
             not read into memory.
-        left_out: counts, by kind, the files and records that are not pages.
-        skipped: receives each of them, with its place and the reason.
+        skipped: counts, by kind, the files and records that are not pages.
+        on_skipped: receives each of them, with its place and the reason.
         texts: whether to read plain texts, for a scheme such as "pgsimhash-text-1": "text" instead
             of "html" where a line or row has both, and WET records instead of pages of archives.
 
@@ -116,7 +116,7 @@ def read_pages(
     """
     check_paths(paths)
     check_number("max_bytes", max_bytes, 1, 2**63)
-    reading = Reading(max_bytes, Counter() if left_out is None else left_out, texts, skipped)
+    reading = Reading(max_bytes, Counter() if skipped is None else skipped, texts, on_skipped)
     return chain.from_iterable(
         [file] if isinstance(file, PageFailure) else read_file(file, reading, stdin)
         for file in find_files(paths, reading)

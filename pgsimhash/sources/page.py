@@ -68,14 +68,14 @@ class Reading(NamedTuple):
     """How files are read; see :func:`pgsimhash.sources.read_pages`."""
 
     max_bytes: int
-    left_out: Counter[str]
+    skipped: Counter[str]
     texts: bool
-    skipped: OnSkipped = no_progress
+    on_skipped: OnSkipped = no_progress
 
     def skip(self, reason: str, *place: Any) -> None:
         """Count a skipped file or record; ``place`` has the other values of :class:`Skipped`."""
-        self.left_out[reason] += 1
-        self.skipped(Skipped(reason, *place))
+        self.skipped[reason] += 1
+        self.on_skipped(Skipped(reason, *place))
 
 
 def failure(url: str, error: Exception, record: int | None = None) -> PageFailure:

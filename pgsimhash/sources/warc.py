@@ -130,7 +130,7 @@ class _Record:
                     return "revisits"
                 if mime and content_type(mime).get_content_type() not in _HTML_TYPES:
                     return _NO_HTML
-                # Its header may be left out.
+                # Its header may be missing.
                 status = "304" if _OK.fullmatch(status or "200") else status
             if status == "304" or status in _GONE:
                 url, is_gone = check_url(self._url), status in _GONE
@@ -181,7 +181,7 @@ def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]
 
     These are resources, and responses with a status of 200 to 299 except 206 (partial content),
     whose type is HTML or that begin like HTML without a type; of texts, the conversions to plain
-    text. ``left_out`` counts the others, except records about the crawl. Bytes between records, and
+    text. ``skipped`` counts the others, except records about the crawl. Bytes between records, and
     the damaged end of a file, are failures of ``path#record``.
     """
     return _read_stream(stream_of(file), name, 1, reading)

@@ -51,7 +51,7 @@ def test_recall_and_precision_are_of_the_pairs_within_the_distance() -> None:
     copy, other = LabelledPair("1", "2", "copy"), LabelledPair("1", "3", "distinct")
     graded = LabelledPair("1", "3", "graded")
     unread = evaluate([copy, graded], {"1": Print(7)})
-    assert unread.left_out == 1
+    assert unread.omitted == 1
     assert unread.curve[-1].counts.recall is None
     short = evaluate([copy, other], {"1": Print(7), "2": None, "3": None})
     assert short.curve[-1].counts == (0, 1, 0, 1)
@@ -143,7 +143,7 @@ def test_pages_of_files_and_of_a_store_give_the_same_figures(store: Store, tmp_p
     ]
     stored = evaluate(known, store)
     assert stored.curve == of_files.curve
-    assert (stored.left_out, stored.failures[0].url) == (1, "https://a.example/none")
+    assert (stored.omitted, stored.failures[0].url) == (1, "https://a.example/none")
 
 
 TEXT = " ".join(f"w{number}x" for number in range(50))

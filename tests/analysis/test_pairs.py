@@ -84,7 +84,7 @@ def test_titles_come_along(store: Store) -> None:
     }
 
 
-def test_a_page_deleted_meanwhile_is_left_out_and_a_loop_may_stop(store: Store, dsn: str) -> None:
+def test_a_page_deleted_meanwhile_is_omitted_and_a_loop_may_stop(store: Store, dsn: str) -> None:
     fill(store, {"a.example/1": 0, "a.example/2": 0, "a.example/3": 1, "a.example/4": 3})
     pairs = analysis.page_pairs(store, 1)
     assert next(pairs).distance == 0

@@ -259,4 +259,4 @@ def test_the_exit_code_without_a_precise_distance_or_after_failures(run: Run, fo
     said = "failed: nowhere: no page with this name", "failed: picture: "
     done.ends(1, *said, "1 pages have too little text")
     last = done.lines[-1]
-    assert (last["copies"], last["distinct"], last["left_out"]) == (1, 3, 1)
+    assert (last["copies"], last["distinct"], last["omitted"]) == (1, 3, 1)

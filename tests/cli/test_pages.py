@@ -48,7 +48,7 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
     assert [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()] == done.lines
     # A second run adds nothing.
     done = run("ingest", folder, "--summary")
-    done.ends(0, "Left out: files already stored (4).")
+    done.ends(0, "Skipped: files already stored (4).")
     assert done.lines == []
     done = run("ingest", folder, "--summary", "--reread")
     assert done.code == 0
@@ -63,7 +63,7 @@ def test_skipped_files_and_failures_are_summarized_in_one_line(run: Run, folder:
     done = run("ingest", folder)
     assert (done.code, len(done.lines)) == (0, 5)
     assert done.stderr == (
-        "Left out: hidden files and folders (1), files that are not pages by name or content (1), "
+        "Skipped: hidden files and folders (1), files that are not pages by name or content (1), "
         "revisits (1); a file named .html is always read.\n"
     )
     archive.write_bytes(record()[:-20])
@@ -153,7 +153,7 @@ def test_without_pages_the_exit_code_is_1(run: Run, tmp_path: Path) -> None:
     (tmp_path / "noext").write_text("<p>x")
     done = run("ingest", tmp_path)
     assert (done.code, done.stdout) == (1, "")
-    done.ends(1, "No page was found. Left out: files that are not pages by name or content (1)")
+    done.ends(1, "No page was found. Skipped: files that are not pages by name or content (1)")
     assert run("ingest", "-", stdin="\n").code == 1
 
 
@@ -183,8 +183,8 @@ def test_a_scheme_for_texts_reads_texts(run: Run, tmp_path: Path) -> None:
     assert (done.code, done.stderr) == (0, "")
     assert [line["verdict"] for line in done.lines] == ["new", *["near"] * 3]
     # Pages need "html".
-    left_out = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-short-1 (1)"
-    run("ingest", tmp_path).ends(1, "Failed: 1. The first: ", f"Left out: {left_out}.")
+    skipped = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-short-1 (1)"
+    run("ingest", tmp_path).ends(1, "Failed: 1. The first: ", f"Skipped: {skipped}.")
 
 
 def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> None:

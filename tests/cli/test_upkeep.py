@@ -41,7 +41,7 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
     run("run", "undo", number).ends(1, "pgsimhash run list")
 
 
-def test_an_old_archive_expires_unless_its_times_are_left_out(run: Run, folder: Path) -> None:
+def test_an_old_archive_expires_unless_its_times_are_missing(run: Run, folder: Path) -> None:
     run("collection", "create", "default")
     run("expire").ends(2, "pgsimhash policy set '*' --expire-after 90d")
     page = {"url": "https://a.example/", "html": (folder / "wells.html").read_text()}

@@ -56,7 +56,7 @@ ALONE = text_of(STORY)
 
 @pytest.mark.parametrize("beside", BESIDE + HIDDEN + LISTS)
 @pytest.mark.parametrize("order", ["{1}<div>{0}</div>", "<div>{0}</div>{1}"])
-def test_content_beside_a_story_is_left_out_and_has_little_weight(beside: str, order: str) -> None:
+def test_content_beside_a_story_is_ignored_and_has_little_weight(beside: str, order: str) -> None:
     assert beside in LISTS or text_of(order.format(STORY, beside)) == ALONE
     found = weights_in(order.format(LONG_STORY, beside))
     least = np.median([found[sentence] for sentence in SENTENCES])
@@ -140,7 +140,7 @@ def test_any_plain_text_has_the_simhash_of_the_text(text: str) -> None:
 @pytest.mark.parametrize(
     "head", ["<title>Ferry</title>", "<head><meta name=a><title>Ferry</title>"]
 )
-def test_head_and_body_may_be_left_out(head: str, block: str) -> None:
+def test_head_and_body_may_be_missing(head: str, block: str) -> None:
     article = read_article(
         f"<!doctype html>{head}<{block}>{STORY}</{block}><footer>© 1874 The Bay Society</footer>"
     )

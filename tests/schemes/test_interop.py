@@ -141,7 +141,7 @@ def test_identifiers_are_no_interoperable_words(identifier: str) -> None:
     assert CategoryWords()(f"http://bay.example/{tide}池 tide") == ["池", "tide"]
 
 
-def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:
+def test_stop_words_can_be_ignored_in_the_interoperable_scheme() -> None:
     assert CategoryWords(frozenset({"and", "in", "see", "or"}))("and IN a See") == ["a"]
     words = CategoryWords(frozenset({"the", "and"}))
     own = dataclasses.replace(INTEROP_SCHEME, name="own-interop-1", tokenize=words)

@@ -72,12 +72,10 @@ def test_the_page_list_of_a_crawler_is_skipped_unless_its_texts_are_read(tmp_pat
         head = {"format": "json-pages-1.0", "id": "pages", "hasText": has_text}
         path.write_text(f"{json.dumps(head)}\n{json.dumps({'url': URL, 'text': 'Grüße'})}\n")
         for texts in (True, False):
-            left_out = Counter[str]()
+            skipped = Counter[str]()
             is_read = has_text and texts
-            assert (
-                read(path, texts=texts, left_out=left_out) == [SourcePage(URL, "Grüße")][:is_read]
-            )
-            assert left_out == ({} if is_read else {"page lists of archives": 1})
+            assert read(path, texts=texts, skipped=skipped) == [SourcePage(URL, "Grüße")][:is_read]
+            assert skipped == ({} if is_read else {"page lists of archives": 1})
 
 
 def test_texts_of_common_crawl(tmp_path: Path) -> None:
@@ -92,11 +90,11 @@ def test_texts_of_common_crawl(tmp_path: Path) -> None:
         writer.write_record(make(URL, kind, payload=io.BytesIO(text), warc_content_type=mime))
     path = tmp_path / "CC-MAIN-20240506-00000.warc.wet.gz"
     path.write_bytes(data.getvalue() + record() + records(1)[0][:-20])
-    left_out = Counter[str]()
-    page, end = read(path, texts=True, left_out=left_out)
+    skipped = Counter[str]()
+    page, end = read(path, texts=True, skipped=skipped)
     assert page == SourcePage(URL, text, fetched_at=datetime(2024, 5, 6, tzinfo=UTC))
     assert failed(end) == (f"{path}#5", "unreadable")
-    assert left_out == {"records that are not texts": 4}
+    assert skipped == {"records that are not texts": 4}
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]], **options: Any) -> Path:
@@ -292,14 +290,14 @@ def test_a_folder_has_all_kinds_of_files_but_the_output_of_the_command(tmp_path:
     (tmp_path / "a.jsonl").write_text(json.dumps({"url": URL, "html": "<p>"}) + "\n")
     (tmp_path / "b.warc.gz").write_bytes(record())
     write_rows(tmp_path / "c.parquet", [{"url": URL, "html": "<p>"}])
-    left_out = (
+    skipped = (
         "from collections import Counter; from pgsimhash.sources import read_pages\n"
-        f"count = Counter(); print(len(list(read_pages([{str(tmp_path)!r}], left_out=count))))\n"
+        f"count = Counter(); print(len(list(read_pages([{str(tmp_path)!r}], skipped=count))))\n"
         "print(dict(count))"
     )
     output = tmp_path / "d.jsonl"
     with output.open("w") as file:
-        subprocess.run([sys.executable, "-c", left_out], stdout=file, check=True)
+        subprocess.run([sys.executable, "-c", skipped], stdout=file, check=True)
     assert output.read_text() == "3\n{'own output': 1}\n"
 
 

@@ -153,18 +153,18 @@ def folder(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(name.encode())
     for name in (".hidden.html", "notes.txt", "c/page.html.gz", "feed.json"):
-        (tmp_path / name).write_text("left out")
+        (tmp_path / name).write_text("skipped")
     return tmp_path
 
 
 def test_pages_come_in_the_order_of_their_names_whatever_their_depth(folder: Path) -> None:
     assert names(folder) == ["a.HTM", "aa/z.html", "b.html", "c/a.html", "c/d/e.xhtml"]
-    left_out = Counter[str]()
-    assert len(list(read_pages([folder], left_out=left_out))) == 5
-    assert left_out == {OTHER_FILES: 3, "hidden files and folders": 2}
-    skipped: list[Skipped] = []
-    assert len(list(read_pages([folder], skipped=skipped.append))) == 5
-    assert {(item.reason, Path(item.source).name) for item in skipped} == {
+    skipped = Counter[str]()
+    assert len(list(read_pages([folder], skipped=skipped))) == 5
+    assert skipped == {OTHER_FILES: 3, "hidden files and folders": 2}
+    noted: list[Skipped] = []
+    assert len(list(read_pages([folder], on_skipped=noted.append))) == 5
+    assert {(item.reason, Path(item.source).name) for item in noted} == {
         ("hidden files and folders", ".git"), ("hidden files and folders", ".hidden.html"),
         *((OTHER_FILES, name) for name in ("notes.txt", "page.html.gz", "feed.json")),
     }  # fmt: skip
@@ -257,10 +257,10 @@ def test_the_content_says_what_a_file_is_whose_name_does_not(tmp_path: Path) -> 
         (tmp_path / name).write_bytes(content)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder.php").mkdir()
-    left_out = Counter[str]()
-    read = list(read_pages([tmp_path], left_out=left_out))
+    skipped = Counter[str]()
+    read = list(read_pages([tmp_path], skipped=skipped))
     assert sorted(unquote(item.url.rpartition("/")[2]) for item in read) == sorted(pages)
-    assert left_out == {OTHER_FILES: len(others) + 1}
+    assert skipped == {OTHER_FILES: len(others) + 1}
     assert count_pages([tmp_path]) == len(pages)
     (alone,) = read_pages([tmp_path / "about"])
     assert alone == SourcePage((tmp_path / "about").as_uri(), page)

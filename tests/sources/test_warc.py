@@ -77,10 +77,10 @@ TEXTS = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-sho
 ])  # fmt: skip
 def test_other_records_are_skipped_and_counted(path: Path, other: Any, kind: str | None) -> None:
     path.write_bytes(record(**other) + record(url="https://example.com/page"))
-    left_out = Counter[str]()
-    (page,) = read_pages([path], left_out=left_out, max_bytes=100_000)
+    skipped = Counter[str]()
+    (page,) = read_pages([path], skipped=skipped, max_bytes=100_000)
     assert page.url == "https://example.com/page"
-    assert left_out == ({kind: 1} if kind else {})
+    assert skipped == ({kind: 1} if kind else {})
 
 
 @pytest.mark.parametrize(("other", "is_gone"), [
@@ -97,13 +97,13 @@ def test_other_records_are_skipped_and_counted(path: Path, other: Any, kind: str
 def test_answers_without_a_page(path: Path, other: Any, is_gone: bool, zipped: bool) -> None:
     http = {"ETag": '"1"', "Last-Modified": "Monday"}
     path.write_bytes(record(http=http, zipped=zipped, **other) + record(zipped=zipped))
-    left_out = Counter[str]()
-    status, page = read_pages([path], left_out=left_out, max_bytes=100_000)
+    skipped = Counter[str]()
+    status, page = read_pages([path], skipped=skipped, max_bytes=100_000)
     moment = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     assert status == PageStatus("https://example.com/", is_gone, moment, '"1"', "Monday")
     assert isinstance(status, PageStatus)
     assert isinstance(page, SourcePage)
-    assert (status.record, page.record, left_out) == (1, 2, {})
+    assert (status.record, page.record, skipped) == (1, 2, {})
     assert list(read_pages([path], texts=True)) == []
 
 

@@ -45,7 +45,7 @@ READS: dict[str, Callable[[Store], Any]] = {
     **SCANS,
     "status": lambda store: store.status(),
     "page_pairs": lambda store: list(analysis.page_pairs(store, 8)),
-    "evaluate": lambda store: analysis.evaluate(LABELLED, store).left_out,
+    "evaluate": lambda store: analysis.evaluate(LABELLED, store).omitted,
     "explain": lambda store: analysis.explain(store, A, B),
     "versions": lambda store: analysis.versions(store, A),
     "runs": lambda store: maintenance.runs(store),

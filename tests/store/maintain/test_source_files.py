@@ -43,9 +43,9 @@ def folder(tmp_path: Path) -> Path:
 
 def ingested(store: Store, *paths: Path, reread: bool = False) -> tuple[list[str], Counter[str]]:
     """The verdicts of the pages that were read, and the counts of skipped ones."""
-    left_out = Counter[str]()
-    verdicts = maintenance.ingest_files(store, paths, reread=reread, left_out=left_out)
-    return [verdict.verdict for verdict in verdicts], left_out
+    skipped = Counter[str]()
+    verdicts = maintenance.ingest_files(store, paths, reread=reread, skipped=skipped)
+    return [verdict.verdict for verdict in verdicts], skipped
 
 
 def line(number: int, page: str) -> str:
@@ -143,9 +143,9 @@ def test_records_without_a_library_are_stored_when_it_is_there(
             missing.setitem(sys.modules, module, None)
         first, _ = ingested(store, file)
     assert (len(first), first.count("failed")) == (24, 2)
-    again, left_out = ingested(store, file)
+    again, skipped = ingested(store, file)
     assert (len(again), again.count("failed")) == (24, 0)
-    assert left_out == Counter({RECORDS_BEFORE: 2})
+    assert skipped == Counter({RECORDS_BEFORE: 2})
     (status,) = store.status()
     assert status.urls == 24
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
@@ -171,10 +171,10 @@ def test_a_stopped_job_continues_within_an_archive(
     verdicts = maintenance.ingest_files(store, [archive])
     assert [next(verdicts).verdict for _ in range(12)] == ["new"] * 12
     verdicts.close()
-    read, left_out = ingested(store, archive)
+    read, skipped = ingested(store, archive)
     # Pages whose verdict may not have arrived are read again.
     assert read == ["unchanged"] * 9 + ["new"] * 10
-    assert left_out == Counter({RECORDS_BEFORE: 11})
+    assert skipped == Counter({RECORDS_BEFORE: 11})
     assert ingested(store, archive) == ([], Counter({FILES_BEFORE: 1}))
 
 
@@ -206,13 +206,13 @@ def test_answers_without_a_page_are_stored_in_order(
         (V, 4, {**GONE}), (V, 5, {**SEEN}), (W, 6, {**GONE}), (W, 7, {**SEEN}),
         (W, 8, {"body": html(9).encode(), "warc": {"WARC-Truncated": "length"}}),
     )  # fmt: skip
-    left_out = Counter[str]()
-    verdicts = list(maintenance.ingest_files(store, [first], left_out=left_out, jobs=jobs))
+    skipped = Counter[str]()
+    verdicts = list(maintenance.ingest_files(store, [first], skipped=skipped, jobs=jobs))
     assert [(each.verdict, each.truncated) for each in verdicts] == [
         ("new", None), ("gone", None), ("new", None), ("gone", None), ("unchanged", None),
         ("new", "length"),
     ]  # fmt: skip
-    assert left_out == {UNKNOWN: 2}
+    assert skipped == {UNKNOWN: 2}
     assert ingested(store, first) == ([], Counter({FILES_BEFORE: 1}))
     known, other = page_at(store, U), page_at(store, V)
     assert (known.gone_at, known.seen_at) == (moment(2), moment(1))
@@ -236,8 +236,8 @@ def test_a_stopped_job_continues_after_an_answer_without_a_page(
     verdicts = maintenance.ingest_files(store, [archive], distance=0)
     assert [next(verdicts).verdict for _ in range(6)] == ["new", "gone", *["duplicate", "gone"] * 2]
     verdicts.close()
-    read, left_out = ingested(store, archive)
-    assert left_out == Counter({RECORDS_BEFORE: 5})
+    read, skipped = ingested(store, archive)
+    assert skipped == Counter({RECORDS_BEFORE: 5})
     assert read == ["gone", "unchanged", "gone", *["duplicate", "gone"] * 2]
     assert {page_at(store, f"{U}{n}").gone_at for n in range(6)} == {moment(1)}
 
@@ -355,9 +355,9 @@ def test_failures_are_recorded_up_to_a_limit(
     assert first == ["new", "failed"] * 3 + ["new"]
     # Beyond the limit, all records are read again.
     for _ in range(2):
-        again, left_out = ingested(store, file)
+        again, skipped = ingested(store, file)
         assert again == ["failed", "failed", "unchanged", "failed", "unchanged"]
-        assert left_out == Counter({RECORDS_BEFORE: 2})
+        assert skipped == Counter({RECORDS_BEFORE: 2})
 
 
 JOB = """
@@ -379,8 +379,8 @@ def test_after_a_kill_no_unstored_file_counts_as_stored(dsn: str, tmp_path: Path
     assert 0 < len(noted) < len(stored)
     assert {f"https://a.example/{Path(path).stem}" for (path,) in noted} <= stored
     with connect(dsn) as store:
-        read, left_out = ingested(store, *files)
-        assert left_out.total() == len(noted)
+        read, skipped = ingested(store, *files)
+        assert skipped.total() == len(noted)
         assert len(read) == 600 - len(noted)
         (status,) = store.status()
     assert status.pages == 600
