@@ -126,8 +126,9 @@ REFUSED = {
             "fetch_conditions('https://a.example/', older_than",
             "_expire_batch('default', after_page => 0, batch => 1, older_than",
         )
-        for age in ("0", "-1 day", "90000 years")
+        for age in ("-1 day", "90000 years")
     },
+    "_expire_batch('default', '0', 0, 1)": ("PS010", "an age must be positive"),
     "status('typo')": ("PS001", "does not exist"),
     "lock_collection(NULL)": ("PS001", "does not exist"),
     **{
