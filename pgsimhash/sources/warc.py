@@ -8,6 +8,7 @@ record, in gzip data at the next member that begins with one.
 import io
 import re
 import struct
+import warnings
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -224,7 +225,10 @@ def read_wacz(
             continue
         place = f"{name}/{entry.filename}"
         try:
-            with zipped.open(entry) as member:
+            # Newer Pythons warn of entries that overlap others, which are left out above.
+            with warnings.catch_warnings(action="ignore"):
+                member = zipped.open(entry)
+            with member:
                 data: Any = member
                 if entry.compress_type == ZIP_STORED:
                     part: Any = _Part(file, file.tell(), entry.file_size)
