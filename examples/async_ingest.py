@@ -47,7 +47,7 @@ async def main() -> None:
     urls = [path.as_uri() for path in sorted(PAGES.glob("*.html"))]
     async with await connect_async(collection="async-example", create=True) as store:
         async for verdict in store.ingest_many(due(store, urls)):
-            print(verdict.verdict, verdict.url, verdict.duplicate_of or "")
+            print(verdict.kind, verdict.url, verdict.duplicate_of or "")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def main() -> None:
             migrate.upgrade(dsn, schema=schema, citus=True)
             with connect(dsn, schema=schema) as store:
                 verdicts = list(store.ingest_many(read_pages([PAGES])))
-            new = sum(verdict.verdict == "new" for verdict in verdicts)
+            new = sum(verdict.kind == "new" for verdict in verdicts)
             host, port = node_of(connection, schema)
             print(f"{schema}: {new} new of {len(verdicts)} pages, on {host}:{port}")
         moved, (host, port) = SCHEMAS[0], node_of(connection, SCHEMAS[0])

@@ -120,9 +120,9 @@ class _Component:
         except Exception as error:  # errors of the store must not lose a page
             self._count_failure("unanswered", page.url, error)
             reason = getattr(error, "reason", "crashed")
-            tag = {"url": page.url, "verdict": "unanswered", "reason": reason, "detail": str(error)}
+            tag = {"url": page.url, "kind": "unanswered", "reason": reason, "detail": str(error)}
             return None, tag
-        self._count(verdict.verdict)
+        self._count(verdict.kind)
         if verdict.page_id is not None and isinstance(page, SourcePage):
             # A version that this run stored is unchanged in a retry and in the page's next item.
             verdict = self._decided.setdefault(verdict.page_id, verdict)
@@ -191,7 +191,7 @@ class PgsimhashPipeline(_Component):
             self._count("dropped")
             original = verdict.duplicate_of or verdict.url
             # DEBUG, because Scrapy logs the whole item, including the page.
-            raise DropItem(f"{verdict.verdict} ({verdict.reason}): {original}", log_level="DEBUG")
+            raise DropItem(f"{verdict.kind} ({verdict.reason}): {original}", log_level="DEBUG")
         if verdict is None or self._action == "tag":
             self._tag_item(item, tag)
         return item

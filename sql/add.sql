@@ -26,7 +26,7 @@ BEGIN
             USING ERRCODE = 'PS010', HINT = 'Correct it, or leave it out for now.';
     END IF;
     RETURN (
-        SELECT (v.decided).verdict <> 'unknown'
+        SELECT (v.decided).kind <> 'unknown'
         FROM pgsimhash._add_batch(
             collection, pgsimhash._id_of(collection), json_build_array(json_build_object(
                 'number', 1, 'url', coalesce(url, ''), 'fetched_at', fetched_at, 'is_gone', is_gone

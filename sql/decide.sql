@@ -60,7 +60,7 @@ BEGIN
             d.number,
             json_populate_record(NULL::pgsimhash.verdict, json_build_object(
                 'url', d.url,
-                'verdict', CASE WHEN d.failure IS NULL THEN 'too_short' ELSE 'failed' END,
+                'kind', CASE WHEN d.failure IS NULL THEN 'too_short' ELSE 'failed' END,
                 'reason', coalesce(d.failure, 'policy'),
                 'keep', false
             )),

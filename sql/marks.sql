@@ -128,9 +128,9 @@ BEGIN
         FROM pgsimhash._add_batch(collection, own_id, json_build_array(page), '{}', false) AS v;
         UPDATE pgsimhash.pages AS p
         SET duplicate_of = answer.original_page_id,
-            distance = CASE WHEN answer.verdict IN ('duplicate', 'near') THEN answer.distance END
+            distance = CASE WHEN answer.kind IN ('duplicate', 'near') THEN answer.distance END
         WHERE p.collection_id = own_id AND p.page_id = page.page_id
-            AND answer.verdict <> 'unchanged';
+            AND answer.kind <> 'unchanged';
     END LOOP;
 END
 $$;

@@ -280,7 +280,7 @@ CREATE TYPE pgsimhash.near_page AS (
 
 -- The decision about a page, and the ids of the page and of its original.
 CREATE TYPE pgsimhash.verdict AS (
-    url text, verdict text, reason text, distance integer, duplicate_of text, keep boolean,
+    url text, kind text, reason text, distance integer, duplicate_of text, keep boolean,
     page_id bigint, original_page_id bigint
 );
 

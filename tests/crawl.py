@@ -30,7 +30,7 @@ class PagesSpider(scrapy.Spider):
             for link in response.css("a.page"):
                 is_left = link.attrib["href"] == self.settings.get("LEFT")
                 yield response.follow(link, meta={"pgsimhash": False} if is_left else None)
-            yield {"url": response.url, "html": response.body, "seen": tag and tag["verdict"]}
+            yield {"url": response.url, "html": response.body, "seen": tag and tag["kind"]}
         else:
             yield {"url": response.url}
 

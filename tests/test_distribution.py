@@ -143,7 +143,7 @@ def test_the_wheel_is_complete(built: Path, python: str, empty_dsn: str, tmp_pat
     assert re.match(r"pgsimhash.* \d+\.\d+", pgsimhash("--version"))
     pgsimhash("migrate")
     verdicts = [json.loads(line) for line in pgsimhash("ingest", "pages").splitlines()]
-    assert sum(verdict["verdict"] in ("duplicate", "near") for verdict in verdicts) == 15
+    assert sum(verdict["kind"] in ("duplicate", "near") for verdict in verdicts) == 15
     assert pgsimhash("find", "pages/tide-pools.html")
     pgsimhash("analyse", "report", "-o", "report.html")
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")

@@ -141,7 +141,7 @@ def test_commands(page: str, dsn: str, clone: Path) -> None:
 
 
 HTML, PARQUET = "<!doctype html>", "PAR1"
-VERDICTS = '(.*?"verdict"){16}'
+VERDICTS = '(.*?"kind"){16}'
 RECOMMENDED = '(?!(.*"recommended": true){2}).*"recommended": true'
 LINE = r"[^\n]*\n"
 
@@ -185,7 +185,7 @@ def test_the_script_that_deploys_the_schema(empty_dsn: str) -> None:
     (piped,) = [line.split(" #")[0].strip() for line in lines if "| psql" in line]
     run_commands([piped.replace("| psql", "| psql -q -v ON_ERROR_STOP=1")], empty_dsn, ROOT)
     (collection,) = blocks("install.md", "sql")
-    added = "SELECT verdict FROM pgsimhash.add_page('https://example.com/', 5)"
+    added = "SELECT kind FROM pgsimhash.add_page('https://example.com/', 5)"
     with psycopg.connect(empty_dsn) as connection:
         connection.execute(collection)
         assert connection.execute(added).fetchone() == ("new",)

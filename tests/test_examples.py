@@ -44,7 +44,7 @@ def test_every_copy_is_found_and_nothing_else(store: Store) -> None:
         nearest = (verdict.duplicate_of or "").rsplit("/", 1)[-1]
         # The nearest known page may be another copy, whose original was found before.
         original = found.get(nearest) or nearest
-        found[page] = "too short" if verdict.verdict == "too_short" else original
+        found[page] = "too short" if verdict.kind == "too_short" else original
     assert found == {
         page: "too short" if why == "too_short" else original for page, why, original in rows
     }

@@ -160,7 +160,7 @@ def test_a_pipeline_tags_all_items(site: Site, dsn: str) -> None:
     crawl = Crawl(site, dsn, {**PIPELINE, "PGSIMHASH_ACTION": "tag", "PGSIMHASH_TAG": "said"})
     assert len(crawl.items) == COUNT + 3
     tags = {item["url"]: item["said"] for item in crawl.items if "said" in item}
-    assert sum(tag["verdict"] == "new" for tag in tags.values()) == crawl.counted["new"] == 8
+    assert sum(tag["kind"] == "new" for tag in tags.values()) == crawl.counted["new"] == 8
     assert len(tags) == verdicts(crawl) == COUNT + 2
     assert crawl.counted["dropped"] == 0
     assert stored(dsn) == {url: tag["duplicate_of"] for url, tag in tags.items() if tag["simhash"]}
@@ -351,7 +351,7 @@ def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixt
         "pgsimhash/untagged": 1,
     }  # fmt: skip
     assert "StrictItem has no field 'pgsimhash'" in caplog.text
-    assert items[0].pgsimhash["verdict"] == "new"
+    assert items[0].pgsimhash["kind"] == "new"
     assert items[1]["pgsimhash"]["duplicate_of"] == f"{url}a"
 
 

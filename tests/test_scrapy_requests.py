@@ -229,11 +229,11 @@ def test_each_item_of_a_kept_page_passes(site: Site, dsn: str) -> None:
         if action == "drop":
             assert (left.items, left.counted["dropped"]) == ([], 4)
         else:
-            tags = [(item["pgsimhash"]["verdict"], item["pgsimhash"]["url"]) for item in left.items]
+            tags = [(item["pgsimhash"]["kind"], item["pgsimhash"]["url"]) for item in left.items]
             assert sorted(tags) == [
                 *[("duplicate", f"{site.url}/copy")] * 2, *[("unchanged", f"{site.url}/b")] * 2,
             ]  # fmt: skip
-            assert {item["pgsimhash"]["verdict"] for item in made.items} == {"new"}
+            assert {item["pgsimhash"]["kind"] for item in made.items} == {"new"}
 
 
 def test_files_and_robots_are_not_pages(site: Site, dsn: str) -> None:

@@ -83,15 +83,15 @@ def at_once(
 def test_the_service(service: httpx.Client, url: str) -> None:
     # Sixteen concurrent near-duplicates at two workers: one is new.
     made = at_once(service, [("POST", article(n)) for n in range(16)])
-    (new,) = [one for one in made if one["verdict"] == "new"]
+    (new,) = [one for one in made if one["kind"] == "new"]
     assert {one["duplicate_of"] for one in made} <= {one["url"] for one in made} | {None}
     assert [one["title"] for one in made] == [f"Of {n}" for n in range(16)]
     # Requests that write their own row first, and requests that do not, cause no deadlock.
     both = [(method, article(n % 4)) for method in ("PUT", "POST") for n in range(8)]
     mixed = at_once(service, both)
-    assert {one["verdict"] for one in mixed} == {"unchanged"}
+    assert {one["kind"] for one in mixed} == {"unchanged"}
     other = article(99, paragraph(3), paragraph(4))
-    assert service.post("/articles", json=other).json()["verdict"] == "new"
+    assert service.post("/articles", json=other).json()["kind"] == "new"
     assert service.post("/articles", json={**other, "html": "<p>Not found"}).status_code == 422
     near = service.get("/near", params={"url": new["url"]}).json()
     assert len(near) == 15

@@ -39,7 +39,7 @@ SIMHASHES: Final = pa.schema([pa.field("simhash", pa.uint64(), nullable=False)])
 VERDICTS: Final = pa.schema(
     [
         pa.field("url", pa.string(), nullable=False),
-        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
         ("simhash", pa.uint64()),
         ("distance", pa.uint8()),

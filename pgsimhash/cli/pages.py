@@ -23,7 +23,7 @@ from pgsimhash import maintenance, schemes
 from pgsimhash.cli import options, show
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
-from pgsimhash.pages.records import Match, NearPage, Verdict, VerdictName
+from pgsimhash.pages.records import Match, NearPage, Verdict, VerdictKind
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
@@ -141,7 +141,7 @@ def ingest(
 
 
 def _print_skipped(skipped: Skipped) -> None:
-    show.json_line({"verdict": "skipped", **skipped._asdict()})
+    show.json_line({"kind": "skipped", **skipped._asdict()})
 
 
 @click.command()
@@ -221,18 +221,18 @@ def _print_verdicts(
     started = time.monotonic()
     with show.progress_bar("ingest") as progress:
         for number, verdict in enumerate(verdicts, start=1):
-            counts[verdict.verdict] += 1
-            if verdict.verdict in _DUPLICATES and len(duplicates) < _SHOWN:
+            counts[verdict.kind] += 1
+            if verdict.kind in _DUPLICATES and len(duplicates) < _SHOWN:
                 duplicates.append(verdict)
-            if verdict.verdict == "failed" and len(failures) < _SHOWN:
+            if verdict.kind == "failed" and len(failures) < _SHOWN:
                 failures.append(verdict)
             if verdict.detail and verdict.page_id is not None:
                 older.append(verdict.url)
-            reasons[verdict.reason] += verdict.verdict == "failed"
-            if verdict.verdict == "failed" and reasons[verdict.reason] == _REPEATED:
+            reasons[verdict.reason] += verdict.kind == "failed"
+            if verdict.kind == "failed" and reasons[verdict.reason] == _REPEATED:
                 problem = f"{verdict.url}: {verdict.detail}"
                 show.message(f"{_REPEATED} pages failed as {verdict.reason}, such as {problem}")
-            if verdict.verdict in (*_DUPLICATES, "unchanged"):
+            if verdict.kind in (*_DUPLICATES, "unchanged"):
                 bytes_saved += verdict.html_bytes or 0
             show.json_line(verdict.as_json())
             progress(number + skipped[FILES_BEFORE], total)
@@ -245,7 +245,7 @@ def _print_verdicts(
         show.figures(
             {
                 "pages": counts.total(),
-                **{name.replace("_", " "): counts[name] for name in get_args(VerdictName)},
+                **{name.replace("_", " "): counts[name] for name in get_args(VerdictKind)},
                 "bytes saved": show.file_size(bytes_saved),
                 "pages a second": f"{counts.total() / seconds:,.1f}" if seconds else "-",
             }
@@ -278,7 +278,7 @@ def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
     show.table(
         (page, "verdict", *show.numbers("bits"), original),
         (
-            (shown(copy.url), copy.verdict, copy.distance, shown(copy.duplicate_of))
+            (shown(copy.url), copy.kind, copy.distance, shown(copy.duplicate_of))
             for copy in duplicates
         ),
         title=f"Duplicates{more}",

@@ -309,7 +309,7 @@ def rebuild(
 
     def print_verdict(verdict: Verdict) -> None:
         nonlocal failed
-        failed += verdict.verdict == "failed"
+        failed += verdict.kind == "failed"
         if verdicts:
             show.json_line(verdict.as_json())
 

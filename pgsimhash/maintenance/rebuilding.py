@@ -207,8 +207,8 @@ def _decided(target: Access, options: MatchOptions, versions: list[_Version]) ->
         ids, items = zip(*versions[part], strict=True)
         verdicts = add_batch(target, items, options, Run(None), ids)
         for own_ids, verdict in zip(ids, verdicts, strict=True):
-            if verdict.verdict == "unchanged":
+            if verdict.kind == "unchanged":
                 # Equal to the version before it: versions between them were deleted.
-                repeated: dict[str, Any] = {"verdict": "updated", "reason": "same_text"}
+                repeated: dict[str, Any] = {"kind": "updated", "reason": "same_text"}
                 verdict = dataclasses.replace(verdict, **repeated, page_id=own_ids["page_id"])
             yield verdict

@@ -66,7 +66,7 @@ class _Progress:
         if self.is_page:
             self.page_id = verdict.page_id
         # The required number of words may be smaller next time.
-        failed = verdict.verdict == "failed" or verdict.reason == "policy"
+        failed = verdict.kind == "failed" or verdict.reason == "policy"
         last = self.last_record or 0
         if record is None or (record > last and len(self.failed) >= _FAILED_MAX):
             self.is_complete = False
@@ -187,7 +187,7 @@ class _Files:
                 self._take_ends()
                 pending = self._pending.popleft()
                 assert isinstance(pending, _Pending), "ends were removed"
-                if verdict.verdict == "unknown":
+                if verdict.kind == "unknown":
                     source, record = pending.capture["source"], pending.capture["record"]
                     self._reading.skip(UNKNOWN, source, record, verdict.url)
                 else:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-VerdictName = Literal[
+VerdictKind = Literal[
     "new", "updated", "unchanged", "duplicate", "near", "gone", "unknown", "too_short", "failed"
 ]
 
@@ -140,7 +140,7 @@ class JsonRecord:
 class Verdict(JsonRecord):
     """The store's decision about one page.
 
-    ``verdict`` is one of:
+    ``kind`` is one of:
 
     - ``new``: no known page is within the distance.
     - ``updated``: a new version of the page at this URL, and near no other page; ``distance`` is
@@ -188,7 +188,7 @@ class Verdict(JsonRecord):
     _computed = ("similarity_percent",)
 
     url: str
-    verdict: VerdictName
+    kind: VerdictKind
     reason: str
     simhash: int | None = None
     distance: int | None = None

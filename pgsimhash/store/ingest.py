@@ -23,7 +23,7 @@ from pgsimhash.pages.records import (
     PageRecord,
     PageStatus,
     Verdict,
-    VerdictName,
+    VerdictKind,
 )
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import text_size
@@ -193,7 +193,7 @@ class Ingest:
             lambda: self._stored(run) or self._in_transaction(items, options, run),
             lambda: None if run is None else run.run_id,
         )
-        records = sum(each.verdict not in ("too_short", "failed") for each in verdicts)
+        records = sum(each.kind not in ("too_short", "failed") for each in verdicts)
         name = self._session.collection.name
         logger.debug(
             "%d pages %s %r, %d without a simhash", records,
@@ -301,7 +301,7 @@ def add_batch(
         run_pages = decision.pop("run_pages")
         if run is not None and run_pages is not None:
             run.pages = run_pages
-        has_page = decision["verdict"] != "too_short" and isinstance(item, PageRecord)
+        has_page = decision["kind"] != "too_short" and isinstance(item, PageRecord)
         shown = _SHOWN if has_page else ("url",)
         verdicts.append(Verdict(**{name: getattr(item, name) for name in shown}, **decision))
     return verdicts
@@ -312,7 +312,7 @@ def _is_stored(access: Access, run_id: int | None, run_pages: int, verdicts: lis
         "batch_stored",
         run_id=run_id,
         run_pages=run_pages,
-        page_ids=[each.page_id for each in verdicts if each.verdict not in ("unchanged", "gone")],
+        page_ids=[each.page_id for each in verdicts if each.kind not in ("unchanged", "gone")],
         urls=[each.url for each in verdicts],
     )
     return bool(stored)
@@ -328,8 +328,8 @@ def _ended(what: str, batch: list[Verdict]) -> StoreError:
 
 
 def _verdict_of_failure(item: PageFailure) -> Verdict:
-    verdict: VerdictName = "too_short" if item.reason in _TOO_SHORT else "failed"
-    return Verdict(item.url, verdict, item.reason, detail=item.detail)
+    kind: VerdictKind = "too_short" if item.reason in _TOO_SHORT else "failed"
+    return Verdict(item.url, kind, item.reason, detail=item.detail)
 
 
 def _page(collection: Collection, record: PageRecord | PageStatus) -> dict[str, Any]:

@@ -293,7 +293,7 @@ def _is_alone(connection: psycopg.Connection[Any]) -> bool:
 def _results_of(answer: Any) -> Mapping[str, int]:
     """Return the numbers of an answer by verdict, or of the pages or simhashes found."""
     if isinstance(answer, list) and answer and isinstance(answer[0], Verdict):
-        return dict(Counter(verdict.verdict for verdict in answer))
+        return dict(Counter(verdict.kind for verdict in answer))
     if isinstance(answer, Matches):
         return {"found": len(answer.queries)}
     if isinstance(answer, list):

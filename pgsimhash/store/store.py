@@ -260,7 +260,7 @@ class Store:
         check_url(status.url)
         if status.fetched_at is not None:
             check_time(status.fetched_at)
-        return self._verdict_of(status, {}, remember=True).verdict != "unknown"
+        return self._verdict_of(status, {}, remember=True).kind != "unknown"
 
     @retried
     def add_redirects(self, targets: Mapping[str, str]) -> None:
@@ -367,7 +367,7 @@ class Store:
             PageError: the page cannot be read, so nothing was decided.
         """
         verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
-        if verdict.verdict == "failed":
+        if verdict.kind == "failed":
             raise PageError(verdict.reason, f"{verdict.url}: {verdict.detail}")
         return verdict.keep
 

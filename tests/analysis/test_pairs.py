@@ -93,9 +93,9 @@ def test_a_page_deleted_meanwhile_is_omitted_and_a_loop_may_stop(store: Store, d
     assert list(pairs) == []
     pairs = analysis.page_pairs(store, 2)
     next(pairs)
-    assert store.add("https://a.example/", FAR).verdict == "new"
+    assert store.add("https://a.example/", FAR).kind == "new"
     pairs.close()
-    assert store.add("https://a.example/", FAR).verdict == "unchanged"
+    assert store.add("https://a.example/", FAR).kind == "unchanged"
     assert len(list(analysis.page_pairs(store, 2))) == 2
 
 

@@ -116,7 +116,7 @@ def test_verdicts_and_clusters(store: Store, path: Path, monkeypatch: pytest.Mon
     pages = [*read_pages([PAGES]), ("nowhere", b"<p>none"), ("https://a.example/", b"%PDF-1.7")]
     verdicts = list(parquet.write_verdicts(path, store.ingest_many(pages)))
     assert verdicts_in(path) == verdicts
-    assert {one.verdict for one in verdicts} >= {"new", "duplicate", "too_short", "failed"}
+    assert {one.kind for one in verdicts} >= {"new", "duplicate", "too_short", "failed"}
     assert (len(verdicts), pq.ParquetFile(path).metadata.num_row_groups) == (26, 3)
     clusters = list(store.clusters())
     assert parquet.write_clusters(path, store.clusters()) == len(clusters) == 8
@@ -150,7 +150,7 @@ def test_all_yielded_verdicts_and_all_their_fields_are_in_the_file(path: Path) -
     path.unlink()
     list(parquet.write_verdicts(path, [strange]))
     (back,) = verdicts_in(path)
-    assert (back.url, back.verdict, back.simhash) == ("file:///\\udcff", "another", 2**64 - 1)
+    assert (back.url, back.kind, back.simhash) == ("file:///\\udcff", "another", 2**64 - 1)
 
 
 def test_a_disk_that_fills_up_and_an_unwritable_file(path: Path) -> None:

@@ -33,11 +33,11 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
     file = Path(f"{folder}.parquet")
     done = run("ingest", folder, "--parquet", file)
     assert (done.code, done.stderr) == (0, "")
-    assert [(name(line["url"]), line["verdict"]) for line in done.lines] == [
+    assert [(name(line["url"]), line["kind"]) for line in done.lines] == [
         ("looms.html", "new"), ("short.html", "too_short"), ("wells.html", "new"),
         ("wells-copy.html", "duplicate"),
     ]  # fmt: skip
-    fields = "url verdict reason simhash distance duplicate_of detail truncated keep page_id"
+    fields = "url kind reason simhash distance duplicate_of detail truncated keep page_id"
     more = "original_page_id source record fetched_at similarity_percent"
     assert {" ".join(line) for line in done.lines} == {f"{fields} {more}"}
     copy = done.lines[-1]
@@ -71,7 +71,7 @@ def test_skipped_files_and_failures_are_summarized_in_one_line(run: Run, folder:
     pages = archive, feed, folder / "wells.html", "--reread"
     done = run("ingest", *pages)
     first, _, last = done.lines
-    assert (done.code, last["verdict"]) == (1, "unchanged")
+    assert (done.code, last["kind"]) == (1, "unchanged")
     assert done.stderr == f"Failed: 2. The first: {first['url']}: {first['detail']}\n"
     shown = run("ingest", *pages, "--summary").stderr
     assert f"failed: {first['url']}: {first['detail']}" in shown
@@ -88,14 +88,14 @@ def test_verdicts_name_their_capture_and_skipped_records_are_listed(
     archive.write_bytes(revisit + record() + record(warc={"WARC-Date": "x"}))
     (pages / "style.css").write_text("p {}")
     done = run("ingest", pages, "--list-skipped", "--parquet", file)
-    skipped = [line for line in done.lines if line["verdict"] == "skipped"]
+    skipped = [line for line in done.lines if line["kind"] == "skipped"]
     assert sorted(skipped, key=lambda line: line["source"]) == [
-        {"verdict": "skipped", "reason": "revisits", "source": str(archive), "record": 1,
+        {"kind": "skipped", "reason": "revisits", "source": str(archive), "record": 1,
          "url": "https://a.example/1"},
-        {"verdict": "skipped", "reason": "files that are not pages by name or content",
+        {"kind": "skipped", "reason": "files that are not pages by name or content",
          "source": f"{pages}/style.css", "record": None, "url": None},
     ]  # fmt: skip
-    verdicts = [line for line in done.lines if line["verdict"] != "skipped"]
+    verdicts = [line for line in done.lines if line["kind"] != "skipped"]
     assert [(line["source"], line["record"], line["fetched_at"]) for line in verdicts] == [
         (str(archive), 2, "2024-05-06T07:08:09+00:00"), (str(archive), 3, None)
     ]  # fmt: skip
@@ -160,7 +160,7 @@ def test_without_pages_the_exit_code_is_1(run: Run, tmp_path: Path) -> None:
 def test_the_limits_of_a_page(run: Run, folder: Path) -> None:
     wells, slow = folder / "wells.html", folder / "slow.jsonl"
     size = wells.stat().st_size
-    assert run("ingest", wells, "--max-bytes", size).lines[0]["verdict"] == "new"
+    assert run("ingest", wells, "--max-bytes", size).lines[0]["kind"] == "new"
     (line,) = run("ingest", wells, "--max-bytes", size - 1, "--reread").lines
     assert line["detail"] == f"the file is larger than {size - 1:,} bytes (max_bytes)"
     # Each letter has a mark, and there are millions of letters.
@@ -169,7 +169,7 @@ def test_the_limits_of_a_page(run: Run, folder: Path) -> None:
     (line,) = run("ingest", slow, "--page-seconds", "0.3", "--jobs", "2").lines
     assert line["reason"] == "too_slow"
     again = run("ingest", wells, "--page-seconds", "inf", "--reread")
-    assert again.lines[0]["verdict"] == "unchanged"
+    assert again.lines[0]["kind"] == "unchanged"
 
 
 def test_a_scheme_for_texts_reads_texts(run: Run, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_scheme_for_texts_reads_texts(run: Run, tmp_path: Path) -> None:
     run("collection", "create", "texts", "--scheme", "pgsimhash-text-1")
     done = run("ingest", tmp_path, "--collection", "texts")
     assert (done.code, done.stderr) == (0, "")
-    assert [line["verdict"] for line in done.lines] == ["new", *["near"] * 3]
+    assert [line["kind"] for line in done.lines] == ["new", *["near"] * 3]
     # Pages need "html".
     skipped = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-short-1 (1)"
     run("ingest", tmp_path).ends(1, "Failed: 1. The first: ", f"Skipped: {skipped}.")
@@ -220,7 +220,7 @@ def test_after_sigterm_what_was_printed_is_stored(folder: Path, dsn: str) -> Non
     with ingesting(dsn, "--parquet", file) as (process, stdin, stdout):
         stdin.write(everything.encode())
         first = stdout.readline()
-        assert json.loads(first)["verdict"] == "new"
+        assert json.loads(first)["kind"] == "new"
         time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
         rest, stderr = process.communicate()
@@ -252,10 +252,10 @@ def test_a_page_from_a_waiting_process_gets_its_verdict_until_it_is_stopped(
             page = json.dumps({"url": f"https://a.example/{number}", "html": html}).encode()
             # The next line is incomplete, like the output of programs that write blocks.
             stdin.write(page + b'\n{"url":')
-            assert json.loads(stdout.readline())["verdict"] == verdict
+            assert json.loads(stdout.readline())["kind"] == verdict
             assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.pages") == [(number + 1,)]
             stdin.write(b'"https://b.example/", "html": ""}\n')
-            assert json.loads(stdout.readline())["verdict"] == "too_short"
+            assert json.loads(stdout.readline())["kind"] == "too_short"
         process.send_signal(stop)
         _, stderr = process.communicate()
     assert stderr.startswith(b"Stopped. Committed work stays")
@@ -312,7 +312,7 @@ def test_many_failures_of_one_reason_are_reported_once(run: Run) -> None:
     pages += [{"url": "https://a.example/", "html": html}]
     done = run("ingest", "-", stdin="\n".join(map(json.dumps, pages)))
     assert done.code == 1
-    assert [line["verdict"] for line in done.lines] == ["failed"] * 250 + ["new"]
+    assert [line["kind"] for line in done.lines] == ["failed"] * 250 + ["new"]
     problem = "'doc:99' is not an absolute http, https or file URL; only texts may have other"
     assert done.stderr.count(f"100 pages failed as invalid_url, such as stdin#100: {problem}") == 1
 
@@ -328,7 +328,7 @@ def test_schemes_for_texts_take_any_id(run: Run) -> None:
     run("policy", "set", "a.example", "--distance", "2", *options)
     done = run("ingest", "-", *options, stdin=lines)
     assert [line["url"] for line in done.lines[:-2]] == ids
-    assert "failed" not in {line["verdict"] for line in done.lines[:-2]}
+    assert "failed" not in {line["kind"] for line in done.lines[:-2]}
     assert [line["reason"] for line in done.lines[-2:]] == ["invalid_url"] * 2
     fetched = run("should-fetch", *ids, "doc:1", *options).lines
     assert [line["fetch"] for line in fetched] == [False] * len(ids) + [True]
@@ -377,7 +377,7 @@ def test_options_limit_the_eligible_originals(run: Run, folder: Path) -> None:
     run("ingest", folder / "looms.html")
     assert keeps("--window-size", "1")
     assert not keeps("--window-size", "2")
-    assert run("ingest", copy, "--max-age", "2w", "--scope", "global").lines[0]["verdict"] != "new"
+    assert run("ingest", copy, "--max-age", "2w", "--scope", "global").lines[0]["kind"] != "new"
     linked = {"url": "https://a.example/l", "html": (folder / "looms.html").read_text()}
     run("ingest", "-", "--collection", "links", "--create", stdin=json.dumps(linked))
     wells = "<link rel=canonical href=/l>" + (folder / "wells.html").read_text()

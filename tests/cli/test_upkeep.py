@@ -87,7 +87,7 @@ def test_a_policy_is_set_shown_listed_applied_and_removed(run: Run, folder: Path
     assert shown.lines == [{"url": url, "distance": 3, "max_copies": 2, "expire_after": 7_776_000}]
 
     (copy,) = (line for line in run("ingest", folder).lines if "copy" in line["url"])
-    assert (copy["verdict"], copy["keep"]) == ("duplicate", True)
+    assert (copy["kind"], copy["keep"]) == ("duplicate", True)
     again = run("decide", folder / "wells.html", "--url", "https://b.example/")
     assert (again.code, again.lines[0]["keep"]) == (1, False)
     more = run("decide", folder / "wells.html", "--url", "https://b.example/", "--max-copies", "9")
@@ -145,7 +145,7 @@ def test_a_rebuild_prints_verdicts_and_counts_omitted_pages(run: Run, kept: None
     done = run(*REBUILD, "kept", *SHINGLES, "--verdicts")
     done.ends(1, "1 versions were omitted")
     *verdicts, created = done.lines
-    assert sorted(line["verdict"] for line in verdicts) == [
+    assert sorted(line["kind"] for line in verdicts) == [
         *("duplicate", "failed", "new", "new", "too_short")
     ]
     assert (created["collection"], created["scheme"]) == ("kept", "pgsimhash-blog-shingles-1")

@@ -43,8 +43,8 @@ def write(
     opened = connect(dsn, retry_seconds=retry_seconds)
     with opened as store, file.open("ab", buffering=0) as acknowledged:
         for verdict in store.ingest_many(pages(number, count), batch_size=batch):
-            assert verdict.verdict != "failed", verdict
-            acknowledged.write(f"{verdict.url} {verdict.verdict}\n".encode())
+            assert verdict.kind != "failed", verdict
+            acknowledged.write(f"{verdict.url} {verdict.kind}\n".encode())
 
 
 def rebuild(dsn: str, into_schema: str | None) -> None:

@@ -57,7 +57,7 @@ def test_the_same_page_with_other_numbers_is_updated_or_a_small_change(store: St
     ):
         store.ingest(url, STORM.format(prose, 40, 60, 2, 4))
         verdict = store.ingest(url, STORM.format(prose, *numbers))
-        assert (verdict.verdict, verdict.reason, verdict.keep) == ("updated", "changed", True)
+        assert (verdict.kind, verdict.reason, verdict.keep) == ("updated", "changed", True)
     assert verdict.distance is not None
     assert verdict.distance <= DEFAULT_SCHEME.distance
 

@@ -131,7 +131,7 @@ def test_writes(server: Server, store: Store) -> None:
     _, simhash = stored(server, 2)
 
     def add_near(_: int) -> None:
-        assert store.add(new_url(), simhash, distance=3).verdict == "duplicate"
+        assert store.add(new_url(), simhash, distance=3).kind == "duplicate"
 
     def add_batch(_: int) -> None:
         assert len(list(store.add_many(new_pages(64), distance=3))) == 64
@@ -231,8 +231,8 @@ def test_a_change_to_a_text_with_ten_thousand_copies(dsn: str, covered: bool) ->
     def change(_: int) -> None:
         url = new_url()
         with server.connection.transaction(force_rollback=True):
-            assert store.add(url, new_simhash()).verdict == "new"
-            assert store.add(url, 7).verdict == ("duplicate" if covered else "updated")
+            assert store.add(url, new_simhash()).kind == "new"
+            assert store.add(url, 7).kind == ("duplicate" if covered else "updated")
 
     with server.connection:
         assert server.buffers(change) <= 300

@@ -143,7 +143,7 @@ def test_wrong_arguments_are_refused_and_nothing_is_stored(store: Store, dsn: st
             assert calls is VALUES or not isinstance(caught.value.__cause__, psycopg.Error), name
     assert content(dsn, "default") == before
     # The connection is usable, and no label remains.
-    assert store.add(A, 0xFFFF_FFFF << 16).verdict == "new"
+    assert store.add(A, 0xFFFF_FFFF << 16).kind == "new"
 
 
 WRONG: list[Any] = [

@@ -88,10 +88,10 @@ def test_a_loop_may_call_the_store_and_end_early(dsn: str, kind: str) -> None:
         said: list[str] = []
         async for cluster in store.clusters(8):
             assert await store.find(cluster.canonical.simhash)
-            said.append((await store.add(f"{B}1", 0xFFFF << 48)).verdict)
+            said.append((await store.add(f"{B}1", 0xFFFF << 48)).kind)
             break
         async for _ in store.pairs(8):
-            said.append((await store.add(f"{B}2", 0xFFFF << 32)).verdict)
+            said.append((await store.add(f"{B}2", 0xFFFF << 32)).kind)
             break
         return said
 
@@ -168,8 +168,8 @@ class TestTasks:
 
             *verdicts, repeated = over(kind, dsn, partial(use, pages=pages))
             assert [verdict.url for verdict in verdicts] == [url for url, _ in pages]
-            assert repeated.verdict == "unchanged"
-            originals = [verdict.page_id for verdict in verdicts if verdict.verdict == "new"]
+            assert repeated.kind == "unchanged"
+            originals = [verdict.page_id for verdict in verdicts if verdict.kind == "new"]
             copies = [verdict.original_page_id for verdict in verdicts if verdict.duplicate_of]
             assert len(originals) == 25
             assert Counter(copies) == dict.fromkeys(originals, 3)
@@ -247,7 +247,7 @@ vars(util).pop({missing!r}, None)
 import pgsimhash
 async def use():
     async with await pgsimhash.connect_async(sys.argv[1]) as store:
-        print((await store.add("https://a.example/", 5)).verdict)
+        print((await store.add("https://a.example/", 5)).kind)
 asyncio.run(use())
 """
     assert python(code, dsn) == "new\n"
@@ -262,7 +262,7 @@ def test_a_page_that_takes_too_long_fails_alone(dsn: str) -> None:
             alone = await asyncio.gather(*(store.ingest(f"{B}{url}", html) for url, html in pages))
             assert len(readers()) > len(before)
         for verdicts in (made, alone):
-            assert [v.verdict for v in verdicts if v.url.endswith("1")] == ["failed"]
+            assert [v.kind for v in verdicts if v.url.endswith("1")] == ["failed"]
             assert [v.reason for v in verdicts if v.url.endswith("1")] == ["too_slow"]
             assert sum(v.simhash is not None for v in verdicts) == 3
         assert readers() == before
@@ -281,7 +281,7 @@ def test_pages_before_a_pause_are_decided(dsn: str) -> None:
 
     async def use(store: AsyncStore) -> None:
         async for verdict in store.ingest_many(source()):
-            told.append(verdict.verdict)
+            told.append(verdict.kind)
 
     over("dsn", dsn, use)
     assert told == ["new"]

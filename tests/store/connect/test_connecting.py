@@ -135,7 +135,7 @@ def test_settings_of_a_connection_do_not_matter(
 def test_the_callers_transaction_has_our_rows(opened: Opened, dsn: str) -> None:
     store, lender = opened.store, opened.lender
     lender.commit()
-    assert store.add(A, 0).verdict == "new"
+    assert store.add(A, 0).kind == "new"
     lender.rollback()
     assert store.get(A) is None
     store.add(B, 0)

@@ -18,7 +18,7 @@ def test_each_batch_is_an_event(dsn: str, monkeypatch: pytest.MonkeyPatch) -> No
     with connect(dsn, collection="news", create=True, on_event=events.append) as store:
         pairs = [(f"https://a.example/{n}", n * 0x1234567 % 2**64) for n in range(30)]
         pairs += [("https://b.example/", 0), ("none", 1)]
-        verdicts = [verdict.verdict for verdict in store.add_many(pairs)]
+        verdicts = [verdict.kind for verdict in store.add_many(pairs)]
         list(store.decide_many([("https://a.example/", "<p>Short.")]))
         (run,) = maintenance.runs(store)
     first, second, decided = events
@@ -88,7 +88,7 @@ def test_an_exception_of_the_function_is_logged(dsn: str, caplog: pytest.LogCapt
         raise RuntimeError("no metrics today")
 
     with connect(dsn, collection="news", create=True, on_event=fail) as store:
-        assert store.add("https://a.example/", 7).verdict == "new"
+        assert store.add("https://a.example/", 7).kind == "new"
     (logged,) = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert "on_event" in logged.message
     assert "no metrics today" in caplog.text

@@ -51,7 +51,7 @@ class TestThreads:
                 verdicts += store.add_many(pages, batch_size=5)
                 assert all(store.get(verdict.url) is not None for verdict in verdicts)
                 assert all(store.find(n << 40) for n in range(8))
-                return [verdict.verdict for verdict in verdicts]
+                return [verdict.kind for verdict in verdicts]
 
             told = Counter(verdict for made in in_threads(work) for verdict in made)
             assert told["failed"] == told["unchanged"] == 0
@@ -62,7 +62,7 @@ class TestThreads:
     def test_a_generator_goes_from_thread_to_thread(self, dsn: str, kind: str) -> None:
         with lent(kind, dsn, autocommit=True) as opened:
             store = opened.store
-            told = in_threads(lambda number: store.add(f"{URL}{number}", 5).verdict)
+            told = in_threads(lambda number: store.add(f"{URL}{number}", 5).kind)
             assert told.count("new") == 1
             store.delete_host("a.example")
             near_copies(store)
@@ -86,7 +86,7 @@ def test_threads_that_lost_their_connections_store_each_page_once(opened: Opened
             if number == 0:
                 end_others(dsn)
             pages = [(f"{URL}{number}/{n}/{m}", (number << 56) + (n << 40)) for m in range(5)]
-            made += [one.verdict for one in opened.store.add_many(pages, distance=0)]
+            made += [one.kind for one in opened.store.add_many(pages, distance=0)]
         return made
 
     told = Counter(verdict for made in in_threads(work) for verdict in made)
@@ -125,7 +125,7 @@ def test_a_loop_over_clusters_writes_on_another_connection(opened: Opened, dsn: 
     store = opened.store
     near_copies(store)
     for cluster in store.clusters(8):
-        assert store.add(f"{cluster.canonical.url}/again", FAR).verdict == "new"
+        assert store.add(f"{cluster.canonical.url}/again", FAR).kind == "new"
         break
 
     def score(page: object) -> int:
@@ -186,7 +186,7 @@ dsn = sys.argv[1]
 
 def use():
     assert store.find(1)
-    assert store.add("https://a.example/child", 0xFFFF << 32).verdict == "new"
+    assert store.add("https://a.example/child", 0xFFFF << 32).kind == "new"
     assert len(list(store.clusters(8))) == 1
 
 def close():
@@ -208,7 +208,7 @@ for work in (use, close, collect):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0, work
     assert store.get("https://a.example/1") is not None, work
-assert store.add("https://a.example/parent", 0xFFFF << 48).verdict == "new"
+assert store.add("https://a.example/parent", 0xFFFF << 48).kind == "new"
 with store.session.read() as connection:
     assert connection.execute("SELECT pg_backend_pid()").fetchone() == (pid,)
 store.close()

@@ -77,7 +77,7 @@ def test_a_long_wait_logs_the_holder_meanwhile(held: psycopg.Connection, dsn: st
         # Two stores over one connection log it once.
         with psycopg.connect(dsn, autocommit=True) as connection:
             connect(connection)
-            assert connect(connection).add(f"{A}2", 5).verdict == "duplicate"
+            assert connect(connection).add(f"{A}2", 5).kind == "duplicate"
     finally:
         logging.getLogger("pgsimhash").removeHandler(release)
     (record,) = told
@@ -130,7 +130,7 @@ def test_a_users_statement_takes_the_lock_of_writers(dsn: str) -> None:
         )
         with pytest.raises(StoreError, match="others wait for too", check=because("locked")):
             store.add(A, 5)
-        assert connect(holder).add(A, 5).verdict == "new"
+        assert connect(holder).add(A, 5).kind == "new"
 
 
 def timeout(connection: psycopg.Connection, of: str = "lock") -> str:
@@ -236,9 +236,9 @@ def test_the_server_terminates_a_writer_that_stops_within_a_batch(dsn: str) -> N
         with suppress(NoServerError), store.session.writing() as access:
             access.lock()
             # Not before the server terminated the holder of the lock.
-            assert other.add(f"{A}2", 5).verdict == "new"
+            assert other.add(f"{A}2", 5).kind == "new"
         assert access.connection.closed
-        assert store.add(f"{A}3", 5).verdict == "duplicate"
+        assert store.add(f"{A}3", 5).kind == "duplicate"
 
 
 def test_the_error_of_a_deadlock_says_to_ingest_first(dsn: str) -> None:

@@ -42,8 +42,8 @@ def keeps(store: Store, *records: PageRecord, **options: Any) -> list[bool]:
 def test_a_variant_that_arrives_before_its_page(store: Store) -> None:
     keeps(store, edition(PAGE, 0), edition(VARIANT, 0))
     first, second = store.ingest_many([edition(VARIANT, 1), edition(PAGE, 1)], batch_size=1)
-    assert (first.verdict, first.reason, first.keep) == ("updated", "changed", True)
-    assert (second.verdict, second.duplicate_of, second.keep) == ("duplicate", VARIANT, False)
+    assert (first.kind, first.reason, first.keep) == ("updated", "changed", True)
+    assert (second.kind, second.duplicate_of, second.keep) == ("duplicate", VARIANT, False)
 
 
 def test_a_variant_that_is_not_fetched_again(store: Store) -> None:
@@ -72,7 +72,7 @@ def test_a_named_original_takes_no_text_away(store: Store, reason: str) -> None:
             edition(PAGE, text),
         ]
         first, second, third = store.ingest_many(records)
-        assert (first.verdict, first.reason, first.keep) == ("near", reason, True)
+        assert (first.kind, first.reason, first.keep) == ("near", reason, True)
         assert (second.reason, second.duplicate_of, second.keep) == (reason, PAGE, False)
         assert (third.duplicate_of, third.keep) == (VARIANT, False)
 
@@ -146,7 +146,7 @@ class Archive:
     ) -> None:
         compared = (OWN, OTHER) if scope == "global" else (collection,)
         for record, verdict in zip(records, verdicts, strict=True):
-            if verdict.verdict == "unchanged":
+            if verdict.kind == "unchanged":
                 continue
             digest = record.text_digest
             text = to_bigint(record.simhash) if digest is None else digest

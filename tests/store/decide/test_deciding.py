@@ -20,9 +20,9 @@ def test_a_page_can_say_when_it_was_fetched(store: Store) -> None:
     time, month = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=30)
     store.ingest("https://a.example/1", HTML, fetched_at=time)
     url, later = "https://a.example/2", time + month
-    assert store.decide(url, HTML, fetched_at=later, max_age=month).verdict == "duplicate"
-    assert store.decide(url, HTML, fetched_at=later + month, max_age=month).verdict == "new"
-    assert store.decide(url, HTML, max_age=timedelta(days=2_000 * 365)).verdict == "duplicate"
+    assert store.decide(url, HTML, fetched_at=later, max_age=month).kind == "duplicate"
+    assert store.decide(url, HTML, fetched_at=later + month, max_age=month).kind == "new"
+    assert store.decide(url, HTML, max_age=timedelta(days=2_000 * 365)).kind == "duplicate"
     assert not store.should_store(url, HTML, fetched_at=later)
 
 
@@ -41,7 +41,7 @@ def test_should_store_decides_and_stores(store: Store) -> None:
 def test_max_bytes_is_an_option_of_all_readers(store: Store) -> None:
     url, pages = "https://a.example/1", [("https://a.example/1", HTML)]
     size = len(HTML.encode())
-    assert store.decide(url, HTML, max_bytes=size).verdict == "new"
+    assert store.decide(url, HTML, max_bytes=size).kind == "new"
     for verdict in (
         store.decide(url, HTML, max_bytes=size - 1),
         *store.decide_many(pages, jobs=2, max_bytes=size - 1),
@@ -101,7 +101,7 @@ class TestScope:
                 dsn, collection="words", create=True, scheme="pgsimhash-blog-words-1"
             ) as words:
                 words.add("https://c.example/1", FAR)
-            assert two.add("https://b.example/2", FAR, scope="global").verdict == "new"
+            assert two.add("https://b.example/2", FAR, scope="global").kind == "new"
             found = two.add("https://b.example/3", 0, scope="global")
             assert (found.distance, found.duplicate_of) == (0, "https://a.example/1")
             # The original has no page id here.
@@ -161,7 +161,7 @@ def test_a_verdict_has_the_page_id_of_its_original(store: Store, dsn: str) -> No
     new, near, again, *unchanged = store.add_many([*pages, *pages])
     originals = [None, new.page_id, first.page_id]
     assert [one.original_page_id for one in (new, near, again)] == originals
-    assert [(one.verdict, one.original_page_id) for one in unchanged] == [
+    assert [(one.kind, one.original_page_id) for one in unchanged] == [
         ("unchanged", page_id) for page_id in originals
     ]
     store.add("https://c.example/", FAR >> 20)
@@ -211,7 +211,7 @@ def test_another_text_is_an_update_worth_keeping_and_other_boilerplate_is_not(st
     assert (around.keep, around.duplicate_of) == (False, None)
     assert around.reason in ("same_text", "unchanged")
     later = store.ingest(A, LONGER)
-    assert (later.verdict, later.reason, later.duplicate_of) == ("updated", "changed", None)
+    assert (later.kind, later.reason, later.duplicate_of) == ("updated", "changed", None)
     assert later.keep
     assert store.should_store(A, HTML)
     assert not store.should_store(A, HTML)

@@ -28,10 +28,10 @@ def normal(dsn: str) -> Iterator[Store]:
 def test_all_spellings_are_one_page_only_with_normalization(store: Store, normal: Store) -> None:
     assert not store.opened.normalize_urls
     verdicts = list(store.ingest_many((url, page(*ARTICLE)) for url in [PLAIN, *OTHERS]))
-    assert [verdict.verdict for verdict in verdicts] == ["new", *["duplicate"] * 3]
-    assert normal.ingest(PLAIN, page(*ARTICLE)).verdict == "new"
+    assert [verdict.kind for verdict in verdicts] == ["new", *["duplicate"] * 3]
+    assert normal.ingest(PLAIN, page(*ARTICLE)).kind == "new"
     for verdict in normal.ingest_many((url, page(*ARTICLE)) for url in OTHERS):
-        assert (verdict.url, verdict.verdict) == (PLAIN, "unchanged")
+        assert (verdict.url, verdict.kind) == (PLAIN, "unchanged")
     for url in OTHERS:
         assert page_at(normal, url).url == PLAIN
         assert not normal.should_fetch(url)

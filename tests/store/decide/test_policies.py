@@ -120,7 +120,7 @@ def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
     copy_html = f"<title>A copy</title>{HTML}"
     pages = [("https://long.example/", HTML), ("https://a.example/", HTML)]
     short, new, copy = store.ingest_many([*pages, ("https://b.example/", copy_html)])
-    assert (short.verdict, short.reason, new.reason) == ("too_short", "policy", "first_seen")
+    assert (short.kind, short.reason, new.reason) == ("too_short", "policy", "first_seen")
     assert copy.duplicate_of == new.url
     assert page_at(store, copy.url).title == "A copy"
     assert str(short.detail).endswith("words, fewer than 10000")
@@ -131,18 +131,18 @@ def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
 def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str) -> None:
     with connect(dsn) as other:
         store.ingest("https://a.example/", HTML)
-        assert other.decide("https://b.example/", HTML).verdict == "duplicate"
+        assert other.decide("https://b.example/", HTML).kind == "duplicate"
         maintenance.set_policy(store, "*", PolicySettings(scope="host"))
         for add in (other.decide, other.ingest):
-            assert add("https://b.example/", HTML).verdict == "new"
+            assert add("https://b.example/", HTML).kind == "new"
         run_sql(dsn, "SELECT pgsimhash.remove_policy('default', '*')")
-        assert other.decide("https://c.example/", HTML).verdict == "duplicate"
+        assert other.decide("https://c.example/", HTML).kind == "duplicate"
         # A page that a policy refused is not refused without it.
         maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
         assert other.ingest("https://long.example/", HTML).reason == "policy"
         maintenance.remove_policy(store, "long.example")
         for add in (other.decide, other.ingest):
-            assert add("https://long.example/", HTML).verdict == "duplicate"
+            assert add("https://long.example/", HTML).kind == "duplicate"
         assert [one.pages for one in other.status()] == [3]
 
 
@@ -154,7 +154,7 @@ def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> 
         maintenance.set_policy(own, "*", PolicySettings(distance=0))
         connection.rollback()
         maintenance.set_policy(store, "*", PolicySettings(distance=3))
-        assert own.add("https://b.example/", 0b1).verdict == "duplicate"
+        assert own.add("https://b.example/", 0b1).kind == "duplicate"
 
 
 def test_each_host_has_its_own_age_to_expire(store: Store, dsn: str) -> None:
@@ -163,7 +163,7 @@ def test_each_host_has_its_own_age_to_expire(store: Store, dsn: str) -> None:
         SourcePage(f"https://{host}/{number}", page(paragraph(number)), fetched_at=old)
         for number, host in enumerate(["news.example", "a.example", "text.example"])
     ]
-    assert {verdict.verdict for verdict in store.ingest_many(pages, scope="host")} == {"new"}
+    assert {verdict.kind for verdict in store.ingest_many(pages, scope="host")} == {"new"}
     # Without an age and a policy nothing expires.
     maintenance.set_policy(store, "*", PolicySettings(distance=3))
     with pytest.raises(ArgumentError, match="policy set"):

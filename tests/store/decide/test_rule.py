@@ -75,7 +75,7 @@ class World:
 class Answer(NamedTuple):
     """The decision about a page; ``row`` is the stored version, if any."""
 
-    verdict: str
+    kind: str
     reason: str
     distance: int | None
     duplicate_of: str | None
@@ -479,7 +479,7 @@ def take(
 
 
 def told(verdicts: Sequence[Verdict]) -> list[tuple[Any, ...]]:
-    return [(v.verdict, v.reason, v.distance, v.duplicate_of, v.keep) for v in verdicts]
+    return [(v.kind, v.reason, v.distance, v.duplicate_of, v.keep) for v in verdicts]
 
 
 def rows_of(world: World) -> list[tuple[Any, ...]]:

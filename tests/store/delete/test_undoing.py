@@ -44,7 +44,7 @@ class Visit:
     page_id: int
     time: datetime
     run: int | None
-    verdict: str
+    kind: str
 
 
 class History:
@@ -86,8 +86,8 @@ class History:
                 else:
                     (verdict,) = store.ingest_many([page])
                 assert verdict.page_id is not None
-                self.visits.append(Visit(verdict.page_id, time or now, run, verdict.verdict))
-                if verdict.verdict != "unchanged":
+                self.visits.append(Visit(verdict.page_id, time or now, run, verdict.kind))
+                if verdict.kind != "unchanged":
                     self.fetched[verdict.page_id] = time or now
 
     def undo(self) -> None:
@@ -100,7 +100,7 @@ class History:
         stored = {
             visit.page_id
             for visit in self.visits
-            if visit.run == run and visit.verdict not in ("unchanged", "gone")
+            if visit.run == run and visit.kind not in ("unchanged", "gone")
         }
         self.visits = [
             visit for visit in self.visits if visit.run != run and visit.page_id not in stored
@@ -110,14 +110,14 @@ class History:
         expected: dict[int, tuple[datetime, datetime | None]] = {}
         for visit in self.visits:
             time, _ = expected.get(visit.page_id, (self.fetched[visit.page_id], None))
-            if visit.verdict == "gone":
+            if visit.kind == "gone":
                 expected[visit.page_id] = (time, visit.time)
-            elif visit.verdict == "unchanged":
+            elif visit.kind == "unchanged":
                 expected[visit.page_id] = (max(time, visit.time), None)
         assert seen(self.dsn) == expected
         saw: dict[int, set[int]] = {}
         for visit in self.visits:
-            if visit.run is not None and visit.verdict != "gone":
+            if visit.run is not None and visit.kind != "gone":
                 saw.setdefault(visit.run, set()).add(visit.page_id)
         assert of_runs(self.dsn) == saw
 

@@ -122,7 +122,7 @@ def test_everything_is_copied(
         assert len(maintenance.marks(new)) == len(before[2]) + 1
         # Both are independent.
         assert first.get(url(0)) is None
-        assert first.add(url(0), 3).verdict
+        assert first.add(url(0), 3).kind
         assert maintenance.undo(new)[1].versions == 1
         assert len(content(dsn, old)) == len(before[0]) + 1
 
@@ -166,7 +166,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
                 told.append(refused.value.reason)
         if into_schema:
             with connect(dsn, collection="busy", create=True, schema=into_schema) as busy:
-                assert busy.add(url(1), 1).verdict == "new"
+                assert busy.add(url(1), 1).kind == "new"
                 assert [one.collection for one in busy.status()] == ["busy"]
 
     before = content(dsn, "default", numbered=True)

@@ -176,7 +176,7 @@ def test_pages_without_markdown_or_too_short_are_reported(dsn: str, kept: Store)
     maintenance.set_policy(kept, "b.example", PolicySettings(min_tokens=400))
     maintenance.set_policy(kept, "*", PolicySettings(scope="host", expire_after=timedelta(days=9)))
     verdicts = refingerprint(kept, "again", patient)
-    assert [(v.verdict, v.reason) for v in verdicts] == [
+    assert [(v.kind, v.reason) for v in verdicts] == [
         ("new", "first_seen"), ("failed", "unreadable"), ("too_short", "too_short"),
         ("too_short", "policy"), ("duplicate", "same_bytes"),
     ]  # fmt: skip

@@ -100,7 +100,7 @@ def test_with_the_same_settings_it_gives_the_same_verdicts(
     monkeypatch.setattr(rebuilding, "BATCH_PAGES", 1 if settings.get("window_size") else 11)
     put_marks(dsn, "default")
     ingested = ingest(dsn, "default", crawl(1), settings, batch)
-    assert {verdict.verdict for verdict in ingested} >= {"new", "duplicate"}
+    assert {verdict.kind for verdict in ingested} >= {"new", "duplicate"}
     before = content(dsn, "default")
     again = reevaluated(store, **settings)
     assert again == stored_ones(ingested)
@@ -178,7 +178,7 @@ def test_a_deleted_original_has_a_successor(dsn: str, store: Store) -> None:
 def test_later_marks_and_versions_that_became_neighbours(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1)]))
     maintenance.mark(store, A, B, same=False)
-    assert [verdict.verdict for verdict in reevaluated(store)] == ["new", "new"]
+    assert [verdict.kind for verdict in reevaluated(store)] == ["new", "new"]
     run = store.start_run("between")
     store.add(C, FAR)
     store.add(C, 5)
@@ -193,5 +193,5 @@ def test_later_marks_and_versions_that_became_neighbours(store: Store) -> None:
     store.add(C, 7)
     maintenance.undo(store, run)
     *_, last = reevaluated(store, save=True)
-    assert (last.verdict, last.reason, last.duplicate_of) == ("updated", "same_text", None)
+    assert (last.kind, last.reason, last.duplicate_of) == ("updated", "same_text", None)
     assert original_of(store, C) == (None, None)

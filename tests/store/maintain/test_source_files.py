@@ -45,7 +45,7 @@ def ingested(store: Store, *paths: Path, reread: bool = False) -> tuple[list[str
     """The verdicts of the pages that were read, and the counts of skipped ones."""
     skipped = Counter[str]()
     verdicts = maintenance.ingest_files(store, paths, reread=reread, skipped=skipped)
-    return [verdict.verdict for verdict in verdicts], skipped
+    return [verdict.kind for verdict in verdicts], skipped
 
 
 def line(number: int, page: str) -> str:
@@ -116,7 +116,7 @@ def test_pages_of_an_archive_that_failed_are_stored_by_the_next_run(
     bodies = [html(number) * (3 if number % 3 else 1) for number in range(12)]
     file = write_pages(tmp_path / name, bodies)
     limited = maintenance.ingest_files(store, [file], max_bytes=len(html(11)) + 100)
-    assert [verdict.verdict for verdict in limited].count("failed") == 8
+    assert [verdict.kind for verdict in limited].count("failed") == 8
     assert ingested(store, file) == (["new"] * 8, Counter({RECORDS_BEFORE: 4}))
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
     (status,) = store.status()
@@ -169,7 +169,7 @@ def test_a_stopped_job_continues_within_an_archive(
     )
     monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
     verdicts = maintenance.ingest_files(store, [archive])
-    assert [next(verdicts).verdict for _ in range(12)] == ["new"] * 12
+    assert [next(verdicts).kind for _ in range(12)] == ["new"] * 12
     verdicts.close()
     read, skipped = ingested(store, archive)
     # Pages whose verdict may not have arrived are read again.
@@ -208,7 +208,7 @@ def test_answers_without_a_page_are_stored_in_order(
     )  # fmt: skip
     skipped = Counter[str]()
     verdicts = list(maintenance.ingest_files(store, [first], skipped=skipped, jobs=jobs))
-    assert [(each.verdict, each.truncated) for each in verdicts] == [
+    assert [(each.kind, each.truncated) for each in verdicts] == [
         ("new", None), ("gone", None), ("new", None), ("gone", None), ("unchanged", None),
         ("new", "length"),
     ]  # fmt: skip
@@ -234,7 +234,7 @@ def test_a_stopped_job_continues_after_an_answer_without_a_page(
     archive = archive_of(tmp_path / "1.warc.gz", *records)
     monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 4)
     verdicts = maintenance.ingest_files(store, [archive], distance=0)
-    assert [next(verdicts).verdict for _ in range(6)] == ["new", "gone", *["duplicate", "gone"] * 2]
+    assert [next(verdicts).kind for _ in range(6)] == ["new", "gone", *["duplicate", "gone"] * 2]
     verdicts.close()
     read, skipped = ingested(store, archive)
     assert skipped == Counter({RECORDS_BEFORE: 5})

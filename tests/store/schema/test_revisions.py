@@ -95,7 +95,7 @@ def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
     html = (EXAMPLES / "tide-pools-print.html").read_bytes()
     with package_at("0002"), connect(filled) as store:
         found = store.decide(PLAIN, html, scope="host")
-        assert (found.verdict, found.duplicate_of) == ("duplicate", DOTTED)
+        assert (found.kind, found.duplicate_of) == ("duplicate", DOTTED)
         assert [*maintenance.check(store)] == []
 
     migrate.downgrade(filled, "0001")
@@ -103,8 +103,8 @@ def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
     assert "example.com." in hosts(filled)
     assert dump(filled, options=SHAPE) == schema
     with connect(filled) as store:
-        assert store.decide(PLAIN, html, scope="host").verdict == "new"
-        assert store.ingest(PLAIN, html).verdict == "duplicate"
+        assert store.decide(PLAIN, html, scope="host").kind == "new"
+        assert store.ingest(PLAIN, html).kind == "duplicate"
         assert [*maintenance.check(store)] == []
     with connect(filled, collection="apart") as store:
         assert [match.distance for match in store.find(4)] == [1, 2, 2]
@@ -141,4 +141,4 @@ def test_an_upgrade_that_is_refused_changes_nothing(filled: str) -> None:
             migrate.upgrade(impatient)
     assert (everything(filled), dump(filled, options=SHAPE)) == (before, schema)
     with connect(filled) as store:
-        assert store.decide(PLAIN, b"<p>too little").verdict == "too_short"
+        assert store.decide(PLAIN, b"<p>too little").kind == "too_short"

@@ -21,7 +21,7 @@ from pgsimhash import SchemaError, StoreError, connect
 from pgsimhash.db.schema_names import read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.pages.policies import SETTINGS, MatchOptions
-from pgsimhash.pages.records import Verdict
+from pgsimhash.pages.records import CAPTURE, Verdict
 from pgsimhash.schema import migrate, scripts
 from pgsimhash.schema.deployed import REVISION, check_schema
 from pgsimhash.schema.scripts import digests
@@ -257,7 +257,7 @@ def test_settings_and_verdicts_have_the_same_fields_in_python_and_sql(
     assert settings == set(SETTINGS) == set(parameters) - {"collection", "pattern"}
     assert settings - {"expire_after", "refetch_after"} == set(MatchOptions.__annotations__)
     ((verdict,),) = connection.execute(names, ["pgsimhash.verdict"]).fetchall()
-    of_pages = {"simhash", "html_bytes", "title", "markdown", "detail", "truncated"}
+    of_pages = {"simhash", "html_bytes", "title", "markdown", "detail", "truncated", *CAPTURE}
     assert set(verdict) == {each.name for each in fields(Verdict)} - of_pages
 
 
@@ -295,7 +295,7 @@ class TestOtherBuilds:
         for now, then in (
             (digests()[1], "0" * 16),
             ("_draw_run() RETURNS", "_draw_run(number integer DEFAULT 0) RETURNS"),
-            ("url text, verdict text, reason text,", "url text, reason text, verdict text,"),
+            ("url text, kind text, reason text,", "url text, reason text, kind text,"),
         ):
             assert now in before
             before = before.replace(now, then)
@@ -312,7 +312,7 @@ class TestOtherBuilds:
         assert dump(empty_dsn, schema, ["--schema-only"]) == dump(dsn, schema, ["--schema-only"])
         assert run_sql(empty_dsn, "SELECT name FROM crawl.collections") == [("kept",)]
         with connect(empty_dsn, schema=schema) as store:
-            assert store.add("https://a.example/", 5).verdict == "new"
+            assert store.add("https://a.example/", 5).kind == "new"
 
     @pytest.mark.parametrize("known", [True, False])
     def test_tables_are_refused(self, empty_dsn: str, known: bool) -> None:
@@ -374,6 +374,6 @@ def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None
         store.add("https://a.example/2", 5)
     for verdict in ("new", "duplicate", "unchanged"):
         url = f"https://b.example/{verdict == 'new'}"
-        added = "SELECT verdict FROM pgsimhash.add_page(%s, -1)"
+        added = "SELECT kind FROM pgsimhash.add_page(%s, -1)"
         assert run_sql(strict, added, [url]) == [(verdict,)]
     assert run_sql(strict, "SELECT pgsimhash.delete_host('default', 'b.example')") == [(2,)]

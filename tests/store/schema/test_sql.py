@@ -299,7 +299,7 @@ def test_it_takes_the_urls_that_the_package_takes(
 def test_times_that_no_page_was_fetched_at_are_refused(
     store: Store, connection: psycopg.Connection, time: str
 ) -> None:
-    added = "SELECT verdict, reason FROM pgsimhash.add_page(%s, 7, fetched_at => %s)"
+    added = "SELECT kind, reason FROM pgsimhash.add_page(%s, 7, fetched_at => %s)"
     assert connection.execute(added, [A, time]).fetchall() == [("failed", "unreadable")]
     assert connection.execute("SELECT FROM pgsimhash.pages").fetchall() == []
     if time != "9000-01-01":

@@ -49,7 +49,7 @@ def test_the_distance_of_a_collection_applies_until_any_store_changes_it(
         maintenance.change_settings(other, distance=3)
     assert found() == (1, 1, 1, True, 0, 0, 0)
     assert not store.exists(0xF0)
-    assert store.add("https://a.example/3", 0xFFFF).verdict == "new"
+    assert store.add("https://a.example/3", 0xFFFF).kind == "new"
     maintenance.change_settings(store, distance=12)
     assert store.add("https://a.example/4", 0xFFFFF).duplicate_of == "https://a.example/3"
 
@@ -168,7 +168,7 @@ def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store
     assert store.get(B) is not None
     assert store.get(A) is None
     assert [match.url for match in store.find(1 << 40)] == [B]
-    assert store.add(B, 0xFFFF).verdict == "updated"
+    assert store.add(B, 0xFFFF).kind == "updated"
     assert [row[:2] for row in content(dsn, "default")] == [(B, 1 << 40), (B, 0xFFFF)]
     assert store.delete(B).versions == 2
     assert [row[0] for row in content(dsn, "better")] == [A]

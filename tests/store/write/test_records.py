@@ -64,10 +64,10 @@ def around(wrong: dict[str, Any]) -> list[PageRecord]:
 def check(verdicts: list[Verdict]) -> None:
     assert len(verdicts) == 3 * len(WRONG)
     for failed in verdicts[1::3]:
-        assert (failed.verdict, failed.reason in PageError.reasons) == ("failed", True), failed
+        assert (failed.kind, failed.reason in PageError.reasons) == ("failed", True), failed
         assert failed.detail
         assert failed.detail.encode()
-    others = {verdict.verdict for verdict in (*verdicts[::3], *verdicts[2::3])}
+    others = {verdict.kind for verdict in (*verdicts[::3], *verdicts[2::3])}
     assert others <= {"new", "unchanged"}
 
 
@@ -86,10 +86,10 @@ def test_a_pair_that_cannot_be_stored_fails_alone(store: Store) -> None:
     pairs: list[Any] = [(A, 1), (f"{A}\0", 2), ("https://\ud800/", 3), (A + "x" * 3000, 4)]
     pairs += [(f"{A}{n}", simhash) for n, simhash in enumerate((-1, 2**64, 1.5, None))]
     *failed, last = list(store.add_many([*pairs, (f"{A}last", FAR)]))[1:]
-    assert {verdict.verdict for verdict in failed} == {"failed"}
+    assert {verdict.kind for verdict in failed} == {"failed"}
     reasons = [verdict.reason for verdict in failed]
     assert reasons == ["invalid_url"] * 3 + ["unreadable"] * 4
-    assert last.verdict == "new"
+    assert last.kind == "new"
 
 
 def test_a_page_with_any_odd_value_fails_alone(store: Store) -> None:
@@ -104,9 +104,9 @@ def test_a_page_with_any_odd_value_fails_alone(store: Store) -> None:
         SourcePage(silent, good), SourcePage(nothing, nothing),
     ]  # fmt: skip
     verdicts = list(store.ingest_many([*odd, (f"{A}last", page(paragraph(2)))]))
-    outcomes = {verdict.verdict for verdict in verdicts[4:7]}
+    outcomes = {verdict.kind for verdict in verdicts[4:7]}
     assert outcomes <= {"failed", "new", "unchanged"}
-    assert {verdict.verdict for verdict in (*verdicts[:4], *verdicts[7:-1])} == {"failed"}
+    assert {verdict.kind for verdict in (*verdicts[:4], *verdicts[7:-1])} == {"failed"}
     assert all(each.detail and isinstance(each.url, str) for each in verdicts[:4])
     assert verdicts[-1].keep
 
@@ -143,7 +143,7 @@ def test_concurrent_pages_end_a_batch_at_its_bytes(
             return await asyncio.gather(*calls, store.ingest(f"{A}large", large))
 
     *verdicts, refused = asyncio.run(use())
-    assert "failed" not in {verdict.verdict for verdict in verdicts}
+    assert "failed" not in {verdict.kind for verdict in verdicts}
     assert refused.reason == "too_large"
     assert transactions(dsn) >= 4
 
@@ -181,7 +181,7 @@ def test_an_age_may_reach_back_before_all_pages(store: Store) -> None:
     first, second = pages(MOMENT, datetime(1970, 1, 2, tzinfo=UTC))
     age = timedelta(days=739_000)
     verdicts = store.ingest_many([first, second], max_age=age)
-    assert [verdict.verdict for verdict in verdicts] == ["new", "new"]
+    assert [verdict.kind for verdict in verdicts] == ["new", "new"]
     copy = SourcePage("https://a.example/copy", first.html, fetched_at=second.fetched_at)
     (verdict,) = store.ingest_many([copy], max_age=age)
     assert verdict.duplicate_of == first.url
@@ -265,7 +265,7 @@ def test_every_value_arrives_unchanged(dsn: str, settings: dict[str, str]) -> No
             connection.execute("SELECT set_config(%s, %s, false)", [name, value])
         store = connect(connection, keep_markdown=True)
         verdicts = list(store.ingest_many(records, max_age=timedelta(days=1)))
-        assert "failed" not in {verdict.verdict for verdict in verdicts}
+        assert "failed" not in {verdict.kind for verdict in verdicts}
         for record in records:
             assert stored(connection, record.url) == as_row(record)
             page = store.get(record.url)
@@ -285,7 +285,7 @@ def test_any_text_arrives_unchanged(
     store.delete(A)
     record = replace(FULL, title=title, language=language, canonical_url=canonical, markdown=None)
     (verdict,) = store.ingest_many([record])
-    assert verdict.verdict == "new"
+    assert verdict.kind == "new"
     assert stored(connection, A) == as_row(record)
     connection.rollback()
 
@@ -294,7 +294,7 @@ def test_a_thousand_records_and_long_texts(dsn: str) -> None:
     with connect(dsn, keep_markdown=True) as store, psycopg.connect(dsn) as connection:
         long = 'a "long" text\\\n\U0001f600' * 600_000
         verdicts = list(store.ingest_many([replace(FULL, markdown=long)]))
-        assert [verdict.verdict for verdict in verdicts] == ["new"]
+        assert [verdict.kind for verdict in verdicts] == ["new"]
         assert stored(connection, A)[11] == long
         pages = [(f"{A}{n}", n * 0x9E37_79B9_7F4A_7C15 % 2**64) for n in range(1_000)]
         assert len(list(store.add_many(pages, distance=0))) == 1_000

@@ -73,7 +73,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             maintenance.rebuild(store, max_age=AGE, replace=True, verdicts=told.append)
             assert len(told) == 3
             rebuild_apart(store, "copy", scheme=WORDS, verdicts=told.append)
-            assert [one.verdict for one in told[3:]] == ["new", "duplicate", "failed"]
+            assert [one.kind for one in told[3:]] == ["new", "duplicate", "failed"]
             assert store.expire(AGE).versions == 3
 
 

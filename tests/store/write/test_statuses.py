@@ -61,10 +61,10 @@ def test_a_gone_page_is_gone_until_the_next_page(store: Store) -> None:
     assert store.seen(A, fetched_at=ago(6))
     assert gone_at() == (None, None)
     store.gone(A)
-    assert store.add(A, 0, fetched_at=ago(5)).verdict == "unchanged"
+    assert store.add(A, 0, fetched_at=ago(5)).kind == "unchanged"
     assert gone_at() == (None, None)
     store.gone(A, fetched_at=ago(4))
-    assert store.add(A, 1 << 40, fetched_at=ago(3)).verdict == "updated"
+    assert store.add(A, 1 << 40, fetched_at=ago(3)).kind == "updated"
     assert page_at(store, A).gone_at is None
     # The version before it was gone.
     assert [each.gone_at for each in versions(store, A)] == [ago(4), None]
@@ -142,7 +142,7 @@ def test_answers_in_a_batch_are_stored_in_order(store: Store) -> None:
     gone, seen = (PageStatus(A, is_gone, ago(5)) for is_gone in (True, False))
     other = SourcePage(B, page(paragraph(3)))
     verdicts = store.ingest_many([gone, first, gone, other, second, seen, PageStatus(B, True)])
-    assert [(each.url, each.verdict, each.reason) for each in verdicts] == [
+    assert [(each.url, each.kind, each.reason) for each in verdicts] == [
         (A, "unknown", "gone"), (A, "new", "first_seen"), (A, "gone", "gone"),
         (B, "new", "first_seen"), (A, "updated", "changed"), (A, "unchanged", "not_modified"),
         (B, "gone", "gone"),
@@ -180,7 +180,7 @@ def test_decide_stores_none(store: Store) -> None:
     before = page_at(store, A)
     items = [PageStatus(A, True), PageStatus(A, False), PageStatus(B, True)]
     verdicts = list(store.decide_many(items))
-    assert [each.verdict for each in verdicts] == ["gone", "unchanged", "unknown"]
+    assert [each.kind for each in verdicts] == ["gone", "unchanged", "unknown"]
     assert not any(each.keep for each in verdicts)
     assert page_at(store, A) == before
 
@@ -262,7 +262,7 @@ class TestValidators:
                 PageRecord(f"{url}/record", number << 40, etag="x" * 512, last_modified=etag),
             ]
             verdicts = list(store.ingest_many(pages, distance=0))
-            assert "failed" not in {each.verdict for each in verdicts}
+            assert "failed" not in {each.kind for each in verdicts}
             first, second = (page_at(store, each.url) for each in pages)
             assert (first.etag, first.last_modified) == (None, "Monday")
             assert (second.etag, second.last_modified) == ("x" * 512, None)

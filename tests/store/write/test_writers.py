@@ -36,7 +36,7 @@ def write(job: tuple[str, int]) -> list[str]:
                 (f"https://w{seed}.example/{start + n}", value)
                 for n, value in enumerate(simhashes(seed)[start : start + 30])
             ]
-            found += [verdict.verdict for verdict in store.add_many(pages, distance=DISTANCE)]
+            found += [verdict.kind for verdict in store.add_many(pages, distance=DISTANCE)]
     return found
 
 
@@ -79,7 +79,7 @@ def test_page_ids_are_above_the_newest_page_even_if_the_sequence_is_behind(
         page_ids = [verdict.page_id or 0 for verdict in verdicts]
         assert page_ids == list(range(page_ids[0], page_ids[0] + pages))
         assert page_ids[0] > (newest.page_id or 0)
-        assert {verdict.verdict for verdict in verdicts} == {"duplicate"}
+        assert {verdict.kind for verdict in verdicts} == {"duplicate"}
 
 
 def write_with_savepoints(job: tuple[str, int]) -> set[str]:
