@@ -26,7 +26,7 @@ from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.sources.page import content_type
 from pgsimhash.store import connect
-from pgsimhash.store.batches import BATCH_PAGES, as_source
+from pgsimhash.store.batches import BATCH_PAGES, as_input
 from pgsimhash.store.session import RETRY_SECONDS
 
 with requires("pgsimhash.scrapy", "Scrapy 2.14 or later", extra="scrapy"):
@@ -400,7 +400,7 @@ class _StoreThread:
             if not answer.set_running_or_notify_cancel():
                 continue
             try:
-                batch.append((self._extract(as_source(page)), answer))
+                batch.append((self._extract(as_input(page)), answer))
             except Exception as error:
                 # Such as a scheme that no other process can use; without an answer, it would hang.
                 answer.set_exception(error)

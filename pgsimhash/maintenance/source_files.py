@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from pgsimhash.pages.policies import MatchOptions
-from pgsimhash.pages.records import PageFailure, Verdict
+from pgsimhash.pages.records import PageFailure, PageItem, Verdict
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import reads_texts
@@ -27,7 +27,7 @@ from pgsimhash.sources import (
     read_file,
     with_pauses,
 )
-from pgsimhash.sources.page import OnSkipped, PageItem, plain_path, shown
+from pgsimhash.sources.page import OnSkipped, plain_path, shown
 from pgsimhash.store import Store
 from pgsimhash.store.session import retried
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 from pgsimhash.hashing.bits import format_simhash, similarity_percent
+from pgsimhash.pages.values import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,8 +120,50 @@ class PageStatus:
     record: int = field(default=1, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """One page, neither decoded nor parsed.
+
+    A ``bytearray`` or ``memoryview`` given as ``html`` is copied to ``bytes``. ``charset`` comes
+    from outside the page (an HTTP header, a JSON field). ``fetched_at`` has a time zone. ``etag``
+    and ``last_modified`` are headers of its response, for conditional requests. ``truncated`` is
+    that of the verdict.
+    ``record`` is the number of its line or record in its file; comparisons ignore it.
+    """
+
+    url: str
+    html: bytes | str
+    charset: str | None = None
+    fetched_at: datetime | None = None
+    record: int = field(default=1, compare=False)
+    etag: str | None = None
+    last_modified: str | None = None
+    truncated: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "html", frozen(self.html))
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(PageFailure):
+    """A source yields this while no page arrives, so that earlier pages are decided meanwhile.
+
+    It gets no verdict.
+    """
+
+    url: str = ""
+    reason: str = "crashed"
+    detail: str = "no page comes at the moment"
+
+
+PageItem = SourcePage | PageStatus | PageFailure
+"""What a reader of files yields."""
+
 Item = PageRecord | PageStatus | PageFailure
-"""What a store decides about."""
+"""What a store decides about: the items of a source after its pages were read."""
+
+Input = SourcePage | Item
+"""What a store takes; the collection's scheme made the simhash of a record."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,14 @@ from numbers import Real
 from typing import Any, Final, NamedTuple, TypeVar
 
 from pgsimhash.errors import ArgumentError, PageError, check_number
-from pgsimhash.pages.records import Item, PageFailure, PageRecord
+from pgsimhash.pages.records import Input, Item, PageFailure, PageRecord, Pause, SourcePage
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.processes import EndedError, Worker, no_process
 from pgsimhash.runtime.machine import limit_memory, usable_cores
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.schemes.registry import page_values
-from pgsimhash.sources import PAUSE, SourcePage
 
-_Page = SourcePage | Item
 _Other = TypeVar("_Other", bound=Item)
 
 
@@ -36,7 +34,7 @@ class _Work(NamedTuple):
     memory: int | None
 
 
-_Reader = Worker[_Page, Item]
+_Reader = Worker[Input, Item]
 
 PAGE_SECONDS: Final = 30.0
 """The default time limit of a page in another process: ten times the time of any normal page."""
@@ -155,7 +153,7 @@ class PageReader:
         self._places = threading.Semaphore(processes or usable_cores())
 
     def extract(
-        self, page: _Page, scheme: Scheme, *, markdown: bool = True, max_bytes: int = MAX_BYTES
+        self, page: Input, scheme: Scheme, *, markdown: bool = True, max_bytes: int = MAX_BYTES
     ) -> Item:
         """Return the record of one page, see :func:`extract`."""
         if not self._in_processes:
@@ -166,7 +164,7 @@ class PageReader:
         """Return how a process fingerprints pages; the scheme must be portable."""
         return _Work(scheme.check_portable(), markdown, max_bytes, self._memory)
 
-    def read(self, page: _Page, work: _Work) -> Item:
+    def read(self, page: Input, work: _Work) -> Item:
         """Return the record of one page, read by a process."""
         with self._places:
             reader = self._reader_for(work)
@@ -202,7 +200,7 @@ class PageReader:
 
 
 def _read_ahead(
-    reader: PageReader, jobs: int, work: _Work, pages: Iterable[_Page]
+    reader: PageReader, jobs: int, work: _Work, pages: Iterable[Input]
 ) -> Iterator[Item]:
     """Yield the results of pages in order, read by ``jobs`` processes of ``reader``; close it."""
     # A thread for each process sends it the next page as soon as it is idle.
@@ -211,7 +209,7 @@ def _read_ahead(
     size = 0
     try:
         for page in pages:
-            if page is not PAUSE:
+            if not isinstance(page, Pause):
                 try:
                     sent.append((threads.submit(reader.read, page, work), _size(page)))
                 except RuntimeError as error:
@@ -228,7 +226,7 @@ def _read_ahead(
                 sent.popleft()
                 size -= result_size
                 yield result.result()
-            if page is PAUSE:
+            if isinstance(page, Pause):
                 yield page
         for result, _ in sent:
             yield result.result()
@@ -239,13 +237,13 @@ def _read_ahead(
         reader.close()
 
 
-def _size(page: _Page) -> int:
+def _size(page: Input) -> int:
     html = page.html if isinstance(page, SourcePage) else ""
     # Invalid pages become failures when they are read.
     return len(html) if isinstance(html, bytes | str) else 0
 
 
-def _read_by(worker: _Reader, page: _Page, page_seconds: float, *, again: bool = True) -> Item:
+def _read_by(worker: _Reader, page: Input, page_seconds: float, *, again: bool = True) -> Item:
     """Return a process's result for a page; without an answer it is a failure."""
     try:
         return worker.ask(page, page_seconds)
@@ -269,7 +267,7 @@ def _read_by(worker: _Reader, page: _Page, page_seconds: float, *, again: bool =
 
 def _begin_reading(
     scheme: Scheme, markdown: bool, max_bytes: int, memory: int | None
-) -> Callable[[_Page], Item]:
+) -> Callable[[Input], Item]:
     """Return the function that reads pages; each process receives the scheme only once."""
     if memory is not None:
         limit_memory(memory)

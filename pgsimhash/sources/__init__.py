@@ -15,17 +15,14 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from pgsimhash.errors import PageError, check_number, invalid_argument
-from pgsimhash.pages.records import PageFailure, PageStatus
+from pgsimhash.pages.records import PageFailure, PageItem, PageStatus, Pause, SourcePage
 from pgsimhash.pages.values import MAX_BYTES, too_large
 from pgsimhash.runtime import no_progress
 from pgsimhash.sources.page import (
     BEGIN_BYTES,
-    PAUSE,
     OnSkipped,
-    PageItem,
     Reading,
     Skipped,
-    SourcePage,
     failure,
     looks_like_html,
     plain_path,
@@ -38,11 +35,11 @@ from pgsimhash.sources.streams import Stream
 __all__ = [
     "FILES_BEFORE",
     "OTHER_FILES",
-    "PAUSE",
     "RECORDS_BEFORE",
     "UNKNOWN",
     "PageFailure",
     "PageStatus",
+    "Pause",
     "Reading",
     "Skipped",
     "SourcePage",

@@ -1,11 +1,10 @@
-"""Define what every reader yields: a page, a failure, or a pause of a slow source."""
+"""What all readers of files need, and pauses of a slow source."""
 
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
 from pathlib import Path
@@ -14,36 +13,8 @@ from threading import Event, Thread
 from typing import Any, Final, NamedTuple
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.records import PageFailure, PageStatus
-from pgsimhash.pages.values import frozen
+from pgsimhash.pages.records import PageFailure, PageItem, Pause
 from pgsimhash.runtime import no_progress
-
-
-@dataclass(frozen=True, slots=True)
-class SourcePage:
-    """One page, neither decoded nor parsed.
-
-    A ``bytearray`` or ``memoryview`` given as ``html`` is copied to ``bytes``. ``charset`` comes
-    from outside the page (an HTTP header, a JSON field). ``fetched_at`` has a time zone. ``etag``
-    and ``last_modified`` are headers of its response, for conditional requests. ``truncated`` is
-    that of the verdict.
-    ``record`` is the number of its line or record in its file; comparisons ignore it.
-    """
-
-    url: str
-    html: bytes | str
-    charset: str | None = None
-    fetched_at: datetime | None = None
-    record: int = field(default=1, compare=False)
-    etag: str | None = None
-    last_modified: str | None = None
-    truncated: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "html", frozen(self.html))
-
-
-PageItem = SourcePage | PageStatus | PageFailure
 
 BEGIN_BYTES: Final = 4096
 BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
@@ -129,15 +100,12 @@ def content_type(header: str) -> Message:
     return message
 
 
-PAUSE: Final = PageFailure("", "crashed", "no page comes at the moment")
-"""A source may yield this instead of a page while none arrives; it gets no verdict."""
-
 _PAUSE_SECONDS: Final = 0.5
 _AHEAD: Final = 4  # pages read ahead
 
 
 def with_pauses(pages: Iterable[PageItem]) -> Generator[PageItem]:
-    """Yield pages as they arrive, and :data:`PAUSE` twice a second while none does.
+    """Yield pages as they arrive, and a :class:`Pause` twice a second while none does.
 
     A thread reads up to 5 pages ahead; its errors are raised here. The thread ends with the pages,
     or at the first page after this iterator was closed.
@@ -163,7 +131,7 @@ def with_pauses(pages: Iterable[PageItem]) -> Generator[PageItem]:
             try:
                 item = queue.get(timeout=_PAUSE_SECONDS)
             except Empty:
-                item = PAUSE
+                item = Pause()
             if isinstance(item, StopIteration):
                 return
             if isinstance(item, BaseException):

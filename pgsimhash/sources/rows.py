@@ -6,14 +6,12 @@ from datetime import date
 from typing import Any, BinaryIO, Final
 
 from pgsimhash.errors import PageError, install_command
-from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.records import PageFailure, PageItem, SourcePage
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large, validator
 from pgsimhash.sources.page import (
     TEXT_SCHEME,
-    PageItem,
     Reading,
-    SourcePage,
     failure,
     one_line,
     parse_time,

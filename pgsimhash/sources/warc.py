@@ -26,16 +26,14 @@ from warcio.statusandheaders import (
 )
 
 from pgsimhash.errors import PageError
-from pgsimhash.pages.records import PageFailure, PageStatus
+from pgsimhash.pages.records import PageFailure, PageItem, PageStatus, SourcePage
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
 from pgsimhash.sources import streams
 from pgsimhash.sources.page import (
     BEFORE_MARKUP,
     TEXT_SCHEME,
-    PageItem,
     Reading,
-    SourcePage,
     content_type,
     failure,
     looks_like_html,

@@ -37,16 +37,15 @@ from pgsimhash.db.statements import await_
 from pgsimhash.errors import check_number, check_type
 from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.policies import MatchOptions
-from pgsimhash.pages.records import Item, Match, OnEvent, Verdict
+from pgsimhash.pages.records import Input, Item, Match, OnEvent, Pause, Verdict
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
 from pgsimhash.runtime import requires
 from pgsimhash.schema.deployed import open_deployed
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.search.clusters import Cluster
-from pgsimhash.sources import PAUSE
 from pgsimhash.store import batches
-from pgsimhash.store.batches import Source, bounded
+from pgsimhash.store.batches import bounded
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.session import Session
 from pgsimhash.store.store import Store
@@ -311,7 +310,7 @@ class _GreenletStore(Store):
 
     def _read(
         self,
-        sources: Iterable[Source],
+        inputs: Iterable[Input],
         markdown: bool,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
@@ -330,10 +329,10 @@ class _GreenletStore(Store):
         )
         reading: deque[asyncio.Task[Item]] = deque()
         try:
-            for source in sources:
-                reading.append(asyncio.ensure_future(asyncio.to_thread(extract, source)))
+            for page in inputs:
+                reading.append(asyncio.ensure_future(asyncio.to_thread(extract, page)))
                 # Pages before a pause do not wait for pages after it.
-                while reading and (len(reading) >= jobs or source is PAUSE):
+                while reading and (len(reading) >= jobs or isinstance(page, Pause)):
                     yield await_(reading.popleft())
             while reading:
                 yield await_(reading.popleft())

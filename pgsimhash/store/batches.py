@@ -19,14 +19,16 @@ from pgsimhash.pages.records import (
     BITS_64,
     COUNTS,
     TEXTS,
+    Input,
     Item,
     PageFailure,
     PageRecord,
     PageStatus,
+    Pause,
+    SourcePage,
 )
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import BytesLike, check_time, text_size, validator
-from pgsimhash.sources import PAUSE, SourcePage
 from pgsimhash.sources.page import failure
 
 BATCH_PAGES: Final = 256  # few enough to show progress while pages are read
@@ -36,14 +38,12 @@ BATCH_SECONDS: Final = 2.0
 # at a message of 1 GB. A batch has at most twice this size, and quotes are sent doubled.
 BATCH_BYTES: Final = 64 * 1024 * 1024
 
-# The input of a store. A record must be fingerprinted by the collection's scheme.
-Source = SourcePage | Item
-Page = Source | tuple[str, str | BytesLike]
+Page = Input | tuple[str, str | BytesLike]
 
-_Page = TypeVar("_Page")
+_T = TypeVar("_T")
 
 
-def as_source(page: Page) -> Source:
+def as_input(page: Page) -> Input:
     """Return a page with checked values; an invalid page is a failure."""
     if isinstance(page, PageFailure):
         return page
@@ -53,13 +53,13 @@ def as_source(page: Page) -> Source:
     return _or_failure(url, lambda: _checked(SourcePage(url, html)))
 
 
-def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None, **headers: Any) -> Source:
+def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None, **headers: Any) -> Input:
     """Return the page of a call, or a failure; an invalid time raises ArgumentError."""
     if fetched_at is not None:
         check_time(fetched_at)
     # A SourcePage copies mutable bytes.
     page = SourcePage(url, cast("bytes | str", html), fetched_at=fetched_at, **headers)
-    return as_source(page)
+    return as_input(page)
 
 
 def as_record(page: tuple[str, int]) -> Item:
@@ -68,7 +68,7 @@ def as_record(page: tuple[str, int]) -> Item:
     return _or_failure(url, lambda: PageRecord(check_url(url), check_simhash(simhash)))
 
 
-def _or_failure(url: object, read: Callable[[], _Page]) -> _Page | PageFailure:
+def _or_failure(url: object, read: Callable[[], _T]) -> _T | PageFailure:
     try:
         return read()
     except Exception as error:  # the methods of a page's values may raise anything
@@ -82,7 +82,7 @@ def _pair(page: object, second: str) -> tuple[Any, Any]:
     raise invalid_argument(f"pages are pairs, such as {example}, not {short_repr(page)}")
 
 
-def _checked(page: SourcePage | PageRecord | PageStatus) -> Source:
+def _checked(page: SourcePage | PageRecord | PageStatus) -> Input:
     """Check all values but texts; the reader checks the URL and the size of an unread page."""
     if isinstance(page, PageStatus):
         check_url(page.url)
@@ -123,7 +123,7 @@ def next_batch(items: Iterator[Item], size: int) -> list[Item]:
     batch: list[Item] = []
     started, text = time.monotonic(), 0
     for item in items:
-        if item is not PAUSE:
+        if not isinstance(item, Pause):
             checked, item_size = bounded(item)
             batch.append(checked)
             text += item_size

@@ -16,6 +16,7 @@ from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import (
     CollectionStatus,
     Deletion,
+    Input,
     Item,
     Match,
     Matches,
@@ -31,7 +32,7 @@ from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import batches, deleting, lookups
-from pgsimhash.store.batches import Page, Source, as_source, page_of
+from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import Ingest
@@ -327,7 +328,7 @@ class Store:
 
         Args:
             pages: ``(url, html)`` pairs, or the items of :func:`pgsimhash.sources.read_pages`.
-                Yield ``pgsimhash.sources.PAUSE`` during a pause, so that earlier pages are decided
+                Yield ``pgsimhash.sources.Pause()`` while none arrives: earlier pages are decided
                 meanwhile.
             jobs: the number of processes that fingerprint pages; with more than one, the calling
                 script needs the usual ``if __name__ == "__main__":`` guard.
@@ -342,8 +343,8 @@ class Store:
             options: settings that override those of the policies and the collection.
         """
         check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
-        sources = map(as_source, pages)
-        items = self._read(sources, markdown, jobs, max_bytes, page_seconds, page_memory)
+        inputs = map(as_input, pages)
+        items = self._read(inputs, markdown, jobs, max_bytes, page_seconds, page_memory)
         size = batches.BATCH_PAGES
         return self._ingest.decide_each(
             items, size, options, remember=True, batch_size=batch_size, label=label
@@ -401,8 +402,8 @@ class Store:
         Pages are compared with the store, and with those before them in the same batch.
         """
         check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
-        sources = map(as_source, pages)
-        items = self._read(sources, markdown, jobs, max_bytes, page_seconds, page_memory)
+        inputs = map(as_input, pages)
+        items = self._read(inputs, markdown, jobs, max_bytes, page_seconds, page_memory)
         return self._ingest.decide_each(items, batches.BATCH_PAGES, options, remember=False)
 
     def add(
@@ -548,7 +549,7 @@ class Store:
 
     def _read(
         self,
-        sources: Iterable[Source],
+        inputs: Iterable[Input],
         markdown: bool,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
@@ -559,7 +560,7 @@ class Store:
 
         check_type(markdown, bool, "markdown is True or False")
         return extract_many(
-            sources,
+            inputs,
             jobs,
             self.scheme,
             markdown=markdown or self.opened.keep_markdown,

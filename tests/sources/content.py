@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.records import PageFailure, PageItem
 from pgsimhash.sources import SourcePage, read_pages
-from pgsimhash.sources.page import PageItem
 
 ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 

@@ -23,10 +23,10 @@ import pytest
 from scrapy.exporters import JsonLinesItemExporter
 from warcio.warcwriter import WARCWriter
 
-from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.records import PageFailure, PageItem
 from pgsimhash.schemes import BUILT_IN, reads_texts
 from pgsimhash.sources import SourcePage, read_pages, streams
-from pgsimhash.sources.page import TEXT_SCHEME, PageItem
+from pgsimhash.sources.page import TEXT_SCHEME
 from tests.programs import python
 from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
 

@@ -17,7 +17,7 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import (
     OTHER_FILES,
-    PAUSE,
+    Pause,
     Skipped,
     SourcePage,
     count_pages,
@@ -112,10 +112,10 @@ def source(*steps: Callable[[], object]) -> Iterator[SourcePage | PageFailure]:
 def test_a_source_that_waits_gives_pauses_and_errors_come_after_its_pages() -> None:
     goes_on = threading.Event()
     pages = with_pauses(source(goes_on.wait))
-    assert [next(pages) for _ in range(3)] == [PAGES[0], PAUSE, PAUSE]
+    assert [next(pages) for _ in range(3)] == [PAGES[0], Pause(), Pause()]
     goes_on.set()
-    assert [page for page in pages if page is not PAUSE] == PAGES[1:2]
-    assert [page for page in with_pauses(PAGES) if page is not PAUSE] == PAGES
+    assert [page for page in pages if not isinstance(page, Pause)] == PAGES[1:2]
+    assert [page for page in with_pauses(PAGES) if not isinstance(page, Pause)] == PAGES
     pages = with_pauses(source({}.popitem))
     assert next(pages) == PAGES[0]
     with pytest.raises(KeyError, match="dictionary is empty"):

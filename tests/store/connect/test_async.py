@@ -19,8 +19,7 @@ import sqlalchemy
 
 from pgsimhash import Match, Store, Verdict, connect, connect_async, maintenance
 from pgsimhash.errors import ArgumentError, NoServerError
-from pgsimhash.pages.records import PageFailure
-from pgsimhash.sources import PAUSE, SourcePage
+from pgsimhash.sources import Pause, SourcePage
 from pgsimhash.store.async_store import AsyncStore, TaskBatcher
 from tests.database import end_others, run_sql, wait_for_a_lock
 from tests.programs import python
@@ -270,17 +269,18 @@ def test_a_page_that_takes_too_long_fails_alone(dsn: str) -> None:
     asyncio.run(use())
 
 
-def test_pages_before_a_pause_are_decided(dsn: str) -> None:
+@pytest.mark.parametrize("seconds", [None, 30])
+def test_pages_before_a_pause_are_decided(dsn: str, seconds: float | None) -> None:
     told: list[str] = []
 
-    async def source() -> AsyncIterator[SourcePage | PageFailure]:
+    async def source() -> AsyncIterator[SourcePage | Pause]:
         yield SourcePage(A, article(1))
         while not told:
             await asyncio.sleep(0.1)
-            yield PAUSE
+            yield Pause()
 
     async def use(store: AsyncStore) -> None:
-        async for verdict in store.ingest_many(source()):
+        async for verdict in store.ingest_many(source(), page_seconds=seconds):
             told.append(verdict.kind)
 
     over("dsn", dsn, use)
