@@ -66,7 +66,10 @@ def start(folder: Path | None = None) -> str:
     """
     from psycopg import conninfo
 
-    _open_standard_streams()
+    # No lock or socket of this process may have the number of a closed standard stream.
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        continue
+    os.close(opened)
     programs = _programs()
     home = folder if folder is not None else _data_directory(programs)
     try:
@@ -391,10 +394,9 @@ def _data_directory(programs: Path) -> Path:
         folder = platformdirs.user_data_path("pgsimhash")
     folder = folder.expanduser()
     own = folder / f"postgresql-{_major_version(programs)}"
-    if not own.exists():
-        # Data of another version is not forgotten silently.
-        for data in sorted(folder.glob("postgresql-*/postgres")):
-            _check_version(data, programs)
+    # Data of another version is not forgotten silently.
+    for data in () if own.exists() else sorted(folder.glob("postgresql-*/postgres")):
+        _check_version(data, programs)
     return own
 
 
@@ -424,13 +426,6 @@ def _reasons(messages: str) -> str:
     """Return what programs of PostgreSQL say about a failure."""
     found = re.findall(r"(?:error|FATAL|PANIC|DETAIL|HINT): +(.+)", messages)
     return "; ".join(found or messages.strip().splitlines()[-1:])
-
-
-def _open_standard_streams() -> None:
-    """Open closed standard streams, so that no lock or socket of this process has their number."""
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(opened, True)
-    os.close(opened)
 
 
 def _check_place(home: Path) -> None:
