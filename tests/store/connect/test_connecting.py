@@ -462,7 +462,7 @@ def test_invalid_sources_are_refused_with_the_valid_ones() -> None:
     for make, kind, said in WRONG_ASYNC:
         with pytest.raises(kind, match=said):
             asyncio.run(connect_async(make()))
-    with pytest.raises(ArgumentError, match="more than 0"):
+    with pytest.raises(ArgumentError, match="page_seconds is a number from"):
         asyncio.run(connect_async(GONE, page_seconds=0))
 
 
