@@ -99,14 +99,16 @@ def connect(
             another schema.
     """
     # Imported here because `--help` does not need them, and they take half of the import time.
-    from pgsimhash.db.sources import source_of
+    from pgsimhash.db.connections import connections_of
     from pgsimhash.schema.deployed import open_deployed
     from pgsimhash.store.session import Session
     from pgsimhash.store.store import Store
 
-    source = source_of(where, partial(open_deployed, schema=schema, prepare=prepare), prepare)
+    connections = connections_of(
+        where, partial(open_deployed, schema=schema, prepare=prepare), prepare
+    )
     session = Session(
-        source,
+        connections,
         collection,
         create=create,
         schema=schema,

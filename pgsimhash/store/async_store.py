@@ -32,7 +32,7 @@ from typing import (
 
 import psycopg
 
-from pgsimhash.db.sources import source_of
+from pgsimhash.db.connections import connections_of
 from pgsimhash.db.statements import await_
 from pgsimhash.errors import check_number, check_type
 from pgsimhash.hashing.bits import check_simhash
@@ -117,8 +117,8 @@ async def connect_async(
     connect = partial(
         open_deployed, schema=options.get("schema"), prepare=prepare, asynchronous=True
     )
-    source = source_of(where, connect, prepare, asynchronous=True)
-    session: Session = await greenlet_spawn(partial(Session, source, **options))
+    connections = connections_of(where, connect, prepare, asynchronous=True)
+    session: Session = await greenlet_spawn(partial(Session, connections, **options))
     return AsyncStore(_GreenletStore(session, reader), reader)
 
 
@@ -242,7 +242,7 @@ class AsyncStore:
         """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
         check_simhash(simhash)
         plain = signature is None and (limit or 0) >= 0
-        if plain and self._store.session.source.owned:
+        if plain and self._store.session.connections.owned:
             # Without a greenlet for each of them.
             matches: list[Match] = await self._store.finds.call(simhash, distance)
             return matches[:limit]
@@ -299,7 +299,7 @@ class _GreenletStore(Store):
         yield from list(super().clusters(*arguments, **options))
 
     def _verdict_of(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
-        if not (remember and self.session.source.owned):
+        if not (remember and self.session.connections.owned):
             return super()._verdict_of(item, options, remember=remember)
         item, size = bounded(item)
         verdict: Verdict = await_(self._decisions.call(item, options, size))

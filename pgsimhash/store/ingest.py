@@ -92,13 +92,13 @@ class Ingest:
 
         Over a connection of the caller it belongs to the present transaction; it begins none.
         """
-        runs, source = [run] if run else self._idle, self._session.source
+        runs, connections = [run] if run else self._idle, self._session.connections
         if run is None:
             self._label, self._idle = None, []
         run_ids = [each.run_id for each in runs if each.run_id is not None]
         # Without it, the run only counts as unfinished.
         with suppress(PgsimhashError):
-            may_end = source.in_transaction() or not self._session.is_in_callers_transaction()
+            may_end = connections.in_transaction() or not self._session.is_in_callers_transaction()
             if run_ids and may_end:
                 with self._session.writing() as access:
                     access.fetch("end_runs", run_ids=run_ids)
@@ -140,7 +140,7 @@ class Ingest:
             check_number("batch_size", batch_size)
         own = Run(label) if remember and self._label is None else None
         rest = iter(items)
-        in_transaction = self._session.source.in_transaction
+        in_transaction = self._session.connections.in_transaction
 
         def verdicts() -> Iterator[Verdict]:
             while True:

@@ -1,4 +1,4 @@
-"""The attempts and transactions of a store, over connections of its source."""
+"""The attempts and transactions of a store, over connections that it checks out."""
 
 import math
 import random
@@ -16,9 +16,9 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.db.connection import check_settings
+from pgsimhash.db.connections import Connections
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
-from pgsimhash.db.sources import ConnectionSource
 from pgsimhash.db.statements import execute, is_idle, savepoint, transaction
 from pgsimhash.errors import CollectionError, PgsimhashError, StoreError, check_number, check_type
 from pgsimhash.log import log_warnings, logger
@@ -65,7 +65,7 @@ class Session:
 
     def __init__(
         self,
-        source: ConnectionSource,
+        connections: Connections,
         collection: str = "default",
         *,
         create: bool | None = None,
@@ -76,11 +76,11 @@ class Session:
         on_event: OnEvent | None = None,
         **settings: Unpack[CollectionSettings],
     ) -> None:
-        """Open ``collection``, or close the source; see :func:`pgsimhash.connect`."""
+        """Open ``collection``, or close the connections; see :func:`pgsimhash.connect`."""
         if retry_seconds is not None:
             check_number("retry_seconds", retry_seconds, 0, 86_400, Real)
         check_type(on_event, Callable | None, "on_event is a function that receives events")
-        self.source = source
+        self.connections = connections
         self._schema = schema
         # Connections whose settings were checked, with the store's schema.
         self._known: WeakSet[psycopg.Connection[Any]] = WeakSet()
@@ -90,11 +90,11 @@ class Session:
         # For one transaction only: the next one may use another server behind a pooler.
         self.bounds = {
             "lock_timeout": _milliseconds("lock_timeout", lock_timeout),
-            "otherwise": LOCK_TIMEOUT if source.owned else "0",
+            "otherwise": LOCK_TIMEOUT if connections.owned else "0",
             "statement_timeout": _milliseconds("statement_timeout", statement_timeout),
             # With an unlimited lock timeout, statements are not limited either.
             "statement_otherwise": (
-                f"{locks + _LOCK_SECONDS:.0f}s" if source.owned and locks else "0"
+                f"{locks + _LOCK_SECONDS:.0f}s" if connections.owned and locks else "0"
             ),
         }
         try:
@@ -104,7 +104,7 @@ class Session:
                     connection, collection, self.bounds, create=create, **settings
                 )
         except BaseException:
-            source.close()
+            connections.close()
             raise
 
     def attempt(
@@ -159,18 +159,18 @@ class Session:
                     raise
                 collection = {"collection": self.collection.name}
                 logger.warning("trying again: %s", error, extra=collection)
-            self.source.pause(random.uniform(pause / 2, pause))  # noqa: S311
+            self.connections.pause(random.uniform(pause / 2, pause))  # noqa: S311
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _may_retry(self, error: PgsimhashError) -> bool:
         """Return whether nothing was committed, and the fault may be transient."""
         # The store has logged in before, so a refusal may end, as with too many connections.
         is_lost = error.reason in ("connection_lost", "no_server", "login_refused")
-        return self.source.owned and (is_lost or isinstance(error.__cause__, _ABORTED))
+        return self.connections.owned and (is_lost or isinstance(error.__cause__, _ABORTED))
 
     def is_in_callers_transaction(self) -> bool:
         """Return whether writes belong to a transaction that the caller ends."""
-        if self.source.owned:
+        if self.connections.owned:
             return False
         with self._connection() as connection:
             return not _is_alone(connection)
@@ -178,7 +178,7 @@ class Session:
     @contextmanager
     def _connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         """Check out a connection, bound to the schema, and translate its errors."""
-        with self.source.connection(loop=loop) as connection, ExitStack() as first_use:
+        with self.connections.checked_out(loop=loop) as connection, ExitStack() as first_use:
             if connection not in self._known:
                 check_settings(connection)
                 log_warnings(connection)

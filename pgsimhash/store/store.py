@@ -87,7 +87,7 @@ class Store:
     def __exit__(self, error: object = None, *_: object) -> None:
         if error is None:
             self._ingest.end_runs()
-        self.session.source.close()
+        self.session.connections.close()
 
     def close(self) -> None:
         """Close the connections that the store opened; those in use close after their call.

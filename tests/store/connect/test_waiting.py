@@ -157,7 +157,7 @@ def test_statements_respect_the_statement_timeout(dsn: str) -> None:
                 StoreError, match="raise statement_timeout", check=because("gave_up")
             ):
                 pytest.fail(f"{name}: {call(store)}")
-        with store.session.source.connection() as connection:
+        with store.session.connections.checked_out() as connection:
             assert timeout(connection, "statement") == "0"
 
 

@@ -1,9 +1,9 @@
-"""Connection sources: each call of a store checks out a connection.
+"""Connections: each call of a store checks one out.
 
 A call is one transaction or one read. So threads can share a store, and a store that lost its
 connection gets another for the next call.
 
-Asynchronous sources run in a greenlet, see :func:`pgsimhash.db.statements.waited`. SQLAlchemy's
+Asynchronous ones run in a greenlet, see :func:`pgsimhash.db.statements.waited`. SQLAlchemy's
 asynchronous classes wrap its blocking ones in the same greenlets, so those are used directly.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import sqlalchemy
 
 
-class ConnectionSource(ABC):
+class Connections(ABC):
     """Lends connections to a store."""
 
     owned = True  # the store ends the transactions, and can replace a lost connection
@@ -45,11 +45,11 @@ class ConnectionSource(ABC):
         self._closed = False
 
     @abstractmethod
-    def connection(self, *, loop: bool = False) -> AbstractContextManager[psycopg.Connection[Any]]:
+    def checked_out(self, *, loop: bool = False) -> AbstractContextManager[psycopg.Connection[Any]]:
         """Check out a connection; with ``loop``, the caller's code in the block may use the store.
 
-        A closed or exhausted source, or the caller's failed transaction, is a StoreError; if no
-        server answers, it is a NoServerError.
+        Raises StoreError if they are closed or exhausted, or the caller's transaction failed, and
+        NoServerError if no server answers.
         """
 
     def in_transaction(self) -> bool:
@@ -64,7 +64,7 @@ class ConnectionSource(ABC):
             time.sleep(seconds)
 
     def close(self) -> None:
-        """Close the connections that the source opened, not the caller's."""
+        """Close the connections that were opened here, not the caller's."""
         self._closed = True
 
     def _check_open(self) -> None:
@@ -72,14 +72,14 @@ class ConnectionSource(ABC):
             raise closed("store")
 
 
-def source_of(
+def connections_of(
     where: Any,
     connect: Callable[[str | None], Any],
     prepare: bool | None = None,
     *,
     asynchronous: bool = False,
-) -> ConnectionSource:
-    """Return the source for an argument of ``pgsimhash.connect`` or ``connect_async``.
+) -> Connections:
+    """Return the connections for an argument of ``pgsimhash.connect`` or ``connect_async``.
 
     Their ArgumentErrors and StoreErrors about ``where`` are raised here. ``connect`` opens a
     connection to a DSN.
@@ -88,7 +88,7 @@ def source_of(
         # A URL of SQLAlchemy.
         where = where.render_as_string(hide_password=False)
     if where is None or isinstance(where, str):
-        return _DsnSource(partial(connect, where), asynchronous)
+        return _DsnConnections(partial(connect, where), asynchronous)
     if prepare is not None:
         raise invalid_argument(
             "prepare applies to connections that the store opens itself, over a DSN or a URL; "
@@ -96,12 +96,12 @@ def source_of(
             "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})"
         )
     if isinstance(where, psycopg.AsyncConnection if asynchronous else psycopg.Connection):
-        return _CallerSource(where, asynchronous)
+        return _CallerConnections(where, asynchronous)
     with suppress(ImportError):
         import psycopg_pool as pools
 
         if isinstance(where, pools.AsyncConnectionPool if asynchronous else pools.ConnectionPool):
-            return _PoolSource(where, asynchronous)
+            return _PoolConnections(where, asynchronous)
     # Slow to import, but whoever has one of its objects has imported it.
     engine: Any
     callers: tuple[Any, ...]
@@ -117,9 +117,9 @@ def source_of(
         engine = sqlalchemy.Engine
         callers = sqlalchemy.Connection, orm.Session, orm.scoped_session
     if isinstance(where, engine):
-        return _EngineSource(getattr(where, "sync_engine", where), asynchronous)
+        return _EngineConnections(getattr(where, "sync_engine", where), asynchronous)
     if isinstance(where, callers):
-        return _SessionSource(where, asynchronous)
+        return _SessionConnections(where, asynchronous)
     name = f"{type(where).__module__}.{type(where).__qualname__}"
     hint = "; maybe call it first" if callable(where) else ""
     raise invalid_argument(
@@ -129,7 +129,7 @@ def source_of(
     )
 
 
-class _DsnSource(ConnectionSource):
+class _DsnConnections(Connections):
     """Opens a connection if none is idle, and keeps it for later calls.
 
     Each thread in a call has its own connection. Tasks take turns, because there may be thousands.
@@ -143,7 +143,7 @@ class _DsnSource(ConnectionSource):
         self._turns = _Turns(asynchronous)
 
     @contextmanager
-    def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+    def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
         # A loop has its own connection, so that lookups of other tasks need not wait for its end.
         with self._turns.taken() if self._asynchronous and not loop else nullcontext():
@@ -179,7 +179,7 @@ class _DsnSource(ConnectionSource):
         self._close_idle()
 
 
-class _PoolSource(ConnectionSource):
+class _PoolConnections(Connections):
     """Checks out connections of a psycopg pool."""
 
     def __init__(self, pool: Any, asynchronous: bool) -> None:
@@ -188,7 +188,7 @@ class _PoolSource(ConnectionSource):
         self._lost = False
 
     @contextmanager
-    def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+    def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
         if self._pool.closed:
             raise closed("pool")
@@ -215,7 +215,7 @@ class _PoolSource(ConnectionSource):
                 waited(self._pool.check())
 
 
-class _CallerSource(ConnectionSource):
+class _CallerConnections(Connections):
     """Lends the caller's psycopg connection."""
 
     owned = False
@@ -230,7 +230,7 @@ class _CallerSource(ConnectionSource):
             raise closed("connection")
 
     @contextmanager
-    def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+    def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         with _turns.setdefault(self._connection, _Turns(self._asynchronous)).taken():
             self._check_open()
             yield self._connection
@@ -239,7 +239,7 @@ class _CallerSource(ConnectionSource):
         return is_active(self._connection)
 
 
-class _EngineSource(ConnectionSource):
+class _EngineConnections(Connections):
     """Checks out connections of an SQLAlchemy engine."""
 
     def __init__(self, engine: sqlalchemy.Engine, asynchronous: bool) -> None:
@@ -248,7 +248,7 @@ class _EngineSource(ConnectionSource):
         self._engine = engine
 
     @contextmanager
-    def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+    def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
         with translated_sqlalchemy_errors():
             checked_out = self._engine.connect()
@@ -275,7 +275,7 @@ class _EngineSource(ConnectionSource):
                     checked_out.exec_driver_sql("SELECT 1")
 
 
-class _SessionSource(ConnectionSource):
+class _SessionConnections(Connections):
     """Lends the connection of the caller's SQLAlchemy session, or the SQLAlchemy connection."""
 
     owned = False
@@ -301,7 +301,7 @@ class _SessionSource(ConnectionSource):
         return present
 
     @contextmanager
-    def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+    def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         session = self._present()
         with _turns.setdefault(session, _Turns(self._asynchronous)).taken():
             with translated_sqlalchemy_errors():
