@@ -92,11 +92,15 @@ def parse_time(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+_TYPES: Final = re.compile(r"^\s*([\w.+-]+/[\w.+-]+)[\s,;]+(?:[\w.+-]+/[\w.+-]+[\s,;]*)?")
+
+
 def content_type(header: str) -> Message:
     """Return a parsed ``Content-Type``."""
     message = Message()
-    # Parsing parameters takes quadratic time.
-    message["Content-Type"] = header[:1000]
+    # Parsing parameters takes quadratic time. Some servers separate them by a comma or a space,
+    # or send two types.
+    message["Content-Type"] = _TYPES.sub(r"\1; ", header[:1000])
     return message
 
 

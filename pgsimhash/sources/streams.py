@@ -41,6 +41,14 @@ class DamagedError(Exception):
     """The rest cannot be read; the message says why."""
 
 
+class ShortError(DamagedError):
+    """The file ends early; ``data`` is what there was."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__("the file ends early")
+        self.data = data
+
+
 class PackedError(DamagedError):
     """The packed data is damaged; :meth:`Stream.resume` may find more."""
 
@@ -192,25 +200,37 @@ class Stream:
         self._members = _Members(file, codec) if codec else None
         self._file = io.BufferedReader(self._members, _BUFFER) if self._members else file
         self._budget, self._is_alone = budget or Budget(), budget is None
+        self._pushed = io.BytesIO()
 
     def read(self, size: int) -> bytes:
         """Return ``size`` bytes."""
-        data = self._guarded(self._file.read, size)
+        data = self._pushed.read(size)
         if len(data) < size:
-            raise DamagedError("the file ends early")
+            data += self._guarded(self._file.read, size - len(data))
+        if len(data) < size:
+            raise ShortError(data)
         return data
 
     def readline(self, size: int) -> bytes:
         """Return the next line with its end, at most ``size`` bytes, empty at the file's end."""
-        return self._guarded(self._file.readline, size)
+        line = self._pushed.readline(size)
+        if len(line) < size and not line.endswith(b"\n"):
+            line += self._guarded(self._file.readline, size - len(line))
+        return line
 
-    def skip(self, size: int) -> None:
-        """Skip ``size`` bytes."""
+    def push_back(self, data: bytes) -> None:
+        """Let the next calls read ``data`` again."""
+        self._pushed = io.BytesIO(data + self._pushed.read())
+
+    def skip(self, size: int) -> bytes:
+        """Skip ``size`` bytes; return the last of them, a megabyte at most."""
+        last = b""
         while size > 0:
             step = min(size, _STEP)
-            self.read(step)
+            last = self.read(step)
             self.idle(step)
             size -= step
+        return last
 
     def idle(self, size: int) -> None:
         """Count ``size`` bytes without pages; very many in little packed data end the file."""
@@ -246,6 +266,7 @@ class Stream:
             if isinstance(self._file, io.BufferedReader):
                 self._file.detach()
             self._file = io.BufferedReader(self._members, _BUFFER)
+            self._pushed = io.BytesIO()
         return skipped
 
     def _guarded(self, read: Callable[[int], bytes], size: int) -> bytes:

@@ -12,7 +12,9 @@ import warnings
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from datetime import datetime
+from copy import copy
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib import import_module
 from typing import Any, BinaryIO, Final
@@ -40,7 +42,14 @@ from pgsimhash.sources.page import (
     one_line,
     parse_time,
 )
-from pgsimhash.sources.streams import ChecksumError, DamagedError, PackedError, Stream, stream_of
+from pgsimhash.sources.streams import (
+    ChecksumError,
+    DamagedError,
+    PackedError,
+    ShortError,
+    Stream,
+    stream_of,
+)
 
 _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
@@ -58,12 +67,20 @@ _REVISIT: Final = re.compile(r"/revisit/(identical-payload-digest|server-not-mod
 _MAX_HEADERS: Final = 64 * 1024
 _MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
 _YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
+_LEAP_SECOND: Final = re.compile(r"(:\d\d):60(?!\d)", re.ASCII)
 _DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
 _BEGIN: Final = b"WARC/"
 _ZIP_HEADER: Final = 30  # bytes before the name and data of an entry
-_WARC_IN_ZIP: Final = re.compile(r"archive/.*\.warc(\.wet)?(\.gz|\.zst)?", re.IGNORECASE)
+# Some archives are a zipped folder.
+_WARC_IN_ZIP: Final = re.compile(r"(?:[^/]*/)?archive/.*\.warc(\.wet)?(\.gz|\.zst)?", re.IGNORECASE)
 _ZIP_DAMAGES: Final = (*streams.DAMAGES, RuntimeError, OverflowError, struct.error)
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
+# A record within the block of another one, which has a wrong length.
+_RECORD: Final = re.compile(rb"(?<=\n)(WARC/\d+\.\d+\r?\n)(?:[A-Za-z-]+:|\Z)")
+_BLOCK_ENDS: Final = (b"\r\n\r\n", b"\n\n")
+_WHOLE: Final = re.compile(rb"</html>\s*\Z", re.IGNORECASE)
+# Day 294 of 2008, with the month before it, and a day behind the time.
+_ORDINAL: Final = re.compile(r"(\d{4})-(?:\d\d-)?(\d{3})(?=T|$)", re.ASCII)
 
 
 class _NoRecordError(Exception):
@@ -72,6 +89,13 @@ class _NoRecordError(Exception):
     def __init__(self, message: str, line: bytes = b"\n") -> None:
         super().__init__(message)
         self.line = line
+
+
+class _WrongLengthError(Exception):
+    """A block does not end where its length says; ``read`` was read, and may be all of it."""
+
+    def __init__(self, read: bytes, is_whole: bool) -> None:
+        self.read, self.is_whole = read, is_whole
 
 
 class _Record:
@@ -87,7 +111,9 @@ class _Record:
         if not (length.isascii() and length.isdigit() and len(length) < 20):
             raise _NoRecordError("its Content-Length is missing or is not a number")
         self._stream = stream
-        self.unread = int(length)
+        self._unread = int(length)
+        self._block: list[bytes] = []
+        self._is_short = self._is_whole = False
         self._declared = ""
         # Some crawlers write the URL in angle brackets or with spaces.
         url = self._header("WARC-Target-URI").removeprefix("<").removesuffix(">")
@@ -120,9 +146,11 @@ class _Record:
         if kind == ("conversion" if texts else "resource"):
             self._declared = self._header("Content-Type")
         elif kind in ("response", "revisit") and self._url.lower().startswith(("http:", "https:")):
-            http, head = _split_http(self._read(min(self.unread, _MAX_HEADERS)))
+            http, head = _split_http(self._read(min(self._unread, _MAX_HEADERS)))
+            mime = (http.get_header("Content-Type") or "").strip()
             identified = self._header("WARC-Identified-Payload-Type")
-            mime = (http.get_header("Content-Type") or identified).strip()
+            if not mime or content_type(identified).get_content_type() in _HTML_TYPES:
+                mime = mime if "html" in mime.lower() else identified
             status = http.get_statuscode()
             if kind == "revisit":
                 if not _REVISIT.search(self._header("WARC-Profile")):
@@ -133,7 +161,7 @@ class _Record:
                 status = "304" if _OK.fullmatch(status or "200") else status
             if status == "304" or status in _GONE:
                 url, is_gone = check_url(self._url), status in _GONE
-                return PageStatus(url, is_gone, self._date(), *_validators(http), record=number)
+                return PageStatus(url, is_gone, self._date(http), *_validators(http), record=number)
             if not _OK.fullmatch(status):
                 return "responses by their status"
             self._declared = mime
@@ -144,15 +172,15 @@ class _Record:
         if self._declared and declared.get_content_type() not in accepted:
             return _NO_TEXTS if texts else _NO_HTML
         url = check_url(self._url)
-        if kind == "response" and not head and self.unread:
+        if kind == "response" and not head and self._unread:
             raise PageError("unreadable", "its HTTP header does not end")
-        if len(head) + self.unread > max_bytes:
+        if len(head) + self._unread > max_bytes:
             raise too_large("the record", max_bytes)
         if self._header("WARC-Segment-Number"):
             raise PageError("unreadable", "the record is one segment of several")
         transfer = http.get_header("Transfer-Encoding") or ""
         encoding = http.get_header("Content-Encoding") or ""
-        body = _decode_body(head + self._read(self.unread), transfer, encoding, max_bytes)
+        body = _decode_body(head + self._read(self._unread), transfer, encoding, max_bytes)
         if not self._declared:
             if not texts and not looks_like_html(body):
                 return _NO_HTML
@@ -161,15 +189,53 @@ class _Record:
         cut = cut if cut in ("", "length", "time", "disconnect") else "unspecified"
         # With the validators of a part, the rest would never be fetched.
         validators = (None, None) if cut else _validators(http)
-        return SourcePage(url, body, charset, self._date(), number, *validators, cut or None)
+        return SourcePage(url, body, charset, self._date(http), number, *validators, cut or None)
 
-    def _date(self) -> datetime | None:
-        return _date(self._header("WARC-Date"))
+    def _date(self, http: Any) -> datetime | None:
+        """Return when the page was fetched, or else sent; None if neither can be read."""
+        dates = map(_date, (self._header("WARC-Date"), http.get_header("Date") or ""))
+        return next(filter(None, dates), None)
 
     def _read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self.unread -= size
+        try:
+            data = self._stream.read(size)
+        except ShortError as short:
+            data = self._checked(short)
+        self._block.append(data)
+        self._unread = 0 if len(data) < size else self._unread - size
         return data
+
+    def _checked(self, short: ShortError) -> bytes:
+        """Return the last bytes of a file with all of its last record, which has a wrong length."""
+        if not (_WHOLE.search(short.data[-1000:]) or _RECORD.search(short.data)):
+            raise short
+        self._is_short = True
+        return short.data
+
+    def skip(self) -> None:
+        """Skip the rest of the block."""
+        self._is_whole = self._unread == 0
+        try:
+            self._block.append(self._stream.skip(self._unread))
+        except ShortError as short:
+            self._block.append(self._checked(short))
+
+    def next_line(self) -> bytes:
+        """Return the first line behind the block that is not empty.
+
+        Raises:
+            _WrongLengthError: it is not the first one of a record.
+        """
+        line = self._stream.readline(_MAX_HEADERS)
+        if self._is_short or (line.strip() and not _VERSION.match(line)):
+            raise _WrongLengthError(b"".join([*self._block, line]), self._is_whole)
+        return line if line.strip() else _next_line(self._stream)
+
+    def with_block(self, block: bytes) -> "_Record":
+        """Return this record with another block."""
+        other = copy(self)
+        other._stream, other._unread, other._block = Stream(io.BytesIO(block)), len(block), []
+        return other
 
     def _header(self, name: str) -> str:
         return (self._headers.get_header(name) or "").strip()
@@ -215,6 +281,9 @@ def read_wacz(
         end = max(end, entry.header_offset + _ZIP_HEADER + _size_of(entry))
     if overlapping:
         detail = f"{len(overlapping):,} entries overlap others, as in a bomb, and were not read"
+        yield failure(name, PageError("unreadable", detail))
+    if not any(_is_read(entry.filename) for entry in zipped.infolist()):
+        detail = "there are no WARC files in the folder archive/ of the zip file"
         yield failure(name, PageError("unreadable", detail))
     budget = streams.Budget() if outer is None else outer
     for entry in zipped.infolist():
@@ -302,14 +371,18 @@ def _read_records(
                     raise _NoRecordError("there is no record here", line)
                 record = _Record(stream, line)
                 item = record.item(name, number, reading)
-                stream.skip(record.unread)
+                record.skip()
                 member = stream.member
                 broken = 0
                 if item is None:
                     stream.idle(0)
                 try:
                     # Reading further makes gzip verify the checksum of the last record.
-                    line = _next_line_after_block(stream)
+                    line = record.next_line()
+                except _WrongLengthError as wrong:
+                    line, block = _real_block(stream, wrong.read, reading.max_bytes)
+                    if wrong.is_whole and block is not None:
+                        item = record.with_block(block).item(name, number, reading)
                 except DamagedError as damage:
                     if isinstance(damage, ChecksumError) and stream.member == member:
                         raise
@@ -355,11 +428,27 @@ def _next_line(stream: Stream) -> bytes:
     return line
 
 
-def _next_line_after_block(stream: Stream) -> bytes:
-    line = stream.readline(_MAX_HEADERS)
-    if line.strip() and not _VERSION.match(line):
-        raise _NoRecordError("the record does not end where its Content-Length says", line)
-    return line if line.strip() else _next_line(stream)
+def _real_block(stream: Stream, read: bytes, max_bytes: int) -> tuple[bytes, bytes | None]:
+    """Return the first line of the next record, and the block before it, or None if it is large.
+
+    Some of it may be in ``read``, what was read of a record with a wrong length.
+    """
+    if (record := _RECORD.search(read)) is not None:
+        stream.push_back(read[record.end(1) :])
+        line, block = record[1], read[: record.start()]
+    else:
+        lines, size = [read], len(read)
+        while (line := stream.readline(_MAX_HEADERS)) and not _VERSION.match(line):
+            stream.idle(len(line))
+            size += len(line)
+            if size <= max_bytes:
+                lines.append(line)
+        if size > max_bytes:
+            return line, None
+        block = b"".join(lines)
+    for end in _BLOCK_ENDS:
+        block = block.removesuffix(end)
+    return line, block
 
 
 def _next_version(stream: Stream, line: bytes) -> bytes:
@@ -384,16 +473,23 @@ def _validators(http: Any) -> tuple[str | None, str | None]:
 
 
 def _date(text: str) -> datetime | None:
-    """Return the first moment of a date, or None without one."""
-    if not text:
-        return None
-    try:
-        if _YEAR_OR_MONTH.fullmatch(text):
-            return parse_time(f"{text}-01-01"[:10])
+    """Return the first moment of a date in any of the forms that archives have, or None."""
+    text = text.strip()
+    day = 0
+    if found := _ORDINAL.match(text):
+        text, day = f"{found[1]}-01-01{text[found.end() :]}", int(found[2]) - 1
+    elif _YEAR_OR_MONTH.fullmatch(text):
+        text = f"{text}-01-01"[:10]
+    elif _DIGITS.fullmatch(text):
         # Some programs write the timestamp format of CDX files.
-        return parse_time(f"{text[:8]}T{text[8:]}" if _DIGITS.fullmatch(text) else text)
-    except ValueError:
-        raise PageError("unreadable", f"its WARC-Date {text[:40]!r} is not a time") from None
+        text = f"{text[:8]}T{text[8:]}"
+    # A leap second is the last one of its minute here.
+    text = _LEAP_SECOND.sub(r"\1:59", text)
+    for parse in (parse_time, parsedate_to_datetime):
+        with suppress(ValueError, TypeError, OverflowError):
+            time = parse(text)
+            return time.replace(tzinfo=time.tzinfo or UTC) + timedelta(days=day)
+    return None
 
 
 def _decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> bytes:
@@ -401,7 +497,9 @@ def _decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> b
     if "chunked" in transfer.lower():
         body = _unchunked(body)
     try:
-        return _decoded(body, encoding.strip().lower(), max_bytes)
+        for name in reversed(encoding.lower().split(",")):
+            body = _decoded(body, name.strip(), max_bytes)
+        return body
     except PageError as error:
         # Many crawlers store the page decoded and keep the header.
         if error.reason != "unreadable" or not body.lstrip(BEFORE_MARKUP).startswith(b"<"):
@@ -426,7 +524,7 @@ def _unchunked(body: bytes) -> bytes:
 
 def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
     match encoding:
-        case "" | "identity":
+        case "" | "identity" | "none":
             return body
         case "gzip" | "x-gzip":
             return _inflated(body, streams.GZIP, max_bytes)
@@ -444,12 +542,30 @@ def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
 
 
 def _inflated(body: bytes, codec: streams.Codec, max_bytes: int) -> bytes:
-    decoder = codec.decoder()
-    try:
-        page = decoder.decompress(body, max_bytes + 1)
-    except codec.error as error:
-        raise PageError("unreadable", f"its {codec.name} data is damaged ({error})") from None
-    return _checked(page, decoder.eof, codec.name, max_bytes)
+    page = b""
+    while True:
+        decoder = codec.decoder()
+        try:
+            page += decoder.decompress(body, max_bytes + 1 - len(page))
+        except codec.error as error:
+            raise PageError("unreadable", f"its {codec.name} data is damaged ({error})") from None
+        body = decoder.unused_data
+        # Browsers ignore what follows the last member.
+        if not decoder.eof or not body.startswith(codec.magic or b"\0") or len(page) > max_bytes:
+            break
+    return _checked(page, decoder.eof or _has_all_but_checksum(decoder), codec.name, max_bytes)
+
+
+def _has_all_but_checksum(decoder: Any) -> bool:
+    """Return whether deflated data ends where its checksum would begin."""
+    for rest in (bytes(8), b"\xff" * 8):
+        try:
+            decoder.copy().decompress(rest)
+        except (zlib.error, AttributeError) as error:
+            if "incorrect" in str(error):
+                continue
+        return False
+    return True
 
 
 def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
