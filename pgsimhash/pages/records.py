@@ -435,7 +435,8 @@ class Event:
         seconds: the duration, including retries and waiting for other writers.
         count: the number of pages of the batch, or of URLs or simhashes that were looked up.
         results: for a batch, the number of pages by verdict; for a lookup, the number of pages or
-            simhashes as ``found``.
+            simhashes as ``found``: of ``should_fetch`` and ``request_headers``, those that need no
+            fetch.
         error: the ``reason`` of the error that ended it, or the name of its class; else None.
     """
 

@@ -104,8 +104,7 @@ def extract_many(
     kills its process becomes a failure, ``crashed``; other pages are not affected. The limits and
     the errors are those of :class:`PageReader`; by default, a page has :data:`PAGE_SECONDS`.
     """
-    max_bytes = check_number("max_bytes", max_bytes, 0, 2**63)
-    check_number("jobs", jobs)
+    check_reading(jobs, max_bytes)
     recipe = get_scheme(scheme)
     reader = PageReader(page_seconds, page_memory, jobs)
     if jobs == 1 and not reader.has_limit:
@@ -113,6 +112,12 @@ def extract_many(
     work = reader.work(recipe, markdown, max_bytes)
     results: Iterator[Any] = _read_ahead(reader, jobs, work, pages)
     return results
+
+
+def check_reading(jobs: int, max_bytes: int) -> None:
+    """Check the arguments of a call that reads pages; :class:`PageReader` checks its limits."""
+    check_number("jobs", jobs)
+    check_number("max_bytes", max_bytes, 0, 2**63)
 
 
 class PageReader:
@@ -129,7 +134,7 @@ class PageReader:
             there are cores, and in processes if there is a limit.
 
     Raises:
-        ArgumentError: a limit is not above 0, or the scheme cannot be pickled.
+        ArgumentError: a number is not above 0, or the scheme cannot be pickled.
     """
 
     def __init__(

@@ -34,21 +34,17 @@ import psycopg
 
 from pgsimhash.db.connections import connections_of
 from pgsimhash.db.statements import await_
-from pgsimhash.errors import check_number, check_type
-from pgsimhash.hashing.bits import check_simhash
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Input, Item, Match, OnEvent, Pause, Verdict
-from pgsimhash.pages.values import MAX_BYTES
-from pgsimhash.reading.workers import PAGE_SECONDS, PageReader
+from pgsimhash.reading.workers import PAGE_SECONDS, PageReader, check_reading
 from pgsimhash.runtime import requires
 from pgsimhash.schema.deployed import open_deployed
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.search.clusters import Cluster
 from pgsimhash.store import batches
-from pgsimhash.store.batches import bounded
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.session import Session
-from pgsimhash.store.store import Store
+from pgsimhash.store.store import Store, check_query
 
 if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
@@ -240,12 +236,11 @@ class AsyncStore:
         signature: int | None = None,
     ) -> list[Match]:
         """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
-        check_simhash(simhash)
-        plain = signature is None and (limit or 0) >= 0
-        if plain and self._store.session.connections.owned:
+        if signature is None and self._store.session.connections.owned:
             # Without a greenlet for each of them.
-            matches: list[Match] = await self._store.finds.call(simhash, distance)
-            return matches[:limit]
+            most = check_query(self.opened, simhash, distance, limit, signature)
+            matches: list[Match] = await self._store.finds.call((simhash, most), distance)
+            return matches
         return await self.run(Store.find, simhash, distance, limit=limit, signature=signature)
 
     near_pages = _awaited(Store.near_pages)
@@ -284,13 +279,21 @@ class _GreenletStore(Store):
         self.finds = TaskBatcher(self._find_all, statements=2)
         self._decisions = TaskBatcher(self._decide_all)
 
-    async def _find_all(self, simhashes: list[int], distance: int | None) -> list[list[Match]]:
+    async def _find_all(
+        self, queries: list[tuple[int, int | None]], distance: int | None
+    ) -> list[list[Match]]:
+        simhashes, limits = zip(*queries, strict=True)
+
         def find() -> list[list[Match]]:
             with self.session.looking_up(distance) as access:
-                return access.find(simhashes, distance)
+                matches = access.find(simhashes, distance)
+            return [part[:limit] for part, limit in zip(matches, limits, strict=True)]
+
+        def found(matches: list[list[Match]]) -> dict[str, int]:
+            return {"found": sum(map(len, matches))}
 
         matches: list[list[Match]] = await greenlet_spawn(
-            self.session.attempt, "find", len(simhashes), find
+            self.session.attempt, "find", len(queries), find, found
         )
         return matches
 
@@ -298,34 +301,35 @@ class _GreenletStore(Store):
         # All at once, so that no transaction stays open when the caller leaves the loop.
         yield from list(super().clusters(*arguments, **options))
 
-    def _verdict_of(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
+    def _decide(self, item: Item, size: int, options: MatchOptions, *, remember: bool) -> Verdict:
         if not (remember and self.session.connections.owned):
-            return super()._verdict_of(item, options, remember=remember)
-        item, size = bounded(item)
+            return super()._decide(item, size, options, remember=remember)
         verdict: Verdict = await_(self._decisions.call(item, options, size))
         return verdict
 
     async def _decide_all(self, items: list[Item], options: MatchOptions) -> list[Verdict]:
         return await greenlet_spawn(self._ingest.decide_batch, items, options, remember=True)
 
-    def _read(
+    def _extract(
         self,
         inputs: Iterable[Input],
+        jobs: int,
+        scheme: str,
+        *,
         markdown: bool,
-        jobs: int = 1,
-        max_bytes: int = MAX_BYTES,
-        page_seconds: float | None = None,
-        page_memory: int | None = None,
+        max_bytes: int,
+        page_seconds: float | None,
+        page_memory: int | None,
     ) -> Iterator[Item]:
-        check_type(markdown, bool, "markdown is True or False")
-        is_shared = check_number("jobs", jobs) == 1 and page_seconds is page_memory is None
+        check_reading(jobs, max_bytes)
+        is_shared = jobs == 1 and page_seconds is page_memory is None
         seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         own = None if is_shared else PageReader(seconds, page_memory)
         extract = partial(
             (own or self._reader).extract,
-            scheme=get_scheme(self.scheme),
-            markdown=markdown or self.opened.keep_markdown,
-            max_bytes=check_number("max_bytes", max_bytes, 0, 2**63),
+            scheme=get_scheme(scheme),
+            markdown=markdown,
+            max_bytes=max_bytes,
         )
         reading: deque[asyncio.Task[Item]] = deque()
         try:

@@ -1,6 +1,7 @@
 """Decide about records and store them, in batches: each is one statement and one transaction."""
 
 import json
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, fields
@@ -191,6 +192,7 @@ class Ingest:
             "decide" if run is None else "ingest",
             len(items),
             lambda: self._stored(run) or self._in_transaction(items, options, run),
+            lambda decided: Counter(each.kind for each in decided),
             lambda: None if run is None else run.run_id,
         )
         records = sum(each.kind not in ("too_short", "failed") for each in verdicts)

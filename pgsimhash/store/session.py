@@ -3,8 +3,7 @@
 import math
 import random
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
 from numbers import Real
@@ -22,7 +21,7 @@ from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.statements import execute, is_idle, savepoint, transaction
 from pgsimhash.errors import CollectionError, PgsimhashError, StoreError, check_number, check_type
 from pgsimhash.log import log_warnings, logger
-from pgsimhash.pages.records import Event, Matches, OnEvent, Verdict
+from pgsimhash.pages.records import Event, OnEvent
 from pgsimhash.schema.deployed import check_schema
 from pgsimhash.store.collection import (
     CollectionSettings,
@@ -112,24 +111,23 @@ class Session:
         name: str,
         count: int,
         call: Callable[[], _T],
+        results_of: Callable[[_T], Mapping[str, int]],
         run_id: Callable[[], int | None] = lambda: None,
     ) -> _T:
-        """Return the result of a call, retry it after transient faults, and report it as an event.
-
-        A call whose name begins with an underscore is not reported.
-        """
+        """Return the result of a call, see :meth:`retry`, and report it as an event."""
         started = time.perf_counter()
         results: Mapping[str, int] = {}
         reason = None
         try:
-            answer = self._retried(call)
-            results = _results_of(answer)
+            answer = self.retry(call)
+            results = results_of(answer)
             return answer
         except BaseException as error:
             reason = error.reason if isinstance(error, PgsimhashError) else type(error).__name__
             raise
         finally:
-            if self._on_event is not None and not name.startswith("_"):
+            # A refused call has looked up nothing.
+            if self._on_event is not None and reason != "invalid_argument":
                 seconds, collection = time.perf_counter() - started, self.collection.name
                 event = Event(name, collection, run_id(), seconds, count, results, reason)
                 try:
@@ -138,7 +136,7 @@ class Session:
                     # A failure of the metrics must not affect the data.
                     logger.exception("on_event failed", extra={"collection": collection})
 
-    def _retried(self, call: Callable[[], _T]) -> _T:
+    def retry(self, call: Callable[[], _T]) -> _T:
         """Repeat a call until it succeeds or fails permanently.
 
         If the collection was replaced meanwhile, the call is repeated immediately, over any
@@ -261,18 +259,33 @@ class Session:
 
 
 def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Decorate a function that takes a store: each call is an attempt of its session."""
+    """Decorate a function that takes a store: its session retries each call."""
 
     @wraps(method)
     def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
         store: Any = arguments[0] if arguments else options["store"]
         session: Session = store.session
-        queries: Any = next(iter((*arguments[1:], *options.values())), None)
-        is_batch = isinstance(queries, Sized) and not isinstance(queries, str)
-        count = len(queries) if is_batch else 1
-        return session.attempt(method.__name__, count, partial(method, *arguments, **options))
+        return session.retry(partial(method, *arguments, **options))
 
     return call
+
+
+def lookup(found: Callable[[Any], int]) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Decorate a method of a store that looks up one page or simhash: each call is an attempt."""
+
+    def decorate(method: Callable[_P, _T]) -> Callable[_P, _T]:
+        @wraps(method)
+        def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
+            store: Any = arguments[0]
+            session: Session = store.session
+            look_up = partial(method, *arguments, **options)
+            return session.attempt(
+                method.__name__, 1, look_up, lambda answer: {"found": found(answer)}
+            )
+
+        return call
+
+    return decorate
 
 
 @contextmanager
@@ -288,18 +301,6 @@ def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
 def _is_alone(connection: psycopg.Connection[Any]) -> bool:
     """Return whether each statement is its own transaction."""
     return connection.autocommit and is_idle(connection)
-
-
-def _results_of(answer: Any) -> Mapping[str, int]:
-    """Return the numbers of an answer by verdict, or of the pages or simhashes found."""
-    if isinstance(answer, list) and answer and isinstance(answer[0], Verdict):
-        return dict(Counter(verdict.kind for verdict in answer))
-    if isinstance(answer, Matches):
-        return {"found": len(answer.queries)}
-    if isinstance(answer, list):
-        return {"found": sum(len(part) if isinstance(part, list) else 1 for part in answer)}
-    # A page or None, or a bool.
-    return {"found": int(bool(answer))}
 
 
 def _milliseconds(name: str, seconds: float | None) -> str | None:

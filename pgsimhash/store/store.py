@@ -35,8 +35,8 @@ from pgsimhash.store import batches, deleting, lookups
 from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.deleting import Deleted
-from pgsimhash.store.ingest import Ingest
-from pgsimhash.store.session import Session, retried
+from pgsimhash.store.ingest import Ingest, sent_options
+from pgsimhash.store.session import Session, lookup, retried
 
 # Methods import what only they need: a lookup reads no page and needs no numpy.
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Store:
         """The name of the collection's scheme."""
         return self.opened.scheme
 
-    @retried
+    @lookup(len)
     def find(
         self,
         simhash: int,
@@ -132,11 +132,11 @@ class Store:
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
-        most = None if limit is None else check_number("limit", limit)
+        most = check_query(self.opened, simhash, distance, limit, signature)
         with self.session.looking_up(distance) as access:
             return access.find([simhash], distance, signature, most)[0]
 
-    @retried
+    @lookup(len)
     def near_pages(
         self,
         page: str | int,
@@ -162,7 +162,8 @@ class Store:
         Raises:
             NotFoundError: the URL is unknown.
         """
-        most = None if limit is None else check_number("limit", limit)
+        simhash = 0 if isinstance(page, str) else page
+        most = check_query(self.opened, simhash, distance, limit, signature)
         high, low = to_halves(signature)
         with self.session.looking_up(distance) as access:
             rows = access.fetch(
@@ -178,23 +179,29 @@ class Store:
             )
         return [NearPage(**lookups.record_values(row)) for row in rows]
 
-    @retried
     def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
         """Return the matches of many simhashes, by query, nearest first.
 
         ``simhashes`` is an array, a column of a data frame, or integers. It is several times as
         fast as one by one.
         """
-        with self.session.looking_up(distance) as access:
-            return access.find_many(as_simhashes(simhashes), distance)
+        queries = as_simhashes(simhashes)
 
-    @retried
+        def find() -> Matches:
+            with self.session.looking_up(distance) as access:
+                return access.find_many(queries, distance)
+
+        return self.session.attempt(
+            "find_many", len(queries), find, lambda matches: {"found": len(matches.queries)}
+        )
+
+    @lookup(int)
     def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
         with self.session.looking_up(distance) as access:
             return bool(access.find_rows([to_bigint(simhash)], distance, most=1))
 
-    @retried
+    @lookup(lambda page: int(page is not None))
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
         urls, names = [self.opened.page_url(url)], lookups.names_of(StoredPage)
@@ -202,7 +209,6 @@ class Store:
             pages = access.stored_pages(urls, names)
         return StoredPage(**pages[0]) if pages else None
 
-    @retried
     def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:
         """Return whether to fetch a page: it is unknown, or was last seen too long ago.
 
@@ -211,9 +217,8 @@ class Store:
         was seen then. A URL that redirects is also answered as the pages to which it leads, see
         :meth:`add_redirects`.
         """
-        return bool(self._fetch_conditions(url, older_than)[0])
+        return bool(self._fetch_conditions("should_fetch", url, older_than)[0])
 
-    @retried
     def request_headers(
         self, url: str, *, older_than: timedelta | None = None
     ) -> dict[str, str] | None:
@@ -223,20 +228,24 @@ class Store:
         ``etag`` and ``last_modified``. Pass an answer 304 to :meth:`seen`. See :meth:`should_fetch`
         for ``older_than``.
         """
-        is_due, *validators = self._fetch_conditions(url, older_than)
+        is_due, *validators = self._fetch_conditions("request_headers", url, older_than)
         named = zip(("If-None-Match", "If-Modified-Since"), validators, strict=True)
         return {name: value for name, value in named if value} if is_due else None
 
-    def _fetch_conditions(self, url: str, older_than: timedelta | None) -> Sequence[Any]:
+    def _fetch_conditions(self, name: str, url: str, older_than: timedelta | None) -> Sequence[Any]:
         check_type(older_than, timedelta | None, "an age is a timedelta")
         parameters = {
             "collection": self.collection,
             "url": self.opened.page_url(url),
             "older_than": older_than if older_than in (None, ALWAYS) else check_age(older_than),
         }
-        with self.session.read() as connection:
-            row: Sequence[Any] = fetch(connection, "fetch_conditions", parameters)[0]
-            return row
+
+        def look_up() -> Sequence[Any]:
+            with self.session.read() as connection:
+                row: Sequence[Any] = fetch(connection, "fetch_conditions", parameters)[0]
+                return row
+
+        return self.session.attempt(name, 1, look_up, lambda row: {"found": int(not row[0])})
 
     def seen(self, url: str, *, fetched_at: datetime | None = None) -> bool:
         """Record that the page at ``url`` is unmodified, as an answer 304 says.
@@ -543,7 +552,11 @@ class Store:
             return lookups.read_status(connection)
 
     def _verdict_of(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
-        item, _ = batches.bounded(item)
+        sent_options(self.opened, options)
+        item, size = batches.bounded(item)
+        return self._decide(item, size, options, remember=remember)
+
+    def _decide(self, item: Item, size: int, options: MatchOptions, *, remember: bool) -> Verdict:
         (verdict,) = self._ingest.decide_batch([item], options, remember=remember)
         return verdict
 
@@ -556,10 +569,8 @@ class Store:
         page_seconds: float | None = None,
         page_memory: int | None = None,
     ) -> Iterator[Item]:
-        from pgsimhash.reading.workers import extract_many
-
         check_type(markdown, bool, "markdown is True or False")
-        return extract_many(
+        return self._extract(
             inputs,
             jobs,
             self.scheme,
@@ -568,3 +579,22 @@ class Store:
             page_seconds=page_seconds,
             page_memory=page_memory,
         )
+
+    def _extract(self, *arguments: Any, **options: Any) -> Iterator[Item]:
+        from pgsimhash.reading.workers import extract_many
+
+        return extract_many(*arguments, **options)
+
+
+def check_query(
+    collection: Collection,
+    simhash: int,
+    distance: int | None,
+    limit: int | None,
+    signature: int | None,
+) -> int | None:
+    """Check the arguments of a lookup, and return the limit as an ``int``."""
+    check_simhash(simhash)
+    collection.checked_distance(distance)
+    to_halves(signature)
+    return None if limit is None else check_number("limit", limit)

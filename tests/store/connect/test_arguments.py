@@ -1,7 +1,6 @@
 """A wrong argument is refused with a clear error, before anything is sent or stored."""
 
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -32,7 +31,7 @@ from pgsimhash.sqlalchemy import simhash_lock
 from tests.database import run_sql
 from tests.refusals import because
 from tests.store.calls import A, B
-from tests.store.connect.conftest import lent
+from tests.store.connect.conftest import Opened, of
 from tests.store.content import content
 
 NUL, SURROGATE = f"{A}\0", "https://\ud800/"
@@ -80,6 +79,8 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "find: no signature": lambda store: store.find(5, signature="5"),
     "near_pages: a limit": lambda store: store.near_pages(5, limit=0),
     "find: a negative limit": lambda store: store.find(5, limit=-1),
+    "find: no limit": lambda store: store.find(5, limit=0),
+    "find: a bool as a distance": lambda store: store.find(5, True),
     "near_pages: a distance": lambda store: store.near_pages(0, 13),
     "near_pages: a simhash": lambda store: store.near_pages(2**64),
     "near_pages: a bool": lambda store: store.near_pages(True),
@@ -88,6 +89,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "find_many: two dimensions": lambda store: store.find_many(ARRAY.reshape(2, 1)),
     "find_many: a distance": lambda store: store.find_many(ARRAY, 99),
     "exists: no simhash": lambda store: store.exists(1.5),
+    "exists: a distance": lambda store: store.exists(5, 65),
     "get: NUL": lambda store: store.get(NUL),
     "get: a surrogate": lambda store: store.get(SURROGATE),
     "should_fetch: NUL": lambda store: store.should_fetch(NUL),
@@ -106,6 +108,13 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ingest: a time": lambda store: store.ingest(A, HTML, fetched_at=NAIVE),
     "ingest_many: a batch": lambda store: list(store.ingest_many([(A, HTML)], batch_size=0)),
     "ingest_many: jobs": lambda store: list(store.ingest_many([(A, HTML)], jobs=0)),
+    "ingest_many: negative jobs": lambda store: list(store.ingest_many([(A, HTML)], jobs=-3)),
+    "decide_many: jobs": lambda store: list(store.decide_many([(A, HTML)], jobs=0)),
+    "ingest_many: half a job": lambda store: list(store.ingest_many([(A, HTML)], jobs=1.5)),
+    "ingest: a distance": lambda store: store.ingest("no URL", HTML, distance=99),
+    "decide: a distance": lambda store: store.decide(A, "", distance=True),
+    "seen: a time": lambda store: store.seen(B, fetched_at=FUTURE),
+    "should_fetch: a negative age": lambda store: store.should_fetch(A, older_than=-timedelta(1)),
     "ingest_many: seconds": lambda store: list(store.ingest_many([(A, HTML)], page_seconds=-1)),
     "ingest_many: nan seconds": lambda store: list(
         store.ingest_many([(A, HTML)], page_seconds=float("nan"))
@@ -122,6 +131,14 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "report: a distance": lambda store: analysis.report(store, 13),
     "report: a rule": lambda store: analysis.report(store, canonical="best"),
     "report: a linkage": lambda store: analysis.report(store, linkage="chain"),  # type: ignore[arg-type]
+    "mark: equal URLs": lambda store: maintenance.mark(store, B, B, same=True),
+    "set_policy: no setting": lambda store: maintenance.set_policy(store, "*", PolicySettings()),
+    "set_policy: a pattern": lambda store: maintenance.set_policy(
+        store, "a b", PolicySettings(distance=3)
+    ),
+    "set_policy: a distance": lambda store: maintenance.set_policy(
+        store, "*", PolicySettings(distance=13)
+    ),
     "mark: NUL": lambda store: maintenance.mark(store, NUL, A, same=True),
     "set_policy: NUL": lambda store: maintenance.set_policy(
         store, "a\0", PolicySettings(distance=3)
@@ -130,20 +147,65 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def test_wrong_arguments_are_refused_and_nothing_is_stored(store: Store, dsn: str) -> None:
-    store.add(B, 0)
+@of(["pool", "connection"])
+def test_wrong_arguments_are_refused_and_nothing_is_stored(opened: Opened, dsn: str) -> None:
+    opened.store.add(B, 0)
+    if hasattr(opened.lender, "commit"):
+        opened.lender.commit()
     before = content(dsn, "default")
     for calls, kinds in ((TYPES, (ArgumentError, TypeError)), (VALUES, (PgsimhashError,))):
         for name, call in calls.items():
             with pytest.raises(kinds) as caught:
-                pytest.fail(f"{name}: {call(store)}")
+                pytest.fail(f"{name}: {answer_of(opened, name, call)}")
             assert str(caught.value), name
             if type(caught.value) is ArgumentError:
                 assert caught.value.reason == "invalid_argument", name
             assert calls is VALUES or not isinstance(caught.value.__cause__, psycopg.Error), name
     assert content(dsn, "default") == before
     # The connection is usable, and no label remains.
-    assert store.add(A, 0xFFFF_FFFF << 16).kind == "new"
+    assert opened.store.add(A, 0xFFFF_FFFF << 16).kind == "new"
+
+
+def answer_of(opened: Opened, name: str, call: Callable[[Any], Any]) -> Any:
+    """Call a method of a store of either kind, or a function that takes a store."""
+    if opened.store is opened.made:
+        return call(opened.store)
+    # An asynchronous generator does nothing before its first value.
+    if hasattr(Store, name.partition(":")[0]):
+        return exhausted(call(opened.store))
+    return opened.run(opened.made.run(lambda store: exhausted(call(store))))
+
+
+def exhausted(answer: Any) -> Any:
+    return list(answer) if isinstance(answer, Iterator) else answer
+
+
+IN_SQL = {
+    "near_pages: a distance": [f"near_pages({value}, 13)" for value in ("0::bigint", f"'{A}'")],
+    "exists: a distance": ["has_near_duplicate(0, 65)"],
+    "find_many: a distance": [
+        "near_duplicates('{0}'::bigint[], 99)",
+        "near_duplicates(0::bigint, -1)",
+    ],
+    "should_fetch: a negative age": [f"should_fetch('{A}', interval '-1 day')"],
+    "seen: a time": [f"seen('{A}', '2999-01-01')", f"gone('{A}', '1969-01-01')"],
+    "mark: equal URLs": [f"mark('default', '{B}', '{B}', true)"],
+    "set_policy: no setting": ["set_policy('default', '*')"],
+    "set_policy: a pattern": ["set_policy('default', 'a b', 3)"],
+    "set_policy: a distance": ["set_policy('default', '*', 13)"],
+}
+"""The calls of SQL that have an argument of :data:`VALUES`. A wrong page of ``add_page`` fails."""
+
+
+def test_sql_refuses_the_same(store: Store, dsn: str) -> None:
+    store.add(B, 0)
+    before = content(dsn, "default")
+    assert IN_SQL.keys() <= VALUES.keys()
+    for call in itertools.chain(*IN_SQL.values()):
+        with pytest.raises(psycopg.Error) as caught:
+            pytest.fail(f"{call}: {run_sql(dsn, f'SELECT * FROM pgsimhash.{call}')}")
+        assert (caught.value.sqlstate or "").startswith("PS"), call
+    assert content(dsn, "default") == before
 
 
 WRONG: list[Any] = [
@@ -216,10 +278,16 @@ STORELESS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_values_of_any_type_are_refused_by_the_package(name: str, store: Store) -> None:
-    store.add(B, 0)
+@of(["dsn"])
+def test_values_of_any_type_are_refused_by_the_package(name: str, opened: Opened) -> None:
+    opened.store.add(B, 0)
     function, good = EVERY[name]
-    refuse_or_accept(lambda **values: function(store, **values), good)
+    if hasattr(Store, name):
+        refuse_or_accept(getattr(opened.store, name), good)
+    else:
+        refuse_or_accept(
+            lambda **values: answer_of(opened, name, lambda store: function(store, **values)), good
+        )
 
 
 def test_values_of_any_type_are_refused_without_a_store() -> None:
@@ -231,9 +299,7 @@ def refuse_or_accept(function: Callable[..., Any], good: dict[str, Any]) -> None
     for name, value in itertools.product(good, WRONG):
         with suppress(PgsimhashError):
             try:
-                answer = function(**{**good, name: value})
-                if isinstance(answer, Iterator):
-                    deque(answer)
+                exhausted(function(**{**good, name: value}))
             except Exception as error:
                 if isinstance(error, PgsimhashError):
                     raise
@@ -252,13 +318,6 @@ def test_options_of_connect_are_refused(dsn: str) -> None:
         with pytest.raises(ArgumentError, match=None if isinstance(value, int | str) else name):
             connect(dsn, **options)
     assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.collections") == [(0,)]
-
-
-def test_the_asynchronous_store_refuses_the_same(dsn: str) -> None:
-    with lent("dsn", dsn, asynchronous=True) as opened:
-        for name in ("ingest_many: URLs", "ingest_many: a mapping", "add_many: a mapping"):
-            with pytest.raises((ArgumentError, TypeError)):
-                TYPES[name](opened.store)
 
 
 def test_numbers_of_numpy_are_numbers(store: Store) -> None:

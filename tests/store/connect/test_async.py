@@ -125,12 +125,14 @@ class TestTasks:
         self, dsn: str, kind: str, method: str
     ) -> None:
         async def use(own: AsyncStore) -> list[Any]:
-            def call(n: int, distance: int = 0) -> Coroutine[Any, Any, Any]:
+            def call(n: int, distance: Any = 0) -> Coroutine[Any, Any, Any]:
                 if method == "find":
                     return own.find(n << 40, distance)
                 return own.add(f"{A}{n}", n << 40, distance=distance)
 
-            calls = [call(n, 63 if n % 50 == 7 else 0) for n in range(100)]
+            # False equals 0, but is no distance.
+            wrong = {7: 63, 57: False}
+            calls = [call(n, wrong.get(n, 0)) for n in range(100)]
             tasks = [asyncio.create_task(one) for one in calls]
             await asyncio.sleep(0)
             for task in tasks[10::10]:

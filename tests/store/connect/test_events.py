@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pgsimhash import NotFoundError, Store, connect, connect_async, maintenance
+from pgsimhash import ArgumentError, NotFoundError, Store, connect, connect_async, maintenance
 from pgsimhash.log import logger
 from pgsimhash.store import Event, batches
 
@@ -42,18 +43,38 @@ def test_each_lookup_is_an_event(dsn: str) -> None:
         store.exists(2**64 - 1)
         store.get("https://a.example/")
         store.should_fetch("https://a.example/")
+        store.should_fetch("https://b.example/")
+        store.should_fetch("https://a.example/", older_than=timedelta(0))
+        assert store.request_headers("https://b.example/") == {}
+        assert store.request_headers("https://a.example/") is None
         store.find_many(np.array([7, 6, ~7 % 2**64], dtype=np.uint64))
+        store.find_many(distance=3, simhashes=[1, 2, 3])
+        store.find_many(distance=3, simhashes=[])
         store.near_pages(7)
+        store.near_pages(verify=False, page="https://a.example/")
         with pytest.raises(NotFoundError):
             store.near_pages("https://none.example/")
+        with pytest.raises(ArgumentError):
+            store.find(7, limit=0)
+        # Neither a batch nor a lookup.
+        store.add_redirects({"https://c.example/": "https://a.example/"})
+        maintenance.change_settings(store, keep_markdown=True)
+        store.status()
     told = [(event.name, event.count, dict(event.results), event.error) for event in events]
     assert told == [
         ("find", 1, {"found": 1}, None),
         ("exists", 1, {"found": 0}, None),
         ("get", 1, {"found": 1}, None),
+        ("should_fetch", 1, {"found": 1}, None),
         ("should_fetch", 1, {"found": 0}, None),
+        ("should_fetch", 1, {"found": 0}, None),
+        ("request_headers", 1, {"found": 0}, None),
+        ("request_headers", 1, {"found": 1}, None),
         ("find_many", 3, {"found": 2}, None),
+        ("find_many", 3, {"found": 3}, None),
+        ("find_many", 0, {"found": 0}, None),
         ("near_pages", 1, {"found": 1}, None),
+        ("near_pages", 1, {"found": 0}, None),
         ("near_pages", 1, {}, "unknown_page"),
     ]
 
@@ -65,6 +86,8 @@ def test_lookups_of_several_tasks_share_events(dsn: str) -> None:
         async with await connect_async(dsn, on_event=events.append) as store:
             await store.add("https://a.example/", 7)
             await asyncio.gather(*(store.find(7) for _ in range(20)))
+            with pytest.raises(ArgumentError):
+                await store.find(7, limit=0)
 
     asyncio.run(main())
     assert events[0].name == "ingest"
