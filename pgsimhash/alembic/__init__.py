@@ -109,7 +109,7 @@ def _migrate(
     with migrate.refusals_translated():
         revisions = migrate.known_revisions()
         script = revisions.get_revision(revision)
-        wanted = "" if script is None else script.revision
+        target = "" if script is None else script.revision
         if since is None and not up:
             since = revisions.get_current_head()
         # A script has none.
@@ -124,7 +124,7 @@ def _migrate(
                 "AUTOCOMMIT",
             )
         inner = migrate.context_for(
-            wanted or "base",
+            target or "base",
             name,
             up=up,
             connection=connection,
@@ -133,12 +133,12 @@ def _migrate(
         )
         with migrate.search_path_kept(inner.execute):
             present = "".join(inner.get_current_heads())
-            if (present >= wanted) if up else (present <= wanted):
+            if (present >= target) if up else (present <= target):
                 if up:
                     migrate.layout_of(inner, name, layout)
                 if not up or not migrate.functions_differ(inner, name):
                     return
             migrate.run_revisions(inner, name, citus=citus, layout=layout)
-            if not up and not wanted:
+            if not up and not target:
                 # Autogenerate ignores an empty schema.
                 inner.execute(f'DROP TABLE "{name}".{migrate.VERSION_TABLE}')

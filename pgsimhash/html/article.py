@@ -80,7 +80,7 @@ def article_of_tree(
         return "\n".join(lines())
 
     def markdown() -> str:
-        if body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
+        if body.xpath("count(.//*) > $limit", limit=MARKED_UP_MAX):
             return unmarked(lines())
         restore_images(body)
         ignored = page.ignored(body) or _WeighedPage(body).ignored(body)

@@ -131,12 +131,12 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
     return _clean(_to_utf8(body, charset))
 
 
-def refuse_binary(body: bytes, wanted: str = "HTML") -> None:
-    """Raise if the bytes, of no byte-order mark, are another format than the wanted one."""
+def refuse_binary(body: bytes, expected: str = "HTML") -> None:
+    """Raise if the bytes, of no byte-order mark, are another format than the expected one."""
     start = body[:64].lstrip(b" \t\r\n\0")
     for magic, what in _MAGIC.items():
         if start.startswith(magic):
-            raise PageError("not_html", f"this is not {wanted} but {what}")
+            raise PageError("not_html", f"this is not {expected} but {what}")
     head = body[:_HEAD]
     printable = len(head.translate(None, _CONTROLS))
     if (
@@ -144,7 +144,7 @@ def refuse_binary(body: bytes, wanted: str = "HTML") -> None:
         or head.count(0) > len(head) // 2
         or (len(body) > _NOISE_MIN and _is_noise(body))
     ):
-        raise PageError("not_html", f"this is not {wanted} but binary data")
+        raise PageError("not_html", f"this is not {expected} but binary data")
 
 
 def _is_noise(body: bytes) -> bool:
@@ -255,18 +255,18 @@ def _detected(body: bytes) -> Iterator[str]:
             yield codec
 
 
-def _decode_nearly_valid(body: bytes, name: str, most: int) -> str | None:
-    """Return the text, or None as soon as more than ``most`` characters are invalid."""
+def _decode_nearly_valid(body: bytes, name: str, limit: int) -> str | None:
+    """Return the text, or None as soon as more than ``limit`` characters are invalid."""
     errors, size = "replace", _PART
     if name in _JAPANESE:
         # Its handler of errors takes time.
-        errors, size, most = _JIS_ERRORS, 256, min(most, _JIS_MAX)
+        errors, size, limit = _JIS_ERRORS, 256, min(limit, _JIS_MAX)
     decoder = codecs.getincrementaldecoder(name)(errors)
     parts: list[str] = []
     for start in range(0, len(body), size):
         parts.append(decoder.decode(body[start : start + size], start + size >= len(body)))
-        most -= parts[-1].count("\ufffd")
-        if most < 0:
+        limit -= parts[-1].count("\ufffd")
+        if limit < 0:
             return None
     return "".join(parts)
 
@@ -333,7 +333,7 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
         if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
             root, _ = _parse_events(source, max_elements)
     if root is not None:
-        if brackets > half and root.xpath("count(//*) > $most", most=max_elements):
+        if brackets > half and root.xpath("count(//*) > $limit", limit=max_elements):
             raise PageError("too_large", f"the page has more than {max_elements:,} elements")
         repair(root)
     return root
@@ -354,7 +354,7 @@ def _parse_events(
     root = None
     with suppress(etree.XMLSyntaxError):
         root = parser.close()
-    return root, builder.most
+    return root, builder.most_attributes
 
 
 def may_crowd_attributes(source: bytes) -> bool:
@@ -382,11 +382,11 @@ def _storable(text: _Text) -> str:
 class _FlatBuilder:
     """A parser target that builds a tree of limited depth, with limited attributes.
 
-    ``most`` is how many attributes an element has at most, before the limit.
+    ``most_attributes`` is how many attributes an element has at most, before the limit.
     """
 
     def __init__(self, source: bytes, max_elements: int, depth_max: int) -> None:
-        self.most = 0
+        self.most_attributes = 0
         self._max_elements, self._depth_max = max_elements, depth_max
         self._elements = self._depth = 0
         # The parser searches all open elements for each end tag.
@@ -401,7 +401,7 @@ class _FlatBuilder:
         if self._depth > self._open_max:
             what = f"the page has more than {self._open_max:,} elements within one another"
             raise PageError("too_large", f"{what}, and far too many end tags")
-        self.most = max(self.most, len(attrib))
+        self.most_attributes = max(self.most_attributes, len(attrib))
         if self._depth > self._depth_max:
             return
         kept: dict[_Text, _Text] = {

@@ -39,7 +39,7 @@ def report_page(report: Report) -> str:
         f"Near-duplicates in {report.status.collection}",
         report=report,
         status=report.status,
-        most=max((host.duplicates for host in report.hosts), default=0) or 1,
+        largest=max((host.duplicates for host in report.hosts), default=0) or 1,
         by_template=[host for host in report.hosts if host.host and host.template_decides],
     )
 

@@ -95,19 +95,19 @@ class Worker(Generic[_Message, _Answer]):
         context = get_context("spawn") if mac else get_context("forkserver")
         # The fork server imports the module once for all processes.
         context.set_forkserver_preload([self._begin.__module__])
-        here, there = context.Pipe()
+        own_end, other_end = context.Pipe()
         process = context.Process(
-            target=_serve, args=(there, self._begin, self._arguments), daemon=True
+            target=_serve, args=(other_end, self._begin, self._arguments), daemon=True
         )
         process.start()
         # Only the process has the other end now, so the pipe ends with it.
-        there.close()
+        other_end.close()
         with self._lock:
-            self._running = running = _Running(process, here)
+            self._running = running = _Running(process, own_end)
             if self._is_closed:
                 process.kill()
         # Waits for the start, which does not count for the deadline.
-        here.recv()
+        own_end.recv()
         return running
 
     def _why(self) -> str:

@@ -17,18 +17,18 @@ def loaded_later(
     define. They are those that the module imports ``if TYPE_CHECKING``. They become its
     ``__all__``, unless it defines one.
     """
-    there = vars(sys.modules[module])
+    namespace = vars(sys.modules[module])
     home_of = {name: home for home, names in homes.items() for name in names.split()}
-    there["__all__"] = sorted(name for name in home_of if not name.startswith("_"))
+    namespace["__all__"] = sorted(name for name in home_of if not name.startswith("_"))
 
     def load(name: str) -> object:
         if name not in home_of:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         # Later accesses find the attribute without this function.
-        there[name] = value = getattr(import_module(home_of[name]), name)
+        namespace[name] = value = getattr(import_module(home_of[name]), name)
         return value
 
-    return load, lambda: sorted({*there, *home_of})
+    return load, lambda: sorted({*namespace, *home_of})
 
 
 def no_progress(*counts: object) -> None:

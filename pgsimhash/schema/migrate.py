@@ -264,16 +264,16 @@ def functions_differ(context: MigrationContext, schema: str) -> bool:
 
 def layout_of(context: MigrationContext, schema: str, layout: str | None) -> Layout:
     """Return the layout of a schema, or of a new one."""
-    wanted = get_layout(layout or DEFAULT_LAYOUT.name)
+    requested = get_layout(layout or DEFAULT_LAYOUT.name)
     connection = None if context.as_sql else context.connection
     if connection is None:
-        return wanted
+        return requested
     function = in_schema("pgsimhash.layout()", schema)
     deployed = select(cast(func.pg_catalog.to_regprocedure(function), Text))
     if connection.scalar(deployed) is None:
-        return wanted
+        return requested
     present = get_layout(str(connection.scalar(text(f"SELECT {function}"))))
-    if layout is not None and present != wanted:
+    if layout is not None and present != requested:
         raise StoreError(
             "unsuitable",
             f"schema {schema} has layout {present.name!r}, not {layout!r}; deploy a second schema "

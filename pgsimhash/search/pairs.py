@@ -69,8 +69,8 @@ class Pairs(NamedTuple):
         return (module.table if library == "pyarrow" else module.DataFrame)(columns)
 
     def __repr__(self) -> str:
-        most = max(self.distances.tolist(), default=0)
-        return f"<pairs of simhashes: {len(self.low):,}, up to {most} bits apart>"
+        largest = max(self.distances.tolist(), default=0)
+        return f"<pairs of simhashes: {len(self.low):,}, up to {largest} bits apart>"
 
     def _repr_html_(self) -> str:
         rows = zip(*(side[:ROWS].tolist() for side in self), strict=True)
@@ -116,7 +116,7 @@ def _found(
 ) -> Iterator[Found]:
     done, total = 0, len(simhashes) * len(layout.permutations)
     for permutation in layout.permutations:
-        report = partial(lambda before, here: progress(before + here, total), done)
+        report = partial(lambda before, compared: progress(before + compared, total), done)
         yield from pairs_by(permutation, layout, simhashes, distance, report)
         done += len(simhashes)
     progress(total, total)
@@ -197,10 +197,10 @@ def pairs_by(
     keys, ordered = _grouped(permutation, values)
     done = 0
     for start, end in [*_hot(keys), (len(keys), len(keys))]:
-        for left, right, here in _compared(keys[done:start], ordered[done:start], distance):
+        for left, right, count in _compared(keys[done:start], ordered[done:start], distance):
             if len(left):
                 yield _new(left, right, skipped)
-            compared(done + here)
+            compared(done + count)
         if start < end:
             for left, right in _within(ordered[start:end], distance, skipped):
                 yield _new(left, right, skipped)

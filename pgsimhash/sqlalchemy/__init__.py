@@ -313,9 +313,9 @@ def _called(
     schema: str,
     columns: tuple[str, ...],
 ) -> sa.TableValuedAlias:
-    most = None if distance is None else check_distance(distance, DISTANCE_MAX)
+    limit = None if distance is None else check_distance(distance, DISTANCE_MAX)
     function = getattr(getattr(func, check_schema_name(schema)), name)
-    call = function(query, sa.literal(most, Integer()), sa.literal(collection, Text()))
+    call = function(query, sa.literal(limit, Integer()), sa.literal(collection, Text()))
     typed = [column(each, pages.c[each].type) for each in columns]
     result: sa.TableValuedAlias = call.table_valued(*typed, joins_implicitly=True)
     return result

@@ -81,8 +81,8 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
                 "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or search "
                 "a collection with near_duplicates()"
             )
-        most = check_distance(distance, layout.distances[-1])
-        return _Within(column, as_simhash(other), _lookup(origins[0], layout.name, most))
+        limit = check_distance(distance, layout.distances[-1])
+        return _Within(column, as_simhash(other), _lookup(origins[0], layout.name, limit))
 
     def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
         """Refuse comparisons that would use the order of the signed number.

@@ -167,8 +167,8 @@ def _blocking(value: Any) -> Any:
     """Return a value; an asynchronous iterable as an iterator for a greenlet."""
     if not isinstance(value, AsyncIterable):
         return value
-    coming = aiter(value)
-    return iter(lambda: await_(anext(coming, _END)), _END)
+    items = aiter(value)
+    return iter(lambda: await_(anext(items, _END)), _END)
 
 
 class AsyncStore:
