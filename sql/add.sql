@@ -4,14 +4,14 @@
 --
 -- Decides like the package about single pages with given simhashes.
 CREATE FUNCTION pgsimhash.add_page(
-    url text, simhash bigint, collection text DEFAULT 'default',
-    fetched_at timestamptz DEFAULT NULL
+    url text, simhash bigint, fetched_at timestamptz DEFAULT NULL,
+    collection text DEFAULT 'default'
 ) RETURNS pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         SELECT v
-        FROM pgsimhash.add_pages(ARRAY[url], ARRAY[simhash], collection, ARRAY[fetched_at]) AS v
+        FROM pgsimhash.add_pages(ARRAY[url], ARRAY[simhash], ARRAY[fetched_at], collection => collection) AS v
     );
 END
 $$;
@@ -52,21 +52,21 @@ CREATE FUNCTION pgsimhash.gone(
 
 -- The verdicts of add_pages; nothing is stored or locked.
 CREATE FUNCTION pgsimhash.decide_pages(
-    urls text[], simhashes bigint[], collection text DEFAULT 'default',
-    fetched_at timestamptz[] DEFAULT NULL
+    urls text[], simhashes bigint[], fetched_at timestamptz[] DEFAULT NULL,
+    collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY
-    SELECT * FROM pgsimhash.add_pages(urls, simhashes, collection, fetched_at, false);
+    SELECT * FROM pgsimhash.add_pages(urls, simhashes, fetched_at, false, collection => collection);
 END
 $$;
 
 -- add_page for several pages in order, as one batch; several pages are a run. Without remember,
 -- nothing is stored or locked.
 CREATE FUNCTION pgsimhash.add_pages(
-    urls text[], simhashes bigint[], collection text DEFAULT 'default',
-    fetched_at timestamptz[] DEFAULT NULL, remember boolean DEFAULT true, label text DEFAULT 'SQL'
+    urls text[], simhashes bigint[], fetched_at timestamptz[] DEFAULT NULL,
+    remember boolean DEFAULT true, label text DEFAULT 'SQL', collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE

@@ -11,7 +11,8 @@ CREATE TYPE pgsimhash.violation AS (
 -- One slice of the pages by their ids, in one snapshot. Index lookups are forced, so that a slice
 -- takes a bounded time. Only a repair takes the collection's lock.
 CREATE FUNCTION pgsimhash.check_collection(
-    collection text, repair boolean DEFAULT false, slice integer DEFAULT 0, slices integer DEFAULT 1
+    repair boolean DEFAULT false, slice integer DEFAULT 0, slices integer DEFAULT 1,
+    collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.violation
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
     SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off

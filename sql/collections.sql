@@ -44,20 +44,12 @@ $$;
 -- Locks a collection until the transaction ends, and returns its id; lookups continue. Strength 2
 -- excludes other writers, 3 also those who insert pages with SQL; 1 only prevents that the
 -- collection is renamed, deleted or rebuilt.
---
--- A transaction that first writes your own rows must call this before add_page.
-CREATE FUNCTION pgsimhash.lock_collection(
-    collection text DEFAULT 'default', strength integer DEFAULT 2
-) RETURNS integer
+CREATE FUNCTION pgsimhash._lock_collection(collection text, strength integer) RETURNS integer
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id integer;
     locked integer;
 BEGIN
-    IF strength NOT IN (1, 2, 3) OR strength IS NULL THEN
-        RAISE EXCEPTION 'there is no lock of strength %', strength
-            USING ERRCODE = 'PS010', HINT = 'Give 1, 2 or 3.';
-    END IF;
     LOOP
         own_id := pgsimhash._id_of(collection);
         -- The name may have been given to another collection during the wait.
@@ -68,6 +60,14 @@ BEGIN
     RETURN own_id;
 END
 $$;
+
+-- Locks a collection against other writers until the transaction ends, and returns its id; lookups
+-- continue.
+--
+-- A transaction that first writes your own rows must call this before add_page.
+CREATE FUNCTION pgsimhash.lock_collection(collection text DEFAULT 'default') RETURNS integer
+    LANGUAGE sql VOLATILE
+    RETURN pgsimhash._lock_collection(collection, 2);
 
 -- The id of the collection with a name and a scheme, by default any; an error if there is none.
 CREATE FUNCTION pgsimhash._id_of(collection text, scheme text DEFAULT NULL) RETURNS integer
@@ -349,7 +349,7 @@ CREATE FUNCTION pgsimhash._begin_rebuild(collection text, old_name text, replace
 RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    own_id constant integer := pgsimhash.lock_collection(collection, 3);
+    own_id constant integer := pgsimhash._lock_collection(collection, 3);
 BEGIN
     IF replaced AND NOT has_table_privilege('pgsimhash.collections'::regclass, 'DELETE') THEN
         RAISE EXCEPTION 'permission denied to delete collection "%"', collection

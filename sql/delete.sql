@@ -4,7 +4,7 @@
 --
 -- A procedure that commits cannot set search_path, so all names and operators in it are qualified.
 CREATE PROCEDURE pgsimhash.expire(
-    collection text, older_than interval DEFAULT NULL, batch integer DEFAULT 1000
+    older_than interval DEFAULT NULL, batch integer DEFAULT 1000, collection text DEFAULT 'default'
 )
     LANGUAGE plpgsql
     AS $$
@@ -21,19 +21,21 @@ $$;
 -- Deletes all versions of a page; returns the number of versions.
 --
 -- The pages are searched under the lock, to include those added during the wait.
-CREATE FUNCTION pgsimhash.delete_url(collection text, url text) RETURNS bigint
+CREATE FUNCTION pgsimhash.delete_url(url text, collection text DEFAULT 'default')
+RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    PERFORM pgsimhash.lock_collection(collection, 3);
+    PERFORM pgsimhash._lock_collection(collection, 3);
     RETURN coalesce((pgsimhash._delete_batch(collection, url, NULL, NULL, 0, NULL)).pages, 0);
 END
 $$;
 
 -- Deletes all pages of a host like delete_url; returns the number of versions.
-CREATE FUNCTION pgsimhash.delete_host(collection text, host text) RETURNS bigint
+CREATE FUNCTION pgsimhash.delete_host(host text, collection text DEFAULT 'default')
+RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    PERFORM pgsimhash.lock_collection(collection, 3);
+    PERFORM pgsimhash._lock_collection(collection, 3);
     host := lower(host COLLATE "C");
     RETURN coalesce((pgsimhash._delete_batch(collection, NULL, host, NULL, 0, NULL)).pages, 0);
 END
@@ -51,7 +53,7 @@ CREATE FUNCTION pgsimhash._delete_pages(
     SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
     AS $$
 DECLARE
-    wanted constant integer := pgsimhash.lock_collection(collection, 3);
+    wanted constant integer := pgsimhash._lock_collection(collection, 3);
     deleted bigint[] := ARRAY(
         SELECT p.page_id
         FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)
@@ -406,7 +408,7 @@ CREATE FUNCTION pgsimhash._delete_batch(
 DECLARE
     own_id constant integer := CASE
         WHEN run_id IS NULL THEN pgsimhash._id_of(collection)
-        ELSE pgsimhash.lock_collection(collection, 3)
+        ELSE pgsimhash._lock_collection(collection, 3)
     END;
     next_pages bigint[];
 BEGIN

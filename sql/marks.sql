@@ -1,10 +1,12 @@
 -- Marks of two pages, which override their simhashes.
 
 -- Marks the pages at two URLs as the same or different, at any distance, and decides again.
-CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
+CREATE FUNCTION pgsimhash.mark(
+    a text, b text, same boolean, collection text DEFAULT 'default'
+) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    own_id constant integer := pgsimhash.lock_collection(collection);
+    own_id constant integer := pgsimhash._lock_collection(collection, 2);
     unknown text;
 BEGIN
     IF num_nulls(a, b, same) > 0 THEN
@@ -30,10 +32,11 @@ END
 $$;
 
 -- Removes the mark of two URLs, and decides again; returns whether there was one.
-CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
+CREATE FUNCTION pgsimhash.unmark(a text, b text, collection text DEFAULT 'default')
+RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    own_id constant integer := pgsimhash.lock_collection(unmark.collection);
+    own_id constant integer := pgsimhash._lock_collection(unmark.collection, 2);
     was_there boolean;
 BEGIN
     DELETE FROM pgsimhash.marks AS m

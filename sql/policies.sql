@@ -2,16 +2,16 @@
 
 -- Sets the policy of the pages that match a pattern; omitted settings keep their values.
 CREATE FUNCTION pgsimhash.set_policy(
-    collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
+    pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, window_size integer DEFAULT NULL, max_age interval DEFAULT NULL,
     canonical_link boolean DEFAULT NULL, max_copies integer DEFAULT NULL,
     min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL,
-    refetch_after interval DEFAULT NULL
+    refetch_after interval DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
-    own_id constant integer := pgsimhash.lock_collection(collection, 1);
+    own_id constant integer := pgsimhash._lock_collection(collection, 1);
     made pgsimhash.policies;
     broken text;
 BEGIN
@@ -58,10 +58,11 @@ END
 $$;
 
 -- Removes the policy of a pattern; returns whether there was one.
-CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
+CREATE FUNCTION pgsimhash.remove_policy(pattern text, collection text DEFAULT 'default')
+RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash.lock_collection(collection, 1);
+    wanted constant integer := pgsimhash._lock_collection(collection, 1);
 BEGIN
     DELETE FROM pgsimhash.policies AS p
     USING pgsimhash._pattern_parts(remove_policy.pattern) AS parts
@@ -71,7 +72,7 @@ END
 $$;
 
 -- The settings that policies define for a URL; NULL if the collection's own apply.
-CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
+CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default') RETURNS TABLE (
     distance smallint, verify boolean, scope text, window_size integer, max_age interval,
     canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval,
     refetch_after interval

@@ -82,7 +82,10 @@ WHERE o.distance IS NULL
 
 def violations(connection: psycopg.Connection) -> list[str]:
     """Return the violations in all collections, and the invalid indexes."""
-    found = "SELECT v.* FROM pgsimhash.collections AS c, pgsimhash.check_collection(c.name) AS v"
+    found = """
+    SELECT v.*
+    FROM pgsimhash.collections AS c, pgsimhash.check_collection(collection => c.name) AS v
+    """
     indexes = "pg_index WHERE indrelid = 'pgsimhash.pages'::regclass"
     invalid = f"SELECT indexrelid::regclass FROM {indexes} AND NOT indisvalid".encode()
     rows = [*connection.execute(found), *connection.execute(invalid)]

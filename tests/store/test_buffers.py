@@ -181,7 +181,7 @@ def test_deletions(server: Server, store: Store) -> None:
         "SELECT pages FROM pgsimhash._expire_batch('default', interval '1000 days', 0, 20)",
         2_000,
     ),
-    ("SELECT count(*) FROM pgsimhash.check_collection('default', false, 100, 2000)", 1_200),
+    ("SELECT count(*) FROM pgsimhash.check_collection(false, 100, 2000)", 1_200),
     (WINDOW, 100),
 ])  # fmt: skip
 def test_expiry_a_slice_of_a_check_and_a_window(

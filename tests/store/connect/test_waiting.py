@@ -277,11 +277,11 @@ def test_the_manual_says_to_ingest_first_and_names_no_private_function() -> None
 FROM_SQL = [
     "SELECT pgsimhash._lock_collections(ARRAY[1], 2)",
     "SELECT pgsimhash._delete_pages('default', ARRAY[1], NULL)",
-    "SELECT pgsimhash.delete_url('default', 'https://a.example/')",
-    "SELECT pgsimhash.delete_host('default', 'a.example')",
+    "SELECT pgsimhash.delete_url('https://a.example/')",
+    "SELECT pgsimhash.delete_host('a.example')",
     "SELECT pgsimhash._expire_batch('default', interval '1 day', 0, 10)",
-    "CALL pgsimhash.expire('default', interval '1 day')",
-    "SELECT pgsimhash.mark('default', 'https://a.example/1', 'https://a.example/2', true)",
+    "CALL pgsimhash.expire(interval '1 day')",
+    "SELECT pgsimhash.mark('https://a.example/1', 'https://a.example/2', true)",
     "SELECT pgsimhash.rename_collection('default', 'other')",
 ]
 

@@ -44,7 +44,7 @@ def test_a_mark_is_part_of_the_caller_s_transaction(dsn: str) -> None:
 def test_marks_are_listed_and_removed(store: Store, dsn: str) -> None:
     list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
     maintenance.mark(store, B, A, same=False)
-    run_sql(dsn, "SELECT pgsimhash.mark('default', %s, %s, true)", [C, A])
+    run_sql(dsn, "SELECT pgsimhash.mark(%s, %s, true)", [C, A])
     marks = [(mark.a, mark.b, mark.same) for mark in maintenance.marks(store)]
     assert marks == [(A, B, False), (A, C, True)]
     maintenance.mark(store, A, B, same=True)
@@ -52,7 +52,7 @@ def test_marks_are_listed_and_removed(store: Store, dsn: str) -> None:
     assert maintenance.unmark(store, A, B)
     assert not maintenance.unmark(store, B, A)
     assert [mark.b for mark in maintenance.marks(store)] == [C]
-    assert run_sql(dsn, "SELECT pgsimhash.unmark('default', %s, %s)", [A, C]) == [(True,)]
+    assert run_sql(dsn, "SELECT pgsimhash.unmark(%s, %s)", [A, C]) == [(True,)]
 
 
 def test_contradictions_and_unknown_urls_are_refused(store: Store) -> None:

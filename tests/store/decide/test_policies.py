@@ -109,7 +109,7 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
     with psycopg.connect(dsn) as connection:
         for at, url in enumerate(urls):
             (in_sql,) = connection.execute(
-                "SELECT * FROM pgsimhash.policy_for('default', %s)", [url]
+                "SELECT * FROM pgsimhash.policy_for(%s)", [url]
             ).fetchall()
             assert in_sql == tuple(getattr(found[at], name) for name in SETTINGS)
             assert maintenance.policy_for(store, url) == found[at]
@@ -135,7 +135,7 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
         maintenance.set_policy(store, "*", PolicySettings(scope="host"))
         for add in (other.decide, other.ingest):
             assert add("https://b.example/", HTML).kind == "new"
-        run_sql(dsn, "SELECT pgsimhash.remove_policy('default', '*')")
+        run_sql(dsn, "SELECT pgsimhash.remove_policy('*')")
         assert other.decide("https://c.example/", HTML).kind == "duplicate"
         # A page that a policy refused is not refused without it.
         maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
@@ -177,7 +177,7 @@ def test_each_host_has_its_own_age_to_expire(store: Store, dsn: str) -> None:
     assert store.get("https://news.example/0") is None
     assert store.get("https://a.example/1") is not None
     maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=59)))
-    run_sql(dsn, "CALL pgsimhash.expire('default')")
+    run_sql(dsn, "CALL pgsimhash.expire()")
     assert store.get("https://a.example/1") is None
 
 
@@ -201,7 +201,7 @@ class TestRefusals:
 
     def test_an_age_that_is_too_long(self, dsn: str) -> None:
         connect(dsn).close()
-        statement = sql.SQL("SELECT pgsimhash.set_policy('default', '*', {} => %s::interval)")
+        statement = sql.SQL("SELECT pgsimhash.set_policy('*', {} => %s::interval)")
         ages = ("0", "-1 day", "1001 years", "5000000 years")
         for setting, age in product(("max_age", "expire_after", "refetch_after"), ages):
             if (setting, age) == ("refetch_after", "0"):  # always
@@ -217,7 +217,7 @@ class TestRefusals:
                 maintenance.set_policy(store, "*", PolicySettings(distance=8))
             maintenance.set_policy(store, "*", PolicySettings(distance=7))
             with pytest.raises(psycopg.Error, check=sqlstate("PS013"), match="does not support"):
-                run_sql(dsn, "SELECT pgsimhash.set_policy('two', '*', distance => 8)")
+                run_sql(dsn, "SELECT pgsimhash.set_policy('*', 8, collection => 'two')")
             run_sql(dsn, "UPDATE pgsimhash.policies SET distance = 8")
             with pytest.raises(ArgumentError, match="from 0 to 7"):
                 store.add("https://a.example/", 5)

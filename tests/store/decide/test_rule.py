@@ -417,8 +417,8 @@ class Database:
             )
             urls, simhashes, times = map(list, columns)
             rows = self.plain.cursor(row_factory=namedtuple_row).execute(
-                "SELECT * FROM pgsimhash.add_pages(%s, %s, %s, %s)",
-                [urls, simhashes, batch.collection, times],
+                "SELECT * FROM pgsimhash.add_pages(%s, %s, %s, collection => %s)",
+                [urls, simhashes, times, batch.collection],
             )
             return cast("list[Verdict]", rows.fetchall()), []
         if not batch.meanwhile:

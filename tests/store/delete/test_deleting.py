@@ -192,11 +192,11 @@ class TestExpiry:
     def test_it_is_a_procedure_in_sql(self, store: Store, dsn: str) -> None:
         self.fill(store, 100)
         with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute("CALL pgsimhash.expire('default', interval '30 days', 30)")
+            connection.execute("CALL pgsimhash.expire(interval '30 days', 30)")
             with pytest.raises(psycopg.Error, check=sqlstate("PS010"), match="must be positive"):
-                connection.execute("CALL pgsimhash.expire('default', interval '-1 day')")
+                connection.execute("CALL pgsimhash.expire(interval '-1 day')")
             with pytest.raises(psycopg.Error, check=sqlstate("PS001"), match="does not exist"):
-                connection.execute("CALL pgsimhash.expire('nothing', interval '1 day')")
+                connection.execute("CALL pgsimhash.expire('1 day', collection => 'nothing')")
         assert store.status()[0].pages == 5
 
     def test_two_writers_continue_meanwhile(

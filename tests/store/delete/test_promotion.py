@@ -49,9 +49,9 @@ WAYS: dict[str, str | Callable[[Store], Any]] = {
     "delete_host": lambda store: store.delete_host("old.example").promoted,
     "expire": lambda store: store.expire(DAY).promoted,
     "undo": lambda store: maintenance.undo(store, maintenance.runs(store)[-1].run_id) and None,
-    "url": "SELECT pgsimhash.delete_url('default', 'https://old.example/')",
-    "host": "SELECT pgsimhash.delete_host('default', 'old.example')",
-    "age": "CALL pgsimhash.expire('default', '1 day')",
+    "url": "SELECT pgsimhash.delete_url('https://old.example/')",
+    "host": "SELECT pgsimhash.delete_host('old.example')",
+    "age": "CALL pgsimhash.expire('1 day')",
 }
 
 

@@ -116,7 +116,7 @@ def test_a_planted_violation_is_found_and_repaired(
         others.add("simhash_missing")
     assert {one.reason for one in found} <= {reason, *others}
     assert not any(one.repaired for one in found)
-    whole = run_sql(dsn, "SELECT reason, page_id FROM pgsimhash.check_collection('default')")
+    whole = run_sql(dsn, "SELECT reason, page_id FROM pgsimhash.check_collection()")
     assert sorted(map(str, whole)) == sorted(str((one.reason, one.page_id)) for one in found)
     repaired = list(maintenance.check(store, repair=True))
     assert {one.reason for one in repaired} >= {one.reason for one in found}
@@ -162,7 +162,7 @@ def test_an_invalid_slice_is_refused(connection: psycopg.Connection) -> None:
     with pytest.raises(psycopg.Error, check=sqlstate("PS010"), match="there is no slice 3 of 3"):
         connection.execute(
             "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('default', 'x');"
-            "SELECT pgsimhash.check_collection('default', false, 3, 3)"
+            "SELECT pgsimhash.check_collection(false, 3, 3)"
         )
 
 

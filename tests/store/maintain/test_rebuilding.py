@@ -182,10 +182,10 @@ LATE: list[str | Callable[[Store], object]] = [
     lambda store: store.add(url(1 << 45), 1 << 45),
     lambda store: list(maintenance.ingest_files(store, [PAGE])),
     lambda store: maintenance.change_settings(store, distance=3),
-    "SELECT pgsimhash.set_policy('default', 'late.example', distance => 1)",
-    "SELECT pgsimhash.remove_policy('default', 'a.example')",
-    "SELECT pgsimhash.unmark('default', %(a)s, %(b)s)",
-    "SELECT pgsimhash.mark('default', %(a)s, %(c)s, false)",
+    "SELECT pgsimhash.set_policy('late.example', distance => 1)",
+    "SELECT pgsimhash.remove_policy('a.example')",
+    "SELECT pgsimhash.unmark(%(a)s, %(b)s)",
+    "SELECT pgsimhash.mark(%(a)s, %(c)s, false)",
 ]
 """Calls of a store and statements, each of which changes one of the counts."""
 

@@ -87,7 +87,7 @@ def add_single(history: History, name: str, record: PageRecord, options: MatchOp
 def add_by_sql(history: History, name: str, records: list[PageRecord]) -> None:
     urls, simhashes = zip(*((r.url, to_bigint(r.simhash)) for r in records), strict=True)
     history.plain.execute(
-        "SELECT pgsimhash.add_pages(%s, %s, %s)", [list(urls), list(simhashes), name]
+        "SELECT pgsimhash.add_pages(%s, %s, collection => %s)", [list(urls), list(simhashes), name]
     )
 
 
@@ -148,21 +148,21 @@ def delete(history: History, name: str, place: int, by_sql: bool) -> None:
         return
     url = rows[place % len(rows)].url
     if by_sql:
-        history.plain.execute("SELECT pgsimhash.delete_url(%s, %s)", [name, url])
+        history.plain.execute("SELECT pgsimhash.delete_url(%s, %s)", [url, name])
     else:
         history.stores[name].delete(url)
 
 
 def delete_host(history: History, name: str, host: str, by_sql: bool) -> None:
     if by_sql:
-        history.plain.execute("SELECT pgsimhash.delete_host(%s, %s)", [name, host])
+        history.plain.execute("SELECT pgsimhash.delete_host(%s, %s)", [host, name])
     else:
         history.stores[name].delete_host(host)
 
 
 def expire(history: History, name: str, days: int, by_sql: bool) -> None:
     if by_sql:
-        history.plain.execute("CALL pgsimhash.expire(%s, %s, 2)", [name, timedelta(days=days)])
+        history.plain.execute("CALL pgsimhash.expire(%s, 2, %s)", [timedelta(days=days), name])
     else:
         history.stores[name].expire(timedelta(days=days))
 
@@ -244,7 +244,9 @@ def check(history: History, lookup: Lookup) -> None:
     check_simhashes(history, rows, lookup)
     check_pages(history, rows, lookup)
     for name in NAMES:
-        violations = history.plain.execute("SELECT pgsimhash.check_collection(%s)", [name])
+        violations = history.plain.execute(
+            "SELECT pgsimhash.check_collection(collection => %s)", [name]
+        )
         assert violations.fetchall() == []
 
 

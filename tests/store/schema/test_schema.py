@@ -376,4 +376,4 @@ def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None
         url = f"https://b.example/{verdict == 'new'}"
         added = "SELECT kind FROM pgsimhash.add_page(%s, -1)"
         assert run_sql(strict, added, [url]) == [(verdict,)]
-    assert run_sql(strict, "SELECT pgsimhash.delete_host('default', 'b.example')") == [(2,)]
+    assert run_sql(strict, "SELECT pgsimhash.delete_host('b.example')") == [(2,)]

@@ -96,21 +96,24 @@ REFUSED = {
     "near_pages(NULL::text)": ("PS020", "correct the URL"),
     "add_pages(ARRAY['https://a.example/'], ARRAY[1, 2])": ("PS010", "one length"),
     "add_pages(ARRAY['https://a.example/'], ARRAY[NULL]::bigint[])": ("PS010", "without NULL"),
-    "add_pages(ARRAY['https://a.example/'], ARRAY[1], 'nowhere')": ("PS001", "does not exist"),
+    "add_pages(ARRAY['https://a.example/'], ARRAY[1], collection => 'typo')": (
+        "PS001",
+        "not exist",
+    ),
     "add_pages(ARRAY['https://a.example/'], NULL)": ("PS010", "without NULL"),
     "add_pages(NULL, ARRAY[1])": ("PS010", "without NULL"),
     "add_pages(ARRAY[['https://a.example/']], ARRAY[[1]])": ("PS010", "two arrays"),
-    "mark('default', 'https://a.example/', NULL, true)": ("PS010", "both URLs"),
-    "mark('default', 'https://a.example/', 'https://b.example/', NULL)": ("PS010", "both URLs"),
-    "policy_for('nowhere', 'https://a.example/')": ("PS001", "does not exist"),
-    "mark('nowhere', 'https://a.example/', 'https://b.example/', false)": ("PS001", "not exist"),
-    "delete_url('nowhere', '')": ("PS001", "does not exist"),
+    "mark('https://a.example/', NULL, true)": ("PS010", "both URLs"),
+    "mark('https://a.example/', 'https://b.example/', NULL)": ("PS010", "both URLs"),
+    "policy_for('https://a.example/', 'nowhere')": ("PS001", "does not exist"),
+    "mark('https://a.example/', 'https://b.example/', false, 'nowhere')": ("PS001", "not exist"),
+    "delete_url('', 'nowhere')": ("PS001", "does not exist"),
     "_expire_batch('default', interval '1 day', 0, 0)": ("PS010", "such as 1000"),
     "near_duplicates('{{1}, {2}}'::bigint[])": ("PS012", "NULL or an array"),
-    "set_policy('default', '*')": ("PS013", "a policy needs a setting"),
-    "set_policy('default', '*', 3, scope => 'page')": ("PS013", "policies_scope_known"),
+    "set_policy('*')": ("PS013", "a policy needs a setting"),
+    "set_policy('*', 3, scope => 'page')": ("PS013", "policies_scope_known"),
     **{
-        f"set_policy('default', '*', {name} => {value})": ("PS013", name)
+        f"set_policy('*', {name} => {value})": ("PS013", name)
         for names, values in (
             (("max_age", "expire_after", "refetch_after"), ("'-1 day'", "'2000 years'")),
             (("window_size", "max_copies", "min_tokens"), (0, -1)),
@@ -118,7 +121,7 @@ REFUSED = {
         for name in names
         for value in values
     },
-    **{f"set_policy('default', '*', {distance})": ("PS013", "distance") for distance in (-1, 65)},
+    **{f"set_policy('*', {distance})": ("PS013", "distance") for distance in (-1, 65)},
     **{
         f"{call} => interval '{age}')": ("PS010", "an age must be positive, up to 1000 years")
         for call in (
@@ -131,11 +134,7 @@ REFUSED = {
     "_expire_batch('default', '0', 0, 1)": ("PS010", "an age must be positive"),
     "status('typo')": ("PS001", "does not exist"),
     "lock_collection(NULL)": ("PS001", "does not exist"),
-    **{
-        f"lock_collection('default', {strength})": ("PS010", "Give 1, 2 or 3")
-        for strength in (0, 4, -1, "NULL")
-    },
-    "check_collection('default', slices => NULL)": ("PS010", "counted from 0"),
+    "check_collection(slices => NULL)": ("PS010", "counted from 0"),
     "simhash('{{1}, {2}}'::bigint[])": ("PS010", "a weight above 0"),
     "simhash('{}'::bigint[])": ("PS010", "a weight above 0"),
     "simhash(ARRAY[NULL]::bigint[])": ("PS010", ""),
