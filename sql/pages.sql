@@ -1,8 +1,8 @@
 -- Reads of pages and collections, and small writes, that the package calls.
 
 -- The figures of every collection, or of one; those of more than 100,000 pages are estimated.
-CREATE FUNCTION pgsimhash.status(of_collection text DEFAULT NULL) RETURNS TABLE (
-    collection text, scheme text, layout text, default_distance smallint, normalize_urls boolean,
+CREATE FUNCTION pgsimhash.status(collection text DEFAULT NULL) RETURNS TABLE (
+    name text, scheme text, layout text, default_distance smallint, normalize_urls boolean,
     pages bigint, urls bigint, duplicates bigint, duplicate_bytes bigint, simhashes bigint,
     estimated boolean, schema_bytes bigint, last_write timestamptz, last_write_age interval
 )
@@ -13,8 +13,8 @@ DECLARE
     );
     bytes bigint;
 BEGIN
-    IF of_collection IS NOT NULL THEN
-        PERFORM pgsimhash._id_of(of_collection);
+    IF collection IS NOT NULL THEN
+        PERFORM pgsimhash._id_of(collection);
     END IF;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
         -- On the node that keeps them, pg_class has the shards too.
@@ -46,7 +46,7 @@ BEGIN
             WHERE r.collection_id = c.collection_id
         )) AS last_write
     ) AS w
-    WHERE of_collection IS NULL OR c.name = of_collection
+    WHERE collection IS NULL OR c.name = collection
     ORDER BY c.name;
 END
 $$;

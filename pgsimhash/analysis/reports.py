@@ -109,7 +109,7 @@ class Report:
 
     def __repr__(self) -> str:
         duplicates = f"{self.clustered_duplicates:,} duplicates in {self.all_clusters:,} clusters"
-        return f"<{self.status.collection}: {self.status.pages:,} pages, {duplicates}>"
+        return f"<{self.status.name}: {self.status.pages:,} pages, {duplicates}>"
 
     @property
     def clustered_duplicates(self) -> int:

@@ -20,8 +20,6 @@ from pgsimhash.search.layout import get_layout
 if TYPE_CHECKING:
     import psycopg
 
-    from pgsimhash.store.collection import Collection
-
     Connection = psycopg.Connection[Any]
 
 
@@ -187,7 +185,7 @@ def _print_status(collections: Iterable[CollectionStatus]) -> None:
         last_write = "-"
         if row.last_write is not None:
             last_write = row.last_write.isoformat(sep=" ", timespec="minutes")
-        rows.append((row.collection, row.scheme, *figures, last_write))
+        rows.append((row.name, row.scheme, *figures, last_write))
     names = ("collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "last write")
     show.table(names, rows)
     for size in {row.schema_bytes for row in collections}:
@@ -216,7 +214,7 @@ def list_collections(connection: Connection) -> None:
     for name in names:
         known = find_collection(connection, name)
         if known is not None:
-            _print_collection(known)
+            show.json_line(dataclasses.asdict(known))
 
 
 @collection.command()
@@ -237,7 +235,7 @@ def create(connection: Connection, name: str, **settings: Any) -> None:
     """
     from pgsimhash.store.collection import open_collection
 
-    _print_collection(open_collection(connection, name, create=True, **settings))
+    show.json_line(dataclasses.asdict(open_collection(connection, name, create=True, **settings)))
 
 
 @collection.command("set")
@@ -254,7 +252,7 @@ def change(name: str, dsn: str | None, **settings: Any) -> None:
         raise click.UsageError("give at least one of --distance and --keep-markdown")
     with pgsimhash.connect(dsn, collection=name, create=False) as store:
         maintenance.change_settings(store, **settings)
-        _print_collection(store.opened)
+        show.json_line(dataclasses.asdict(store.opened))
 
 
 @collection.command()
@@ -266,7 +264,7 @@ def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
     """Rename a collection, or swap the names of two with --swap."""
     with pgsimhash.connect(dsn, collection=old, create=False) as store:
         maintenance.rename(store, new, swap=swap)
-    show.json_line({"collection": new, "before": old, "swapped": swap})
+    show.json_line({"name": new, "before": old, "swapped": swap})
 
 
 @collection.command()
@@ -326,7 +324,7 @@ def rebuild(
             progress=lambda _, done, total: progress(done, total),
             **settings,
         )
-    _print_collection(rebuilt)
+    show.json_line(dataclasses.asdict(rebuilt))
     if not replace and into_schema is None:
         old = into or f"{name}-2"
         show.message(
@@ -353,9 +351,4 @@ def delete(connection: Connection, name: str, yes: bool) -> None:
         open_collection(connection, name, create=False)
         options.confirm(f"Delete collection {show.printable(name)!r} and everything in it?")
     pages = maintenance.delete_collection(connection, name)
-    show.json_line({"collection": name, "pages": pages})
-
-
-def _print_collection(collection: Collection) -> None:
-    fields = dataclasses.asdict(collection)
-    show.json_line({"collection": fields.pop("name"), **fields})
+    show.json_line({"name": name, "deleted": pages})

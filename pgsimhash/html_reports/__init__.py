@@ -36,7 +36,7 @@ def report_page(report: Report) -> str:
     """
     return _render(
         "report",
-        f"Near-duplicates in {report.status.collection}",
+        f"Near-duplicates in {report.status.name}",
         report=report,
         status=report.status,
         largest=max((host.duplicates for host in report.hosts), default=0) or 1,

@@ -356,7 +356,7 @@ class CollectionStatus(JsonRecord):
 
     _computed = ("duplicate_percent",)
 
-    collection: str
+    name: str
     scheme: str
     layout: str
     default_distance: int

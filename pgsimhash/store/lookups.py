@@ -187,5 +187,4 @@ def read_status(
     connection: psycopg.Connection[Any], collection: str | None = None
 ) -> list[CollectionStatus]:
     """Return the statistics of every collection, by name, or of one."""
-    scope = {"of_collection": collection}
-    return fetch(connection, "status", scope, class_row(CollectionStatus))
+    return fetch(connection, "status", {"collection": collection}, class_row(CollectionStatus))

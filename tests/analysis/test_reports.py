@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 @pytest.fixture
 def sampled(dsn: str) -> Iterator[Store]:
     """The sample pages, with their Markdown, on two hosts."""
-    with connect(dsn, collection="sample", keep_markdown=True) as store:
+    with connect(dsn, collection="sample", create=True, keep_markdown=True) as store:
         for number, path in enumerate(sorted((ROOT / "examples" / "pages").glob("*.html"))):
             host = "a.example" if number % 3 else "b.example"
             store.ingest(f"https://{host}/{path.stem}", path.read_bytes())
@@ -25,14 +25,14 @@ def sampled(dsn: str) -> Iterator[Store]:
 
 def test_the_figures_are_those_of_status(sampled: Store) -> None:
     report = analysis.report(sampled)
-    (status,) = [row for row in sampled.status() if row.collection == "sample"]
+    (status,) = [row for row in sampled.status() if row.name == "sample"]
     assert report.status == status
     assert sum(report.distances.values()) == status.duplicates > 0
     assert sum(host.duplicates for host in report.hosts) == status.duplicates
     assert sum(host.duplicate_bytes for host in report.hosts) == status.duplicate_bytes
     assert {host.host for host in report.hosts} == {"a.example", "b.example"}
     line = json.loads(json.dumps(report.as_json()))
-    assert (line["collection"], line["pages"]) == ("sample", status.pages)
+    assert (line["name"], line["pages"]) == ("sample", status.pages)
     assert line["report"]["clustered_duplicates"] == report.clustered_duplicates
 
 

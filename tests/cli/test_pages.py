@@ -283,7 +283,7 @@ def test_a_failed_attempt_with_the_wrong_scheme_leaves_no_collection(
     # An existing one stays.
     run("collection", "create", "empty")
     run("ingest", lines, "--collection", "empty").ends(1)
-    assert [line["collection"] for line in run("collection", "list").lines] == ["empty", "texts"]
+    assert [line["name"] for line in run("collection", "list").lines] == ["empty", "texts"]
 
 
 def test_a_version_that_is_older_than_the_one_before_warns(run: Run) -> None:
@@ -340,7 +340,7 @@ def test_missing_collections_create_nothing(run: Run, folder: Path) -> None:
     )
     assert run("collection", "list").lines == []
     assert run("ingest", folder, "--collection", "news", "--create").code == 0
-    assert [line["collection"] for line in run("status").lines] == ["news"]
+    assert [line["name"] for line in run("status").lines] == ["news"]
     found = run("find", "0" * 16, "--collection", "nwes")
     assert "(the nearest names: news); check the name\n" in found.stderr
 

@@ -93,7 +93,7 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
     run("ingest", folder)
     run("ingest", folder, "--create", "--collection", "second")
     first, second = run("status").lines
-    assert (first["collection"], second["collection"]) == ("default", "second")
+    assert (first["name"], second["name"]) == ("default", "second")
     assert first["pages"] == second["pages"] == 3
     writes = [datetime.fromisoformat(line["last_write"]) for line in (first, second)]
     assert writes == sorted(writes)

@@ -124,7 +124,7 @@ def test_a_collection_is_rebuilt(run: Run, folder: Path) -> None:
     done = run(*REBUILD, "default", "--distance", "6")
     assert done.lines == [
         {
-            "collection": "default", "collection_id": 2, "scheme": "pgsimhash-article-1",
+            "name": "default", "collection_id": 2, "scheme": "pgsimhash-article-1",
             "layout": "22+21+21", "default_distance": 6, "keep_markdown": False,
             "normalize_urls": False,
         }
@@ -132,7 +132,7 @@ def test_a_collection_is_rebuilt(run: Run, folder: Path) -> None:
     assert "pgsimhash collection delete default-2" in done.stderr
     assert run("find", folder / "wells.html").code == 0
     assert run("ingest", folder).code == 0
-    simhashes = {line["collection"]: line["simhashes"] for line in run("status").lines}
+    simhashes = {line["name"]: line["simhashes"] for line in run("status").lines}
     assert simhashes == {"default": 2, "default-2": 2}
     assert run(*REBUILD, "default", "--into", "x", "--replace").stderr == ""
     assert len(run("status").lines) == 2
@@ -148,7 +148,7 @@ def test_a_rebuild_prints_verdicts_and_counts_omitted_pages(run: Run, kept: None
     assert sorted(line["kind"] for line in verdicts) == [
         *("duplicate", "failed", "new", "new", "too_short")
     ]
-    assert (created["collection"], created["scheme"]) == ("kept", "pgsimhash-blog-shingles-1")
+    assert (created["name"], created["scheme"]) == ("kept", "pgsimhash-blog-shingles-1")
 
 
 def test_ctrl_c_changes_nothing(run: Run, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_ctrl_c_changes_nothing(run: Run, kept: None, monkeypatch: pytest.Monkey
     with monkeypatch.context() as context:
         context.setattr("pgsimhash.cli.show.json_line", interrupt)
         run(*REBUILD, "kept", *SHINGLES, "--verdicts").ends(130, "run again to continue")
-    assert [line["collection"] for line in run("status").lines] == ["kept"]
+    assert [line["name"] for line in run("status").lines] == ["kept"]
 
 
 def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder: Path) -> None:
@@ -168,11 +168,11 @@ def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder
     run("migrate", "--schema", "wide", "--layout", "5 choose 2")
     done = run(*rebuild)
     (copy,) = done.lines
-    assert (copy["collection"], copy["layout"]) == ("default", "5 choose 2")
+    assert (copy["name"], copy["layout"]) == ("default", "5 choose 2")
     assert "The old collection" not in done.stderr
     assert run("status", "--schema", "wide").lines[0]["pages"] == 3
     run(*rebuild).ends(2, "pgsimhash collection delete default --schema wide")
-    assert run(*rebuild, "--into", "moved", "--replace").lines[0]["collection"] == "moved"
+    assert run(*rebuild, "--into", "moved", "--replace").lines[0]["name"] == "moved"
     assert run("status").lines == []
 
 
@@ -181,7 +181,7 @@ def test_collections_are_renamed_or_swapped_and_taken_names_refused(run: Run, ke
     run(*REBUILD, "kept", "--into", "other").ends(2, "--into")
     run(*REBUILD, "kept", "--scheme", "pgsimhash-interop-1").ends(2, "ingest the pages into")
     renamed = run("collection", "rename", "other", "kept", "--swap")
-    assert renamed.lines == [{"collection": "kept", "before": "other", "swapped": True}]
+    assert renamed.lines == [{"name": "kept", "before": "other", "swapped": True}]
     run("collection", "rename", "kept", "other").ends(2, "--swap")
     run("collection", "rename", "nowhere", "here").ends(2, "does not exist")
 
@@ -190,5 +190,5 @@ def test_the_deletion_of_a_collection_needs_confirmation(run: Run, folder: Path)
     run("ingest", folder)
     run("collection", "delete", "default").ends(2, "--yes")
     deleted = run("collection", "delete", "default", "--yes").lines
-    assert deleted == [{"collection": "default", "pages": 3}]
+    assert deleted == [{"name": "default", "deleted": 3}]
     assert run("status").lines == []

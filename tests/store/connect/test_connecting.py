@@ -75,7 +75,7 @@ def everything(store: Any) -> list[object]:
     told: list[int] = []
     seen.append(store.expire(timedelta(days=400), progress=told.append).versions)
     seen += [told, store.collection == store.opened.name, store.scheme]
-    seen.append([one.pages for one in store.status() if one.collection == store.collection])
+    seen.append([one.pages for one in store.status() if one.name == store.collection])
     return seen
 
 

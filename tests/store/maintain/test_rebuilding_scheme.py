@@ -132,7 +132,7 @@ def test_a_function_that_needs_the_html_is_refused(dsn: str, kept: Store) -> Non
     for refused in (scheme, DEFAULT_SCHEME):
         with pytest.raises(ArgumentError, match=r"weighs text blocks.*ingest the pages into anoth"):
             maintenance.rebuild(kept, scheme=dataclasses.replace(refused, name=f"{refused.name}0"))
-    assert [one.collection for one in kept.status()] == ["kept"]
+    assert [one.name for one in kept.status()] == ["kept"]
     assert content(dsn, "kept", numbered=True) == before
 
 
