@@ -180,8 +180,8 @@ class AsyncStore:
 
     Over a pool or an engine, each call has its own connection and tasks run concurrently. Over a
     DSN, a connection or a session, calls wait for one another. If the store commits, concurrent
-    calls of :meth:`find` share a statement, and those of :meth:`ingest`, :meth:`should_store` and
-    :meth:`add` a transaction. A page whose task is cancelled may be stored.
+    calls of :meth:`find` share a statement, and those of :meth:`ingest` and :meth:`add` a
+    transaction. A page whose task is cancelled may be stored.
     """
 
     def __init__(self, store: _GreenletStore, reader: PageReader) -> None:
@@ -254,7 +254,6 @@ class AsyncStore:
     add_redirects = _awaited(Store.add_redirects)
     ingest = _awaited(Store.ingest)
     ingest_many = _iterated_over(Store.ingest_many)
-    should_store = _awaited(Store.should_store)
     decide = _awaited(Store.decide)
     decide_many = _iterated_over(Store.decide_many)
     add = _awaited(Store.add)

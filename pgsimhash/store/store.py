@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, Unpack
 from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch
-from pgsimhash.errors import PageError, check_number, check_type
+from pgsimhash.errors import check_number, check_type
 from pgsimhash.hashing.bits import as_simhashes, check_simhash, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
@@ -358,28 +358,6 @@ class Store:
         return self._ingest.decide_each(
             items, size, options, remember=True, batch_size=batch_size, label=label
         )
-
-    def should_store(
-        self,
-        url: str,
-        html: str | BytesLike,
-        *,
-        fetched_at: datetime | None = None,
-        max_bytes: int = MAX_BYTES,
-        **options: Unpack[MatchOptions],
-    ) -> bool:
-        """Ingest one page, and return whether it is worth keeping.
-
-        It is if its verdict is ``new``, ``updated`` with another text, or one of the first
-        ``max_copies`` near-duplicates. A page with too little text is not.
-
-        Raises:
-            PageError: the page cannot be read, so nothing was decided.
-        """
-        verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
-        if verdict.kind == "failed":
-            raise PageError(verdict.reason, f"{verdict.url}: {verdict.detail}")
-        return verdict.keep
 
     def decide(
         self,

@@ -181,7 +181,7 @@ def test_readers_and_fingerprints(kind: Callable[[bytes], Any]) -> None:
 def test_stores(store: Store, kind: Callable[[bytes], Any]) -> None:
     url = "https://a.example/1"
     assert store.decide(url, kind(PAGE)).reason == "first_seen"
-    assert store.should_store(url, kind(PAGE))
+    assert store.ingest(url, kind(PAGE)).keep
     assert store.ingest(url, kind(PAGE)).reason == "unchanged"
     copies = [(f"https://a.example/{number}", kind(PAGE)) for number in range(2, 6)]
     mutable: Any = kind(PAGE)

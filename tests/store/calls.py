@@ -62,7 +62,6 @@ CHANGES: dict[str, Callable[[Store], Any]] = {
     "ingest": lambda store: store.ingest(f"{A}5", HTML),
     "ingest_many": lambda store: list(store.ingest_many([(f"{A}6", HTML)])),
     "add_redirects": lambda store: store.add_redirects({f"{A}old": A}),
-    "should_store": lambda store: store.should_store(f"{A}7", HTML),
     "seen": lambda store: store.seen(A),
     "gone": lambda store: store.gone(A),
     "mark": lambda store: maintenance.mark(store, A, B, same=True),

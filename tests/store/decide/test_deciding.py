@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.pages.urls import same_site
 from tests.database import after_a_wait, run_sql
@@ -23,19 +22,22 @@ def test_a_page_can_say_when_it_was_fetched(store: Store) -> None:
     assert store.decide(url, HTML, fetched_at=later, max_age=month).kind == "duplicate"
     assert store.decide(url, HTML, fetched_at=later + month, max_age=month).kind == "new"
     assert store.decide(url, HTML, max_age=timedelta(days=2_000 * 365)).kind == "duplicate"
-    assert not store.should_store(url, HTML, fetched_at=later)
+    assert not store.ingest(url, HTML, fetched_at=later).keep
 
 
-def test_should_store_decides_and_stores(store: Store) -> None:
-    assert store.should_store("https://a.example/1", HTML)
-    assert not store.should_store("https://a.example/1", HTML)
-    assert not store.should_store("https://b.example/1", HTML)
-    assert not store.should_store("https://a.example/2", "<p>Not found")
-    with pytest.raises(pgsimhash.PageError, match=r"a\.example/1: this is not HTML") as caught:
-        store.should_store("https://a.example/1", b"%PDF-1.7 ...")
-    assert caught.value.reason == "not_html"
-    with pytest.raises(pgsimhash.PageError, match="larger than 10,000,000 bytes"):
-        store.should_store("https://a.example/1", "x" * 10_000_001)
+def test_the_pages_worth_keeping_and_those_that_fail(store: Store) -> None:
+    assert store.ingest("https://a.example/1", HTML).keep
+    assert not store.ingest("https://a.example/1", HTML).keep
+    assert not store.ingest("https://b.example/1", HTML).keep
+    assert not store.ingest("https://a.example/2", "<p>Not found").keep
+    wrong: dict[str | bytes, tuple[str, str]] = {
+        b"%PDF-1.7 ...": ("not_html", "this is not HTML"),
+        "x" * 10_000_001: ("too_large", "larger than 10,000,000 bytes"),
+    }
+    for content, (reason, detail) in wrong.items():
+        failed = store.ingest("https://a.example/1", content)
+        assert (failed.keep, failed.kind, failed.reason) == (False, "failed", reason)
+        assert detail in str(failed.detail)
 
 
 def test_max_bytes_is_an_option_of_all_readers(store: Store) -> None:
@@ -213,8 +215,8 @@ def test_another_text_is_an_update_worth_keeping_and_other_boilerplate_is_not(st
     later = store.ingest(A, LONGER)
     assert (later.kind, later.reason, later.duplicate_of) == ("updated", "changed", None)
     assert later.keep
-    assert store.should_store(A, HTML)
-    assert not store.should_store(A, HTML)
+    assert store.ingest(A, HTML).keep
+    assert not store.ingest(A, HTML).keep
     assert original_of(store, A) == (None, None)
 
 

@@ -125,7 +125,7 @@ def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
     assert page_at(store, copy.url).title == "A copy"
     assert str(short.detail).endswith("words, fewer than 10000")
     assert store.get("https://long.example/") is None
-    assert not store.should_store("https://long.example/", HTML)
+    assert not store.ingest("https://long.example/", HTML).keep
 
 
 def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str) -> None:

@@ -73,7 +73,7 @@ class TestRuns:
         for _ in range(2):
             store.add("https://a.example/1", 0)
         assert store.ingest("https://a.example/2", page).kind == "new"
-        assert store.should_store("https://a.example/3", page) is False
+        assert store.ingest("https://a.example/3", page).kind == "duplicate"
         run_sql(dsn, "SELECT pgsimhash.add_page('https://a.example/4', 7)")
         run_sql(dsn, "SELECT pgsimhash.add_pages('{https://a.example/5}', '{9}')")
         assert maintenance.runs(store) == []
