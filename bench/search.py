@@ -119,7 +119,7 @@ def lookups(bench: Bench) -> None:
         queries = bench.near(500, distance)
         middle = bench.calls(f"find, {bits}", partial(store.find, distance=distance), queries)
         bench.row("", "", f"{whole / middle:,.0f} x the scan")
-        bench.calls(f"exists, {bits}", partial(store.exists, distance=distance), queries)
+        bench.calls(f"has_near, {bits}", partial(store.has_near, distance=distance), queries)
 
         def near_page(number: int, distance: int = distance) -> object:
             return store.near_pages(urls[number][0], distance)

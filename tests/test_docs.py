@@ -190,7 +190,7 @@ def test_the_script_that_deploys_the_schema(empty_dsn: str) -> None:
         connection.execute(collection)
         assert connection.execute(added).fetchone() == ("new",)
     with connect(empty_dsn, create=False) as store:
-        assert store.exists(5)
+        assert store.has_near(5)
 
 
 @pytest.mark.one_server("its programs are those of the embedded server")

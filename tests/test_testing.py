@@ -21,11 +21,11 @@ import pgsimhash
 def test_one(pgsimhash_store, pgsimhash_dsn):
     assert pgsimhash_store.add("https://a.example/", 7).keep
     with pgsimhash.connect(pgsimhash_dsn, create=False) as other:
-        assert other.exists(7)
+        assert other.has_near(7)
 
 
 def test_two_knows_nothing_of_it(pgsimhash_store):
-    assert not pgsimhash_store.exists(7)
+    assert not pgsimhash_store.has_near(7)
 
 
 def test_nothing_is_there(pgsimhash_empty_dsn):
@@ -44,7 +44,7 @@ def test_urls_for_sqlalchemy(pgsimhash_url, pgsimhash_empty_url):
             assert found.all() == names
         engine.dispose()
     with pgsimhash.connect(pgsimhash_url) as store:
-        assert not store.exists(7)
+        assert not store.has_near(7)
 
 
 def test_the_first_one_is_gone(pgsimhash_server):
@@ -83,7 +83,7 @@ import sqlalchemy
 def test_service(service_url):
     assert "%" in service_url
     with pgsimhash.connect(service_url) as store:
-        assert not store.exists(7)
+        assert not store.has_near(7)
     engine = sqlalchemy.create_engine(service_url)
     assert sqlalchemy.inspect(engine).has_table("articles")
     engine.dispose()

@@ -245,7 +245,7 @@ class AsyncStore:
 
     near_pages = _awaited(Store.near_pages)
     find_many = _awaited(Store.find_many)
-    exists = _awaited(Store.exists)
+    has_near = _awaited(Store.has_near)
     get = _awaited(Store.get)
     should_fetch = _awaited(Store.should_fetch)
     request_headers = _awaited(Store.request_headers)

@@ -196,7 +196,7 @@ class Store:
         )
 
     @lookup(int)
-    def exists(self, simhash: int, distance: int | None = None) -> bool:
+    def has_near(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
         with self.session.looking_up(distance) as access:
             return bool(access.find_rows([to_bigint(simhash)], distance, most=1))

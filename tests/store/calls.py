@@ -21,7 +21,7 @@ LOOKUPS: dict[str, Callable[[Store], Any]] = {
     "find": lambda store: store.find(7),
     "find with conditions": lambda store: store.find(7, signature=7, limit=2),
     "find_many": lambda store: [column.tolist() for column in store.find_many(range(9))],
-    "exists": lambda store: store.exists(7),
+    "has_near": lambda store: store.has_near(7),
     "near_pages": lambda store: store.near_pages(7),
     "near_pages of a URL": lambda store: store.near_pages(A, 8, limit=3),
     "get": lambda store: store.get(A),

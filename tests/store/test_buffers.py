@@ -156,7 +156,7 @@ def test_deletions(server: Server, store: Store) -> None:
         """Delete a page whose copy then has to be indexed."""
         url, simhash = stored(server, 100 * next(DELETED), PAGES // 2 - 1)
         assert store.delete(url).promoted
-        assert store.exists(simhash, 0)
+        assert store.has_near(simhash, 0)
 
     assert server.buffers(delete) <= 500
 
@@ -208,7 +208,7 @@ def test_lookups_do_not_read_ten_thousand_pages_of_one_simhash(dsn: str, all_ind
     calls: list[Callable[[int], object]] = [
         lambda _: store.find(7, 3),
         lambda _: store.find_many([7, 6], 3),
-        lambda _: store.exists(7, 3),
+        lambda _: store.has_near(7, 3),
         lambda _: store.near_pages(7, 3, limit=10),
         lambda _: store.near_pages("https://site7.example/", 3, limit=10, verify=False),
         lambda _: store.add(new_url(), 7, distance=3),
@@ -249,7 +249,7 @@ def test_tables_that_seem_empty_to_the_planner(dsn: str, vacuumed: bool) -> None
     with server.connection:
         _, simhash = stored(server, 1, 2_500)
         assert server.buffers(lambda _: store.find(simhash, 3)) <= 150
-        assert server.buffers(lambda _: store.exists(simhash, 3)) <= 150
+        assert server.buffers(lambda _: store.has_near(simhash, 3)) <= 150
         assert server.buffers(lambda _: store.add(new_url(), new_simhash(), distance=3)) <= 300
         assert server.buffers(lambda _: server.connection.execute(WINDOW)) <= 40
         assert server.buffers(lambda _: store.near_pages(stored(server, 1, 2_500)[0], 3)) <= 200

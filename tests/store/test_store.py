@@ -198,6 +198,6 @@ def test_an_unregistered_scheme_can_be_searched_but_not_ingested(dsn: str) -> No
     with connect(dsn, collection="old") as store:
         assert store.scheme == "other-scheme-1"
         assert store.add("https://a.example/", 1).kind == "new"
-        assert store.exists(1)
+        assert store.has_near(1)
         with pytest.raises(ArgumentError, match="register yours"):
             store.ingest("https://a.example/2", "<p>")

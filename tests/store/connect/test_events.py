@@ -40,7 +40,7 @@ def test_each_lookup_is_an_event(dsn: str) -> None:
         store.add("https://a.example/", 7)
         events.clear()
         store.find(7)
-        store.exists(2**64 - 1)
+        store.has_near(2**64 - 1)
         store.get("https://a.example/")
         store.should_fetch("https://a.example/")
         store.should_fetch("https://b.example/")
@@ -63,7 +63,7 @@ def test_each_lookup_is_an_event(dsn: str) -> None:
     told = [(event.name, event.count, dict(event.results), event.error) for event in events]
     assert told == [
         ("find", 1, {"found": 1}, None),
-        ("exists", 1, {"found": 0}, None),
+        ("has_near", 1, {"found": 0}, None),
         ("get", 1, {"found": 1}, None),
         ("should_fetch", 1, {"found": 1}, None),
         ("should_fetch", 1, {"found": 0}, None),

@@ -49,7 +49,7 @@ def test_all_writes_time_out_and_say_how_to_end_the_holder(
     held: psycopg.Connection, dsn: str
 ) -> None:
     with connect(dsn, lock_timeout=0.1) as store:
-        assert store.exists(7)
+        assert store.has_near(7)
         for name, change in CHANGES.items():
             with pytest.raises(StoreError, check=because("locked")) as raised:
                 pytest.fail(f"{name}: {change(store)}")

@@ -154,7 +154,7 @@ def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
         assert kept.ingest("https://b.example/", page(paragraph(0), paragraph(0))).duplicate_of
         uses: list[Callable[[], object]] = [
             lambda: other.find(1),
-            lambda: other.exists(1),
+            lambda: other.has_near(1),
             lambda: other.add("https://c.example/", 1),
             lambda: other.ingest("https://c.example/", page(paragraph(5))),
             lambda: maintenance.rebuild(other),

@@ -283,7 +283,7 @@ def check_simhashes(history: History, rows: Sequence[Any], lookup: Lookup) -> No
     assert found.fetchall() == of_one
     known = plain.execute("SELECT pgsimhash.has_near_duplicate(%s, %s, %s)", arguments)
     assert known.fetchone() == (bool(of_one),)
-    assert store.exists(lookup.query, lookup.distance) is bool(of_one)
+    assert store.has_near(lookup.query, lookup.distance) is bool(of_one)
 
 
 def check_pages(history: History, rows: Sequence[Any], lookup: Lookup) -> None:

@@ -39,16 +39,16 @@ def test_the_distance_of_a_collection_applies_until_any_store_changes_it(
         pairs = sum(len(block.low) for block in store.pairs())
         clusters = len(list(store.clusters())), store.save_clusters()
         lookups = len(store.find(0xFF)), len(store.near_pages(0xFF)), len(many)
-        return *lookups, store.exists(0xFF), pairs, *clusters
+        return *lookups, store.has_near(0xFF), pairs, *clusters
 
     store.add("https://a.example/1", 0)
     assert store.add("https://a.example/2", 0xFF).distance == 8
     assert found() == (2, 2, 2, True, 1, 1, 1)
-    assert not store.exists(0x1FF << 20)
+    assert not store.has_near(0x1FF << 20)
     with connect(dsn) as other:
         maintenance.change_settings(other, distance=3)
     assert found() == (1, 1, 1, True, 0, 0, 0)
-    assert not store.exists(0xF0)
+    assert not store.has_near(0xF0)
     assert store.add("https://a.example/3", 0xFFFF).kind == "new"
     maintenance.change_settings(store, distance=12)
     assert store.add("https://a.example/4", 0xFFFFF).duplicate_of == "https://a.example/3"
