@@ -94,7 +94,7 @@ def copy_simhashes(dsn: str, simhashes: NDArray[np.uint64], collection: str = "d
 
 def simhashes_in(store: Store) -> NDArray[np.uint64]:
     """The distinct simhashes of a collection, in no order."""
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         return access.simhashes()
 
 

@@ -84,7 +84,7 @@ def stored_versions(
     store: Store, url: str, names: Iterable[str], *, all_versions: bool = False
 ) -> list[dict[str, Any]]:
     """Return values of a page's current version, or of all; raise NotFoundError without any."""
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         urls = [access.collection.page_url(url)]
         pages = access.stored_pages(urls, names, all_versions=all_versions)
     if not pages:

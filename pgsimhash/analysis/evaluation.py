@@ -217,7 +217,7 @@ def _evaluated(
 
 def stored_fingerprints(store: Store, urls: Sequence[str]) -> Fingerprints:
     """Return the fingerprints of the current versions of pages in a store, by URL."""
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         collection = access.collection
         # The database rejects NUL, and no page has a URL with NUL.
         stored_url = {url: collection.page_url(url) for url in urls if "\0" not in url}

@@ -160,7 +160,7 @@ def explain(
         layout=get_layout(store.opened.layout),
         distance=store.opened.checked_distance(distance),
     )
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         marks = access.marks()
     for mark in marks:
         if {mark.a, mark.b} == {side.url for side in sides}:

@@ -88,7 +88,7 @@ def page_pairs(
 
 
 def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Generator[PagePair]:
-    with store.session.reading(together=True) as access:
+    with store._session.reading(together=True) as access:
         limit = access.collection.checked_distance(distance, DISTANCE_MAX)
         simhashes = access.simhashes()
         yield from _sharing(access)

@@ -164,7 +164,7 @@ def report(
         ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
     """
     score = scorer(canonical)
-    with store.session.reading(together=True) as access:
+    with store._session.reading(together=True) as access:
         limit = access.collection.checked_distance(distance, DISTANCE_MAX)
         (status,) = read_status(access.connection, access.collection.name)
         # One row more than none says how many there are.

@@ -147,7 +147,7 @@ def save_simhashes(store: Store, path: str | Path) -> int:
         ArgumentError: the file cannot be written.
         StoreError: the database does not answer.
     """
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         return _write_simhashes(path, access.simhash_slices())
 
 

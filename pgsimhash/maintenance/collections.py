@@ -34,7 +34,7 @@ def change_settings(
     verdicts stay: :func:`~pgsimhash.maintenance.rebuild` repeats them. ``distance`` is the default
     distance, ``keep_markdown`` whether to store the main content of new pages.
     """
-    with store.session.writing() as access:
+    with store._session.writing() as access:
         access.lock()
         connection, collection = access
         if distance is not None:
@@ -42,7 +42,7 @@ def change_settings(
         changed = {"distance": distance, "keep_markdown": keep_markdown}
         kept = {"scheme": None, "normalize_urls": None}
         fetch(connection, "put_collection", {"name": collection.name, **changed, **kept})
-        store.session.collection = follow(connection, collection)
+        store._session.collection = follow(connection, collection)
 
 
 def rename(store: Store, name: str, *, swap: bool = False) -> None:
@@ -54,10 +54,10 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
     Raises:
         CollectionError: the new name is empty or taken or, with ``swap``, does not exist.
     """
-    with store.session.writing() as access:
+    with store._session.writing() as access:
         old_name = access.collection.name
         access.fetch("rename_collection", old_name=old_name, new_name=name, swap=swap)
-        store.session.collection = dataclasses.replace(access.collection, name=name)
+        store._session.collection = dataclasses.replace(access.collection, name=name)
 
 
 def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
@@ -74,7 +74,7 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
     check_type(settings, PolicySettings, "settings are PolicySettings")
     store.opened.checked_distance(settings.distance)
     values = {name: getattr(settings, name) for name in SETTINGS}
-    with store.session.writing() as access:
+    with store._session.writing() as access:
         return access.records("set_policy", Policy, pattern=pattern, **values)[0]
 
 
@@ -84,19 +84,19 @@ def remove_policy(store: Store, pattern: str) -> bool:
     Raises:
         ArgumentError: the pattern is invalid.
     """
-    with store.session.writing() as access:
+    with store._session.writing() as access:
         return bool(access.fetch("remove_policy", pattern=pattern)[0][0])
 
 
 def policies(store: Store) -> list[Policy]:
     """Return the policies of the collection, by host and path."""
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         return access.records("policies", Policy)
 
 
 def policy_for(store: Store, url: str) -> PolicySettings:
     """Return the settings that policies define for the page at ``url``."""
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         page_url = access.collection.page_url(url)
         return access.records("policy_for", PolicySettings, url=page_url)[0]
 
@@ -111,19 +111,19 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
         NotFoundError: one of the URLs is unknown.
         ArgumentError: the URLs are equal, or the mark contradicts other marks.
     """
-    with store.session.writing() as access:
+    with store._session.writing() as access:
         access.fetch("mark", same=same, **_two(access.collection, a, b))
 
 
 def unmark(store: Store, a: str, b: str) -> bool:
     """Remove the mark of two URLs, and decide them again; return whether there was one."""
-    with store.session.writing() as access:
+    with store._session.writing() as access:
         return bool(access.fetch("unmark", **_two(access.collection, a, b))[0][0])
 
 
 def marks(store: Store) -> list[Mark]:
     """Return all marks, in the order in which they were set."""
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         return access.marks()
 
 
@@ -133,7 +133,7 @@ def _two(collection: Collection, a: str, b: str) -> dict[str, Any]:
 
 def runs(store: Store) -> list[RunRecord]:
     """Return the runs that added pages, the last one first."""
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         return access.records("runs", RunRecord)
 
 
@@ -157,7 +157,7 @@ def undo(
             f"collection {name!r} has no run {missing if run_id is None else run_id}; "
             f"pgsimhash run list --collection {name} lists them",
         )
-    return run, deleting.delete(store.session, progress, run_id=run.run_id)
+    return run, deleting.delete(store._session, progress, run_id=run.run_id)
 
 
 def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
@@ -182,7 +182,7 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
 
 def delete_if_empty(store: Store) -> None:
     """Delete the collection of a store if it has no page."""
-    with store.session.writing() as access:
+    with store._session.writing() as access:
         access.lock(loaders=True)
         if not access.count_pages():
             access.fetch("delete_collection")
@@ -219,7 +219,7 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
     Raises:
         StoreError: row security may hide rows from the role.
     """
-    session = store.session
+    session = store._session
     with session.reading() as access:
         slices = 1 + access.count_pages() // _SLICE
         objects = foreign_objects(access.connection)

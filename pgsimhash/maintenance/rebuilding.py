@@ -76,7 +76,7 @@ def rebuild(
         StoreError: with ``replace``, a plain INSERT added pages to the old collection meanwhile.
         SchemaError: ``into_schema`` is missing, or older or newer than this package.
     """
-    session, name = store.session, store.collection
+    session, name = store._session, store.collection
     old_name = into or f"{name}-2" if into_schema is None else name
     new_name = name if into_schema is None else into or name
     with session.transaction() as connection:

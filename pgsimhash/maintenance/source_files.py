@@ -136,7 +136,7 @@ class _Files:
     def __init__(
         self, store: Store, reread: bool, reading: Reading, stdin: BinaryIO | None
     ) -> None:
-        self.session, self._reread, self._see = store.session, reread, store.see_again
+        self._session, self._reread, self._see = store._session, reread, store.see_again
         self._reading, self._stdin = reading, stdin
         # The pages without a verdict yet; a file alone marks its end.
         self._pending: deque[_Pending | _Progress] = deque()
@@ -214,7 +214,7 @@ class _Files:
     @retried
     def _begin(self, files: Sequence[_Progress]) -> None:
         """Load the recorded progress of files, and mark their pages as seen; record new files."""
-        with self.session.writing() as access:
+        with self._session.writing() as access:
             access.lock()
             known = access.fetch("begin_sources", dict_row, rows=_rows(files))
             rows = {row["path"]: row for row in known}
@@ -232,7 +232,7 @@ class _Files:
     def _write(self) -> None:
         if not self._unwritten:
             return
-        with self.session.writing() as access:
+        with self._session.writing() as access:
             access.lock()
             access.fetch("put_sources", rows=_rows(self._unwritten.values()))
         self._unwritten.clear()

@@ -236,7 +236,7 @@ class AsyncStore:
         signature: int | None = None,
     ) -> list[Match]:
         """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
-        if signature is None and self._store.session.connections.owned:
+        if signature is None and self._store._session.connections.owned:
             # Without a greenlet for each of them.
             most = check_query(self.opened, simhash, distance, limit, signature)
             matches: list[Match] = await self._store.finds.call((simhash, most), distance)
@@ -284,7 +284,7 @@ class _GreenletStore(Store):
         simhashes, limits = zip(*queries, strict=True)
 
         def find() -> list[list[Match]]:
-            with self.session.looking_up(distance) as access:
+            with self._session.looking_up(distance) as access:
                 matches = access.find(simhashes, distance)
             return [part[:limit] for part, limit in zip(matches, limits, strict=True)]
 
@@ -292,7 +292,7 @@ class _GreenletStore(Store):
             return {"found": sum(map(len, matches))}
 
         matches: list[list[Match]] = await greenlet_spawn(
-            self.session.attempt, "find", len(queries), find, found
+            self._session.attempt, "find", len(queries), find, found
         )
         return matches
 
@@ -301,7 +301,7 @@ class _GreenletStore(Store):
         yield from list(super().clusters(*arguments, **options))
 
     def _decide(self, item: Item, size: int, options: MatchOptions, *, remember: bool) -> Verdict:
-        if not (remember and self.session.connections.owned):
+        if not (remember and self._session.connections.owned):
             return super()._decide(item, size, options, remember=remember)
         verdict: Verdict = await_(self._decisions.call(item, options, size))
         return verdict

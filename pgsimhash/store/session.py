@@ -264,7 +264,7 @@ def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:
     @wraps(method)
     def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
         store: Any = arguments[0] if arguments else options["store"]
-        session: Session = store.session
+        session: Session = store._session
         return session.retry(partial(method, *arguments, **options))
 
     return call
@@ -277,7 +277,7 @@ def lookup(found: Callable[[Any], int]) -> Callable[[Callable[_P, _T]], Callable
         @wraps(method)
         def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
             store: Any = arguments[0]
-            session: Session = store.session
+            session: Session = store._session
             look_up = partial(method, *arguments, **options)
             return session.attempt(
                 method.__name__, 1, look_up, lambda answer: {"found": found(answer)}

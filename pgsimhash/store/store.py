@@ -74,7 +74,7 @@ class Store:
 
     def __init__(self, session: Session) -> None:
         """Use the collection of a session; see :func:`pgsimhash.connect`."""
-        self.session = session
+        self._session = session
         self._ingest = Ingest(session)
         self.see_again = self._ingest.see
 
@@ -87,7 +87,7 @@ class Store:
     def __exit__(self, error: object = None, *_: object) -> None:
         if error is None:
             self._ingest.end_runs()
-        self.session.connections.close()
+        self._session.connections.close()
 
     def close(self) -> None:
         """Close the connections that the store opened; those in use close after their call.
@@ -99,7 +99,7 @@ class Store:
     @property
     def opened(self) -> Collection:
         """The row of the collection, as last read."""
-        return self.session.collection
+        return self._session.collection
 
     @property
     def collection(self) -> str:
@@ -133,7 +133,7 @@ class Store:
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
         most = check_query(self.opened, simhash, distance, limit, signature)
-        with self.session.looking_up(distance) as access:
+        with self._session.looking_up(distance) as access:
             return access.find([simhash], distance, signature, most)[0]
 
     @lookup(len)
@@ -165,7 +165,7 @@ class Store:
         simhash = 0 if isinstance(page, str) else page
         most = check_query(self.opened, simhash, distance, limit, signature)
         high, low = to_halves(signature)
-        with self.session.looking_up(distance) as access:
+        with self._session.looking_up(distance) as access:
             rows = access.fetch(
                 "find_pages",
                 dict_row,
@@ -188,24 +188,24 @@ class Store:
         queries = as_simhashes(simhashes)
 
         def find() -> Matches:
-            with self.session.looking_up(distance) as access:
+            with self._session.looking_up(distance) as access:
                 return access.find_many(queries, distance)
 
-        return self.session.attempt(
+        return self._session.attempt(
             "find_many", len(queries), find, lambda matches: {"found": len(matches.queries)}
         )
 
     @lookup(int)
     def has_near(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
-        with self.session.looking_up(distance) as access:
+        with self._session.looking_up(distance) as access:
             return bool(access.find_rows([to_bigint(simhash)], distance, most=1))
 
     @lookup(lambda page: int(page is not None))
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
         urls, names = [self.opened.page_url(url)], lookups.names_of(StoredPage)
-        with self.session.looking_up(None) as access:
+        with self._session.looking_up(None) as access:
             pages = access.stored_pages(urls, names)
         return StoredPage(**pages[0]) if pages else None
 
@@ -241,11 +241,11 @@ class Store:
         }
 
         def look_up() -> Sequence[Any]:
-            with self.session.read() as connection:
+            with self._session.read() as connection:
                 row: Sequence[Any] = fetch(connection, "fetch_conditions", parameters)[0]
                 return row
 
-        return self.session.attempt(name, 1, look_up, lambda row: {"found": int(not row[0])})
+        return self._session.attempt(name, 1, look_up, lambda row: {"found": int(not row[0])})
 
     def seen(self, url: str, *, fetched_at: datetime | None = None) -> bool:
         """Record that the page at ``url`` is unmodified, as an answer 304 says.
@@ -277,7 +277,7 @@ class Store:
         """Store the URLs to which other URLs lead, so that :meth:`should_fetch` follows them."""
         page_url = self.opened.page_url
         urls, ends = map(page_url, targets), map(page_url, targets.values())
-        with self.session.writing() as access:
+        with self._session.writing() as access:
             access.fetch("put_redirects", urls=list(urls), targets=list(ends))
 
     def ingest(
@@ -453,16 +453,16 @@ class Store:
         """
         if older_than is not None:
             check_age(older_than)
-        return deleting.delete(self.session, progress, "expire_batch", older_than=older_than)
+        return deleting.delete(self._session, progress, "expire_batch", older_than=older_than)
 
     def delete(self, url: str) -> Deletion:
         """Delete all versions of the page at ``url``."""
-        return deleting.delete(self.session, no_progress, url=self.opened.page_url(url))
+        return deleting.delete(self._session, no_progress, url=self.opened.page_url(url))
 
     def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
         """Delete all pages of a host."""
         text_size("the host", host)
-        return deleting.delete(self.session, progress, host=lowered(host))
+        return deleting.delete(self._session, progress, host=lowered(host))
 
     def pairs(
         self, distance: int | None = None, *, progress: Compared = no_progress
@@ -476,7 +476,7 @@ class Store:
         """
         from pgsimhash.search.pairs import stream_pairs
 
-        with self.session.reading() as access:
+        with self._session.reading() as access:
             bits = access.collection.checked_distance(distance, DISTANCE_MAX)
             simhashes = access.simhashes()
         return stream_pairs(simhashes, bits, progress=progress)
@@ -504,7 +504,7 @@ class Store:
         self.opened.checked_distance(distance, DISTANCE_MAX)
         from pgsimhash.store.clusters import stream_clusters
 
-        return stream_clusters(self.session, distance, linkage, scorer(canonical), progress)
+        return stream_clusters(self._session, distance, linkage, scorer(canonical), progress)
 
     def save_clusters(
         self,
@@ -521,12 +521,12 @@ class Store:
         """
         from pgsimhash.store.clusters import save_clusters
 
-        return save_clusters(self.session, distance, linkage, scorer(canonical), progress)
+        return save_clusters(self._session, distance, linkage, scorer(canonical), progress)
 
     @retried
     def status(self) -> list[CollectionStatus]:
         """Return the statistics of every collection in the database."""
-        with self.session.read() as connection:
+        with self._session.read() as connection:
             return lookups.read_status(connection)
 
     def _verdict_of(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:

@@ -25,7 +25,7 @@ HTML = page(*ARTICLE)
 
 def settings_for(store: Store, urls: list[str]) -> list[PolicySettings]:
     """What policies define for URLs."""
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         return access.records("settings_for", PolicySettings, urls=urls)
 
 

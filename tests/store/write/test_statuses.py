@@ -27,7 +27,7 @@ WEEK = PolicySettings(refetch_after=7 * DAY)
 
 def versions(store: Store, url: str) -> list[StoredPage]:
     """All versions of a page, without their runs and ids."""
-    with store.session.reading() as access:
+    with store._session.reading() as access:
         pages = access.stored_pages([url], names_of(StoredPage), all_versions=True)
     return [replace(StoredPage(**each), run_id=None) for each in pages]
 
