@@ -188,7 +188,7 @@ class AsyncStore:
         self._store = store
         self._reader = reader
 
-    async def run(
+    async def run_sync(
         self,
         function: Callable[Concatenate[Store, _P], _T],
         *arguments: _P.args,
@@ -196,8 +196,8 @@ class AsyncStore:
     ) -> _T:
         """Call a function that takes a store, such as those of ``pgsimhash.maintenance``.
 
-        Example: ``await store.run(maintenance.rename, "other")``. Exhaust iterators within the
-        function: ``await store.run(lambda store: list(maintenance.check(store)))``.
+        Example: ``await store.run_sync(maintenance.rename, "other")``. Exhaust iterators within the
+        function: ``await store.run_sync(lambda store: list(maintenance.check(store)))``.
         """
         return await greenlet_spawn(lambda: function(self._store, *arguments, **options))
 
@@ -206,7 +206,7 @@ class AsyncStore:
 
     async def __aexit__(self, *error: object) -> None:
         await asyncio.to_thread(self._reader.close)
-        await self.run(Store.__exit__, *error)
+        await self.run_sync(Store.__exit__, *error)
 
     async def close(self) -> None:
         """Close the connections that the store opened, and stop its processes."""
@@ -241,7 +241,7 @@ class AsyncStore:
             most = check_query(self.opened, simhash, distance, limit, signature)
             matches: list[Match] = await self._store.finds.call((simhash, most), distance)
             return matches
-        return await self.run(Store.find, simhash, distance, limit=limit, signature=signature)
+        return await self.run_sync(Store.find, simhash, distance, limit=limit, signature=signature)
 
     near_pages = _awaited(Store.near_pages)
     find_many = _awaited(Store.find_many)

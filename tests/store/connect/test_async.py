@@ -43,7 +43,7 @@ def test_both_stores_have_the_same_names_and_parameters() -> None:
         return [(one.name, one.kind, one.default) for one in some]
 
     own, other = public(AsyncStore), public(Store)
-    assert own.keys() - other.keys() == {"run"}
+    assert own.keys() - other.keys() == {"run_sync"}
     assert other.keys() - own.keys() == set()
     for name, method in other.items():
         if isinstance(method, property):
@@ -66,8 +66,8 @@ def test_functions_that_take_a_store_are_run(dsn: str, kind: str) -> None:
     async def use(store: AsyncStore) -> tuple[str, list[int]]:
         await filled(store)
         for function in functions.values():
-            await store.run(function)
-        runs = await store.run(maintenance.runs)
+            await store.run_sync(function)
+        runs = await store.run_sync(maintenance.runs)
         return store.collection, [run.pages for run in runs]
 
     made = over(kind, dsn, use)
