@@ -87,7 +87,7 @@ def ingest(dsn: str, path: Path, jobs: int) -> Job:
         pages = sum(1 for _ in store.ingest_many(read_pages([path]), jobs=jobs))
         seconds, here = time.perf_counter() - started, time.process_time() - cpu
         readers = watch.end()
-        maintenance.undo(store)
+        maintenance.undo_run(store)
     return Job(pages, seconds, here, readers, watch.peak, watch.reader_peak)
 
 

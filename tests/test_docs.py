@@ -85,7 +85,7 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ("texts.md", "pq.write", [r"\['/2', '/3'\]"]), ("texts.md", "labelled", ["6 1.0"]),
     ("texts.md", "pairs.merge(", [r"\[\[.+oak table.+\]\]"]),
     ("texts.md", "np.array(", [r"<pairs of simhashes: 1, up to 8 bits .+ 'distance'\]", r"\[0\]"]),
-    ("maintain.md", "maintenance.undo(", [r"tuesday 1 \['https://example.com/wells'\]"]),
+    ("maintain.md", "maintenance.undo_run(", [r"tuesday 1 \['https://example.com/wells'\]"]),
     ("install.md", 'schema="crawl"', ["1 1"]), ("sqlalchemy.md", "sought = pgsimhash", [r"1 \d"]),
     ("sqlalchemy.md", "near_duplicates(notes", [r"\[\(1, 'https://example.com/a', 2\)\]", r"\[\]"]),
     ("other-tools.md", "def embed", ["8 pages embedded"]),

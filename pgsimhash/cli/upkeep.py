@@ -97,7 +97,7 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
     deleted versions.
     """
     with _deleting() as progress:
-        run, deleted = maintenance.undo(store, number, progress=progress)
+        run, deleted = maintenance.undo_run(store, number, progress=progress)
     show.json_line({**run.as_json(), **deleted.as_json(urls=urls)})
     if not deleted.versions:
         show.message("The run had added no page, so no version was deleted.")

@@ -20,7 +20,7 @@ else:
         {
             "pgsimhash.maintenance.collections": (
                 "Violation change_settings check delete_collection mark marks policies policy_for "
-                "remove_policy rename runs set_policy undo unmark"
+                "remove_policy rename runs set_policy undo_run unmark"
             ),
             "pgsimhash.maintenance.rebuilding": "rebuild",
             "pgsimhash.maintenance.source_files": "ingest_files",

@@ -137,7 +137,7 @@ def runs(store: Store) -> list[RunRecord]:
         return access.records("runs", RunRecord)
 
 
-def undo(
+def undo_run(
     store: Store, run_id: int | None = None, *, progress: Deleted = no_progress
 ) -> tuple[RunRecord, Deletion]:
     """Delete the versions that a run added, by default the last one; return the run too.

@@ -71,7 +71,7 @@ CHANGES: dict[str, Callable[[Store], Any]] = {
     "change_settings": lambda store: maintenance.change_settings(store, keep_markdown=True),
     "rebuild": lambda store: maintenance.rebuild(store),
     "rename": lambda store: maintenance.rename(store, f"{store.collection}_renamed"),
-    "undo": lambda store: maintenance.undo(store),
+    "undo_run": lambda store: maintenance.undo_run(store),
     "expire": lambda store: store.expire(DAY),
     "delete": lambda store: store.delete(A),
     "delete_host": lambda store: store.delete_host("a.example"),

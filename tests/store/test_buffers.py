@@ -163,7 +163,7 @@ def test_deletions(server: Server, store: Store) -> None:
     def undo(_: int) -> None:
         list(store.add_many(new_pages(5), distance=3))
         run = maintenance.runs(store)[0]
-        assert maintenance.undo(store, run.run_id)[1].versions == 5
+        assert maintenance.undo_run(store, run.run_id)[1].versions == 5
 
     assert server.buffers(undo) <= 1_300
 
@@ -171,7 +171,7 @@ def test_deletions(server: Server, store: Store) -> None:
         list(store.add_many([stored(server, 10 * number + n) for n in range(5)], distance=3))
         run = maintenance.runs(store)[0]
         assert run.unchanged == 5
-        maintenance.undo(store, run.run_id)
+        maintenance.undo_run(store, run.run_id)
 
     assert server.buffers(undo_of_seen_pages) <= 1_300
 

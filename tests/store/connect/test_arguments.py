@@ -143,7 +143,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "set_policy: NUL": lambda store: maintenance.set_policy(
         store, "a\0", PolicySettings(distance=3)
     ),
-    "undo: no such run": lambda store: maintenance.undo(store, 2**70),
+    "undo_run: no such run": lambda store: maintenance.undo_run(store, 2**70),
 }
 
 
@@ -255,7 +255,7 @@ EVERY: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "policy_for": (maintenance.policy_for, {"url": A}),
     "mark": (maintenance.mark, {"a": A, "b": B, "same": True}),
     "unmark": (maintenance.unmark, {"a": A, "b": B}),
-    "undo": (maintenance.undo, {"run_id": 999}),
+    "undo_run": (maintenance.undo_run, {"run_id": 999}),
     "ingest_files": (maintenance.ingest_files, {"paths": [], "jobs": 1, "max_bytes": 99}),
     "versions": (analysis.versions, {"url": A}),
     "page_pairs": (analysis.page_pairs, {"distance": 3}),

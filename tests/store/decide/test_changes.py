@@ -265,7 +265,7 @@ def test_a_change_of_a_safe_text_is_kept_or_safe_elsewhere(
             elif step.way == "age":
                 store.expire(timedelta(days=2))
             elif runs := maintenance.runs(store):
-                maintenance.undo(store, runs[0].run_id)
+                maintenance.undo_run(store, runs[0].run_id)
             left = database.plain.execute(
                 "SELECT c.name, p.page_id FROM pgsimhash.pages AS p "
                 "JOIN pgsimhash.collections AS c USING (collection_id)"

@@ -113,7 +113,7 @@ class TestRuns:
             with connect(dsn, collection="other", create=True) as other:
                 (run,) = maintenance.runs(other)
             with pytest.raises(NotFoundError, match="pgsimhash run list --collection default"):
-                maintenance.undo(store, run.run_id)
+                maintenance.undo_run(store, run.run_id)
 
     def test_undo_reverts_to_the_versions_before(self, store: Store) -> None:
         store.start_run("one")
@@ -121,15 +121,15 @@ class TestRuns:
         store.start_run("two")
         store.add("https://a.example/1", FAR)
         store.add("https://a.example/2", FAR)
-        run, deleted = maintenance.undo(store)
+        run, deleted = maintenance.undo_run(store)
         assert run.label == "two"
         assert deleted[:3] == (2, ["https://a.example/2"], ["https://a.example/1"])
         assert page_at(store, "https://a.example/1").simhash == 0
         assert store.find(FAR) == []
         assert [run.label for run in maintenance.runs(store)] == ["one"]
-        maintenance.undo(store)
+        maintenance.undo_run(store)
         with pytest.raises(NotFoundError, match="no run to undo"):
-            maintenance.undo(store)
+            maintenance.undo_run(store)
 
     def test_pages_added_while_a_run_is_deleted_stay_in_it(
         self, dsn: str, monkeypatch: pytest.MonkeyPatch
@@ -145,10 +145,10 @@ class TestRuns:
                 return went
 
             monkeypatch.setattr(deleting, "delete", and_goes_on)
-            assert maintenance.undo(two, number)[1].gone == ["https://a.example/1"]
+            assert maintenance.undo_run(two, number)[1].gone == ["https://a.example/1"]
             monkeypatch.undo()
             assert [run.run_id for run in maintenance.runs(one)] == [number]
-            assert maintenance.undo(two, number)[1].gone == ["https://a.example/2"]
+            assert maintenance.undo_run(two, number)[1].gone == ["https://a.example/2"]
             assert maintenance.runs(one) == []
 
     def test_a_run_survives_a_rollback_of_its_caller(self, dsn: str) -> None:

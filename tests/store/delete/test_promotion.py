@@ -48,7 +48,9 @@ def originals(store: Store) -> list[tuple[str, str | None, int | None]]:
 WAYS: dict[str, str | Callable[[Store], Any]] = {
     "delete_host": lambda store: store.delete_host("old.example").promoted,
     "expire": lambda store: store.expire(DAY).promoted,
-    "undo": lambda store: maintenance.undo(store, maintenance.runs(store)[-1].run_id) and None,
+    "undo_run": lambda store: (
+        maintenance.undo_run(store, maintenance.runs(store)[-1].run_id) and None
+    ),
     "url": "SELECT pgsimhash.delete_url('https://old.example/')",
     "host": "SELECT pgsimhash.delete_host('old.example')",
     "age": "CALL pgsimhash.expire('1 day')",

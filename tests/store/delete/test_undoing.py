@@ -95,7 +95,7 @@ class History:
         if not listed:
             return
         run = self.random.choice(listed)
-        maintenance.undo(self.single, run)
+        maintenance.undo_run(self.single, run)
         self.stores.pop(run, None)
         stored = {
             visit.page_id
@@ -177,7 +177,7 @@ class TestEnds:
         assert state(dsn) == "night: ended"
         (run,) = maintenance.runs(store)
         assert run.as_json()["state"] == run.state == "ended"
-        maintenance.undo(store)
+        maintenance.undo_run(store)
         verdicts = store.add_many([(page.url, 1) for page in self.PAGES], label="closed")
         next(verdicts)
         assert state(dsn) == "closed: unfinished"
@@ -208,7 +208,7 @@ class TestEnds:
                     raise error
             assert state(dsn) == f"mine: {'ended' if error is None else 'unfinished'}"
             with connect(dsn) as store:
-                maintenance.undo(store)
+                maintenance.undo_run(store)
 
     def test_with_the_next_one_and_a_later_batch_continues_it(self, store: Store, dsn: str) -> None:
         store.start_run("one")
@@ -274,7 +274,7 @@ def test_a_killed_crawl_begun_again(dsn: str) -> None:
         killed.start_run("killed")
         list(islice(crawl(killed, 2), 15))
         assert not store.should_fetch("https://a.example/list/1")
-        run, _ = maintenance.undo(store)
+        run, _ = maintenance.undo_run(store)
         assert (run.label, run.ended_at) == ("killed", None)
         assert seen(dsn) == before
         assert all(map(store.should_fetch, urls))

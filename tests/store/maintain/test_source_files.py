@@ -260,7 +260,7 @@ def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path
     # Which of several pages in a file are gone is unknown, but a run is deleted as a whole.
     store.delete("https://a.example/0")
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
-    maintenance.undo(store)
+    maintenance.undo_run(store)
     assert ingested(store, folder, file)[0] == ["new"] * 5
 
 
@@ -280,7 +280,7 @@ def test_an_undo_beside_a_running_ingest_leaves_no_archive_marked_as_stored(
     verdicts = maintenance.ingest_files(store, files)
     first = [next(verdicts) for _ in range(decided)]
     with connect(dsn) as other:
-        maintenance.undo(other)
+        maintenance.undo_run(other)
     assert len(first + list(verdicts)) == 40
     ingested(store, *files)
     (status,) = store.status()
@@ -305,7 +305,7 @@ def test_a_file_that_begins_during_an_undo_is_not_marked_as_stored(
                 next(verdicts)
 
     with connect(dsn) as other:
-        maintenance.undo(other, progress=go_on)
+        maintenance.undo_run(other, progress=go_on)
     assert list(verdicts) == []
     ingested(store, *files)
     (status,) = store.status()
@@ -324,7 +324,7 @@ def test_a_second_job_on_a_file_that_is_stopped_loses_no_page(
         next(first)
     with connect(dsn) as other:
         if undone:
-            maintenance.undo(other)
+            maintenance.undo_run(other)
         second = maintenance.ingest_files(other, [file])
         for _ in range(12):
             next(second)

@@ -171,7 +171,7 @@ def undo(history: History, name: str, place: int) -> None:
     store = history.stores[name]
     runs = maintenance.runs(store)
     if runs:
-        maintenance.undo(store, runs[place % len(runs)].run_id)
+        maintenance.undo_run(store, runs[place % len(runs)].run_id)
 
 
 def mark(history: History, name: str, urls: list[str], same: bool | None) -> None:

@@ -45,7 +45,7 @@ HARMFUL: dict[str, Callable[[Store], object]] = {
     "check": lambda store: list(maintenance.check(store, repair=True)),
     "delete": lambda store: store.delete(A),
     "delete_host": lambda store: store.delete_host("a.example"),
-    "undo": lambda store: maintenance.undo(store),
+    "undo_run": lambda store: maintenance.undo_run(store),
     "rebuild": lambda store: maintenance.rebuild(store, replace=True),
 }
 """Calls that would damage rows that the role does not see."""
