@@ -30,7 +30,7 @@ BEGIN
         FROM pgsimhash._add_batch(
             collection, pgsimhash._id_of(collection), json_build_array(json_build_object(
                 'number', 1, 'url', coalesce(url, ''), 'fetched_at', fetched_at, 'is_gone', is_gone
-            )), '{}', true
+            )), '{}', false
         ) AS v
     );
 END
@@ -50,7 +50,7 @@ CREATE FUNCTION pgsimhash.gone(
     LANGUAGE sql VOLATILE
     RETURN pgsimhash._record_status(url, fetched_at, collection, true);
 
--- The verdicts of add_pages; nothing is stored or locked.
+-- The verdicts of add_pages, in a dry run.
 CREATE FUNCTION pgsimhash.decide_pages(
     urls text[], simhashes bigint[], fetched_at timestamptz[] DEFAULT NULL,
     collection text DEFAULT 'default'
@@ -58,21 +58,21 @@ CREATE FUNCTION pgsimhash.decide_pages(
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY
-    SELECT * FROM pgsimhash.add_pages(urls, simhashes, fetched_at, false, collection => collection);
+    SELECT * FROM pgsimhash.add_pages(urls, simhashes, fetched_at, true, collection => collection);
 END
 $$;
 
--- add_page for several pages in order, as one batch; several pages are a run. Without remember,
+-- add_page for several pages in order, as one batch; several pages are a run. In a dry run,
 -- nothing is stored or locked.
 CREATE FUNCTION pgsimhash.add_pages(
     urls text[], simhashes bigint[], fetched_at timestamptz[] DEFAULT NULL,
-    remember boolean DEFAULT true, label text DEFAULT 'SQL', collection text DEFAULT 'default'
+    dry_run boolean DEFAULT false, label text DEFAULT 'SQL', collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     run_id constant bigint := CASE
-        WHEN remember AND cardinality(urls) > 1 THEN pgsimhash._draw_run()
+        WHEN NOT dry_run AND cardinality(urls) > 1 THEN pgsimhash._draw_run()
     END;
     pages json;
 BEGIN
@@ -106,7 +106,7 @@ BEGIN
     ) AS p;
     RETURN QUERY
     SELECT (v.decided).*
-    FROM pgsimhash._add_batch(collection, own_id, pages, '{}', remember, run_id, label) AS v
+    FROM pgsimhash._add_batch(collection, own_id, pages, '{}', dry_run, run_id, label) AS v
     ORDER BY v.number;
     PERFORM pgsimhash._end_runs(own_id, ARRAY[run_id]);
 END

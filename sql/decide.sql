@@ -28,11 +28,11 @@ CREATE TYPE pgsimhash._near_pair AS (query bigint, near bigint);
 -- _decision and columns of pages; options has settings of all pages. The decisions have the numbers of
 -- their pages.
 --
--- Near simhashes are looked up before the lock. Without remember nothing is locked or stored. If
+-- Near simhashes are looked up before the lock. A dry run locks and stores nothing. If
 -- the pages have ids, they are evaluated as if they had arrived with these ids, nothing is locked,
 -- and each gets its own row. The settings also apply to the functions that it calls.
 CREATE FUNCTION pgsimhash._add_batch(
-    collection text, own_id integer, pages json, options jsonb, remember boolean,
+    collection text, own_id integer, pages json, options jsonb, dry_run boolean,
     run_id bigint DEFAULT NULL, label text DEFAULT NULL
 ) RETURNS TABLE (
     number bigint, decided pgsimhash.verdict, detail text, run_pages bigint
@@ -85,17 +85,17 @@ BEGIN
     END IF;
     newest_pages := pgsimhash._newest_pages(compared);
     pairs := pgsimhash._near_pairs(own_id, compared, batch);
-    IF remember AND NOT has_ids THEN
+    IF NOT (dry_run OR has_ids) THEN
         pairs := pairs
             || pgsimhash._lock_compared(collection, own_id, compared, newest_pages, batch);
     END IF;
     IF NOT has_ids THEN
-        batch := pgsimhash._with_ids(batch, compared, remember);
+        batch := pgsimhash._with_ids(batch, compared, dry_run);
     END IF;
     batch := pgsimhash._with_versions(own_id, batch);
     batch := pgsimhash._with_marked_originals(own_id, batch);
     batch := pgsimhash._with_originals(own_id, compared, batch, pairs);
-    IF remember THEN
+    IF NOT dry_run THEN
         stored_pages := pgsimhash._store_batch(own_id, batch, pages, has_ids, run_id, label);
     END IF;
     RETURN QUERY
@@ -128,7 +128,7 @@ BEGIN
         END,
         d.original_url,
         d.keep,
-        CASE WHEN remember OR NOT d.is_stored THEN d.present_id END,
+        CASE WHEN NOT (dry_run AND d.is_stored) THEN d.present_id END,
         -- The pages of a dry run have no ids.
         CASE
             WHEN NOT d.is_stored THEN (
@@ -136,7 +136,7 @@ BEGIN
                 FROM pgsimhash.pages AS p
                 WHERE p.collection_id = own_id AND p.page_id = d.present_id
             )
-            WHEN remember OR has_ids OR d.original_id < batch[1].page_id THEN d.original_id
+            WHEN NOT dry_run OR has_ids OR d.original_id < batch[1].page_id THEN d.original_id
         END
     )::pgsimhash.verdict,
         CASE
@@ -315,7 +315,7 @@ $$;
 
 -- The batch with page ids: drawn ones, or in a dry run some above all others.
 CREATE FUNCTION pgsimhash._with_ids(
-    batch pgsimhash._decision[], compared integer[], remember boolean
+    batch pgsimhash._decision[], compared integer[], dry_run boolean
 ) RETURNS pgsimhash._decision[]
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -323,7 +323,7 @@ DECLARE
     highest constant bigint := 281474976710656;
     newest bigint;
 BEGIN
-    IF remember THEN
+    IF NOT dry_run THEN
         batch[1].page_id := nextval(drawn);
         newest := (SELECT max(n) FROM unnest(pgsimhash._newest_pages(compared)) AS n);
         -- Someone inserted higher ids; or Citus, which commits pages on their node first, stopped at
@@ -347,7 +347,7 @@ BEGIN
     END IF;
     FOR number IN 2..cardinality(batch) LOOP
         batch[number].page_id := CASE
-            WHEN remember THEN nextval(drawn) ELSE batch[1].page_id + number - 1 END;
+            WHEN NOT dry_run THEN nextval(drawn) ELSE batch[1].page_id + number - 1 END;
     END LOOP;
     RETURN batch;
 END

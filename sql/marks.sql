@@ -128,7 +128,7 @@ BEGIN
         ORDER BY p.page_id
     LOOP
         SELECT (v.decided).* INTO answer
-        FROM pgsimhash._add_batch(collection, own_id, json_build_array(page), '{}', false) AS v;
+        FROM pgsimhash._add_batch(collection, own_id, json_build_array(page), '{}', true) AS v;
         UPDATE pgsimhash.pages AS p
         SET duplicate_of = answer.original_page_id,
             distance = CASE WHEN answer.kind IN ('duplicate', 'near') THEN answer.distance END

@@ -300,14 +300,14 @@ class _GreenletStore(Store):
         # All at once, so that no transaction stays open when the caller leaves the loop.
         yield from list(super().clusters(*arguments, **options))
 
-    def _decide(self, item: Item, size: int, options: MatchOptions, *, remember: bool) -> Verdict:
-        if not (remember and self._session.connections.owned):
-            return super()._decide(item, size, options, remember=remember)
+    def _decide(self, item: Item, size: int, options: MatchOptions, *, dry_run: bool) -> Verdict:
+        if dry_run or not self._session.connections.owned:
+            return super()._decide(item, size, options, dry_run=dry_run)
         verdict: Verdict = await_(self._decisions.call(item, options, size))
         return verdict
 
     async def _decide_all(self, items: list[Item], options: MatchOptions) -> list[Verdict]:
-        return await greenlet_spawn(self._ingest.decide_batch, items, options, remember=True)
+        return await greenlet_spawn(self._ingest.decide_batch, items, options)
 
     def _extract(
         self,

@@ -113,10 +113,10 @@ class Ingest:
             access.fetch("see_pages", page_ids=page_ids, batch_run=run_id, label=run.label, **given)
 
     def decide_batch(
-        self, items: Sequence[Item], options: MatchOptions, *, remember: bool
+        self, items: Sequence[Item], options: MatchOptions, *, dry_run: bool = False
     ) -> list[Verdict]:
-        """Return the verdict of each item; ``remember`` stores them in one transaction."""
-        with self._idle_run() if remember else nullcontext() as run:
+        """Return the verdict of each item, stored in one transaction unless it is a dry run."""
+        with nullcontext() if dry_run else self._idle_run() as run:
             return self._verdicts(items, options, run)
 
     def decide_each(
@@ -125,7 +125,7 @@ class Ingest:
         size: int,
         options: MatchOptions,
         *,
-        remember: bool,
+        dry_run: bool = False,
         batch_size: int | None = None,
         label: str = "ingest_many",
     ) -> Iterator[Verdict]:
@@ -139,17 +139,17 @@ class Ingest:
         text_size("label", label)
         if batch_size is not None:
             check_number("batch_size", batch_size)
-        own = Run(label) if remember and self._label is None else None
+        own = None if dry_run or self._label is not None else Run(label)
         rest = iter(items)
         in_transaction = self._session.connections.in_transaction
 
         def verdicts() -> Iterator[Verdict]:
             while True:
-                in_callers = remember and self._session.is_in_callers_transaction()
+                in_callers = not dry_run and self._session.is_in_callers_transaction()
                 batch = next_batch(rest, batch_size or (1 if in_callers else size))
                 if not batch:
                     return
-                with self._idle_run() if remember and not own else nullcontext(own) as run:
+                with nullcontext(own) if dry_run or own else self._idle_run() as run:
                     decided = self._verdicts(batch, options, run)
                     identity = None if run is None else (run.run_id, run.pages)
                 may_end = in_callers and in_transaction()
@@ -288,7 +288,7 @@ def add_batch(
             columns=_DECIDED,
             pages=json.dumps(pages, ensure_ascii=False),
             options=json.dumps(sent),
-            remember=run is not None,
+            dry_run=run is None,
             run_id=None if run is None else run.run_id,
             label=None if run is None else run.label,
         )

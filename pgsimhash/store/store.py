@@ -270,7 +270,7 @@ class Store:
         check_url(status.url)
         if status.fetched_at is not None:
             check_time(status.fetched_at)
-        return self._verdict_of(status, {}, remember=True).kind != "unknown"
+        return self._verdict_of(status, {}).kind != "unknown"
 
     @retried
     def add_redirects(self, targets: Mapping[str, str]) -> None:
@@ -307,7 +307,7 @@ class Store:
         """
         page = page_of(url, html, fetched_at, etag=etag, last_modified=last_modified)
         (item,) = self._read([page], markdown, max_bytes=max_bytes)
-        return self._verdict_of(item, options, remember=True)
+        return self._verdict_of(item, options)
 
     def ingest_many(
         self,
@@ -355,9 +355,7 @@ class Store:
         inputs = map(as_input, pages)
         items = self._read(inputs, markdown, jobs, max_bytes, page_seconds, page_memory)
         size = batches.BATCH_PAGES
-        return self._ingest.decide_each(
-            items, size, options, remember=True, batch_size=batch_size, label=label
-        )
+        return self._ingest.decide_each(items, size, options, batch_size=batch_size, label=label)
 
     def decide(
         self,
@@ -371,7 +369,7 @@ class Store:
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and store nothing."""
         (item,) = self._read([page_of(url, html, fetched_at)], markdown, max_bytes=max_bytes)
-        return self._verdict_of(item, options, remember=False)
+        return self._verdict_of(item, options, dry_run=True)
 
     def decide_many(
         self,
@@ -391,7 +389,7 @@ class Store:
         check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
         inputs = map(as_input, pages)
         items = self._read(inputs, markdown, jobs, max_bytes, page_seconds, page_memory)
-        return self._ingest.decide_each(items, batches.BATCH_PAGES, options, remember=False)
+        return self._ingest.decide_each(items, batches.BATCH_PAGES, options, dry_run=True)
 
     def add(
         self,
@@ -408,7 +406,7 @@ class Store:
         """
         moment = None if fetched_at is None else check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), moment)
-        return self._verdict_of(record, options, remember=True)
+        return self._verdict_of(record, options)
 
     def add_many(
         self,
@@ -428,7 +426,6 @@ class Store:
             map(batches.as_record, pages),
             batches.BATCH_SIMHASHES,
             options,
-            remember=True,
             batch_size=batch_size,
             label=label,
         )
@@ -529,13 +526,13 @@ class Store:
         with self._session.read() as connection:
             return lookups.read_status(connection)
 
-    def _verdict_of(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
+    def _verdict_of(self, item: Item, options: MatchOptions, *, dry_run: bool = False) -> Verdict:
         sent_options(self.opened, options)
         item, size = batches.bounded(item)
-        return self._decide(item, size, options, remember=remember)
+        return self._decide(item, size, options, dry_run=dry_run)
 
-    def _decide(self, item: Item, size: int, options: MatchOptions, *, remember: bool) -> Verdict:
-        (verdict,) = self._ingest.decide_batch([item], options, remember=remember)
+    def _decide(self, item: Item, size: int, options: MatchOptions, *, dry_run: bool) -> Verdict:
+        (verdict,) = self._ingest.decide_batch([item], options, dry_run=dry_run)
         return verdict
 
     def _read(

@@ -402,11 +402,11 @@ class Database:
     def settings(self, url: str, batch: Batch) -> SimpleNamespace:
         return settings_of(url, batch.collection, batch.options, self.policies)
 
-    def decide(self, batch: Batch, *, remember: bool) -> list[Verdict]:
+    def decide(self, batch: Batch, *, dry_run: bool = False) -> list[Verdict]:
         store = self.stores[batch.collection]
         options = cast("MatchOptions", batch.options)
         size = len(batch.records) if batch.together else 1
-        return list(store._ingest.decide_each(batch.records, size, options, remember=remember))
+        return list(store._ingest.decide_each(batch.records, size, options, dry_run=dry_run))
 
     def write(self, batch: Batch) -> tuple[list[Verdict], list[Verdict]]:
         """Store a batch; return its verdicts, and those of the pages between lookup and lock."""
@@ -422,13 +422,11 @@ class Database:
             )
             return cast("list[Verdict]", rows.fetchall()), []
         if not batch.meanwhile:
-            return self.decide(batch, remember=True), []
+            return self.decide(batch), []
         other = self.others[batch.collection]
-        first = list(
-            other._ingest.decide_each(batch.meanwhile, 10, {}, remember=True, batch_size=10)
-        )
+        first = list(other._ingest.decide_each(batch.meanwhile, 10, {}, batch_size=10))
         with ThreadPoolExecutor(1) as pool:
-            late = pool.submit(self.decide, batch, remember=True)
+            late = pool.submit(self.decide, batch)
             while not late.done() and not some_session_waits(self.plain):
                 wait([late], timeout=0.002)
             self.late.commit()
@@ -584,7 +582,7 @@ def test_the_store_decides_by_the_rule(
             wanted = [database.settings(record.url, step) for record in step.records]
             dry_world = replace(world, pages=list(world.pages))
             dry = take(dry_world, step.collection, step.records, wanted)
-            assert told(database.decide(replace(step, together=True), remember=False)) == [
+            assert told(database.decide(replace(step, together=True), dry_run=True)) == [
                 answer[:5] for answer in dry
             ]
             meanwhile = step.meanwhile if step.together else []

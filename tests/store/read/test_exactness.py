@@ -77,11 +77,11 @@ class History(Database):
 def add(
     history: History, name: str, records: list[PageRecord], options: MatchOptions, size: int
 ) -> None:
-    list(history.stores[name]._ingest.decide_each(records, size, options, remember=True))
+    list(history.stores[name]._ingest.decide_each(records, size, options))
 
 
 def add_single(history: History, name: str, record: PageRecord, options: MatchOptions) -> None:
-    history.stores[name]._ingest.decide_batch([record], options, remember=True)
+    history.stores[name]._ingest.decide_batch([record], options)
 
 
 def add_by_sql(history: History, name: str, records: list[PageRecord]) -> None:
