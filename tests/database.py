@@ -94,8 +94,8 @@ def copy_simhashes(dsn: str, simhashes: NDArray[np.uint64], collection: str = "d
 
 def simhashes_in(store: Store) -> NDArray[np.uint64]:
     """The distinct simhashes of a collection, in no order."""
-    with store._session.reading() as access:
-        return access.simhashes()
+    with store._session.calls_to_read() as calls:
+        return calls.simhashes()
 
 
 def insert_page(

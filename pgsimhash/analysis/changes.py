@@ -84,9 +84,9 @@ def stored_versions(
     store: Store, url: str, names: Iterable[str], *, all_versions: bool = False
 ) -> list[dict[str, Any]]:
     """Return values of a page's current version, or of all; raise NotFoundError without any."""
-    with store._session.reading() as access:
-        urls = [access.collection.page_url(url)]
-        pages = access.stored_pages(urls, names, all_versions=all_versions)
+    with store._session.calls_to_read() as calls:
+        urls = [calls.collection.page_url(url)]
+        pages = calls.stored_pages(urls, names, all_versions=all_versions)
     if not pages:
         raise NotFoundError(
             "unknown_page",

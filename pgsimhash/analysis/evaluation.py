@@ -217,11 +217,11 @@ def _evaluated(
 
 def stored_fingerprints(store: Store, urls: Sequence[str]) -> Fingerprints:
     """Return the fingerprints of the current versions of pages in a store, by URL."""
-    with store._session.reading() as access:
-        collection = access.collection
+    with store._session.calls_to_read() as calls:
+        collection = calls.collection
         # The database rejects NUL, and no page has a URL with NUL.
         stored_url = {url: collection.page_url(url) for url in urls if "\0" not in url}
-        pages = access.stored_pages(stored_url.values(), ("url", "simhash", "signature"))
+        pages = calls.stored_pages(stored_url.values(), ("url", "simhash", "signature"))
     stored = {page["url"]: Print(page["simhash"], page["signature"]) for page in pages}
     prints = {url: stored[known] for url, known in stored_url.items() if known in stored}
     detail = f"collection {collection.name!r} has no page with this URL"

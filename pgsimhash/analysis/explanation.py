@@ -160,8 +160,8 @@ def explain(
         layout=get_layout(store.opened.layout),
         distance=store.opened.checked_distance(distance),
     )
-    with store._session.reading() as access:
-        marks = access.marks()
+    with store._session.calls_to_read() as calls:
+        marks = calls.marks()
     for mark in marks:
         if {mark.a, mark.b} == {side.url for side in sides}:
             name = "the same" if mark.same else "different"

@@ -18,7 +18,7 @@ from pgsimhash.runtime import no_progress
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store import Store
-from pgsimhash.store.lookups import Access
+from pgsimhash.store.lookups import Calls
 
 LARGEST: Final = 16
 """The largest distance that is evaluated; beyond it matches are random."""
@@ -88,17 +88,17 @@ def page_pairs(
 
 
 def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Generator[PagePair]:
-    with store._session.reading(together=True) as access:
-        limit = access.collection.checked_distance(distance, DISTANCE_MAX)
-        simhashes = access.simhashes()
-        yield from _sharing(access)
+    with store._session.calls_to_read(one_transaction=True) as calls:
+        limit = calls.collection.checked_distance(distance, DISTANCE_MAX)
+        simhashes = calls.simhashes()
+        yield from _sharing(calls)
         for chunk in stream_pairs(simhashes, limit, progress=progress):
-            yield from _as_pages(access, chunk)
+            yield from _as_pages(calls, chunk)
 
 
-def _sharing(access: Access) -> Iterator[PagePair]:
+def _sharing(calls: Calls) -> Iterator[PagePair]:
     """Yield the pairs of the first page of each simhash and its other pages."""
-    with closing(access.stream("clusters", simhashes=[], clusters=[])) as rows:
+    with closing(calls.stream("clusters", simhashes=[], clusters=[])) as rows:
         for simhash, members in groupby(rows, key=itemgetter(0)):
             value = from_bigint(simhash)
             pages = (PairedPage(url, title, value) for _, _, url, _, _, title, *_ in members)
@@ -107,14 +107,14 @@ def _sharing(access: Access) -> Iterator[PagePair]:
                 yield PagePair(first, other, 0)
 
 
-def _as_pages(access: Access, chunk: Pairs) -> Iterator[PagePair]:
+def _as_pages(calls: Calls, chunk: Pairs) -> Iterator[PagePair]:
     """Yield the pairs of a chunk as the first pages of their simhashes."""
     for start in range(0, len(chunk.low), _PAIRS):
         low, high, distances = (column[start : start + _PAIRS] for column in chunk)
         signed = np.unique(np.concatenate((low, high))).view(np.int64).tolist()
         first = {
             from_bigint(simhash): PairedPage(url, title, from_bigint(simhash))
-            for simhash, url, title in access.fetch("first_pages", simhashes=signed)
+            for simhash, url, title in calls.fetch("first_pages", simhashes=signed)
         }
         for a, b, bits in zip(low.tolist(), high.tolist(), distances.tolist(), strict=True):
             if a in first and b in first:

@@ -18,7 +18,7 @@ from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, scor
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
-from pgsimhash.store.lookups import Access, read_status
+from pgsimhash.store.lookups import Calls, read_status
 
 PROBLEMS: Final = {
     "missing": "no page names a canonical URL",
@@ -164,18 +164,18 @@ def report(
         ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
     """
     score = scorer(canonical)
-    with store._session.reading(together=True) as access:
-        limit = access.collection.checked_distance(distance, DISTANCE_MAX)
-        (status,) = read_status(access.connection, access.collection.name)
+    with store._session.calls_to_read(one_transaction=True) as calls:
+        limit = calls.collection.checked_distance(distance, DISTANCE_MAX)
+        (status,) = read_status(calls.connection, calls.collection.name)
         # One row more than none says how many there are.
-        ((distances, *tables),) = access.fetch("report", hosts=max(hosts, 1), urls=max(urls, 1))
+        ((distances, *tables),) = calls.fetch("report", hosts=max(hosts, 1), urls=max(urls, 1))
         by_host, changed = ([tuple(row.values()) for row in table] for table in tables)
         links = CanonicalFigures(dict.fromkeys(PROBLEMS, 0), {problem: [] for problem in PROBLEMS})
-        all_clusters = clusters_of(access, limit, linkage, score)
+        all_clusters = clusters_of(calls, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, clusters, members, links)
         if members:
             # One cluster after the other, to hold few whole texts at a time.
-            views = [_with_differences(access, view) for view in views]
+            views = [_with_differences(calls, view) for view in views]
     return Report(
         status=status,
         made_at=datetime.now(UTC),
@@ -262,10 +262,10 @@ def _view(cluster: Cluster, count: int) -> ClusterView:
     return ClusterView(len(cluster.pages), canonical, tuple(farthest))
 
 
-def _with_differences(access: Access, view: ClusterView) -> ClusterView:
+def _with_differences(calls: Calls, view: ClusterView) -> ClusterView:
     """Return the cluster with the differences of the first members, if Markdown is kept."""
     urls = [view.canonical.url, *(member.page.url for member in view.members[:_TEXTS])]
-    pages = access.stored_pages(urls, ("url", "markdown"))
+    pages = calls.stored_pages(urls, ("url", "markdown"))
     kept = {page["url"]: page["markdown"] for page in pages if page["markdown"] is not None}
     original = kept.get(view.canonical.url)
     members = list(view.members)

@@ -147,8 +147,8 @@ def save_simhashes(store: Store, path: str | Path) -> int:
         ArgumentError: the file cannot be written.
         StoreError: the database does not answer.
     """
-    with store._session.reading() as access:
-        return _write_simhashes(path, access.simhash_slices())
+    with store._session.calls_to_read() as calls:
+        return _write_simhashes(path, calls.simhash_slices())
 
 
 def _write_simhashes(path: str | Path, arrays: Iterable[NDArray[np.uint64]]) -> int:

@@ -18,7 +18,7 @@ from pgsimhash.runtime import no_progress
 from pgsimhash.store import Store, deleting
 from pgsimhash.store.collection import Collection, follow, open_collection
 from pgsimhash.store.deleting import Deleted
-from pgsimhash.store.lookups import Access, record_values
+from pgsimhash.store.lookups import Calls, record_values
 from pgsimhash.store.session import LOCK_TIMEOUT, retried
 
 _SLICE: Final = 20_000  # approximate rows per statement
@@ -34,9 +34,9 @@ def change_settings(
     verdicts stay: :func:`~pgsimhash.maintenance.rebuild` repeats them. ``distance`` is the default
     distance, ``keep_markdown`` whether to store the main content of new pages.
     """
-    with store._session.writing() as access:
-        access.lock()
-        connection, collection = access
+    with store._session.calls_to_write() as calls:
+        calls.lock()
+        connection, collection = calls
         if distance is not None:
             collection.checked_distance(distance)
         changed = {"distance": distance, "keep_markdown": keep_markdown}
@@ -54,10 +54,10 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
     Raises:
         CollectionError: the new name is empty or taken or, with ``swap``, does not exist.
     """
-    with store._session.writing() as access:
-        old_name = access.collection.name
-        access.fetch("rename_collection", old_name=old_name, new_name=name, swap=swap)
-        store._session.collection = dataclasses.replace(access.collection, name=name)
+    with store._session.calls_to_write() as calls:
+        old_name = calls.collection.name
+        calls.fetch("rename_collection", old_name=old_name, new_name=name, swap=swap)
+        store._session.collection = dataclasses.replace(calls.collection, name=name)
 
 
 def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
@@ -74,8 +74,8 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
     check_type(settings, PolicySettings, "settings are PolicySettings")
     store.opened.checked_distance(settings.distance)
     values = {name: getattr(settings, name) for name in SETTINGS}
-    with store._session.writing() as access:
-        return access.records("set_policy", Policy, pattern=pattern, **values)[0]
+    with store._session.calls_to_write() as calls:
+        return calls.records("set_policy", Policy, pattern=pattern, **values)[0]
 
 
 def remove_policy(store: Store, pattern: str) -> bool:
@@ -84,21 +84,21 @@ def remove_policy(store: Store, pattern: str) -> bool:
     Raises:
         ArgumentError: the pattern is invalid.
     """
-    with store._session.writing() as access:
-        return bool(access.fetch("remove_policy", pattern=pattern)[0][0])
+    with store._session.calls_to_write() as calls:
+        return bool(calls.fetch("remove_policy", pattern=pattern)[0][0])
 
 
 def policies(store: Store) -> list[Policy]:
     """Return the policies of the collection, by host and path."""
-    with store._session.reading() as access:
-        return access.records("policies", Policy)
+    with store._session.calls_to_read() as calls:
+        return calls.records("policies", Policy)
 
 
 def policy_for(store: Store, url: str) -> PolicySettings:
     """Return the settings that policies define for the page at ``url``."""
-    with store._session.reading() as access:
-        page_url = access.collection.page_url(url)
-        return access.records("policy_for", PolicySettings, url=page_url)[0]
+    with store._session.calls_to_read() as calls:
+        page_url = calls.collection.page_url(url)
+        return calls.records("policy_for", PolicySettings, url=page_url)[0]
 
 
 def mark(store: Store, a: str, b: str, *, same: bool) -> None:
@@ -111,20 +111,20 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
         NotFoundError: one of the URLs is unknown.
         ArgumentError: the URLs are equal, or the mark contradicts other marks.
     """
-    with store._session.writing() as access:
-        access.fetch("mark", same=same, **_two(access.collection, a, b))
+    with store._session.calls_to_write() as calls:
+        calls.fetch("mark", same=same, **_two(calls.collection, a, b))
 
 
 def unmark(store: Store, a: str, b: str) -> bool:
     """Remove the mark of two URLs, and decide them again; return whether there was one."""
-    with store._session.writing() as access:
-        return bool(access.fetch("unmark", **_two(access.collection, a, b))[0][0])
+    with store._session.calls_to_write() as calls:
+        return bool(calls.fetch("unmark", **_two(calls.collection, a, b))[0][0])
 
 
 def marks(store: Store) -> list[Mark]:
     """Return all marks, in the order in which they were set."""
-    with store._session.reading() as access:
-        return access.marks()
+    with store._session.calls_to_read() as calls:
+        return calls.marks()
 
 
 def _two(collection: Collection, a: str, b: str) -> dict[str, Any]:
@@ -133,8 +133,8 @@ def _two(collection: Collection, a: str, b: str) -> dict[str, Any]:
 
 def runs(store: Store) -> list[RunRecord]:
     """Return the runs that added pages, the last one first."""
-    with store._session.reading() as access:
-        return access.records("runs", RunRecord)
+    with store._session.calls_to_read() as calls:
+        return calls.records("runs", RunRecord)
 
 
 def undo_run(
@@ -175,17 +175,17 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     with bound_to_schema(connection), translated_errors(connection), transaction(connection):
         # In the caller's transaction, other statements keep the caller's timeout.
         bounds = {"otherwise": LOCK_TIMEOUT if alone else "0"}
-        doomed = Access(connection, open_collection(connection, name, bounds, create=False))
-        doomed.lock(loaders=True)
-        return int(doomed.fetch("delete_collection")[0][0])
+        calls = Calls(connection, open_collection(connection, name, bounds, create=False))
+        calls.lock(loaders=True)
+        return int(calls.fetch("delete_collection")[0][0])
 
 
 def delete_if_empty(store: Store) -> None:
     """Delete the collection of a store if it has no page."""
-    with store._session.writing() as access:
-        access.lock(loaders=True)
-        if not access.count_pages():
-            access.fetch("delete_collection")
+    with store._session.calls_to_write() as calls:
+        calls.lock(loaders=True)
+        if not calls.count_pages():
+            calls.fetch("delete_collection")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,16 +220,16 @@ def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
         StoreError: row security may hide rows from the role.
     """
     session = store._session
-    with session.reading() as access:
-        slices = 1 + access.count_pages() // _SLICE
-        objects = foreign_objects(access.connection)
+    with session.calls_to_read() as calls:
+        slices = 1 + calls.count_pages() // _SLICE
+        objects = foreign_objects(calls.connection)
     yield from objects
     for number in range(slices):
-        with session.reading() as access:
-            violations = _slice(access, number, slices, repair=False)
+        with session.calls_to_read() as calls:
+            violations = _slice(calls, number, slices, repair=False)
         if violations and repair:
-            with session.writing() as access:
-                violations = _slice(access, number, slices, repair=True)
+            with session.calls_to_write() as calls:
+                violations = _slice(calls, number, slices, repair=True)
         yield from violations
 
 
@@ -242,8 +242,8 @@ def foreign_objects(connection: psycopg.Connection[Any]) -> list[Violation]:
     ]
 
 
-def _slice(access: Access, number: int, slices: int, *, repair: bool) -> list[Violation]:
+def _slice(calls: Calls, number: int, slices: int, *, repair: bool) -> list[Violation]:
     values: dict[str, Any] = {"repair": repair, "slice": number, "slices": slices}
-    rows = access.fetch("check_collection", dict_row, **values)
-    name = access.collection.name
+    rows = calls.fetch("check_collection", dict_row, **values)
+    name = calls.collection.name
     return [Violation(name, **record_values(row), repaired=repair) for row in rows]

@@ -21,7 +21,7 @@ from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, find_collection, follow, open_collection
 from pgsimhash.store.ingest import Run, add_batch
-from pgsimhash.store.lookups import Access, columns_of, names_of, record_values
+from pgsimhash.store.lookups import Calls, columns_of, names_of, record_values
 
 _Version = tuple[dict[str, Any], PageRecord | PageFailure]
 """The ``page_id`` and ``run_id`` of a version, and its record."""
@@ -79,7 +79,7 @@ def rebuild(
     session, name = store._session, store.collection
     old_name = into or f"{name}-2" if into_schema is None else name
     new_name = name if into_schema is None else into or name
-    with session.transaction() as connection:
+    with session.connection_in_transaction() as connection:
         session.bound_waits(connection)
         from_schema = schema_of(connection)
         to_schema = into_schema or from_schema
@@ -116,9 +116,9 @@ def rebuild(
             fetch(connection, "copy_rows", {**scope, "tables": tables})
         copied = 0
         markdown = target.keep_markdown or bool(new_scheme)
-        for versions in _versions(Access(connection, source), new_scheme, markdown, progress):
+        for versions in _versions(Calls(connection, source), new_scheme, markdown, progress):
             with in_other_schema(connection, to_schema):
-                decided = list(_decided(Access(connection, target), options, versions))
+                decided = list(_decided(Calls(connection, target), options, versions))
             for verdict in decided:
                 verdicts(verdict)
             copied += len(versions)
@@ -129,7 +129,7 @@ def rebuild(
         session.collection = target
     if replace:
         # In a separate transaction, because other tables may refer to the old pages.
-        with session.transaction() as connection:
+        with session.connection_in_transaction() as connection:
             session.bound_waits(connection)
             inserted = delete_collection(connection, old_name) - copied
             if inserted > 0:
@@ -174,7 +174,7 @@ def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> S
 
 
 def _versions(
-    source: Access, new_scheme: Scheme | None, markdown: bool, progress: Progress
+    source: Calls, new_scheme: Scheme | None, markdown: bool, progress: Progress
 ) -> Iterator[list[_Version]]:
     """Yield all versions in batches, fingerprinted by the new scheme."""
     total = source.count_pages()
@@ -196,7 +196,7 @@ def _versions(
         progress("pages", done, total)
 
 
-def _decided(target: Access, options: MatchOptions, versions: list[_Version]) -> Iterator[Verdict]:
+def _decided(target: Calls, options: MatchOptions, versions: list[_Version]) -> Iterator[Verdict]:
     """Decide about versions as if they arrived now, and store them under their ids."""
     policies = target.records("policies", Policy)
     scopes = [options.get("scope") or policy.scope for policy in (PolicySettings(), *policies)]

@@ -214,9 +214,9 @@ class _Files:
     @retried
     def _begin(self, files: Sequence[_Progress]) -> None:
         """Load the recorded progress of files, and mark their pages as seen; record new files."""
-        with self._session.writing() as access:
-            access.lock()
-            known = access.fetch("begin_sources", dict_row, rows=_rows(files))
+        with self._session.calls_to_write() as calls:
+            calls.lock()
+            known = calls.fetch("begin_sources", dict_row, rows=_rows(files))
             rows = {row["path"]: row for row in known}
             for file in files:
                 row = rows[file.path]
@@ -226,15 +226,15 @@ class _Files:
                     file.last_record, file.failed = row["last_record"], set(row["failed"])
                     file.page_id = row["page_id"]
             if seen := [file.page_id for file in files if file.page_id is not None]:
-                self._see(access, seen)
+                self._see(calls, seen)
 
     @retried
     def _write(self) -> None:
         if not self._unwritten:
             return
-        with self._session.writing() as access:
-            access.lock()
-            access.fetch("put_sources", rows=_rows(self._unwritten.values()))
+        with self._session.calls_to_write() as calls:
+            calls.lock()
+            calls.fetch("put_sources", rows=_rows(self._unwritten.values()))
         self._unwritten.clear()
 
 

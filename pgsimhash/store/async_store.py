@@ -284,8 +284,8 @@ class _GreenletStore(Store):
         simhashes, limits = zip(*queries, strict=True)
 
         def find() -> list[list[Match]]:
-            with self._session.looking_up(distance) as access:
-                matches = access.find(simhashes, distance)
+            with self._session.calls_by_name(distance) as calls:
+                matches = calls.find(simhashes, distance)
             return [part[:limit] for part, limit in zip(matches, limits, strict=True)]
 
         def found(matches: list[list[Match]]) -> dict[str, int]:

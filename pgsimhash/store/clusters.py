@@ -31,14 +31,14 @@ from pgsimhash.search.clusters import (
 )
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
-from pgsimhash.store.lookups import Access
+from pgsimhash.store.lookups import Calls
 from pgsimhash.store.session import Session
 
 _SAVED: Final = 50_000  # members of clusters per statement that saves them
 
 
 def clusters(
-    access: Access,
+    calls: Calls,
     distance: int,
     linkage: Linkage,
     score: Score,
@@ -46,12 +46,12 @@ def clusters(
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; the connection must be in a transaction."""
     check_linkage(linkage)
-    simhashes = access.simhashes()
+    simhashes = calls.simhashes()
     simhashes.sort()
     pairs = stream_pairs(simhashes, distance, progress=progress)
     roots = cluster_simhashes(simhashes, pairs, linkage, distance)
-    marks = access.marks()
-    roots = join_marked(simhashes, roots, _joined(access, marks, simhashes))
+    marks = calls.marks()
+    roots = join_marked(simhashes, roots, _joined(calls, marks, simhashes))
     # Those that share their cluster with others.
     shared: NDArray[np.bool_] = simhashes != roots
     shared[np.searchsorted(simhashes, roots[shared])] = True
@@ -59,7 +59,7 @@ def clusters(
         "simhashes": _bigint_array(simhashes[shared]),
         "clusters": _bigint_array(roots[shared]),
     }
-    with closing(access.stream("clusters", **arrays)) as rows:
+    with closing(calls.stream("clusters", **arrays)) as rows:
         for _, members in groupby(rows, key=itemgetter(0)):
             pages = [
                 ClusterPage(page_id, url, from_bigint(simhash), *others)
@@ -74,9 +74,9 @@ def stream_clusters(
     session: Session, distance: int | None, linkage: Linkage, score: Score, progress: Compared
 ) -> Generator[Cluster]:
     """Yield the clusters in one transaction."""
-    with session.reading(together=True) as access:
-        bits = access.collection.checked_distance(distance, DISTANCE_MAX)
-        yield from clusters(access, bits, linkage, score, progress)
+    with session.calls_to_read(one_transaction=True) as calls:
+        bits = calls.collection.checked_distance(distance, DISTANCE_MAX)
+        yield from clusters(calls, bits, linkage, score, progress)
 
 
 def save_clusters(
@@ -84,19 +84,19 @@ def save_clusters(
 ) -> int:
     """Replace the rows of the table, all computed before, and return the number of clusters."""
     page_ids, ids, canonical = array("q"), array("q"), array("b")
-    with session.reading(together=True) as access:
-        bits = access.collection.checked_distance(distance, DISTANCE_MAX)
-        for cluster in clusters(access, bits, linkage, score, progress):
+    with session.calls_to_read(one_transaction=True) as calls:
+        bits = calls.collection.checked_distance(distance, DISTANCE_MAX)
+        for cluster in clusters(calls, bits, linkage, score, progress):
             for page in cluster.pages:
                 page_ids.append(page.page_id)
                 ids.append(cluster.cluster_id)
                 canonical.append(page is cluster.canonical)
         # Not before: computing takes longer than a transaction may idle.
-        session.bound_waits(access.connection)
-        access.lock()
+        session.bound_waits(calls.connection)
+        calls.lock()
         for start in range(0, max(len(page_ids), 1), _SAVED):
             part = slice(start, start + _SAVED)
-            access.fetch(
+            calls.fetch(
                 "save_clusters",
                 page_ids=page_ids[part].tolist(),
                 clusters=ids[part].tolist(),
@@ -107,12 +107,12 @@ def save_clusters(
 
 
 def _joined(
-    access: Access, marks: Sequence[Mark], simhashes: NDArray[np.uint64]
+    calls: Calls, marks: Sequence[Mark], simhashes: NDArray[np.uint64]
 ) -> list[tuple[int, int]]:
     """Return the present simhashes of the pages that must-links join."""
     must_links = [(mark.a, mark.b) for mark in marks if mark.same]
     urls = list(chain.from_iterable(must_links))
-    pages = access.stored_pages(urls, ("url", "simhash"))
+    pages = calls.stored_pages(urls, ("url", "simhash"))
     present = {page["url"]: page["simhash"] for page in pages}
     ends = [(present[a], present[b]) for a, b in must_links if {a, b} <= present.keys()]
     # Skip simhashes that were added after the others were read.

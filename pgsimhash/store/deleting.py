@@ -25,8 +25,8 @@ def delete(
     versions = 0
     gone, reverted, promoted = urls = dict[str, None](), dict[str, None](), dict[str, None]()
     while after_page is not None:
-        with session.writing() as access:
-            ((after_page, deleted, *lists),) = access.fetch(
+        with session.calls_to_write() as calls:
+            ((after_page, deleted, *lists),) = calls.fetch(
                 function, after_page=after_page, batch=BATCH, **which
             )
         if deleted is not None:

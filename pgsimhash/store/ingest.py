@@ -30,7 +30,7 @@ from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import text_size
 from pgsimhash.store.batches import next_batch, with_normalized_url
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.lookups import Access
+from pgsimhash.store.lookups import Calls
 from pgsimhash.store.session import Session
 
 # The reasons of pages that are intact but have too little text.
@@ -61,10 +61,10 @@ class Run:
     # The verdicts of a batch whose commit is in doubt.
     unsure: list[Verdict] | None = None
 
-    def draw_id(self, access: Access) -> int:
+    def draw_id(self, calls: Calls) -> int:
         """Return the id of the run; its row is inserted with the first batch."""
         if self.run_id is None:
-            ((self.run_id,),) = access.fetch("draw_run")
+            ((self.run_id,),) = calls.fetch("draw_run")
         return self.run_id
 
 
@@ -83,8 +83,8 @@ class Ingest:
         text_size("label", label)
         run = Run(label)
         self.end_runs()
-        with self._session.writing() as access:
-            run_id = run.draw_id(access)
+        with self._session.calls_to_write() as calls:
+            run_id = run.draw_id(calls)
         self._label, self._idle = label, [run]
         return run_id
 
@@ -101,16 +101,16 @@ class Ingest:
         with suppress(PgsimhashError):
             may_end = connections.in_transaction() or not self._session.is_in_callers_transaction()
             if run_ids and may_end:
-                with self._session.writing() as access:
-                    access.fetch("end_runs", run_ids=run_ids)
+                with self._session.calls_to_write() as calls:
+                    calls.fetch("end_runs", run_ids=run_ids)
 
-    def see(self, access: Access, page_ids: list[int]) -> None:
+    def see(self, calls: Calls, page_ids: list[int]) -> None:
         """Record that versions were seen again, by the run that the caller started, if any."""
         with self._idle_run() as run:
-            run_id = None if run.label is None else run.draw_id(access)
+            run_id = None if run.label is None else run.draw_id(calls)
             nothing = ("times", "are_gone", "etags", "modified", "are_stored")
             given: dict[str, Any] = dict.fromkeys(nothing)
-            access.fetch("see_pages", page_ids=page_ids, batch_run=run_id, label=run.label, **given)
+            calls.fetch("see_pages", page_ids=page_ids, batch_run=run_id, label=run.label, **given)
 
     def decide_batch(
         self, items: Sequence[Item], options: MatchOptions, *, dry_run: bool = False
@@ -155,7 +155,7 @@ class Ingest:
                 may_end = in_callers and in_transaction()
                 for number, verdict in enumerate(decided, 1):
                     is_last = number == len(decided)
-                    if may_end and is_last and number > 1 and not self._is_there(identity, decided):
+                    if may_end and is_last and number > 1 and not self._is_kept(identity, decided):
                         raise _ended("a savepoint was rolled back in the middle", decided)
                     yield verdict
                     if may_end and not is_last and not in_transaction():
@@ -212,10 +212,10 @@ class Ingest:
         if len(failures) == len(items):
             return list(map(_verdict_of_failure, failures))
         session = self._session
-        with session.reading() if run is None else session.writing() as access:
-            if access.collection.normalize_urls:
+        with session.calls_to_read() if run is None else session.calls_to_write() as calls:
+            if calls.collection.normalize_urls:
                 items = list(map(with_normalized_url, items))
-            verdicts = add_batch(access, items, options, run)
+            verdicts = add_batch(calls, items, options, run)
             if run is not None:
                 run.unsure = verdicts
         return verdicts
@@ -229,19 +229,19 @@ class Ingest:
         if run is None or run.unsure is None:
             return None
         unsure = run.unsure
-        with self._session.writing() as access:
+        with self._session.calls_to_write() as calls:
             # A server process that is still committing the batch holds this lock.
-            access.lock()
-            stored = _is_stored(access, run.run_id, run.pages, unsure)
+            calls.lock()
+            stored = _is_stored(calls, run.run_id, run.pages, unsure)
         run.unsure = None
         return unsure if stored else None
 
-    def _is_there(self, run: tuple[int | None, int] | None, verdicts: list[Verdict]) -> bool:
+    def _is_kept(self, run: tuple[int | None, int] | None, verdicts: list[Verdict]) -> bool:
         """Return whether a batch is still stored in the caller's transaction."""
         if run is None or not any(each.page_id for each in verdicts):
             return True
-        with self._session.reading() as access:
-            return _is_stored(access, *run, verdicts)
+        with self._session.calls_to_read() as calls:
+            return _is_stored(calls, *run, verdicts)
 
 
 def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any]:
@@ -254,7 +254,7 @@ def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any
 
 
 def add_batch(
-    access: Access,
+    calls: Calls,
     items: Sequence[Item],
     options: MatchOptions,
     run: Run | None,
@@ -270,7 +270,7 @@ def add_batch(
     Each item may have its ``own_values``: with a ``page_id`` and ``run_id`` it is decided as if it
     had arrived with them. Without a run, nothing is stored or locked.
     """
-    collection = access.collection
+    collection = calls.collection
     sent = sent_options(collection, options)
     numbers = count(1)
     pages = [
@@ -281,8 +281,8 @@ def add_batch(
     rows: list[dict[str, Any]] = []
     if pages:
         if run is not None and run.label is not None:
-            run.draw_id(access)
-        rows = access.fetch(
+            run.draw_id(calls)
+        rows = calls.fetch(
             "add_batch",
             dict_row,
             columns=_DECIDED,
@@ -309,8 +309,8 @@ def add_batch(
     return verdicts
 
 
-def _is_stored(access: Access, run_id: int | None, run_pages: int, verdicts: list[Verdict]) -> bool:
-    ((stored,),) = access.fetch(
+def _is_stored(calls: Calls, run_id: int | None, run_pages: int, verdicts: list[Verdict]) -> bool:
+    ((stored,),) = calls.fetch(
         "batch_stored",
         run_id=run_id,
         run_pages=run_pages,

@@ -34,8 +34,8 @@ _BATCH: Final = 10_000  # simhashes per statement; bounds the server's memory
 SLICES: Final = 64  # of a collection, one statement each; bounds the size of a result
 
 
-class Access(NamedTuple):
-    """The collection that a call uses, and the connection to it."""
+class Calls(NamedTuple):
+    """Call functions of the schema over one connection, for one collection."""
 
     connection: psycopg.Connection[Any]
     collection: Collection
@@ -154,7 +154,7 @@ class Access(NamedTuple):
         if follow(self.connection, self.collection).collection_id != own_id:
             raise moved(self.collection)
 
-    def check_there(self) -> None:
+    def check_exists(self) -> None:
         """Check that the collection still exists, under any name."""
         if not self.fetch("collection_names"):
             raise moved(self.collection)

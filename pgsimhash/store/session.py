@@ -29,7 +29,7 @@ from pgsimhash.store.collection import (
     follow,
     open_collection,
 )
-from pgsimhash.store.lookups import Access
+from pgsimhash.store.lookups import Calls
 
 RETRY_SECONDS: Final = 60.0  # a restarting server takes some of these seconds
 _FIRST_PAUSE: Final = 0.05
@@ -58,8 +58,19 @@ _T = TypeVar("_T")
 class Session:
     """The attempts and transactions of a store, each on a connection checked out for it.
 
-    ``collection`` is its row as last read. A store is bound to the name: :meth:`reading` and
-    :meth:`writing` read the row that has the name at that moment.
+    ``collection`` is its row as last read. A store is bound to the name of the collection, which
+    another one may have at the next call.
+
+    ============================= ================ ====================== =========================
+    for a block                   yields           transaction            row of the collection
+    ============================= ================ ====================== =========================
+    ``connection_to_read``        a connection     only the caller's      as last read
+    ``connection_in_transaction`` a connection     one                    as last read
+    ``calls_by_name``             :class:`Calls`   only the caller's      named by each statement
+    ``calls_to_read``             :class:`Calls`   only the caller's, or  read before the block,
+                                                   ``one_transaction``    must exist after it
+    ``calls_to_write``            :class:`Calls`   one                    read before the block
+    ============================= ================ ====================== =========================
     """
 
     def __init__(
@@ -97,7 +108,7 @@ class Session:
             ),
         }
         try:
-            with self.transaction() as connection:
+            with self.connection_in_transaction() as connection:
                 check_schema(connection)
                 self.collection = open_collection(
                     connection, collection, self.bounds, create=create, **settings
@@ -187,7 +198,7 @@ class Session:
             self._known.add(connection)
 
     @contextmanager
-    def read(self) -> Iterator[psycopg.Connection[Any]]:
+    def connection_to_read(self) -> Iterator[psycopg.Connection[Any]]:
         """Check out a connection for statements that read, outside a transaction of the store."""
         # The timeout applies to one transaction only, because of poolers.
         limit = self.bounds["statement_timeout"]
@@ -202,7 +213,7 @@ class Session:
                 yield connection
 
     @contextmanager
-    def transaction(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+    def connection_in_transaction(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         """Run a block in a transaction, inside the caller's if there is one.
 
         It refuses to be inside an unfinished call on the caller's connection: rows that the body
@@ -230,32 +241,33 @@ class Session:
         find_collection(connection, self.collection.name, bounds)
 
     @contextmanager
-    def reading(self, *, together: bool = False) -> Iterator[Access]:
-        """Read from the collection that has the name now, in one transaction if ``together``."""
-        with self.transaction(loop=True) if together else self.read() as connection:
+    def calls_to_read(self, *, one_transaction: bool = False) -> Iterator[Calls]:
+        """Read from the collection that has the name now."""
+        in_transaction = partial(self.connection_in_transaction, loop=True)
+        with (in_transaction if one_transaction else self.connection_to_read)() as connection:
             self.collection = follow(connection, self.collection)
-            access = Access(connection, self.collection)
-            yield access
-            access.check_there()
+            calls = Calls(connection, self.collection)
+            yield calls
+            calls.check_exists()
 
     @contextmanager
-    def looking_up(self, distance: int | None) -> Iterator[Access]:
+    def calls_by_name(self, distance: int | None) -> Iterator[Calls]:
         """Read by statements that name the collection and its scheme, so that they need no row."""
         self.collection.checked_distance(distance)
         try:
-            with self.read() as connection:
-                yield Access(connection, self.collection)
+            with self.connection_to_read() as connection:
+                yield Calls(connection, self.collection)
         except CollectionError:
             # Raises the reason.
-            with self.reading():
+            with self.calls_to_read():
                 raise
 
     @contextmanager
-    def writing(self) -> Iterator[Access]:
+    def calls_to_write(self) -> Iterator[Calls]:
         """Write to the collection that has the name now, in a transaction."""
-        with self.transaction() as connection:
+        with self.connection_in_transaction() as connection:
             self.collection = follow(connection, self.collection, self.bounds)
-            yield Access(connection, self.collection)
+            yield Calls(connection, self.collection)
 
 
 def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:

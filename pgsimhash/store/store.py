@@ -133,8 +133,8 @@ class Store:
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
         most = check_query(self.opened, simhash, distance, limit, signature)
-        with self._session.looking_up(distance) as access:
-            return access.find([simhash], distance, signature, most)[0]
+        with self._session.calls_by_name(distance) as calls:
+            return calls.find([simhash], distance, signature, most)[0]
 
     @lookup(len)
     def near_pages(
@@ -165,8 +165,8 @@ class Store:
         simhash = 0 if isinstance(page, str) else page
         most = check_query(self.opened, simhash, distance, limit, signature)
         high, low = to_halves(signature)
-        with self._session.looking_up(distance) as access:
-            rows = access.fetch(
+        with self._session.calls_by_name(distance) as calls:
+            rows = calls.fetch(
                 "find_pages",
                 dict_row,
                 own_url=self.opened.page_url(page) if isinstance(page, str) else None,
@@ -188,8 +188,8 @@ class Store:
         queries = as_simhashes(simhashes)
 
         def find() -> Matches:
-            with self._session.looking_up(distance) as access:
-                return access.find_many(queries, distance)
+            with self._session.calls_by_name(distance) as calls:
+                return calls.find_many(queries, distance)
 
         return self._session.attempt(
             "find_many", len(queries), find, lambda matches: {"found": len(matches.queries)}
@@ -198,15 +198,15 @@ class Store:
     @lookup(int)
     def has_near(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
-        with self._session.looking_up(distance) as access:
-            return bool(access.find_rows([to_bigint(simhash)], distance, most=1))
+        with self._session.calls_by_name(distance) as calls:
+            return bool(calls.find_rows([to_bigint(simhash)], distance, most=1))
 
     @lookup(lambda page: int(page is not None))
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
         urls, names = [self.opened.page_url(url)], lookups.names_of(StoredPage)
-        with self._session.looking_up(None) as access:
-            pages = access.stored_pages(urls, names)
+        with self._session.calls_by_name(None) as calls:
+            pages = calls.stored_pages(urls, names)
         return StoredPage(**pages[0]) if pages else None
 
     def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:
@@ -241,7 +241,7 @@ class Store:
         }
 
         def look_up() -> Sequence[Any]:
-            with self._session.read() as connection:
+            with self._session.connection_to_read() as connection:
                 row: Sequence[Any] = fetch(connection, "fetch_conditions", parameters)[0]
                 return row
 
@@ -277,8 +277,8 @@ class Store:
         """Store the URLs to which other URLs lead, so that :meth:`should_fetch` follows them."""
         page_url = self.opened.page_url
         urls, ends = map(page_url, targets), map(page_url, targets.values())
-        with self._session.writing() as access:
-            access.fetch("put_redirects", urls=list(urls), targets=list(ends))
+        with self._session.calls_to_write() as calls:
+            calls.fetch("put_redirects", urls=list(urls), targets=list(ends))
 
     def ingest(
         self,
@@ -473,9 +473,9 @@ class Store:
         """
         from pgsimhash.search.pairs import stream_pairs
 
-        with self._session.reading() as access:
-            bits = access.collection.checked_distance(distance, DISTANCE_MAX)
-            simhashes = access.simhashes()
+        with self._session.calls_to_read() as calls:
+            bits = calls.collection.checked_distance(distance, DISTANCE_MAX)
+            simhashes = calls.simhashes()
         return stream_pairs(simhashes, bits, progress=progress)
 
     def clusters(
@@ -523,7 +523,7 @@ class Store:
     @retried
     def status(self) -> list[CollectionStatus]:
         """Return the statistics of every collection in the database."""
-        with self._session.read() as connection:
+        with self._session.connection_to_read() as connection:
             return lookups.read_status(connection)
 
     def _verdict_of(self, item: Item, options: MatchOptions, *, dry_run: bool = False) -> Verdict:

@@ -73,7 +73,7 @@ def fill(store: Store) -> None:
                 number % 9 if number else None,
             )
         )  # fmt: skip
-    with store._session.read() as connection, connection.cursor() as cursor:
+    with store._session.connection_to_read() as connection, connection.cursor() as cursor:
         columns = "simhash, fetched_at, title, html_bytes, structure, markdown, distance"
         into = f"INSERT INTO pgsimhash.pages (collection_id, url, {columns})"
         cursor.executemany(f"{into} VALUES (%s{', %s' * 8})".encode(), rows)

@@ -75,6 +75,6 @@ def rebuild_apart(store: Store, into: str, **options: Any) -> None:
     opened = store.opened
     maintenance.rebuild(store, into, **options)
     names = {"old_name": opened.name, "new_name": into, "swap": True}
-    with store._session.read() as connection:
+    with store._session.connection_to_read() as connection:
         fetch(connection, "rename_collection", names)
     store._session.collection = opened

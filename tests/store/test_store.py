@@ -94,7 +94,7 @@ def test_a_url_that_redirects_is_due_as_the_pages_to_which_it_leads(store: Store
     maintenance.rebuild(store, replace=True)
     store.add(f"{c}2", 1 << 50)
     assert not store.should_fetch(b)
-    with store._session.transaction() as connection:
+    with store._session.connection_in_transaction() as connection:
         assert maintenance.delete_collection(connection, "default") == 3
 
 

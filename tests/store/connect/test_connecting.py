@@ -287,7 +287,7 @@ def test_a_connection_is_checked_out_for_each_call(dsn: str, engine: sqlalchemy.
     with connect(engine) as store:
         store.add(A, 0)
         assert engine.pool.checkedout() == 0
-        with store._session.read():
+        with store._session.connection_to_read():
             assert engine.pool.checkedout() == 1
     with engine.connect() as connection:
         found = connection.connection.driver_connection

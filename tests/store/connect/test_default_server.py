@@ -41,7 +41,7 @@ def test_libpqs_variables_name_the_server_as_for_psql(
     monkeypatch.setattr("pgsimhash.embedded.start", lambda: pytest.fail("not asked for"))
     for name, value in conninfo.conninfo_to_dict(dsn).items():
         monkeypatch.setenv(LIBPQ_NAMES[name], str(value))
-    with connect() as store, store._session.read() as connection:
+    with connect() as store, store._session.connection_to_read() as connection:
         assert connection.info.dbname == conninfo.conninfo_to_dict(dsn)["dbname"]
     assert not caplog.records
 

@@ -42,13 +42,13 @@ def test_writers_share_its_connections(pooled: str, dsn: str) -> None:
 
 
 def test_it_is_detected_and_nothing_is_prepared(pooled: str, dsn: str) -> None:
-    with connect(dsn) as direct, direct._session.read() as connection:
+    with connect(dsn) as direct, direct._session.connection_to_read() as connection:
         assert connection.prepare_threshold == 5
     # Alternating, so that one server process gets statements of both.
     with connect(pooled) as one, connect(pooled) as other:
         for number, value in enumerate(SIMHASHES):
             for name, store in {"one": one, "other": other}.items():
-                with store._session.read() as connection:
+                with store._session.connection_to_read() as connection:
                     assert connection.prepare_threshold is None
                 store.add(f"https://{name}.example/{number}", value)
                 assert len(store.find(value, 3)) == 1

@@ -199,7 +199,7 @@ def collect():
 
 store = pgsimhash.connect(dsn)
 list(store.add_many((f"https://a.example/{n}", n) for n in range(6)))
-with store._session.read() as connection:
+with store._session.connection_to_read() as connection:
     pid = connection.info.backend_pid
 for work in (use, close, collect):
     child = os.fork()
@@ -209,7 +209,7 @@ for work in (use, close, collect):
     assert os.waitpid(child, 0)[1] == 0, work
     assert store.get("https://a.example/1") is not None, work
 assert store.add("https://a.example/parent", 0xFFFF << 48).kind == "new"
-with store._session.read() as connection:
+with store._session.connection_to_read() as connection:
     assert connection.execute("SELECT pg_backend_pid()").fetchone() == (pid,)
 store.close()
 print("done")

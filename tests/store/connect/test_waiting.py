@@ -171,23 +171,24 @@ def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(dsn: s
     ]  # fmt: skip
     for options, of_dsn, lock, statement in cases:
         limited = conninfo.make_conninfo(dsn, options=of_dsn)
-        with connect(limited, **options) as store, store._session.writing() as (connection, _):
+        with connect(limited, **options) as store, store._session.calls_to_write() as calls:
+            connection = calls.connection
             bounds = timeout(connection), timeout(connection, "statement")
             assert bounds == (lock, statement), (options, of_dsn)
 
 
 def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
     with connect(dsn, lock_timeout=7) as store:
-        with store._session.writing() as (connection, _):
+        with store._session.calls_to_write() as (connection, _):
             assert (timeout(connection), timeout(connection, IDLE)) == ("7s", "5min")
         store.add(A, 7)
-        with store._session.read() as connection:
+        with store._session.connection_to_read() as connection:
             assert {timeout(connection, of) for of in ("lock", "statement", IDLE)} == {"0"}
     # In the caller's transaction there is no limit unless it is given.
     with psycopg.connect(dsn) as connection:
         lent = connect(connection)
         lent.add(f"{A}2", 7)
-        with lent._session.writing():
+        with lent._session.calls_to_write():
             assert {timeout(connection, of) for of in ("lock", "statement", IDLE)} == {"0"}
         connect(connection, lock_timeout=7).add(f"{A}3", 7)
         assert timeout(connection) == "7s"
@@ -221,7 +222,7 @@ def test_settings_of_the_dsn_apply(
 
 
 def test_prepare_is_refused_for_the_callers_connections(dsn: str) -> None:
-    with connect(dsn, prepare=False) as store, store._session.read() as connection:
+    with connect(dsn, prepare=False) as store, store._session.connection_to_read() as connection:
         assert connection.prepare_threshold is None
     with (
         psycopg.connect(dsn) as connection,
@@ -233,11 +234,11 @@ def test_prepare_is_refused_for_the_callers_connections(dsn: str) -> None:
 def test_the_server_terminates_a_writer_that_stops_within_a_batch(dsn: str) -> None:
     bound = "-c idle_in_transaction_session_timeout=300ms"
     with connect(conninfo.make_conninfo(dsn, options=bound)) as store, connect(dsn) as other:
-        with suppress(NoServerError), store._session.writing() as access:
-            access.lock()
+        with suppress(NoServerError), store._session.calls_to_write() as calls:
+            calls.lock()
             # Not before the server terminated the holder of the lock.
             assert other.add(f"{A}2", 5).kind == "new"
-        assert access.connection.closed
+        assert calls.connection.closed
         assert store.add(f"{A}3", 5).kind == "duplicate"
 
 

@@ -25,8 +25,8 @@ HTML = page(*ARTICLE)
 
 def settings_for(store: Store, urls: list[str]) -> list[PolicySettings]:
     """What policies define for URLs."""
-    with store._session.reading() as access:
-        return access.records("settings_for", PolicySettings, urls=urls)
+    with store._session.calls_to_read() as calls:
+        return calls.records("settings_for", PolicySettings, urls=urls)
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:

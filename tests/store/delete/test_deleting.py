@@ -185,7 +185,7 @@ class TestExpiry:
         # With a larger distance nearly all of them would be near each other.
         pages = ((f"https://old.example/{n}", n << 16) for n in range(count))
         list(store.add_many(pages, distance=1))
-        with store._session.read() as connection:
+        with store._session.connection_to_read() as connection:
             connection.execute(old)
         list(store.add_many((f"https://new.example/{n}", FAR - n) for n in range(5)))
 

@@ -39,7 +39,7 @@ NOW = datetime.now(UTC)
 
 def originals(store: Store) -> list[tuple[str, str | None, int | None]]:
     """The present versions by id: URL, original, distance."""
-    with store._session.read() as connection:
+    with store._session.connection_to_read() as connection:
         rows = connection.execute("SELECT url FROM pgsimhash.pages ORDER BY page_id").fetchall()
     known = [store.get(row[0]) for row in rows]
     return [(page.url, page.duplicate_of, page.distance) for page in known if page]
@@ -80,7 +80,7 @@ def test_every_way_to_delete_promotes_and_ends_runs(store: Store, dsn: str, way:
 def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:
     store.add("https://a.example/", 0)
     store.add("https://b.example/", 1)
-    with store._session.read() as connection:
+    with store._session.connection_to_read() as connection:
         # Versions of one page, which are not duplicates of each other.
         connection.execute(
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash, duplicate_of, distance) "
@@ -88,7 +88,7 @@ def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> No
             "generate_series(1, 110) WHERE url = 'https://b.example/'"
         )
     store.delete("https://a.example/")
-    with store._session.read() as connection:
+    with store._session.connection_to_read() as connection:
         rows = connection.execute(
             "SELECT DISTINCT duplicate_of, distance FROM pgsimhash.pages"
         ).fetchall()

@@ -82,7 +82,7 @@ def reevaluated(store: Store, *, save: bool = False, **options: Any) -> list[Ver
         maintenance.rebuild(store, "again", replace=True, **options)
     else:
         rebuild_apart(store, "again", **options)
-        with store._session.read() as connection:
+        with store._session.connection_to_read() as connection:
             maintenance.delete_collection(connection, "again")
     return told
 
