@@ -37,7 +37,8 @@ from pathlib import Path
 from time import perf_counter
 
 from pgsimhash import PageError, connect, fingerprint
-from pgsimhash.analysis import LabelledPair, Print, evaluate
+from pgsimhash.analysis import LabelledPair, evaluate
+from pgsimhash.analysis.evaluation import Print
 from pgsimhash.analysis.pairs import Label
 from pgsimhash.hashing.tokens import shingles, tokenize
 from pgsimhash.html import Article

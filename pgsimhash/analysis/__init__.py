@@ -9,21 +9,27 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.analysis.changes import *  # noqa: F403
-    from pgsimhash.analysis.evaluation import *  # noqa: F403
-    from pgsimhash.analysis.explanation import *  # noqa: F403
-    from pgsimhash.analysis.pairs import *  # noqa: F403
-    from pgsimhash.analysis.reports import *  # noqa: F403
+    from pgsimhash.analysis.changes import Version as Version
+    from pgsimhash.analysis.changes import versions as versions
+    from pgsimhash.analysis.evaluation import Evaluation as Evaluation
+    from pgsimhash.analysis.evaluation import evaluate as evaluate
+    from pgsimhash.analysis.explanation import Explanation as Explanation
+    from pgsimhash.analysis.explanation import explain as explain
+    from pgsimhash.analysis.explanation import read_side as read_side
+    from pgsimhash.analysis.pairs import LabelledPair as LabelledPair
+    from pgsimhash.analysis.pairs import PagePair as PagePair
+    from pgsimhash.analysis.pairs import page_pairs as page_pairs
+    from pgsimhash.analysis.pairs import read_labels as read_labels
+    from pgsimhash.analysis.reports import Report as Report
+    from pgsimhash.analysis.reports import report as report
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
             "pgsimhash.analysis.changes": "Version versions",
-            "pgsimhash.analysis.evaluation": "AtDistance Counts Evaluation Print evaluate",
-            "pgsimhash.analysis.explanation": (
-                "Explanation Side explain explain_sides known_side read_side"
-            ),
-            "pgsimhash.analysis.pairs": "LabelledPair PagePair PairedPage page_pairs read_labels",
+            "pgsimhash.analysis.evaluation": "Evaluation evaluate",
+            "pgsimhash.analysis.explanation": "Explanation explain read_side",
+            "pgsimhash.analysis.pairs": "LabelledPair PagePair page_pairs read_labels",
             "pgsimhash.analysis.reports": "Report report",
         },
     )

@@ -53,14 +53,16 @@ def explain(
     JSON line. Features and texts need files, or pages that are stored with their Markdown, whose
     fingerprints can differ by "bits_off". Exits with 1 if a page is unknown or has no fingerprint.
     """
+    from pgsimhash.analysis.explanation import Side, explain_sides
+
     if a == b == "-":
         raise click.UsageError("stdin can be read only once; give one of the pages as a file")
     options.check_output(output, a, b)
 
-    def side(word: str, recipe: schemes.Scheme) -> analysis.Side:
+    def side(word: str, recipe: schemes.Scheme) -> Side:
         simhash = options.as_simhash(word)
         if simhash is not None:
-            return analysis.Side(simhash)
+            return Side(simhash)
         return analysis.read_side(options.read_file(word), recipe, options.file_url(word))
 
     urls = [word for word in (a, b) if options.is_url(word)]
@@ -73,7 +75,7 @@ def explain(
     else:
         recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
         pages = side(a, recipe), side(b, recipe)
-        explanation = analysis.explain_sides(*pages, scheme=recipe, distance=distance)
+        explanation = explain_sides(*pages, scheme=recipe, distance=distance)
     show.json_line(explanation.as_json())
     if summary:
         _print_explanation(explanation)
@@ -328,7 +330,7 @@ def _print_report(report: analysis.Report) -> None:
 
 
 def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
-    def figures(counts: analysis.Counts) -> dict[str, Any]:
+    def figures(counts: Any) -> dict[str, Any]:
         return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
 
     for at in evaluation.curve:

@@ -180,10 +180,12 @@ def should_fetch(
     stdin, one per line. Prints a JSON line with "fetch" for each, and with the "headers" of a
     conditional request. Exits with 1 if no page needs fetching, or a URL is invalid.
     """
+    from pgsimhash.schemes.registry import reads_texts
+
     fetched = failed = 0
     for url in _lines_of_stdin_too(urls):
         try:
-            checked = check_url(url, any_id=schemes.reads_texts(store.scheme))
+            checked = check_url(url, any_id=reads_texts(store.scheme))
         except PageError as error:
             failed += 1
             show.message(str(error))

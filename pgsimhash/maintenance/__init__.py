@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.maintenance.collections import *  # noqa: F403
+    from pgsimhash.maintenance.collections import Violation as Violation
+    from pgsimhash.maintenance.collections import change_settings as change_settings
+    from pgsimhash.maintenance.collections import check as check
+    from pgsimhash.maintenance.collections import delete_collection as delete_collection
+    from pgsimhash.maintenance.collections import mark as mark
+    from pgsimhash.maintenance.collections import marks as marks
+    from pgsimhash.maintenance.collections import policies as policies
+    from pgsimhash.maintenance.collections import policy_for as policy_for
+    from pgsimhash.maintenance.collections import remove_policy as remove_policy
+    from pgsimhash.maintenance.collections import rename as rename
+    from pgsimhash.maintenance.collections import runs as runs
+    from pgsimhash.maintenance.collections import set_policy as set_policy
+    from pgsimhash.maintenance.collections import undo_run as undo_run
+    from pgsimhash.maintenance.collections import unmark as unmark
     from pgsimhash.maintenance.rebuilding import rebuild as rebuild
     from pgsimhash.maintenance.source_files import ingest_files as ingest_files
 else:
@@ -19,8 +32,8 @@ else:
         __name__,
         {
             "pgsimhash.maintenance.collections": (
-                "Violation change_settings check delete_collection mark marks policies policy_for "
-                "remove_policy rename runs set_policy undo_run unmark"
+                "Violation change_settings check delete_collection mark marks policies "
+                "policy_for remove_policy rename runs set_policy undo_run unmark"
             ),
             "pgsimhash.maintenance.rebuilding": "rebuild",
             "pgsimhash.maintenance.source_files": "ingest_files",

@@ -15,7 +15,7 @@ from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageFailure, PageItem, Verdict
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
-from pgsimhash.schemes import reads_texts
+from pgsimhash.schemes.registry import reads_texts
 from pgsimhash.sources import (
     FILES_BEFORE,
     RECORDS_BEFORE,

@@ -5,20 +5,27 @@ from typing import TYPE_CHECKING, Final
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.schemes.features import *  # noqa: F403
-    from pgsimhash.schemes.interop import *  # noqa: F403
-    from pgsimhash.schemes.registry import *  # noqa: F403
-    from pgsimhash.schemes.texts import *  # noqa: F403
+    from pgsimhash.schemes.features import BlockWeights as BlockWeights
+    from pgsimhash.schemes.features import ShingleWeights as ShingleWeights
+    from pgsimhash.schemes.features import read_text as read_text
+    from pgsimhash.schemes.registry import DEFAULT_SCHEME as DEFAULT_SCHEME
+    from pgsimhash.schemes.registry import TEXT_SCHEME as TEXT_SCHEME
+    from pgsimhash.schemes.registry import Fingerprint as Fingerprint
+    from pgsimhash.schemes.registry import Scheme as Scheme
+    from pgsimhash.schemes.registry import fingerprint as fingerprint
+    from pgsimhash.schemes.registry import get_scheme as get_scheme
+    from pgsimhash.schemes.registry import register_scheme as register_scheme
+    from pgsimhash.schemes.registry import scheme_names as scheme_names
+    from pgsimhash.schemes.texts import scheme_for_texts as scheme_for_texts
+    from pgsimhash.schemes.texts import simhash_texts as simhash_texts
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
             "pgsimhash.schemes.features": "BlockWeights ShingleWeights read_text",
-            "pgsimhash.schemes.interop": "CategoryWords",
             "pgsimhash.schemes.registry": (
-                "BLOG_SHINGLES_SCHEME BLOG_WORDS_SCHEME DEFAULT_SCHEME INTEROP_SCHEME "
-                "SHORT_SCHEME TEXT_SCHEME Fingerprint Scheme fingerprint get_scheme "
-                "reads_texts register_scheme scheme_names"
+                "DEFAULT_SCHEME TEXT_SCHEME Fingerprint Scheme fingerprint get_scheme "
+                "register_scheme scheme_names"
             ),
             "pgsimhash.schemes.texts": "scheme_for_texts simhash_texts",
         },

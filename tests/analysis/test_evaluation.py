@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from pgsimhash import Store, connect
-from pgsimhash.analysis import Evaluation, LabelledPair, Print, evaluate
-from pgsimhash.analysis.evaluation import find_pages, fingerprint_pages, stored_fingerprints
+from pgsimhash.analysis import Evaluation, LabelledPair, evaluate
+from pgsimhash.analysis.evaluation import Print, find_pages, fingerprint_pages, stored_fingerprints
 from pgsimhash.analysis.pairs import Label
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure

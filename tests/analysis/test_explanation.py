@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.analysis import Side, explain_sides, read_side
+from pgsimhash.analysis import read_side
 from pgsimhash.analysis.changes import CHARS_MAX, Change, judge, side_by_side
-from pgsimhash.analysis.explanation import block_bits, weighted_features
+from pgsimhash.analysis.explanation import Side, block_bits, explain_sides, weighted_features
 from pgsimhash.errors import NotFoundError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.reading.kept_markdown import kept_article

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing import tokens
 from pgsimhash.hashing.tokens import shingles, tokenize, tokenize_signed, tokenize_with_numbers
-from pgsimhash.schemes import SHORT_SCHEME, simhash_texts
+from pgsimhash.schemes import simhash_texts
+from pgsimhash.schemes.registry import SHORT_SCHEME
 
 
 @pytest.mark.parametrize(("text", "tokens"), [

@@ -21,8 +21,9 @@ from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
 from pgsimhash.html.markdown import render
 from pgsimhash.html.parse import clean_utf8
-from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, Scheme, blog
+from pgsimhash.schemes import Scheme, blog
 from pgsimhash.schemes.blog import read_blog
+from pgsimhash.schemes.registry import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME
 from tests.conftest import ROOT
 from tests.html.fuzzed_pages import PIECES
 from tests.programs import python

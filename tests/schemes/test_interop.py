@@ -6,8 +6,8 @@ import pytest
 
 from pgsimhash import fingerprint
 from pgsimhash.html import read_article
-from pgsimhash.schemes import INTEROP_SCHEME, CategoryWords
-from pgsimhash.schemes.interop import read_with_references
+from pgsimhash.schemes.interop import CategoryWords, read_with_references
+from pgsimhash.schemes.registry import INTEROP_SCHEME
 from tests.programs import python
 
 TEXT = (

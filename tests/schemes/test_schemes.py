@@ -21,9 +21,10 @@ from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.hashing.votes import vote
 from pgsimhash.html import Article, read_article
 from pgsimhash.reading.workers import extract_many
-from pgsimhash.schemes import DEFAULT_SCHEME, SHORT_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights
+from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights
 from pgsimhash.schemes.blog import long_words
 from pgsimhash.schemes.features import WORDS_MAX, murmur3_64_of_words, short_words
+from pgsimhash.schemes.registry import BLOG_WORDS_SCHEME, INTEROP_SCHEME, SHORT_SCHEME
 from pgsimhash.schemes.texts import scheme_for_texts, simhash_texts
 from pgsimhash.sources import SourcePage
 from tests.programs import python
@@ -206,8 +207,8 @@ def one_by_one(text: str, scheme: Scheme) -> int | None:
     dataclasses.replace(BRIEF, weigh=ShingleWeights((2, 1))),
     dataclasses.replace(BRIEF, hash_features=fnv1a_64),
     dataclasses.replace(BRIEF, weigh=ShingleWeights((3, 1)), hash_features=murmur3_64),
-    SHORT_SCHEME, schemes.BLOG_WORDS_SCHEME,
-    dataclasses.replace(schemes.INTEROP_SCHEME, min_tokens=1),
+    SHORT_SCHEME, BLOG_WORDS_SCHEME,
+    dataclasses.replace(INTEROP_SCHEME, min_tokens=1),
 ])  # fmt: skip
 def test_a_batch_gives_what_each_text_gives(scheme: Scheme) -> None:
     assert list(simhash_texts(TEXTS, scheme)) == [one_by_one(text, scheme) for text in TEXTS]

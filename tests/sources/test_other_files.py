@@ -24,7 +24,8 @@ from scrapy.exporters import JsonLinesItemExporter
 from warcio.warcwriter import WARCWriter
 
 from pgsimhash.pages.records import PageFailure, PageItem
-from pgsimhash.schemes import BUILT_IN, reads_texts
+from pgsimhash.schemes import BUILT_IN
+from pgsimhash.schemes.registry import reads_texts
 from pgsimhash.sources import SourcePage, read_pages, streams
 from pgsimhash.sources.page import TEXT_SCHEME
 from tests.programs import python
