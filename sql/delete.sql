@@ -53,11 +53,11 @@ CREATE FUNCTION pgsimhash._delete_pages(
     SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
     AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, 3);
+    own_id constant integer := pgsimhash._lock_collection(collection, 3);
     deleted bigint[] := ARRAY(
         SELECT p.page_id
         FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)
-        JOIN pgsimhash.pages AS p ON p.collection_id = wanted AND p.page_id = d.page_id
+        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = d.page_id
         WHERE d.seen_before IS NULL
             OR p.fetched_at < d.seen_before AND NOT EXISTS (
                 SELECT FROM pgsimhash.last_seen AS s
@@ -72,11 +72,11 @@ DECLARE
     copy record;
 BEGIN
     SELECT c.copy_ids, c.heads, c.originals INTO copy
-    FROM pgsimhash._copies_of(wanted, deleted) AS c;
+    FROM pgsimhash._copies_of(own_id, deleted) AS c;
     WITH removed AS (
         DELETE FROM pgsimhash.pages AS p
         USING unnest(deleted) AS d (page_id)
-        WHERE p.collection_id = wanted AND p.page_id = d.page_id
+        WHERE p.collection_id = own_id AND p.page_id = d.page_id
         RETURNING p.page_id, p.url, p.simhash, p.run_id, p.indexed
     )
     SELECT
@@ -86,16 +86,16 @@ BEGIN
     INTO deleted, urls, simhashes, run_ids
     FROM removed AS r;
     DELETE FROM pgsimhash.last_seen AS s
-    WHERE s.collection_id = wanted AND s.page_id = ANY (deleted);
+    WHERE s.collection_id = own_id AND s.page_id = ANY (deleted);
     DELETE FROM pgsimhash.clusters AS c
-    WHERE c.collection_id = wanted AND c.page_id = ANY (deleted);
+    WHERE c.collection_id = own_id AND c.page_id = ANY (deleted);
     -- Runs without pages are deleted. The bounds of the others move to remaining pages, where the
     -- next search begins.
     UPDATE pgsimhash.runs AS r
     SET first_page = (
             SELECT p.page_id
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = wanted AND p.run_id = r.run_id
+            WHERE p.collection_id = own_id AND p.run_id = r.run_id
                 AND p.page_id BETWEEN r.first_page AND r.last_page
             ORDER BY p.collection_id, p.page_id
             LIMIT 1
@@ -103,22 +103,22 @@ BEGIN
         last_page = (
             SELECT p.page_id
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = wanted AND p.run_id = r.run_id
+            WHERE p.collection_id = own_id AND p.run_id = r.run_id
                 AND p.page_id BETWEEN r.first_page AND r.last_page
             ORDER BY p.collection_id DESC, p.page_id DESC
             LIMIT 1
         )
-    WHERE r.collection_id = wanted AND r.run_id = ANY (run_ids)
+    WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids)
         AND (r.first_page = ANY (deleted) OR r.last_page = ANY (deleted));
     WITH removed AS (
         DELETE FROM pgsimhash.runs AS r
-        WHERE r.collection_id = wanted AND r.run_id = ANY (run_ids) AND r.first_page IS NULL
+        WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids) AND r.first_page IS NULL
         RETURNING r.run_id
     )
     DELETE FROM pgsimhash.sightings AS s
-    WHERE s.collection_id = wanted AND s.run_id = ANY (ARRAY(SELECT r.run_id FROM removed AS r));
-    PERFORM pgsimhash._index_simhashes(wanted, simhashes);
-    promoted := pgsimhash._promote_copies(wanted, copy.copy_ids, copy.heads, copy.originals);
+    WHERE s.collection_id = own_id AND s.run_id = ANY (ARRAY(SELECT r.run_id FROM removed AS r));
+    PERFORM pgsimhash._index_simhashes(own_id, simhashes);
+    promoted := pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals);
     pages := coalesce(cardinality(deleted), 0);
     SELECT
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),
@@ -132,7 +132,7 @@ BEGIN
     LEFT JOIN LATERAL (
         SELECT p.page_id
         FROM pgsimhash.pages AS p
-        WHERE p.collection_id = wanted AND p.url = t.url
+        WHERE p.collection_id = own_id AND p.url = t.url
         ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
         LIMIT 1
     ) AS r ON true;
@@ -312,7 +312,7 @@ CREATE FUNCTION pgsimhash._expire_batch(
     SET enable_sort = off SET jit = off
     AS $$
 DECLARE
-    wanted constant integer := pgsimhash._id_of(collection);
+    own_id constant integer := pgsimhash._id_of(collection);
     next_pages bigint[];
     urls text[];
     old bigint[];
@@ -324,7 +324,7 @@ BEGIN
             USING ERRCODE = 'PS010', HINT = 'Give a number such as 1000.';
     ELSIF older_than IS NULL AND NOT EXISTS (
         SELECT FROM pgsimhash.policies AS p
-        WHERE p.collection_id = wanted AND p.expire_after IS NOT NULL
+        WHERE p.collection_id = own_id AND p.expire_after IS NOT NULL
     ) THEN
         RAISE EXCEPTION 'no policy of collection "%" defines when pages expire', collection
             USING ERRCODE = 'PS014',
@@ -337,13 +337,13 @@ BEGIN
         FROM (
             SELECT p.page_id, p.url
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = wanted AND p.page_id > after_page
+            WHERE p.collection_id = own_id AND p.page_id > after_page
             ORDER BY p.page_id
             LIMIT batch
         ) AS o;
         SELECT array_agg(next_pages[s.ordinality]), array_agg(now() - s.expire_after)
         INTO old, seen_befores
-        FROM pgsimhash._settings_for(wanted, urls) WITH ORDINALITY AS s
+        FROM pgsimhash._settings_for(own_id, urls) WITH ORDINALITY AS s
         WHERE s.expire_after IS NOT NULL;
     ELSE
         SELECT array_agg(o.page_id), array_agg(now() - older_than), max(o.page_id)
@@ -351,7 +351,7 @@ BEGIN
         FROM (
             SELECT p.page_id
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = wanted
+            WHERE p.collection_id = own_id
                 AND p.page_id > after_page
                 AND p.fetched_at < now() - older_than
                 AND NOT EXISTS (
@@ -370,16 +370,16 @@ BEGIN
         -- Runs that added no page.
         WITH removed AS (
             DELETE FROM pgsimhash.runs AS r
-            WHERE r.collection_id = wanted AND r.first_page IS NULL
+            WHERE r.collection_id = own_id AND r.first_page IS NULL
                 AND r.finished_at < now() - coalesce(older_than, (
                     SELECT max(p.expire_after)
                     FROM pgsimhash.policies AS p
-                    WHERE p.collection_id = wanted
+                    WHERE p.collection_id = own_id
                 ))
             RETURNING r.run_id
         )
         DELETE FROM pgsimhash.sightings AS s
-        WHERE s.collection_id = wanted AND s.run_id = ANY (ARRAY(SELECT r.run_id FROM removed AS r));
+        WHERE s.collection_id = own_id AND s.run_id = ANY (ARRAY(SELECT r.run_id FROM removed AS r));
     END IF;
 END
 $$;

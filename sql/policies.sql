@@ -62,11 +62,11 @@ CREATE FUNCTION pgsimhash.remove_policy(pattern text, collection text DEFAULT 'd
 RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection, 1);
+    own_id constant integer := pgsimhash._lock_collection(collection, 1);
 BEGIN
     DELETE FROM pgsimhash.policies AS p
     USING pgsimhash._pattern_parts(remove_policy.pattern) AS parts
-    WHERE p.collection_id = wanted AND p.host = parts.host AND p.path = parts.path;
+    WHERE p.collection_id = own_id AND p.host = parts.host AND p.path = parts.path;
     RETURN FOUND;
 END
 $$;

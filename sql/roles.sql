@@ -7,13 +7,13 @@
 CREATE FUNCTION pgsimhash.create_roles(prefix text DEFAULT NULL) RETURNS text[]
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    here constant oid := (
+    schema_id constant oid := (
         SELECT relnamespace FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass
     );
-    place constant text := here::regnamespace::text;
+    schema_name constant text := schema_id::regnamespace::text;
     former constant text := (
         SELECT r.rolname FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
-        WHERE n.oid = here
+        WHERE n.oid = schema_id
     );
     present constant text := (
         SELECT former
@@ -27,7 +27,7 @@ DECLARE
     -- Roles belong to the server, so each database needs different names.
     owner constant text := coalesce(
         prefix || '_owner', present,
-        (SELECT format('%s_%s_owner', current_database(), nspname) FROM pg_namespace WHERE oid = here)
+        (SELECT format('%s_%s_owner', current_database(), nspname) FROM pg_namespace WHERE oid = schema_id)
     );
     writer constant text := left(owner, -length('owner')) || 'writer';
     reader constant text := left(owner, -length('owner')) || 'reader';
@@ -39,7 +39,7 @@ BEGIN
             HINT = 'Give a prefix of up to 56 bytes.';
     ELSIF owner <> present THEN
         RAISE EXCEPTION 'the schema % has the roles of the prefix "%" already',
-            place, left(present, -length('_owner'))
+            schema_name, left(present, -length('_owner'))
             USING ERRCODE = 'PS010',
             HINT = 'Give that prefix, or none. For other names, rename these roles (ALTER ROLE).';
     END IF;
@@ -55,7 +55,7 @@ BEGIN
         )
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'there is a role "%" already, without the rights on the schema %', step, place
+        RAISE EXCEPTION 'there is a role "%" already, without the rights on the schema %', step, schema_name
             USING ERRCODE = 'PS010',
             HINT = 'Give another prefix, or drop the role: its members would get its rights.';
     END IF;
@@ -71,8 +71,8 @@ BEGIN
     FOR attempt IN 1..2 LOOP
         FOR step IN
             WITH object (kind, label, owned_by, acl, of_writer, of_reader) AS (
-                SELECT 'SCHEMA', place, nspowner, nspacl, '{}'::text[], '{USAGE}'::text[]
-                FROM pg_namespace WHERE oid = here
+                SELECT 'SCHEMA', schema_name, nspowner, nspacl, '{}'::text[], '{USAGE}'::text[]
+                FROM pg_namespace WHERE oid = schema_id
                 UNION ALL
                 SELECT CASE relkind WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END, oid::regclass::text,
                     relowner, relacl, CASE
@@ -81,7 +81,7 @@ BEGIN
                         WHEN relname = 'pages' THEN '{INSERT, DELETE}'
                         ELSE '{INSERT, UPDATE, DELETE}'
                     END::text[], CASE WHEN relkind <> 'c' THEN '{SELECT}'::text[] END
-                FROM pg_class WHERE relnamespace = here AND relkind IN ('r', 'p', 'c')
+                FROM pg_class WHERE relnamespace = schema_id AND relkind IN ('r', 'p', 'c')
                 UNION ALL
                 SELECT 'TABLE', attrelid::regclass::text, NULL, attacl,
                     ARRAY[format('UPDATE (%I)', attname)], NULL
@@ -92,11 +92,11 @@ BEGIN
                     AND attname IN ('name', 'default_distance', 'keep_markdown')
                 UNION ALL
                 SELECT 'SEQUENCE', oid::regclass::text, NULL, relacl, '{USAGE, UPDATE}', NULL
-                FROM pg_class WHERE relnamespace = here AND relkind = 'S'
+                FROM pg_class WHERE relnamespace = schema_id AND relkind = 'S'
                 UNION ALL
                 -- PUBLIC may execute them too, unless somebody revoked that.
                 SELECT 'ROUTINE', oid::regprocedure::text, proowner, proacl, NULL, '{EXECUTE}'
-                FROM pg_proc WHERE pronamespace = here
+                FROM pg_proc WHERE pronamespace = schema_id
                 UNION ALL
                 -- For the objects of later revisions.
                 SELECT k.kind, '', NULL, d.defaclacl, k.of_writer::text[], k.of_reader::text[]
@@ -106,7 +106,7 @@ BEGIN
                     ('f', 'ROUTINES', NULL, '{EXECUTE}')
                 ) AS k (objects, kind, of_writer, of_reader)
                 LEFT JOIN pg_default_acl AS d
-                    ON d.defaclrole = to_regrole(quote_ident(owner)) AND d.defaclnamespace = here
+                    ON d.defaclrole = to_regrole(quote_ident(owner)) AND d.defaclnamespace = schema_id
                     AND d.defaclobjtype = k.objects::"char"
             )
             -- To transfer ownership, a role must be a member of the new owner. Later revisions are
@@ -131,7 +131,8 @@ BEGIN
                 AND a.privilege_type <> ALL (o.of_writer)
             UNION ALL
             SELECT CASE o.label
-                    WHEN '' THEN format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA %s ', owner, place)
+                    WHEN '' THEN
+                        format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA %s ', owner, schema_name)
                     ELSE ''
                 END || format('GRANT %s ON %s %s TO %I', w.privilege, o.kind, o.label, w.role), 5
             FROM object AS o

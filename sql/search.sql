@@ -31,7 +31,7 @@ $$;
 -- requires an order that only one index has.
 CREATE FUNCTION pgsimhash._find_pages(
     collection text, scheme text, own_url text, query bigint, own_high bigint, own_low bigint,
-    distance integer, verify boolean, most bigint
+    distance integer, verify boolean, max_matches bigint
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -75,10 +75,10 @@ BEGIN
                     AND newer.page_id > k.page_id
             )
         ORDER BY k.simhash, k.page_id
-        LIMIT most
+        LIMIT max_matches
     ) AS p
     ORDER BY m.distance, p.page_id
-    LIMIT most;
+    LIMIT max_matches;
 END
 $$;
 
@@ -87,7 +87,7 @@ $$;
 -- planner would choose another one.
 CREATE FUNCTION pgsimhash._find(
     collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean,
-    most bigint, own_high bigint, own_low bigint
+    max_matches bigint, own_high bigint, own_low bigint
 ) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -99,7 +99,7 @@ BEGIN
     RETURN QUERY
     SELECT m.query_number, m.simhash, m.distance, p.url, p.title
     FROM pgsimhash.near_duplicates(
-        simhashes, distance, collection, most = 1 AND NOT with_pages
+        simhashes, distance, collection, max_matches = 1 AND NOT with_pages
     ) AS m
     LEFT JOIN LATERAL (
         SELECT f.url, f.title
@@ -114,6 +114,6 @@ BEGIN
     ) AS p ON true
     WHERE p.url IS NOT NULL OR NOT with_pages
     ORDER BY m.query_number, m.distance, m.simhash
-    LIMIT most;
+    LIMIT max_matches;
 END
 $$;

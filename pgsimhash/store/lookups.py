@@ -70,12 +70,12 @@ class Calls(NamedTuple):
         simhashes: Sequence[int],
         distance: int | None,
         signature: int | None = None,
-        most: int | None = None,
+        limit: int | None = None,
     ) -> list[list[Match]]:
         """Return the matches of each simhash, nearest first."""
         signed = list(map(to_bigint, simhashes))
         high, low = to_halves(signature)
-        conditions = {"with_pages": True, "most": most, "own_high": high, "own_low": low}
+        conditions = {"with_pages": True, "max_matches": limit, "own_high": high, "own_low": low}
         matches: list[list[Match]] = [[] for _ in simhashes]
         for number, value, bits, url, title in self.find_rows(signed, distance, **conditions):
             matches[number - 1].append(Match(from_bigint(value), bits, url, title))
@@ -99,7 +99,7 @@ class Calls(NamedTuple):
         self, simhashes: list[int], distance: int | None, **conditions: Any
     ) -> list[tuple[Any, ...]]:
         """Return the number of the query, the simhash, its distance, and its first page."""
-        defaults = {"with_pages": False, "most": None, "own_high": None, "own_low": None}
+        defaults = {"with_pages": False, "max_matches": None, "own_high": None, "own_low": None}
         conditions = {**defaults, **conditions}
         return self.fetch("find", simhashes=simhashes, distance=distance, **conditions)
 

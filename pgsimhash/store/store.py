@@ -132,9 +132,9 @@ class Store:
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
-        most = check_query(self.opened, simhash, distance, limit, signature)
+        limit = check_query(self.opened, simhash, distance, limit, signature)
         with self._session.calls_by_name(distance) as calls:
-            return calls.find([simhash], distance, signature, most)[0]
+            return calls.find([simhash], distance, signature, limit)[0]
 
     @lookup(len)
     def near_pages(
@@ -163,7 +163,7 @@ class Store:
             NotFoundError: the URL is unknown.
         """
         simhash = 0 if isinstance(page, str) else page
-        most = check_query(self.opened, simhash, distance, limit, signature)
+        limit = check_query(self.opened, simhash, distance, limit, signature)
         high, low = to_halves(signature)
         with self._session.calls_by_name(distance) as calls:
             rows = calls.fetch(
@@ -175,7 +175,7 @@ class Store:
                 own_low=low,
                 distance=distance,
                 verify=verify,
-                most=most,
+                max_matches=limit,
             )
         return [NearPage(**lookups.record_values(row)) for row in rows]
 
@@ -199,7 +199,7 @@ class Store:
     def has_near(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
         with self._session.calls_by_name(distance) as calls:
-            return bool(calls.find_rows([to_bigint(simhash)], distance, most=1))
+            return bool(calls.find_rows([to_bigint(simhash)], distance, max_matches=1))
 
     @lookup(lambda page: int(page is not None))
     def get(self, url: str) -> StoredPage | None:
