@@ -357,8 +357,8 @@ class _StoreThread:
             self._opened = stack.pop_all()
         self._extract = partial(
             page_reader.extract,
-            scheme=get_scheme(store.scheme),
-            markdown=store.opened.keep_markdown,
+            scheme=get_scheme(store.collection.scheme),
+            markdown=store.collection.keep_markdown,
         )
 
     def ask(self, page: SourcePage | PageStatus) -> Future[Verdict]:

@@ -90,7 +90,7 @@ def stored_versions(
     if not pages:
         raise NotFoundError(
             "unknown_page",
-            f"collection {store.collection!r} does not know {url}: URLs are compared as "
+            f"collection {store.collection.name!r} does not know {url}: URLs are compared as "
             "given; correct it, name another --collection, or ingest the page first",
         )
     return pages

@@ -157,7 +157,7 @@ def evaluate(
     counted = [pair for pair in labelled if pair.label != "graded"]
     names = list(dict.fromkeys(name for pair in counted for name in (pair.a, pair.b)))
     if isinstance(pages, Store):
-        name, fingerprints = pages.scheme, stored_fingerprints(pages, names)
+        name, fingerprints = pages.collection.scheme, stored_fingerprints(pages, names)
     elif isinstance(pages, Mapping):
         name, fingerprints = str(scheme or ""), (pages, [])
     elif pages is None and not isinstance(pairs, str | Path):

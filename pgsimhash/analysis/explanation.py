@@ -156,9 +156,9 @@ def explain(
     sides = [page if isinstance(page, Side) else known_side(store, page) for page in (a, b)]
     explanation = explain_sides(
         *sides,
-        scheme=get_scheme(store.scheme),
-        layout=get_layout(store.opened.layout),
-        distance=store.opened.checked_distance(distance),
+        scheme=get_scheme(store.collection.scheme),
+        layout=get_layout(store.collection.layout),
+        distance=store.collection.checked_distance(distance),
     )
     with store._session.calls_to_read() as calls:
         marks = calls.marks()
@@ -258,7 +258,7 @@ def known_side(store: Store, url: str) -> Side:
         ArgumentError: the collection's scheme is not registered in this process.
     """
     (page,) = stored_versions(store, url, _VALUES)
-    article = kept_article(page.pop("markdown"), page["title"], store.scheme)
+    article = kept_article(page.pop("markdown"), page["title"], store.collection.scheme)
     return Side(**page, article=article, origin=None if article is None else "markdown")
 
 

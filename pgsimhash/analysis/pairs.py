@@ -83,7 +83,7 @@ def page_pairs(
     Raises:
         ArgumentError: ``distance`` is not in 0..12.
     """
-    store.opened.checked_distance(distance, DISTANCE_MAX)
+    store.collection.checked_distance(distance, DISTANCE_MAX)
     return _page_pairs(store, distance, progress)
 
 

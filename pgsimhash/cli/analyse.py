@@ -69,7 +69,7 @@ def explain(
     if urls or collection is not None:
         name = collection or options.DEFAULT_COLLECTION
         with pgsimhash.connect(dsn, collection=name, create=False, scheme=scheme) as store:
-            recipe = schemes.get_scheme(store.scheme)
+            recipe = schemes.get_scheme(store.collection.scheme)
             sides = [word if word in urls else side(word, recipe) for word in (a, b)]
             explanation = analysis.explain(store, *sides, distance=distance)
     else:

@@ -185,7 +185,7 @@ def should_fetch(
     fetched = failed = 0
     for url in _lines_of_stdin_too(urls):
         try:
-            checked = check_url(url, any_id=reads_texts(store.scheme))
+            checked = check_url(url, any_id=reads_texts(store.collection.scheme))
         except PageError as error:
             failed += 1
             show.message(str(error))
@@ -313,7 +313,7 @@ def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits:
     else:
         simhash, signature = options.as_simhash(what), None
         if simhash is None:
-            page = _fingerprint(what, store.scheme)
+            page = _fingerprint(what, store.collection.scheme)
             simhash, signature = page.simhash, page.signature if verify else None
         look_up = store.near_pages if pages else store.find
         matches = look_up(simhash, signature=signature, **limits)

@@ -252,7 +252,7 @@ def change(name: str, dsn: str | None, **settings: Any) -> None:
         raise click.UsageError("give at least one of --distance and --keep-markdown")
     with pgsimhash.connect(dsn, collection=name, create=False) as store:
         maintenance.change_settings(store, **settings)
-        show.json_line(dataclasses.asdict(store.opened))
+        show.json_line(dataclasses.asdict(store.collection))
 
 
 @collection.command()

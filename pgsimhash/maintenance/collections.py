@@ -72,7 +72,7 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
             the distance.
     """
     check_type(settings, PolicySettings, "settings are PolicySettings")
-    store.opened.checked_distance(settings.distance)
+    store.collection.checked_distance(settings.distance)
     values = {name: getattr(settings, name) for name in SETTINGS}
     with store._session.calls_to_write() as calls:
         return calls.records("set_policy", Policy, pattern=pattern, **values)[0]
@@ -148,7 +148,7 @@ def undo_run(
     Raises:
         NotFoundError: the collection has no such run.
     """
-    name = store.collection
+    name = store.collection.name
     run = next((run for run in runs(store) if run_id in (None, run.run_id)), None)
     if run is None:
         missing = "to undo: nothing was added, or all of it was undone"

@@ -76,14 +76,14 @@ def rebuild(
         StoreError: with ``replace``, a plain INSERT added pages to the old collection meanwhile.
         SchemaError: ``into_schema`` is missing, or older or newer than this package.
     """
-    session, name = store._session, store.collection
+    session, name = store._session, store.collection.name
     old_name = into or f"{name}-2" if into_schema is None else name
     new_name = name if into_schema is None else into or name
     with session.connection_in_transaction() as connection:
         session.bound_waits(connection)
         from_schema = schema_of(connection)
         to_schema = into_schema or from_schema
-        follow(connection, store.opened)
+        follow(connection, store.collection)
         with in_other_schema(connection, to_schema):
             check_schema(connection)
             _check_free(connection, old_name if into_schema is None else new_name)
@@ -92,7 +92,7 @@ def rebuild(
         if to_schema != from_schema:
             # In the other schema, its id is that of another collection.
             fetch(connection, "end_rebuild")
-        source = follow(connection, dataclasses.replace(store.opened, name=old_name))
+        source = follow(connection, dataclasses.replace(store.collection, name=old_name))
         new_scheme = _new_scheme(source, name, scheme)
         distance = options.get("distance")
         if new_scheme is None:

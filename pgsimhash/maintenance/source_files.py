@@ -104,7 +104,7 @@ def ingest_files(
     """
     check_paths(paths)
     paths = list(paths)
-    texts = reads_texts(store.scheme)
+    texts = reads_texts(store.collection.scheme)
     reading = Reading(max_bytes, Counter() if skipped is None else skipped, texts, on_skipped)
     files = _Files(store, reread, reading, stdin)
     pages = files.read(paths)

@@ -213,19 +213,9 @@ class AsyncStore:
         await self.__aexit__()
 
     @property
-    def opened(self) -> Collection:
-        """The row of the collection, as last read."""
-        return self._store.opened
-
-    @property
-    def collection(self) -> str:
-        """The name of the collection."""
+    def collection(self) -> Collection:
+        """See :attr:`pgsimhash.Store.collection`."""
         return self._store.collection
-
-    @property
-    def scheme(self) -> str:
-        """The name of the collection's scheme."""
-        return self._store.scheme
 
     async def find(
         self,
@@ -238,7 +228,7 @@ class AsyncStore:
         """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
         if signature is None and self._store._session.connections.owned:
             # Without a greenlet for each of them.
-            most = check_query(self.opened, simhash, distance, limit, signature)
+            most = check_query(self.collection, simhash, distance, limit, signature)
             matches: list[Match] = await self._store.finds.call((simhash, most), distance)
             return matches
         return await self.run_sync(Store.find, simhash, distance, limit=limit, signature=signature)

@@ -79,7 +79,8 @@ class Store:
         self.see_again = self._ingest.see
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: the collection {self.collection!r} by {self.scheme}>"
+        row = self.collection
+        return f"<{type(self).__name__}: the collection {row.name!r} by {row.scheme}>"
 
     def __enter__(self) -> Self:
         return self
@@ -97,19 +98,9 @@ class Store:
         self.__exit__()
 
     @property
-    def opened(self) -> Collection:
-        """The row of the collection, as last read."""
+    def collection(self) -> Collection:
+        """The collection as last read: its ``name``, ``scheme``, ``layout`` and settings."""
         return self._session.collection
-
-    @property
-    def collection(self) -> str:
-        """The name of the collection."""
-        return self.opened.name
-
-    @property
-    def scheme(self) -> str:
-        """The name of the collection's scheme."""
-        return self.opened.scheme
 
     @lookup(len)
     def find(
@@ -132,7 +123,7 @@ class Store:
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
-        limit = check_query(self.opened, simhash, distance, limit, signature)
+        limit = check_query(self.collection, simhash, distance, limit, signature)
         with self._session.calls_by_name(distance) as calls:
             return calls.find([simhash], distance, signature, limit)[0]
 
@@ -163,13 +154,13 @@ class Store:
             NotFoundError: the URL is unknown.
         """
         simhash = 0 if isinstance(page, str) else page
-        limit = check_query(self.opened, simhash, distance, limit, signature)
+        limit = check_query(self.collection, simhash, distance, limit, signature)
         high, low = to_halves(signature)
         with self._session.calls_by_name(distance) as calls:
             rows = calls.fetch(
                 "find_pages",
                 dict_row,
-                own_url=self.opened.page_url(page) if isinstance(page, str) else None,
+                own_url=self.collection.page_url(page) if isinstance(page, str) else None,
                 query=None if isinstance(page, str) else to_bigint(page),
                 own_high=high,
                 own_low=low,
@@ -204,7 +195,7 @@ class Store:
     @lookup(lambda page: int(page is not None))
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
-        urls, names = [self.opened.page_url(url)], lookups.names_of(StoredPage)
+        urls, names = [self.collection.page_url(url)], lookups.names_of(StoredPage)
         with self._session.calls_by_name(None) as calls:
             pages = calls.stored_pages(urls, names)
         return StoredPage(**pages[0]) if pages else None
@@ -235,8 +226,8 @@ class Store:
     def _fetch_conditions(self, name: str, url: str, older_than: timedelta | None) -> Sequence[Any]:
         check_type(older_than, timedelta | None, "an age is a timedelta")
         parameters = {
-            "collection": self.collection,
-            "url": self.opened.page_url(url),
+            "collection": self.collection.name,
+            "url": self.collection.page_url(url),
             "older_than": older_than if older_than in (None, ALWAYS) else check_age(older_than),
         }
 
@@ -275,7 +266,7 @@ class Store:
     @retried
     def add_redirects(self, targets: Mapping[str, str]) -> None:
         """Store the URLs to which other URLs lead, so that :meth:`should_fetch` follows them."""
-        page_url = self.opened.page_url
+        page_url = self.collection.page_url
         urls, ends = map(page_url, targets), map(page_url, targets.values())
         with self._session.calls_to_write() as calls:
             calls.fetch("put_redirects", urls=list(urls), targets=list(ends))
@@ -454,7 +445,7 @@ class Store:
 
     def delete(self, url: str) -> Deletion:
         """Delete all versions of the page at ``url``."""
-        return deleting.delete(self._session, no_progress, url=self.opened.page_url(url))
+        return deleting.delete(self._session, no_progress, url=self.collection.page_url(url))
 
     def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
         """Delete all pages of a host."""
@@ -498,7 +489,7 @@ class Store:
             progress: see :meth:`pairs`. The first cluster follows when all pairs are found.
         """
         check_linkage(linkage)
-        self.opened.checked_distance(distance, DISTANCE_MAX)
+        self.collection.checked_distance(distance, DISTANCE_MAX)
         from pgsimhash.store.clusters import stream_clusters
 
         return stream_clusters(self._session, distance, linkage, scorer(canonical), progress)
@@ -527,7 +518,7 @@ class Store:
             return lookups.read_status(connection)
 
     def _verdict_of(self, item: Item, options: MatchOptions, *, dry_run: bool = False) -> Verdict:
-        sent_options(self.opened, options)
+        sent_options(self.collection, options)
         item, size = batches.bounded(item)
         return self._decide(item, size, options, dry_run=dry_run)
 
@@ -548,8 +539,8 @@ class Store:
         return self._extract(
             inputs,
             jobs,
-            self.scheme,
-            markdown=markdown or self.opened.keep_markdown,
+            self.collection.scheme,
+            markdown=markdown or self.collection.keep_markdown,
             max_bytes=max_bytes,
             page_seconds=page_seconds,
             page_memory=page_memory,

@@ -98,7 +98,7 @@ def test_a_script_does_the_same_for_any_layout_and_paramstyle(history: Project) 
     by_script = dump(history.dsn)
     with pgsimhash.connect(history.dsn) as store:
         store.add("https://example.com/", 7)
-        assert (store.opened.layout, len(store.find(7))) == ("32+32", 1)
+        assert (store.collection.layout, len(store.find(7))) == ("32+32", 1)
     run_sql(history.dsn, history.alembic("downgrade", "0003:base", "--sql"))
     assert {name for name in history.tables() if "articles" in name or "pgsimhash" in name} == set()
     history.alembic("upgrade", "head")

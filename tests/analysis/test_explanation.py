@@ -155,8 +155,8 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
     assert (found.matches, found.distance) == (True, stored.distance)
     assert (found.max_distance, found.scheme, found.layout) == (
         8,
-        keeping.scheme,
-        keeping.opened.layout,
+        keeping.collection.scheme,
+        keeping.collection.layout,
     )
     assert found.containment is not None
     assert found.structure_distance is not None

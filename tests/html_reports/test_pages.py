@@ -58,7 +58,7 @@ def fill(store: Store) -> None:
 
     By SQL, because other programs may write these tables: it includes pages that `ingest` refuses.
     """
-    collection_id = store.opened.collection_id
+    collection_id = store.collection.collection_id
     rows = []
     for number in range(60):
         own = f"https://host{number % 7}.example/{number}"

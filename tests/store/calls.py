@@ -70,7 +70,7 @@ CHANGES: dict[str, Callable[[Store], Any]] = {
     "remove_policy": lambda store: maintenance.remove_policy(store, "*"),
     "change_settings": lambda store: maintenance.change_settings(store, keep_markdown=True),
     "rebuild": lambda store: maintenance.rebuild(store),
-    "rename": lambda store: maintenance.rename(store, f"{store.collection}_renamed"),
+    "rename": lambda store: maintenance.rename(store, f"{store.collection.name}_renamed"),
     "undo_run": lambda store: maintenance.undo_run(store),
     "expire": lambda store: store.expire(DAY),
     "delete": lambda store: store.delete(A),

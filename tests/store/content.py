@@ -72,7 +72,7 @@ def indexed(dsn: str, collection: str, *, schema: str = "pgsimhash") -> list[int
 
 def rebuild_apart(store: Store, into: str, **options: Any) -> None:
     """Rebuild a collection into another; the first one keeps its name."""
-    opened = store.opened
+    opened = store.collection
     maintenance.rebuild(store, into, **options)
     names = {"old_name": opened.name, "new_name": into, "swap": True}
     with store._session.connection_to_read() as connection:

@@ -196,7 +196,7 @@ def test_an_unregistered_scheme_can_be_searched_but_not_ingested(dsn: str) -> No
     ):
         connect(dsn, collection="typo", create=False)
     with connect(dsn, collection="old") as store:
-        assert store.scheme == "other-scheme-1"
+        assert store.collection.scheme == "other-scheme-1"
         assert store.add("https://a.example/", 1).kind == "new"
         assert store.has_near(1)
         with pytest.raises(ArgumentError, match="register yours"):

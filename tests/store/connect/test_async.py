@@ -68,7 +68,7 @@ def test_functions_that_take_a_store_are_run(dsn: str, kind: str) -> None:
         for function in functions.values():
             await store.run_sync(function)
         runs = await store.run_sync(maintenance.runs)
-        return store.collection, [run.pages for run in runs]
+        return store.collection.name, [run.pages for run in runs]
 
     made = over(kind, dsn, use)
     with connect(dsn, collection="other", create=True) as other:
@@ -76,7 +76,7 @@ def test_functions_that_take_a_store_are_run(dsn: str, kind: str) -> None:
         list(other.add_many([(A, 0), (B, 1)]))
         for function in functions.values():
             function(other)
-        assert other.collection == "other_renamed"
+        assert other.collection.name == "other_renamed"
         assert made == ("default_renamed", [run.pages for run in maintenance.runs(other)])
 
 

@@ -74,8 +74,8 @@ def everything(store: Any) -> list[object]:
     seen += [call(store) for name, call in METHODS.items() if name != "status"]
     told: list[int] = []
     seen.append(store.expire(timedelta(days=400), progress=told.append).versions)
-    seen += [told, store.collection == store.opened.name, store.scheme]
-    seen.append([one.pages for one in store.status() if one.name == store.collection])
+    seen += [told, store.collection.name, store.collection.scheme]
+    seen.append([one.pages for one in store.status() if one.name == store.collection.name])
     return seen
 
 

@@ -57,7 +57,7 @@ def test_it_is_detected_and_nothing_is_prepared(pooled: str, dsn: str) -> None:
         assert sorted(len(cluster.pages) for cluster in other.clusters(0)) == [2] * 10
         assert len(list(one.pairs(3))) == 0
         maintenance.rebuild(one, distance=3)
-        assert one.opened.default_distance == 3
+        assert one.collection.default_distance == 3
         assert other.find(SIMHASHES[0], 0)[0].url == "https://one.example/0"
         assert other.delete_host("one.example").versions == 10
 

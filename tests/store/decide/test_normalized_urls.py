@@ -26,7 +26,7 @@ def normal(dsn: str) -> Iterator[Store]:
 
 
 def test_all_spellings_are_one_page_only_with_normalization(store: Store, normal: Store) -> None:
-    assert not store.opened.normalize_urls
+    assert not store.collection.normalize_urls
     verdicts = list(store.ingest_many((url, page(*ARTICLE)) for url in [PLAIN, *OTHERS]))
     assert [verdict.kind for verdict in verdicts] == ["new", *["duplicate"] * 3]
     assert normal.ingest(PLAIN, page(*ARTICLE)).kind == "new"
@@ -68,6 +68,6 @@ def test_normalization_of_a_collection_is_fixed(dsn: str, normal: Store) -> None
     connect(dsn, collection="normal").close()
     normal.ingest(PLAIN, page(*ARTICLE))
     maintenance.rebuild(normal)
-    assert normal.opened.normalize_urls
+    assert normal.collection.normalize_urls
     assert normal.get(OTHERS[0]) is not None
     assert [one.normalize_urls for one in normal.status()] == [True, True]

@@ -101,7 +101,7 @@ def test_everything_is_copied(
     verdicts: list[Verdict] = []
     made = maintenance.rebuild(store, into_schema=into_schema, verdicts=verdicts.append)
     assert verdicts[: len(ingested)] == ingested
-    assert (made.name, store.opened == made) == ("default", into_schema is None)
+    assert (made.name, store.collection == made) == ("default", into_schema is None)
     assert everything(dsn, into_schema or SCHEMA) == before
     old = "default" if into_schema else "default-2"
     assert [content(dsn, old, numbered=True), indexed(dsn, old)] == before[:2]
@@ -137,7 +137,7 @@ def test_the_result_has_the_requested_settings(full: Store) -> None:
     }
     maintenance.rebuild(full, replace=True)
     assert [one.name for one in full.status()] == ["default", "other"]
-    assert full.opened.default_distance == 3
+    assert full.collection.default_distance == 3
 
 
 WRITES: list[Callable[[Store], object]] = [
@@ -196,7 +196,12 @@ def test_a_write_that_waits_for_the_end_applies_to_the_new_collection(
 ) -> None:
     def counts(one: Store) -> tuple[int, ...]:
         marks, policies = len(maintenance.marks(one)), len(maintenance.policies(one))
-        return len(content(dsn, one.collection)), one.opened.default_distance, marks, policies
+        return (
+            len(content(dsn, one.collection.name)),
+            one.collection.default_distance,
+            marks,
+            policies,
+        )
 
     urls = {"a": url(0), "b": url(1 << 40), "c": url(0xFF << 20)}
     for number in (0, 1 << 40, 0xFF << 20):
@@ -280,7 +285,7 @@ def test_it_can_be_part_of_a_transaction_of_the_caller(
         store = connect(connection)
         maintenance.rebuild(store, distance=3, into_schema=into_schema)
         assert schema_of(connection) == SCHEMA
-        assert store.opened.default_distance == (8 if into_schema else 3)
+        assert store.collection.default_distance == (8 if into_schema else 3)
         # The old collection counts again.
         assert store.add("https://b.example/", 1, scope="global").distance == 0
         connection.rollback()
@@ -326,7 +331,7 @@ def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) ->
     migrate.upgrade(dsn, schema="wide", layout="16+16+16+16")
     with connect(dsn, collection="first", create=True, schema="wide") as first:
         first.add("https://first.example/", 5)
-        assert first.opened.collection_id == store.opened.collection_id
+        assert first.collection.collection_id == store.collection.collection_id
     list(store.add_many((url(n), n) for n in (FAR, 7, 0)))
     maintenance.set_policy(store, "*", PolicySettings(scope="global", distance=1))
     verdicts: list[Verdict] = []

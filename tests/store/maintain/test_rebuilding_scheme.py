@@ -150,7 +150,7 @@ def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
     crawl(kept, 3)
     with connect(dsn, collection="kept", create=True) as other:
         made = maintenance.rebuild(kept, scheme=WORDS)
-        assert (made.name, made.scheme, kept.scheme) == ("kept", WORDS, WORDS)
+        assert (made.name, made.scheme, kept.collection.scheme) == ("kept", WORDS, WORDS)
         assert kept.ingest("https://b.example/", page(paragraph(0), paragraph(0))).duplicate_of
         uses: list[Callable[[], object]] = [
             lambda: other.find(1),
@@ -190,12 +190,12 @@ def test_the_new_collection_has_the_requested_settings(dsn: str, kept: Store) ->
     crawl(kept, 3)
     refingerprint(kept, "small", WORDS, distance=5, keep_markdown=False)
     with connect(dsn, collection="small", create=False) as small:
-        assert small.scheme == WORDS
+        assert small.collection.scheme == WORDS
         assert [one.default_distance for one in small.status()] == [8, 5]
     assert {row[13] for row in content(dsn, "small")} == {None}
     migrate.upgrade(dsn, schema="wide")
     assert maintenance.rebuild(kept, into_schema="wide", scheme=WORDS).scheme == WORDS
-    assert kept.scheme == DEFAULT_SCHEME.name
+    assert kept.collection.scheme == DEFAULT_SCHEME.name
     moved = content(dsn, "kept", schema="wide")
     assert [row[:2] for row in moved] == [row[:2] for row in content(dsn, "small")]
 

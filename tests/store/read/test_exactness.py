@@ -60,7 +60,7 @@ class History(Database):
     """Two collections of one scheme, and the rows of each."""
 
     def collection_id(self, name: str) -> int:
-        return self.stores[name].opened.collection_id
+        return self.stores[name].collection.collection_id
 
     def rows_of(self, name: str) -> list[Any]:
         cursor = self.plain.cursor(row_factory=namedtuple_row)

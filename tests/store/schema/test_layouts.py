@@ -203,4 +203,4 @@ def test_the_layout_of_a_schema_stays(dsn: str) -> None:
     migrate.upgrade(dsn, schema="crawl")
     migrate.upgrade(dsn, schema="crawl", layout="4 choose 1")
     with connect(dsn) as one, connect(dsn, schema="crawl") as other:
-        assert (one.opened.layout, other.opened.layout) == ("22+21+21", "16+16+16+16")
+        assert (one.collection.layout, other.collection.layout) == ("22+21+21", "16+16+16+16")

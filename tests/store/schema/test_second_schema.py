@@ -114,7 +114,7 @@ def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> Non
         store.add("https://a.example/", 1)
         other.execute("SET lock_timeout = '5s'")
         same = connect(other, schema=CRAWL)
-        assert same.opened.collection_id == store.opened.collection_id
+        assert same.collection.collection_id == store.collection.collection_id
         same.add("https://a.example/", 1)
         maintenance.rename(same, "renamed")
         held.rollback()

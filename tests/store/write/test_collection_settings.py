@@ -59,14 +59,14 @@ def test_a_new_collection_has_the_distance_of_its_scheme(
     register_scheme(scheme)
     migrate.upgrade(empty_dsn, layout=layout)
     with connect(empty_dsn, collection="new", create=True, scheme=scheme) as store:
-        assert store.opened.default_distance == distance
+        assert store.collection.default_distance == distance
         assert analysis.explain(store, Side(0), Side(1)).max_distance == distance
-        beyond = get_layout(store.opened.layout).distances[-1] + 1
+        beyond = get_layout(store.collection.layout).distances[-1] + 1
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             maintenance.change_settings(store, distance=beyond)
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             analysis.explain(store, Side(0), Side(1), distance=beyond)
-        assert store.opened.default_distance == distance
+        assert store.collection.default_distance == distance
 
 
 def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: str) -> None:
@@ -77,7 +77,7 @@ def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: s
             (store, {"distance": 6}, (6, True)),
         ):
             maintenance.change_settings(at, **settings)
-            assert (at.opened.default_distance, at.opened.keep_markdown) == expected
+            assert (at.collection.default_distance, at.collection.keep_markdown) == expected
     text = "One page says what the other one said, in twelve words or perhaps some more of them."
     store.ingest("https://a.example/", f"<p>{text}</p>")
     assert page_at(store, "https://a.example/").markdown == text
@@ -116,7 +116,7 @@ def test_only_default_is_created_unless_create_is_true(empty_dsn: str) -> None:
 
 def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> None:
     with connect(dsn, collection="news", create=True, keep_markdown=True) as store:
-        assert store.opened.keep_markdown
+        assert store.collection.keep_markdown
     connect(dsn, collection="news").close()
     with pytest.raises(CollectionError, match="collection set news --no-keep-markdown"):
         connect(dsn, collection="news", keep_markdown=False)
@@ -142,12 +142,12 @@ def names(dsn: str) -> dict[str, int]:
 def test_a_store_keeps_its_pages_under_the_new_name(dsn: str, store: Store) -> None:
     store.add(A, 1)
     maintenance.rename(store, "news")
-    assert store.collection == "news"
+    assert store.collection.name == "news"
     assert store.add(B, 1).duplicate_of == A
     assert len(content(dsn, "news")) == 2
     assert list(names(dsn)) == ["news"]
     maintenance.rename(store, "news")
-    assert store.collection == "news"
+    assert store.collection.name == "news"
 
 
 def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store) -> None:
@@ -156,7 +156,7 @@ def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store
         better.add(B, 1 << 40)
         before = names(dsn)
         maintenance.rename(better, "default", swap=True)
-        assert better.collection == "default"
+        assert better.collection.name == "default"
         assert better.get(B) is not None
     assert names(dsn) == {"default": before["better"], "better": before["default"]}
     assert store.get(B) is not None
@@ -176,7 +176,7 @@ def test_open_stores_of_a_missing_name_raise(dsn: str, store: Store) -> None:
             pytest.fail(f"{name}: {call(store)}")
     assert len(content(dsn, "old")) == 1
     with connect(dsn, collection="old", create=True) as old:
-        assert not old.opened.keep_markdown
+        assert not old.collection.keep_markdown
 
 
 def test_invalid_new_names_are_refused(dsn: str, store: Store) -> None:
@@ -187,7 +187,7 @@ def test_invalid_new_names_are_refused(dsn: str, store: Store) -> None:
         maintenance.rename(store, "nowhere", swap=True)
     with pytest.raises(pgsimhash.CollectionError, match="is empty; give one"):
         maintenance.rename(store, "")
-    assert store.collection == "default"
+    assert store.collection.name == "default"
     with pytest.raises(psycopg.Error, check=sqlstate("PS001")):
         run_sql(dsn, "SELECT pgsimhash.rename_collection('nowhere', 'here')")
 

@@ -143,7 +143,7 @@ def test_ids_that_leave_no_room_for_later_ones_are_refused(
             run_sql(
                 dsn,
                 f"INSERT INTO pgsimhash.{table} (collection_id, {columns}) "
-                f"VALUES ({store.opened.collection_id}, {number}, {values})",
+                f"VALUES ({store.collection.collection_id}, {number}, {values})",
             )
 
 
@@ -154,7 +154,7 @@ def test_after_the_highest_page_id_adds_fail_until_that_page_is_deleted(
     run_sql(
         dsn,
         "INSERT INTO pgsimhash.pages (page_id, collection_id, url, simhash) "
-        f"VALUES ({chosen}, {store.opened.collection_id}, 'https://b.example/', 1)",
+        f"VALUES ({chosen}, {store.collection.collection_id}, 'https://b.example/', 1)",
     )
     added = [(f"https://a.example/{n}", n << 8) for n in range(4)]
     with pytest.raises(StoreError, match=f"the newest page is {chosen}.* delete pages with ids"):
@@ -181,11 +181,11 @@ def test_a_run_counts_only_in_its_collection(dsn: str, store: Store) -> None:
         connection.execute(
             "INSERT INTO pgsimhash.runs (run_id, collection_id, label, pages) "
             "VALUES (%s, %s, 'night', 5)",
-            [run, other.opened.collection_id],
+            [run, other.collection.collection_id],
         )
         for opened, pages in ((store, 1), (other, 5)):
             stored = connection.execute(
                 "SELECT pgsimhash._batch_stored(%s, %s, %s, '{}', '{}')",
-                [opened.opened.collection_id, run, pages],
+                [opened.collection.collection_id, run, pages],
             ).fetchone()
             assert stored == (True,)
