@@ -223,7 +223,7 @@ def test_match_options_and_a_collection_are_settings(site: Site, dsn: str) -> No
     kept = [url for url in (item["url"] for item in crawl.items) if url in known]
     assert len(kept) > crawl.counted["new"] == 8
     with connect(dsn) as store:
-        assert [one.name for one in store.status() if one.pages] == ["crawl"]
+        assert [one.name for one in maintenance.status(store) if one.pages] == ["crawl"]
 
 
 @contextmanager

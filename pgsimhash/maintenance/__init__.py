@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pgsimhash.maintenance.collections import rename as rename
     from pgsimhash.maintenance.collections import runs as runs
     from pgsimhash.maintenance.collections import set_policy as set_policy
+    from pgsimhash.maintenance.collections import status as status
     from pgsimhash.maintenance.collections import undo_run as undo_run
     from pgsimhash.maintenance.collections import unmark as unmark
     from pgsimhash.maintenance.rebuilding import rebuild as rebuild
@@ -33,7 +34,7 @@ else:
         {
             "pgsimhash.maintenance.collections": (
                 "Violation change_settings check delete_collection mark marks policies "
-                "policy_for remove_policy rename runs set_policy undo_run unmark"
+                "policy_for remove_policy rename runs set_policy status undo_run unmark"
             ),
             "pgsimhash.maintenance.rebuilding": "rebuild",
             "pgsimhash.maintenance.source_files": "ingest_files",

@@ -13,12 +13,12 @@ from pgsimhash.db.server_errors import translated_errors
 from pgsimhash.db.statements import execute, fetch, is_idle, transaction
 from pgsimhash.errors import NotFoundError, check_type
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
-from pgsimhash.pages.records import Deletion, JsonRecord, Mark, RunRecord
+from pgsimhash.pages.records import CollectionStatus, Deletion, JsonRecord, Mark, RunRecord
 from pgsimhash.runtime import no_progress
 from pgsimhash.store import Store, deleting
 from pgsimhash.store.collection import Collection, follow, open_collection
 from pgsimhash.store.deleting import Deleted
-from pgsimhash.store.lookups import Calls, record_values
+from pgsimhash.store.lookups import Calls, read_status, record_values
 from pgsimhash.store.session import LOCK_TIMEOUT, retried
 
 _SLICE: Final = 20_000  # approximate rows per statement
@@ -158,6 +158,13 @@ def undo_run(
             f"pgsimhash run list --collection {name} lists them",
         )
     return run, deleting.delete(store._session, progress, run_id=run.run_id)
+
+
+@retried
+def status(store: Store) -> list[CollectionStatus]:
+    """Return the statistics of every collection of the schema, by name."""
+    with store._session.connection_to_read() as connection:
+        return read_status(connection)
 
 
 def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:

@@ -512,10 +512,10 @@ class Store:
         return save_clusters(self._session, distance, linkage, scorer(canonical), progress)
 
     @retried
-    def status(self) -> list[CollectionStatus]:
-        """Return the statistics of every collection in the database."""
-        with self._session.connection_to_read() as connection:
-            return lookups.read_status(connection)
+    def status(self) -> CollectionStatus:
+        """Return the statistics of the collection; see :func:`pgsimhash.maintenance.status`."""
+        with self._session.calls_to_read() as calls:
+            return lookups.read_status(calls.connection, calls.collection.name)[0]
 
     def _verdict_of(self, item: Item, options: MatchOptions, *, dry_run: bool = False) -> Verdict:
         sent_options(self.collection, options)

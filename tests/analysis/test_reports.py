@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from pgsimhash import Store, analysis, connect
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.html_reports import report_page
 from pgsimhash.pages.records import PageRecord
 from tests.conftest import ROOT
@@ -25,7 +25,7 @@ def sampled(dsn: str) -> Iterator[Store]:
 
 def test_the_figures_are_those_of_status(sampled: Store) -> None:
     report = analysis.report(sampled)
-    (status,) = [row for row in sampled.status() if row.name == "sample"]
+    (status,) = [row for row in maintenance.status(sampled) if row.name == "sample"]
     assert report.status == status
     assert sum(report.distances.values()) == status.duplicates > 0
     assert sum(host.duplicates for host in report.hosts) == status.duplicates

@@ -44,6 +44,7 @@ READS: dict[str, Callable[[Store], Any]] = {
     **LOOKUPS,
     **SCANS,
     "status": lambda store: store.status(),
+    "maintenance.status": lambda store: maintenance.status(store)[0],
     "page_pairs": lambda store: list(analysis.page_pairs(store, 8)),
     "evaluate": lambda store: analysis.evaluate(LABELLED, store).omitted,
     "explain": lambda store: analysis.explain(store, A, B),

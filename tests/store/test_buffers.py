@@ -259,7 +259,7 @@ def test_tables_that_seem_empty_to_the_planner(dsn: str, vacuumed: bool) -> None
 
 def test_status(server: Server, store: Store, filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its counts are near the right ones."""
-    (status,) = store.status()
+    status = store.status()
     assert status.estimated
     assert 0.95 * PAGES < status.pages < 1.05 * PAGES
     assert 0.95 * status.pages < status.urls <= status.pages
@@ -276,5 +276,5 @@ def test_status(server: Server, store: Store, filled: str, monkeypatch: pytest.M
         server.connection.execute(
             "UPDATE pg_class SET reltuples = 1e9 WHERE oid = 'pgsimhash.pages'::regclass"
         )
-        (status,) = connect(server.connection, create=False).status()
+        status = connect(server.connection, create=False).status()
         assert PAGES * 0.95 < status.pages < PAGES * 2

@@ -146,7 +146,7 @@ def test_status_counts_versions_urls_duplicates_and_their_bytes(store: Store) ->
     store.ingest("https://a.example/1", html)
     store.ingest("https://a.example/2", html)
     store.ingest("https://a.example/2", page(paragraph(3)))
-    (row,) = store.status()
+    row = store.status()
     assert (row.pages, row.urls, row.simhashes) == (3, 2, 2)
     assert (row.duplicates, row.duplicate_bytes) == (1, len(html))
 
@@ -157,7 +157,7 @@ def test_status_has_the_bytes_of_the_whole_schema(dsn: str) -> None:
         text = " ".join(hashlib.sha256(str(n).encode()).hexdigest() for n in range(2_000))
         store.ingest("https://a.example/", f"<p>{text}</p>")
         connect(dsn, collection="other", create=True).close()
-        first, second = store.status()
+        first, second = maintenance.status(store)
     ((count, size),) = run_sql(
         dsn,
         "SELECT count(*), sum(pg_total_relation_size((schemaname || '.' || tablename)::regclass)) "

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from pgsimhash import NoServerError, Store, StoreError, connect
+from pgsimhash import NoServerError, Store, StoreError, connect, maintenance
 from tests.database import end_others, run_sql
 from tests.refusals import because
 from tests.store.connect.conftest import OWN, Opened, behind_proxy, engine_of, lent, of
@@ -127,7 +127,7 @@ class TestUnsureCommits:
             between.cut_after = between.commits + 1
             assert {one.kind for one in store.add_many(PAGES, distance=0)} == {"unchanged"}
             assert between.cuts == 2
-            (status,) = store.status()
+            status = store.status()
         assert status.pages == 20
         runs = run_sql(dsn, "SELECT pages, new, unchanged FROM pgsimhash.runs")
         assert runs == [(40, 20, 20)]
@@ -140,7 +140,7 @@ class TestUnsureCommits:
             between.cut_after = between.commits + 1
             assert store.add(*PAGES[1]).kind == "unchanged"
             assert between.cuts == 2
-            assert [row.pages for row in store.status()] == [2]
+            assert [row.pages for row in maintenance.status(store)] == [2]
 
     def test_without_retries_the_next_batch_is_independent(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there, retry_seconds=0) as store:

@@ -76,7 +76,7 @@ def test_each_verdict_has_its_reason_and_a_dry_run_stores_nothing(
         ("no url", HTML),
     ]  # fmt: skip
     dry = list(store.decide_many(pages))
-    assert [one.pages for one in store.status()] == [len(maintenance.runs(store))] == [0]
+    assert [one.pages for one in maintenance.status(store)] == [len(maintenance.runs(store))] == [0]
     verdicts = list(
         store.ingest_many(pages) if together else (store.ingest(url, html) for url, html in pages)
     )
@@ -228,5 +228,5 @@ def test_a_run_counts_its_updates(store: Store) -> None:
     assert (run.run_id, run.label) == (run_id, "one")
     assert run.started_at < run.finished_at
     assert (run.pages, run.new, run.updated, run.duplicates, run.unchanged) == (4, 1, 1, 1, 1)
-    (status,) = store.status()
+    status = store.status()
     assert (status.pages, status.urls, status.duplicates) == (4, 3, 1)

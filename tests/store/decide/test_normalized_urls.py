@@ -70,4 +70,4 @@ def test_normalization_of_a_collection_is_fixed(dsn: str, normal: Store) -> None
     maintenance.rebuild(normal)
     assert normal.collection.normalize_urls
     assert normal.get(OTHERS[0]) is not None
-    assert [one.normalize_urls for one in normal.status()] == [True, True]
+    assert [one.normalize_urls for one in maintenance.status(normal)] == [True, True]

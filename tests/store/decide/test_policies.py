@@ -143,7 +143,7 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
         maintenance.remove_policy(store, "long.example")
         for add in (other.decide, other.ingest):
             assert add("https://long.example/", HTML).kind == "duplicate"
-        assert [one.pages for one in other.status()] == [3]
+        assert [one.pages for one in maintenance.status(other)] == [3]
 
 
 def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> None:

@@ -197,7 +197,7 @@ class TestExpiry:
                 connection.execute("CALL pgsimhash.expire(interval '-1 day')")
             with pytest.raises(psycopg.Error, check=sqlstate("PS001"), match="does not exist"):
                 connection.execute("CALL pgsimhash.expire('1 day', collection => 'nothing')")
-        assert store.status()[0].pages == 5
+        assert store.status().pages == 5
 
     def test_two_writers_continue_meanwhile(
         self, store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
@@ -210,7 +210,7 @@ class TestExpiry:
             assert store.expire(timedelta(days=30), progress=told.append).versions == 500
             assert list(writing) == [400, 400]
         assert told[:5] == [100, 200, 300, 400, 500]
-        (row,) = store.status()
+        row = store.status()
         assert row.pages == row.urls == 805
         assert list(maintenance.check(store)) == []
         assert store.expire(timedelta(days=30)).versions == 0

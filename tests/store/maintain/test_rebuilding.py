@@ -131,12 +131,12 @@ def test_the_result_has_the_requested_settings(full: Store) -> None:
     steps: list[tuple[str, int, int]] = []
     maintenance.rebuild(full, "other", distance=3, progress=lambda *step: steps.append(step))
     assert steps == [("pages", done, 601) for done in (0, 256, 512, 601)]
-    assert {one.name: one.default_distance for one in full.status()} == {
+    assert {one.name: one.default_distance for one in maintenance.status(full)} == {
         "default": 3,
         "other": 8,
     }
     maintenance.rebuild(full, replace=True)
-    assert [one.name for one in full.status()] == ["default", "other"]
+    assert [one.name for one in maintenance.status(full)] == ["default", "other"]
     assert full.collection.default_distance == 3
 
 
@@ -167,7 +167,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
         if into_schema:
             with connect(dsn, collection="busy", create=True, schema=into_schema) as busy:
                 assert busy.add(url(1), 1).kind == "new"
-                assert [one.name for one in busy.status()] == ["busy"]
+                assert [one.name for one in maintenance.status(busy)] == ["busy"]
 
     before = content(dsn, "default", numbered=True)
     during(full, meanwhile, into_schema=into_schema)
@@ -272,7 +272,7 @@ def test_an_error_or_a_lost_connection_leaves_nothing(
     with connect(dsn) as store:
         with pytest.raises(KeyboardInterrupt):
             maintenance.rebuild(store, into_schema=into_schema, verdicts=interrupt)
-        assert [one.name for one in store.status()] == ["default"]
+        assert [one.name for one in maintenance.status(store)] == ["default"]
         assert content(dsn, "default", schema="wide") == [] if into_schema else True
         maintenance.rebuild(store, into_schema=into_schema, replace=True)
     assert len(content(dsn, "default", schema=into_schema or SCHEMA)) == 601
@@ -289,7 +289,7 @@ def test_it_can_be_part_of_a_transaction_of_the_caller(
         # The old collection counts again.
         assert store.add("https://b.example/", 1, scope="global").distance == 0
         connection.rollback()
-    assert [one.default_distance for one in full.status()] == [8]
+    assert [one.default_distance for one in maintenance.status(full)] == [8]
     assert content(dsn, "default", schema="wide") == [] if into_schema else True
 
 
@@ -323,7 +323,7 @@ def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:
     for options, error, match in IMPOSSIBLE:
         with pytest.raises(error, match=match):
             pytest.fail(f"{options}: {maintenance.rebuild(store, **options)}")
-    assert [one.name for one in store.status()] == ["default", "taken"]
+    assert [one.name for one in maintenance.status(store)] == ["default", "taken"]
 
 
 def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) -> None:

@@ -132,7 +132,7 @@ def test_a_function_that_needs_the_html_is_refused(dsn: str, kept: Store) -> Non
     for refused in (scheme, DEFAULT_SCHEME):
         with pytest.raises(ArgumentError, match=r"weighs text blocks.*ingest the pages into anoth"):
             maintenance.rebuild(kept, scheme=dataclasses.replace(refused, name=f"{refused.name}0"))
-    assert [one.name for one in kept.status()] == ["kept"]
+    assert [one.name for one in maintenance.status(kept)] == ["kept"]
     assert content(dsn, "kept", numbered=True) == before
 
 
@@ -191,7 +191,7 @@ def test_the_new_collection_has_the_requested_settings(dsn: str, kept: Store) ->
     refingerprint(kept, "small", WORDS, distance=5, keep_markdown=False)
     with connect(dsn, collection="small", create=False) as small:
         assert small.collection.scheme == WORDS
-        assert [one.default_distance for one in small.status()] == [8, 5]
+        assert [one.default_distance for one in maintenance.status(small)] == [8, 5]
     assert {row[13] for row in content(dsn, "small")} == {None}
     migrate.upgrade(dsn, schema="wide")
     assert maintenance.rebuild(kept, into_schema="wide", scheme=WORDS).scheme == WORDS

@@ -119,7 +119,7 @@ def test_pages_of_an_archive_that_failed_are_stored_by_the_next_run(
     assert [verdict.kind for verdict in limited].count("failed") == 8
     assert ingested(store, file) == (["new"] * 8, Counter({RECORDS_BEFORE: 4}))
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
-    (status,) = store.status()
+    status = store.status()
     assert status.urls == 12
 
 
@@ -146,7 +146,7 @@ def test_records_without_a_library_are_stored_when_it_is_there(
     again, skipped = ingested(store, file)
     assert (len(again), again.count("failed")) == (24, 0)
     assert skipped == Counter({RECORDS_BEFORE: 2})
-    (status,) = store.status()
+    status = store.status()
     assert status.urls == 24
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
 
@@ -283,7 +283,7 @@ def test_an_undo_beside_a_running_ingest_leaves_no_archive_marked_as_stored(
         maintenance.undo_run(other)
     assert len(first + list(verdicts)) == 40
     ingested(store, *files)
-    (status,) = store.status()
+    status = store.status()
     assert status.pages == 40
     assert ingested(store, *files) == ([], Counter({FILES_BEFORE: 2}))
 
@@ -308,7 +308,7 @@ def test_a_file_that_begins_during_an_undo_is_not_marked_as_stored(
         maintenance.undo_run(other, progress=go_on)
     assert list(verdicts) == []
     ingested(store, *files)
-    (status,) = store.status()
+    status = store.status()
     assert status.pages == 40
 
 
@@ -331,7 +331,7 @@ def test_a_second_job_on_a_file_that_is_stopped_loses_no_page(
         second.close()
     assert len(list(first)) == 35
     ingested(store, file)
-    (status,) = store.status()
+    status = store.status()
     assert status.urls == 60
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
 
@@ -382,7 +382,7 @@ def test_after_a_kill_no_unstored_file_counts_as_stored(dsn: str, tmp_path: Path
         read, skipped = ingested(store, *files)
         assert skipped.total() == len(noted)
         assert len(read) == 600 - len(noted)
-        (status,) = store.status()
+        status = store.status()
     assert status.pages == 600
 
 

@@ -111,7 +111,7 @@ def test_only_default_is_created_unless_create_is_true(empty_dsn: str) -> None:
     with pytest.raises(CollectionError, match=rf"'newz' .+{known}.+; check the name$"):
         connect(empty_dsn, collection="newz", create=False)
     with connect(empty_dsn) as store:
-        assert [one.name for one in store.status()] == sorted(["default", *names])
+        assert [one.name for one in maintenance.status(store)] == sorted(["default", *names])
 
 
 def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> None:
