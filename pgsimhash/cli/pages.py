@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import click
 
 import pgsimhash
-from pgsimhash import maintenance, schemes
+from pgsimhash import schemes
 from pgsimhash.cli import options, show
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
@@ -115,8 +115,7 @@ def ingest(
             # A failed attempt must not leave a collection of the wrong scheme behind.
             at_end.callback(delete_if_empty, store)
         store.start_run(label or f"pgsimhash ingest {' '.join(paths)}"[:_LABEL_MAX])
-        verdicts = maintenance.ingest_files(
-            store,
+        verdicts = store.ingest_files(
             paths,
             stdin=stdin,
             skipped=skipped,

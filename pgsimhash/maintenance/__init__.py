@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pgsimhash.maintenance.collections import undo_run as undo_run
     from pgsimhash.maintenance.collections import unmark as unmark
     from pgsimhash.maintenance.rebuilding import rebuild as rebuild
-    from pgsimhash.maintenance.source_files import ingest_files as ingest_files
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
@@ -37,6 +36,5 @@ else:
                 "policy_for remove_policy rename runs set_policy status undo_run unmark"
             ),
             "pgsimhash.maintenance.rebuilding": "rebuild",
-            "pgsimhash.maintenance.source_files": "ingest_files",
         },
     )

@@ -255,7 +255,7 @@ class Verdict(JsonRecord):
 
 
 CAPTURE: Final = ("source", "record", "fetched_at")
-"""The fields of a verdict that only ``ingest_files`` knows."""
+"""The fields of a verdict that only ``Store.ingest_files`` knows."""
 
 
 class Deletion(NamedTuple):

@@ -244,6 +244,7 @@ class AsyncStore:
     add_redirects = _awaited(Store.add_redirects)
     ingest = _awaited(Store.ingest)
     ingest_many = _iterated_over(Store.ingest_many)
+    ingest_files = _iterated(Store.ingest_files)
     decide = _awaited(Store.decide)
     decide_many = _iterated_over(Store.decide_many)
     add = _awaited(Store.add)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, SupportsIndex, Unpack
 
 from psycopg.rows import dict_row
 
@@ -31,6 +33,8 @@ from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, chec
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.sources import Reading, check_paths
+from pgsimhash.sources.page import OnSkipped
 from pgsimhash.store import batches, deleting, lookups
 from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.collection import Collection
@@ -76,7 +80,6 @@ class Store:
         """Use the collection of a session; see :func:`pgsimhash.connect`."""
         self._session = session
         self._ingest = Ingest(session)
-        self.see_again = self._ingest.see
 
     def __repr__(self) -> str:
         row = self.collection
@@ -347,6 +350,57 @@ class Store:
         items = self._read(inputs, markdown, jobs, max_bytes, page_seconds, page_memory)
         size = batches.BATCH_PAGES
         return self._ingest.decide_each(items, size, options, batch_size=batch_size, label=label)
+
+    def ingest_files(
+        self,
+        paths: Iterable[str | Path],
+        *,
+        reread: bool = False,
+        stdin: BinaryIO | None = None,
+        skipped: Counter[str] | None = None,
+        on_skipped: OnSkipped = no_progress,
+        jobs: int = 1,
+        max_bytes: int = MAX_BYTES,
+        page_seconds: float | None = None,
+        page_memory: int | None = None,
+        **options: Unpack[MatchOptions],
+    ) -> Generator[Verdict]:
+        """Ingest files, and yield a verdict for each page that is not stored already.
+
+        The table ``sources`` records the path, size and modification time of each file, and how
+        many of its records are stored. It is written after the batch, so recorded files are
+        certainly stored. Failed pages are read again, and so are deleted single pages. A skipped
+        file of one page counts as seen again. If you stop before the last verdict, close the
+        iterator before the store.
+
+        Args:
+            paths: as of :func:`pgsimhash.sources.read_pages`; texts if the scheme reads texts.
+            reread: whether to skip nothing.
+            stdin: the stream for ``-``, instead of the process's.
+            skipped: counts, by kind, what is stored or is not a page.
+            on_skipped: receives each of these.
+            jobs: this and the other arguments are those of :meth:`ingest_many`.
+            max_bytes: see there.
+            page_seconds: see there.
+            page_memory: see there.
+            options: see there. The verdicts have their ``source``, ``record`` and ``fetched_at``.
+        """
+        from pgsimhash.schemes.registry import reads_texts
+        from pgsimhash.store.files import Files
+
+        check_paths(paths)
+        texts = reads_texts(self.collection.scheme)
+        reading = Reading(max_bytes, Counter() if skipped is None else skipped, texts, on_skipped)
+        files = Files(self._session, self._ingest.see, reread, reading, stdin)
+        verdicts = self.ingest_many(
+            files.read(list(paths)),
+            jobs=jobs,
+            max_bytes=max_bytes,
+            page_seconds=page_seconds,
+            page_memory=page_memory,
+            **options,
+        )
+        return files.noted(verdicts)
 
     def decide(
         self,

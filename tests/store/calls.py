@@ -6,12 +6,14 @@ They fit a collection that has pages at A and B, and a run; two stores answer th
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from pgsimhash import Store, analysis, maintenance
 from pgsimhash.pages.policies import PolicySettings
 
 A, B = "https://a.example/", "https://b.example/"
+PAGE = Path(__file__).parents[2] / "examples" / "pages" / "sourdough.html"
 HTML = "<p>" + "one two three four " * 20
 DAY = timedelta(days=1)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -62,6 +64,7 @@ CHANGES: dict[str, Callable[[Store], Any]] = {
     "add_many": lambda store: list(store.add_many([(f"{A}4", 5)])),
     "ingest": lambda store: store.ingest(f"{A}5", HTML),
     "ingest_many": lambda store: list(store.ingest_many([(f"{A}6", HTML)])),
+    "ingest_files": lambda store: list(store.ingest_files([PAGE])),
     "add_redirects": lambda store: store.add_redirects({f"{A}old": A}),
     "seen": lambda store: store.seen(A),
     "gone": lambda store: store.gone(A),

@@ -256,7 +256,7 @@ EVERY: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "mark": (maintenance.mark, {"a": A, "b": B, "same": True}),
     "unmark": (maintenance.unmark, {"a": A, "b": B}),
     "undo_run": (maintenance.undo_run, {"run_id": 999}),
-    "ingest_files": (maintenance.ingest_files, {"paths": [], "jobs": 1, "max_bytes": 99}),
+    "ingest_files": (Store.ingest_files, {"paths": [], "jobs": 1, "max_bytes": 99}),
     "versions": (analysis.versions, {"url": A}),
     "page_pairs": (analysis.page_pairs, {"distance": 3}),
     "report": (analysis.report, {"distance": 3, "linkage": "single"}),

@@ -102,7 +102,7 @@ def test_lookups_of_files_are_not_events(dsn: str, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("<p>Short.")
     events: list[Event] = []
     with connect(dsn, on_event=events.append) as store:
-        list(maintenance.ingest_files(store, [tmp_path]))
+        list(store.ingest_files([tmp_path]))
     assert [event.name for event in events] == ["ingest"]
 
 

@@ -94,7 +94,7 @@ def test_everything_is_copied(
     for fetched_at in (at, at + timedelta(days=3)):
         store.add(A, 1 << 50, fetched_at=fetched_at)
     (tmp_path / "a.html").write_text("short")
-    list(maintenance.ingest_files(store, [tmp_path]))
+    list(store.ingest_files([tmp_path]))
     before = everything(dsn)
     assert all(before)
 
@@ -180,7 +180,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
 
 LATE: list[str | Callable[[Store], object]] = [
     lambda store: store.add(url(1 << 45), 1 << 45),
-    lambda store: list(maintenance.ingest_files(store, [PAGE])),
+    lambda store: list(store.ingest_files([PAGE])),
     lambda store: maintenance.change_settings(store, distance=3),
     "SELECT pgsimhash.set_policy('late.example', distance => 1)",
     "SELECT pgsimhash.remove_policy('a.example')",

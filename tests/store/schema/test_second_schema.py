@@ -77,7 +77,7 @@ def test_everything_works_where_there_is_no_schema_pgsimhash(empty_dsn: str) -> 
                 fill(store)
                 assert [match.url for match in store.find(5, 3)] == [url for url, _ in PAIR]
                 assert store.save_clusters(8)
-                assert len(list(maintenance.ingest_files(store, [file]))) == 1
+                assert len(list(store.ingest_files([file]))) == 1
                 rebuild_apart(store, f"{name} rebuilt", scheme=WORDS)
                 maintenance.set_policy(store, "a.example/*", PolicySettings(expire_after=30 * DAY))
                 assert store.expire().versions == 4

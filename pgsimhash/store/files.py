@@ -1,35 +1,32 @@
 """Ingest files, and skip those that are stored already."""
 
 import stat
-from collections import Counter, deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Unpack
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from pgsimhash.pages.policies import MatchOptions
-from pgsimhash.pages.records import PageFailure, PageItem, Verdict
-from pgsimhash.pages.values import MAX_BYTES
-from pgsimhash.runtime import no_progress
-from pgsimhash.schemes.registry import reads_texts
+from pgsimhash.pages.records import PageFailure, PageItem, Pause, Verdict
 from pgsimhash.sources import (
     FILES_BEFORE,
     RECORDS_BEFORE,
     UNKNOWN,
     Reading,
-    check_paths,
     find_files,
     is_page_name,
     read_file,
     with_pauses,
 )
-from pgsimhash.sources.page import OnSkipped, plain_path, shown
-from pgsimhash.store import Store
-from pgsimhash.store.session import retried
+from pgsimhash.sources.page import plain_path, shown
+from pgsimhash.store.lookups import Calls
+from pgsimhash.store.session import Session, retried
+
+See = Callable[[Calls, list[int]], None]  # records that versions were seen again
 
 _AT_ONCE: Final = 1000  # files per lookup statement
 _UNWRITTEN_MAX: Final = 256  # verdicts until progress is recorded: a killed job repeats a batch
@@ -75,53 +72,6 @@ class _Progress:
         (self.failed.add if failed else self.failed.discard)(record)
 
 
-def ingest_files(
-    store: Store,
-    paths: Iterable[str | Path],
-    *,
-    reread: bool = False,
-    stdin: BinaryIO | None = None,
-    skipped: Counter[str] | None = None,
-    on_skipped: OnSkipped = no_progress,
-    jobs: int = 1,
-    max_bytes: int = MAX_BYTES,
-    page_seconds: float | None = None,
-    page_memory: int | None = None,
-    **options: Unpack[MatchOptions],
-) -> Generator[Verdict]:
-    """Ingest files, and skip those that are stored already; yield a verdict for each other page.
-
-    The table ``sources`` records the path, size and modification time of each file, and how many of
-    its records are stored. It is written after the batch, so recorded files are certainly stored.
-    Failed pages are read again, and so are deleted single pages. A skipped file of one page counts
-    as seen again. If you stop before the last verdict, close the iterator before the store.
-
-    ``paths`` are those of :func:`pgsimhash.sources.read_pages`, which reads texts if the scheme
-    does. ``reread`` skips nothing. ``stdin`` is the stream for ``-``, instead of the process's.
-    ``skipped`` counts, by kind, what is stored or is not a page; ``on_skipped`` receives each.
-    The other arguments are those of :meth:`~pgsimhash.Store.ingest_many`. The verdicts have their
-    ``source``, ``record`` and ``fetched_at``.
-    """
-    check_paths(paths)
-    paths = list(paths)
-    texts = reads_texts(store.collection.scheme)
-    reading = Reading(max_bytes, Counter() if skipped is None else skipped, texts, on_skipped)
-    files = _Files(store, reread, reading, stdin)
-    pages = files.read(paths)
-    if "-" in map(str, paths):
-        # The process that writes to stdin may wait for verdicts before it continues.
-        pages = with_pauses(pages)
-    verdicts = store.ingest_many(
-        pages,
-        jobs=jobs,
-        max_bytes=max_bytes,
-        page_seconds=page_seconds,
-        page_memory=page_memory,
-        **options,
-    )
-    return files.noted(verdicts)
-
-
 class _Pending(NamedTuple):
     """A page without a verdict yet: its file and number in it, and the values of its verdict."""
 
@@ -130,13 +80,14 @@ class _Pending(NamedTuple):
     capture: dict[str, Any]
 
 
-class _Files:
+class Files:
     """Assigns the verdicts of pages to their files."""
 
     def __init__(
-        self, store: Store, reread: bool, reading: Reading, stdin: BinaryIO | None
+        self, session: Session, see: See, reread: bool, reading: Reading, stdin: BinaryIO | None
     ) -> None:
-        self._session, self._reread, self._see = store._session, reread, store.see_again
+        """Skip pages of ``session`` unless ``reread``, and mark them by ``see``."""
+        self._session, self._see, self._reread = session, see, reread
         self._reading, self._stdin = reading, stdin
         # The pages without a verdict yet; a file alone marks its end.
         self._pending: deque[_Pending | _Progress] = deque()
@@ -162,8 +113,14 @@ class _Files:
         if file is not None and file.last_record is None:
             self._reading.skip(FILES_BEFORE, source)
             return
-        is_numbered = True
-        for page in read_file(path, self._reading, self._stdin):
+        pages, is_numbered = read_file(path, self._reading, self._stdin), True
+        if str(path) == "-":
+            # The process that writes to stdin may wait for verdicts before it continues.
+            pages = with_pauses(pages)
+        for page in pages:
+            if isinstance(page, Pause):
+                yield page
+                continue
             # After a failure of unknown length, the next run may number records differently.
             is_numbered = is_numbered and page.record is not None
             record = page.record if is_numbered else None

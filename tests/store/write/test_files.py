@@ -1,5 +1,7 @@
 """``ingest_files`` skips what is stored, and nothing else."""
 
+import asyncio
+import io
 import json
 import os
 import signal
@@ -17,8 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pgsimhash import Store, connect, maintenance
-from pgsimhash.maintenance import source_files
+from pgsimhash import Store, connect, connect_async, maintenance
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN
 from tests.database import run_sql
 from tests.sources.content import ZSTD, record
@@ -44,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 def ingested(store: Store, *paths: Path, reread: bool = False) -> tuple[list[str], Counter[str]]:
     """The verdicts of the pages that were read, and the counts of skipped ones."""
     skipped = Counter[str]()
-    verdicts = maintenance.ingest_files(store, paths, reread=reread, skipped=skipped)
+    verdicts = store.ingest_files(paths, reread=reread, skipped=skipped)
     return [verdict.kind for verdict in verdicts], skipped
 
 
@@ -60,6 +61,17 @@ def lines(file: Path, *pages: str, first: int = 0) -> Path:
     """A file of JSON lines, one for each page, with numbers in their URLs."""
     file.write_text("".join(line(number, page) for number, page in enumerate(pages, first)))
     return file
+
+
+def test_tasks_ingest_files_and_stdin(dsn: str, folder: Path) -> None:
+    stdin = io.BytesIO(line(7, html(7)).encode())
+
+    async def use() -> list[str]:
+        async with await connect_async(dsn) as store:
+            verdicts = store.ingest_files([folder, "-"], stdin=stdin)
+            return [verdict.kind async for verdict in verdicts]
+
+    assert asyncio.run(use()) == ["new"] * 4
 
 
 def test_files_are_read_once_until_they_are_modified(store: Store, folder: Path) -> None:
@@ -115,7 +127,7 @@ def test_pages_of_an_archive_that_failed_are_stored_by_the_next_run(
 ) -> None:
     bodies = [html(number) * (3 if number % 3 else 1) for number in range(12)]
     file = write_pages(tmp_path / name, bodies)
-    limited = maintenance.ingest_files(store, [file], max_bytes=len(html(11)) + 100)
+    limited = store.ingest_files([file], max_bytes=len(html(11)) + 100)
     assert [verdict.kind for verdict in limited].count("failed") == 8
     assert ingested(store, file) == (["new"] * 8, Counter({RECORDS_BEFORE: 4}))
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
@@ -152,7 +164,7 @@ def test_records_without_a_library_are_stored_when_it_is_there(
 
 
 def test_a_page_of_too_few_words_for_the_policy_is_read_again(store: Store, folder: Path) -> None:
-    read = list(maintenance.ingest_files(store, [folder], min_tokens=10_000))
+    read = list(store.ingest_files([folder], min_tokens=10_000))
     assert {verdict.reason for verdict in read} == {"policy"}
     assert ingested(store, folder)[0] == ["new"] * 3
 
@@ -168,7 +180,7 @@ def test_a_stopped_job_continues_within_an_archive(
         )
     )
     monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
-    verdicts = maintenance.ingest_files(store, [archive])
+    verdicts = store.ingest_files([archive])
     assert [next(verdicts).kind for _ in range(12)] == ["new"] * 12
     verdicts.close()
     read, skipped = ingested(store, archive)
@@ -207,7 +219,7 @@ def test_answers_without_a_page_are_stored_in_order(
         (W, 8, {"body": html(9).encode(), "warc": {"WARC-Truncated": "length"}}),
     )  # fmt: skip
     skipped = Counter[str]()
-    verdicts = list(maintenance.ingest_files(store, [first], skipped=skipped, jobs=jobs))
+    verdicts = list(store.ingest_files([first], skipped=skipped, jobs=jobs))
     assert [(each.kind, each.truncated) for each in verdicts] == [
         ("new", None), ("gone", None), ("new", None), ("gone", None), ("unchanged", None),
         ("new", "length"),
@@ -233,7 +245,7 @@ def test_a_stopped_job_continues_after_an_answer_without_a_page(
     records = [(f"{U}{n // 2}", 1, {**GONE} if n % 2 else {}) for n in range(12)]
     archive = archive_of(tmp_path / "1.warc.gz", *records)
     monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 4)
-    verdicts = maintenance.ingest_files(store, [archive], distance=0)
+    verdicts = store.ingest_files([archive], distance=0)
     assert [next(verdicts).kind for _ in range(6)] == ["new", "gone", *["duplicate", "gone"] * 2]
     verdicts.close()
     read, skipped = ingested(store, archive)
@@ -249,7 +261,7 @@ def moment(day: int) -> datetime:
 def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path) -> None:
     file = lines(tmp_path / "pages.jsonl", html(10), html(11))
     store.start_run("files")
-    stopped = maintenance.ingest_files(store, [folder])
+    stopped = store.ingest_files([folder])
     next(stopped)
     stopped.close()
     assert ingested(store, folder) == (["unchanged"] * 3, Counter())
@@ -275,9 +287,9 @@ def test_an_undo_beside_a_running_ingest_leaves_no_archive_marked_as_stored(
     store: Store, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decided: int
 ) -> None:
     monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
-    monkeypatch.setattr(source_files, "_UNWRITTEN_MAX", 10)
+    monkeypatch.setattr("pgsimhash.store.files._UNWRITTEN_MAX", 10)
     files = two_files(tmp_path)
-    verdicts = maintenance.ingest_files(store, files)
+    verdicts = store.ingest_files(files)
     first = [next(verdicts) for _ in range(decided)]
     with connect(dsn) as other:
         maintenance.undo_run(other)
@@ -293,9 +305,9 @@ def test_a_file_that_begins_during_an_undo_is_not_marked_as_stored(
 ) -> None:
     monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
     monkeypatch.setattr("pgsimhash.store.deleting.BATCH", 5)
-    monkeypatch.setattr(source_files, "_AT_ONCE", 1)
+    monkeypatch.setattr("pgsimhash.store.files._AT_ONCE", 1)
     files = two_files(tmp_path)
-    verdicts = maintenance.ingest_files(store, files)
+    verdicts = store.ingest_files(files)
     for _ in range(20):
         next(verdicts)
 
@@ -317,15 +329,15 @@ def test_a_second_job_on_a_file_that_is_stopped_loses_no_page(
     store: Store, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undone: bool
 ) -> None:
     monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
-    monkeypatch.setattr(source_files, "_UNWRITTEN_MAX", 10)
+    monkeypatch.setattr("pgsimhash.store.files._UNWRITTEN_MAX", 10)
     file = lines(tmp_path / "a.jsonl", *map(html, range(60)))
-    first = maintenance.ingest_files(store, [file])
+    first = store.ingest_files([file])
     for _ in range(25):
         next(first)
     with connect(dsn) as other:
         if undone:
             maintenance.undo_run(other)
-        second = maintenance.ingest_files(other, [file])
+        second = other.ingest_files([file])
         for _ in range(12):
             next(second)
         second.close()
@@ -348,7 +360,7 @@ def test_a_skipped_page_is_seen_and_does_not_expire(store: Store, dsn: str, fold
 def test_failures_are_recorded_up_to_a_limit(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_files, "_FAILED_MAX", 2)
+    monkeypatch.setattr("pgsimhash.store.files._FAILED_MAX", 2)
     bodies = [html(1), LATER + html(9), html(2), LATER + html(9), html(3), LATER + html(9), html(4)]
     file = lines(tmp_path / "pages.jsonl", *bodies)
     first, _ = ingested(store, file)
@@ -364,7 +376,7 @@ JOB = """
 import os, signal, sys
 from pgsimhash import connect, maintenance
 with connect(sys.argv[1]) as store:
-    for number, _ in enumerate(maintenance.ingest_files(store, sys.argv[2:])):
+    for number, _ in enumerate(store.ingest_files(sys.argv[2:])):
         if number == 400:
             os.kill(os.getpid(), signal.SIGKILL)
 """
