@@ -272,16 +272,22 @@ class PgsimhashDownloaderMiddleware(_Component):
         self._made: set[bytes] = set()
         # Of each URL without a response yet, whether the request has validators.
         self._in_flight: dict[str, bool] = {}
+        # Scrapy drops a redirect to a page that it requested before.
+        crawler.signals.connect(self._follow, signal=signals.request_scheduled)
 
-    async def process_request(self, request: Request) -> None:
-        """Let a request pass, or raise IgnoreRequest if the page is known and not due."""
-        meta, page = request.meta, self._page_of(request)
-        before = meta.get("redirect_urls", [""])[-1]
+    def _follow(self, request: Request) -> None:
+        """Store where the request before a redirect led."""
+        before = request.meta.get("redirect_urls", [""])[-1]
         # A request that only copied the meta of another is no redirect.
         if before in self._in_flight:
             self._store.redirect(urldefrag(before).url, urldefrag(request.url).url)
             for name in _VALIDATORS if self._in_flight.pop(before) else ():
                 request.headers.pop(name, None)
+
+    async def process_request(self, request: Request) -> None:
+        """Let a request pass, or raise IgnoreRequest if the page is known and not due."""
+        self._follow(request)
+        meta, page = request.meta, self._page_of(request)
         if page is None or _is_left(request):
             return
         has_validators = self._in_flight.get(request.url, False)

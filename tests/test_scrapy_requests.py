@@ -206,6 +206,12 @@ def test_a_url_that_redirects_is_known_as_its_page(site: Site, dsn: str, status:
         assert store.should_fetch(f"{site.url}/old")
 
 
+def test_a_redirect_to_a_page_of_the_same_crawl_is_known(site: Site, dsn: str) -> None:
+    site.moved("/old", "/a#top")
+    assert site.crawl(dsn, "/a", "/old").asked == ["/a", "/old"]
+    assert site.crawl(dsn, "/a", "/old").asked == []
+
+
 def test_only_a_redirect_of_the_page_itself_counts(site: Site, dsn: str) -> None:
     site.answers["/search"] = lambda times, _: (303, {"Location": "/results"}, "")
     site.moved("/circle", "/circle")
