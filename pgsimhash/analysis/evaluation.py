@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import tee
+from numbers import Real
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pgsimhash.analysis.pairs import LARGEST, LabelledPair, read_labels
-from pgsimhash.errors import PageError, invalid_argument
+from pgsimhash.errors import PageError, check_number
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
@@ -150,8 +151,7 @@ def evaluate(
     Raises:
         ArgumentError: the pairs or ``precision`` are invalid, or the scheme is unknown.
     """
-    if not 0 <= precision <= 1:
-        raise invalid_argument(f"precision must be from 0 to 1, such as 0.99, not {precision!r}")
+    check_number("precision", precision, 0, 1, Real)
     given = isinstance(pairs, Sequence) and not isinstance(pairs, str)
     labelled = pairs if given else read_labels(pairs)
     counted = [pair for pair in labelled if pair.label != "graded"]

@@ -83,7 +83,7 @@ class PolicySettings:
         for name in ("window_size", "max_copies", "min_tokens"):
             number = getattr(self, name)
             if number is not None:
-                check_number(name, number)
+                object.__setattr__(self, name, check_number(name, number))
         for name in ("verify", "canonical_link"):
             check_type(getattr(self, name), bool | None, f"{name} is True or False")
         for age in (self.max_age, self.expire_after, self.refetch_after):

@@ -246,8 +246,9 @@ class Ingest:
 
 def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any]:
     """Return the given options as ``_add_batch`` reads them, if all are valid."""
-    collection.checked_distance(options.get("distance"))
     given = given_options(options)
+    if "distance" in given:
+        given["distance"] = collection.checked_distance(given["distance"])
     if (age := given.get("max_age")) is not None:
         given["max_age"] = f"{24 * age.days} hours {age.seconds}.{age.microseconds:06} seconds"
     return given

@@ -269,6 +269,7 @@ class Store:
     @retried
     def add_redirects(self, targets: Mapping[str, str]) -> None:
         """Store the URLs to which other URLs lead, so that :meth:`should_fetch` follows them."""
+        check_type(targets, Mapping, "targets are a mapping of URLs to URLs")
         page_url = self.collection.page_url
         urls, ends = map(page_url, targets), map(page_url, targets.values())
         with self._session.calls_to_write() as calls:

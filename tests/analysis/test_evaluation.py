@@ -95,7 +95,7 @@ def test_too_few_matches_and_an_impossible_precision() -> None:
     never = "At no distance is the precision 0.999 or better."
     assert evaluated([("distinct", 0)]).sentence == never
     with pytest.raises(
-        ArgumentError, match="precision must be from 0 to 1", check=because("invalid_argument")
+        ArgumentError, match="precision is a number from 0 to 1", check=because("invalid_argument")
     ):
         evaluated(RISING, 99)
 

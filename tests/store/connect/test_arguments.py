@@ -189,10 +189,10 @@ IN_SQL = {
     ],
     "should_fetch: a negative age": [f"should_fetch('{A}', interval '-1 day')"],
     "seen: a time": [f"seen('{A}', '2999-01-01')", f"gone('{A}', '1969-01-01')"],
-    "mark: equal URLs": [f"mark('default', '{B}', '{B}', true)"],
-    "set_policy: no setting": ["set_policy('default', '*')"],
-    "set_policy: a pattern": ["set_policy('default', 'a b', 3)"],
-    "set_policy: a distance": ["set_policy('default', '*', 13)"],
+    "mark: equal URLs": [f"mark('{B}', '{B}', true)"],
+    "set_policy: no setting": ["set_policy('*')"],
+    "set_policy: a pattern": ["set_policy('a b', 3)"],
+    "set_policy: a distance": ["set_policy('*', 13)"],
 }
 """The calls of SQL that have an argument of :data:`VALUES`. A wrong page of ``add_page`` fails."""
 
@@ -230,6 +230,10 @@ EVERY: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "has_near": (Store.has_near, {"simhash": 5, "distance": 3}),
     "get": (Store.get, {"url": A}),
     "should_fetch": (Store.should_fetch, {"url": A, "older_than": timedelta(1)}),
+    "request_headers": (Store.request_headers, {"url": A, "older_than": timedelta(1)}),
+    "seen": (Store.seen, {"url": A, "fetched_at": None}),
+    "gone": (Store.gone, {"url": A, "fetched_at": None}),
+    "add_redirects": (Store.add_redirects, {"targets": {A: B}}),
     "ingest": (Store.ingest, {"url": A, "html": HTML, "fetched_at": None, **READING}),
     "decide": (Store.decide, {"url": A, "html": HTML, "fetched_at": None, **READING}),
     "ingest_many": (Store.ingest_many, {"batch_size": None, **STREAMED}),
@@ -324,6 +328,10 @@ def test_numbers_of_numpy_are_numbers(store: Store) -> None:
     assert store.add(A, np.uint64(5)).keep  # type: ignore[arg-type]
     limit: Any = np.int64(1)
     assert [match.url for match in store.find(5, limit=limit)] == [A]
+    options: Any = {"distance": limit, "window_size": limit, "max_copies": limit}
+    assert store.add(B, 4, min_tokens=limit, **options).kind == "duplicate"
+    policy = maintenance.set_policy(store, "*", PolicySettings(**options))
+    assert (policy.distance, policy.max_copies) == (1, 1)
 
 
 def test_a_url_that_is_not_a_string_is_invalid(store: Store) -> None:
