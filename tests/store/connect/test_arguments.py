@@ -89,7 +89,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "find_many: two dimensions": lambda store: store.find_many(ARRAY.reshape(2, 1)),
     "find_many: a distance": lambda store: store.find_many(ARRAY, 99),
     "has_near: no simhash": lambda store: store.has_near(1.5),
-    "exists: a distance": lambda store: store.has_near(5, 65),
+    "has_near: a distance": lambda store: store.has_near(5, 65),
     "get: NUL": lambda store: store.get(NUL),
     "get: a surrogate": lambda store: store.get(SURROGATE),
     "should_fetch: NUL": lambda store: store.should_fetch(NUL),
@@ -173,7 +173,7 @@ def answer_of(opened: Opened, name: str, call: Callable[[Any], Any]) -> Any:
     # An asynchronous generator does nothing before its first value.
     if hasattr(Store, name.partition(":")[0]):
         return exhausted(call(opened.store))
-    return opened.run(opened.made.run(lambda store: exhausted(call(store))))
+    return opened.run(opened.made.run_sync(lambda store: exhausted(call(store))))
 
 
 def exhausted(answer: Any) -> Any:
@@ -182,7 +182,7 @@ def exhausted(answer: Any) -> Any:
 
 IN_SQL = {
     "near_pages: a distance": [f"near_pages({value}, 13)" for value in ("0::bigint", f"'{A}'")],
-    "exists: a distance": ["has_near_duplicate(0, 65)"],
+    "has_near: a distance": ["has_near_duplicate(0, 65)"],
     "find_many: a distance": [
         "near_duplicates('{0}'::bigint[], 99)",
         "near_duplicates(0::bigint, -1)",
