@@ -251,7 +251,7 @@ BEGIN
             SELECT (lookup.queries[m.query_number], m.simhash)::pgsimhash._near_pair
             FROM pgsimhash.collections AS c
             CROSS JOIN LATERAL
-                pgsimhash.near_duplicates(lookup.queries, lookup.distance, c.name) AS m
+                pgsimhash._matches(lookup.queries, lookup.distance, c.name) AS m
             WHERE c.collection_id = own_id
                 OR lookup.everywhere AND c.collection_id = ANY (compared)
         );

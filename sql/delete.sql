@@ -21,7 +21,7 @@ $$;
 -- Deletes all versions of a page; returns the number of versions.
 --
 -- The pages are searched under the lock, to include those added during the wait.
-CREATE FUNCTION pgsimhash.delete_url(url text, collection text DEFAULT 'default')
+CREATE FUNCTION pgsimhash.delete_page(url text, collection text DEFAULT 'default')
 RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -30,7 +30,7 @@ BEGIN
 END
 $$;
 
--- Deletes all pages of a host like delete_url; returns the number of versions.
+-- Deletes all pages of a host like delete_page; returns the number of versions.
 CREATE FUNCTION pgsimhash.delete_host(host text, collection text DEFAULT 'default')
 RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

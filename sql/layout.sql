@@ -6,8 +6,7 @@ CREATE FUNCTION pgsimhash.layout() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '22+21+21';
 
--- near_duplicates for each simhash of an array; query_number counts from 1. With only_one, any one
--- match.
+-- The matches of find_many; with only_one, any one.
 --
 -- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in
 -- few bits of at least one bit block. So for each permutation the lookup visits all prefixes that
@@ -17,9 +16,8 @@ CREATE FUNCTION pgsimhash.layout() RETURNS text
 -- seems empty, the planner would scan all of any partial index. Each index is walked in its own
 -- order, and OFFSET 0 keeps the planner from reversing the join. ROWS keeps the plans of surrounding
 -- statements generic too.
-CREATE FUNCTION pgsimhash.near_duplicates(
-    simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default',
-    only_one boolean DEFAULT false
+CREATE FUNCTION pgsimhash._matches(
+    simhashes bigint[], distance integer, collection text, only_one boolean DEFAULT false
 ) RETURNS SETOF pgsimhash.numbered_match
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -34,7 +32,7 @@ DECLARE
     max_distance integer;
     radii integer[];
 BEGIN
-    SELECT c.collection_id, coalesce(near_duplicates.distance, c.default_distance)
+    SELECT c.collection_id, coalesce(_matches.distance, c.default_distance)
     INTO own_id, max_distance
     FROM pgsimhash.collections AS c WHERE c.name = collection;
     radii := pgsimhash.radii(max_distance);
@@ -126,22 +124,32 @@ $$;
 -- distance.
 --
 -- Without a search_path, so that PostgreSQL inlines it.
-CREATE FUNCTION pgsimhash.near_duplicates(
+CREATE FUNCTION pgsimhash.find(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.match
     LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
     BEGIN ATOMIC
         SELECT m.simhash, m.distance
-        FROM pgsimhash.near_duplicates(ARRAY[simhash], distance, collection) AS m;
+        FROM pgsimhash._matches(ARRAY[simhash], distance, collection) AS m;
+    END;
+
+-- find for each simhash of an array; query_number counts from 1.
+CREATE FUNCTION pgsimhash.find_many(
+    simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.numbered_match
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
+    BEGIN ATOMIC
+        SELECT m.query_number, m.simhash, m.distance
+        FROM pgsimhash._matches(simhashes, distance, collection) AS m;
     END;
 
 -- Whether the collection has a simhash within a distance, by default the collection's.
-CREATE FUNCTION pgsimhash.has_near_duplicate(
+CREATE FUNCTION pgsimhash.has_near(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN EXISTS (SELECT FROM pgsimhash.near_duplicates(ARRAY[simhash], distance, collection, true));
+    RETURN EXISTS (SELECT FROM pgsimhash._matches(ARRAY[simhash], distance, collection, true));
 END
 $$;
 

@@ -58,7 +58,7 @@ BEGIN
         FROM pgsimhash.last_seen AS s
         WHERE s.collection_id = own_id AND s.page_id = p.page_id
     )
-    FROM pgsimhash.near_duplicates(query, distance, collection) AS m
+    FROM pgsimhash.find(query, distance, collection) AS m
     CROSS JOIN LATERAL (
         SELECT k.url, k.title, k.fetched_at, k.page_id
         FROM pgsimhash.pages AS k
@@ -85,7 +85,7 @@ $$;
 -- The matches of several simhashes, with the first page of each. For one match without its page, any
 -- will do. BETWEEN requires an order that only one index has: if many pages share a simhash, the
 -- planner would choose another one.
-CREATE FUNCTION pgsimhash._find(
+CREATE FUNCTION pgsimhash._find_matches(
     collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean,
     max_matches bigint, own_high bigint, own_low bigint
 ) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
@@ -98,7 +98,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT m.query_number, m.simhash, m.distance, p.url, p.title
-    FROM pgsimhash.near_duplicates(
+    FROM pgsimhash._matches(
         simhashes, distance, collection, max_matches = 1 AND NOT with_pages
     ) AS m
     LEFT JOIN LATERAL (

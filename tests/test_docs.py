@@ -87,7 +87,7 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ("texts.md", "np.array(", [r"<pairs of simhashes: 1, up to 8 bits .+ 'distance'\]", r"\[0\]"]),
     ("maintain.md", "maintenance.undo_run(", [r"tuesday 1 \['https://example.com/wells'\]"]),
     ("install.md", 'schema="crawl"', ["1 1"]), ("sqlalchemy.md", "sought = pgsimhash", [r"1 \d"]),
-    ("sqlalchemy.md", "near_duplicates(notes", [r"\[\(1, 'https://example.com/a', 2\)\]", r"\[\]"]),
+    ("sqlalchemy.md", "find(notes", [r"\[\(1, 'https://example.com/a', 2\)\]", r"\[\]"]),
     ("other-tools.md", "def embed", ["8 pages embedded"]),
     ("other-tools.md", "from crawl4ai", [
         r"(new|near|duplicate) file://.+\.html|too_short file://.+/not-found\.html"] * 24),
@@ -241,7 +241,7 @@ def test_a_hand_written_query_is_exact(filled: str) -> None:
     copy_simhashes(filled, np.array([known.simhash ^ flip for flip in flips], np.uint64))
     with psycopg.connect(filled, autocommit=True) as connection:
         exact = connection.execute(
-            "SELECT m.* FROM pgsimhash.pages AS q, pgsimhash.near_duplicates(q.simhash, 8) AS m "
+            "SELECT m.* FROM pgsimhash.pages AS q, pgsimhash.find(q.simhash, 8) AS m "
             "WHERE q.url LIKE '%/tide-pools.html'"
         ).fetchall()
         assert sorted(rows_of(connection, "sql.md", "WITH q")) == sorted(exact)
@@ -251,7 +251,7 @@ def test_a_hand_written_query_is_exact(filled: str) -> None:
 
 def test_the_results_of_the_sql_blocks(filled: str) -> None:
     with psycopg.connect(filled, autocommit=True) as connection:
-        near = rows_of(connection, "sql.md", "near_duplicates(q.simhash, 8)")
+        near = rows_of(connection, "sql.md", "find(q.simhash, 8)")
         assert near[0][1] == 0
         assert any(str(url).endswith("tide-pools-print.html") for url, _ in near)
         (bare,) = [block for block in blocks("sql.md", "sql") if "bit_count(hash # $1)" in block]

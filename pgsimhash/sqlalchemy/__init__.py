@@ -2,7 +2,7 @@
 
 For your own tables there are :class:`SIMHASH`, :class:`SimhashMixin`, :func:`simhash_columns` and
 :func:`simhash_lock`, which only need PostgreSQL 14. For joins with the package's tables there are
-:class:`Page`, :class:`Collection`, :func:`near_duplicates` and :func:`near_pages`.
+:class:`Page`, :class:`Collection`, :func:`find` and :func:`near_pages`.
 """
 
 import re
@@ -29,10 +29,10 @@ __all__ = [
     "SimhashMixin",
     "clusters",
     "collections",
+    "find",
     "last_seen",
     "marks",
     "metadata",
-    "near_duplicates",
     "near_pages",
     "pages",
     "policies",
@@ -257,7 +257,7 @@ clusters, collections, last_seen, marks, pages, policies, runs, sightings = (
 )
 
 
-def near_duplicates(
+def find(
     simhash: object,
     distance: SupportsIndex | None = None,
     collection: str = "default",
@@ -278,7 +278,7 @@ def near_duplicates(
         ArgumentError: an argument is invalid. Errors that only the server detects are SQLAlchemy's.
     """
     query, columns = as_simhash(simhash), ("simhash", "distance")
-    return _called("near_duplicates", query, distance, collection, schema, columns)
+    return _called("find", query, distance, collection, schema, columns)
 
 
 def near_pages(
@@ -293,12 +293,12 @@ def near_pages(
 
     Args:
         page: a URL or a simhash, or an expression of either.
-        distance: see :func:`near_duplicates`.
+        distance: see :func:`find`.
         collection: the collection's name.
         schema: the schema of the package's tables.
 
     Raises:
-        ArgumentError: see :func:`near_duplicates`.
+        ArgumentError: see :func:`find`.
     """
     query = sa.literal(page, Text()) if isinstance(page, str) else as_simhash(page)
     columns = ("url", "distance", "simhash", "title", "fetched_at", "page_id")

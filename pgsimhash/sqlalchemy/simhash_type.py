@@ -79,7 +79,7 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
             raise invalid_argument(
                 f"{column} has no prefix columns for lookups: create it with "
                 "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or search "
-                "a collection with near_duplicates()"
+                "a collection with find()"
             )
         limit = check_distance(distance, layout.distances[-1])
         return _Within(column, as_simhash(other), _lookup(origins[0], layout.name, limit))

@@ -101,7 +101,7 @@ class Calls(NamedTuple):
         """Return the number of the query, the simhash, its distance, and its first page."""
         defaults = {"with_pages": False, "max_matches": None, "own_high": None, "own_low": None}
         conditions = {**defaults, **conditions}
-        return self.fetch("find", simhashes=simhashes, distance=distance, **conditions)
+        return self.fetch("find_matches", simhashes=simhashes, distance=distance, **conditions)
 
     def simhash_slices(self) -> Iterator[NDArray[np.uint64]]:
         """Yield all distinct simhashes, ascending, in slices."""

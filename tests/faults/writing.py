@@ -70,7 +70,7 @@ FROM (
     SELECT p.collection_id, p.page_id, p.url, m.simhash
     FROM pgsimhash.pages AS p
     JOIN pgsimhash.collections AS c USING (collection_id)
-    CROSS JOIN LATERAL pgsimhash.near_duplicates(p.simhash, NULL, c.name) AS m
+    CROSS JOIN LATERAL pgsimhash.find(p.simhash, NULL, c.name) AS m
     WHERE p.distance IS NULL
     OFFSET 0
 ) AS p

@@ -29,8 +29,8 @@ from pgsimhash.sqlalchemy import (
     Collection,
     Page,
     SimhashMixin,
+    find,
     metadata,
-    near_duplicates,
     near_pages,
     pages,
     simhash_columns,
@@ -124,7 +124,7 @@ def test_what_is_no_simhash_is_refused(session: orm.Session, wrong: Any) -> None
     session.add(Article(simhash=wrong))
     calls: list[Callable[[], Any]] = [
         lambda: Article.simhash.within(wrong, 3), lambda: Article.simhash.hamming_distance(wrong),
-        lambda: near_duplicates(wrong),
+        lambda: find(wrong),
     ]  # fmt: skip
     if wrong is not None:
         calls += [
@@ -235,7 +235,7 @@ def test_columns_and_classes_that_cannot_be_searched_are_refused() -> None:
         ("SimhashMixin", lambda: mixed(None, SimhashMixin)),
     ]
     for column in (alone.c.simhash, bare.c.simhash, Page.simhash, sa.literal(1, SIMHASH()), made):
-        cases.append(("near_dup", partial(column.within, 0, 3)))
+        cases.append(("with find", partial(column.within, 0, 3)))
     for layout in ("23+21+21", "", "20 choose 10"):
         cases.append(("layout|columns", partial(simhash_columns, "simhash", layout)))
         cases.append(("layout|columns", partial(SIMHASH, layout)))
@@ -577,18 +577,18 @@ def collected(dsn: str) -> Iterator[orm.Session]:
         yield session
 
 
-def test_near_duplicates_in_selects(collected: orm.Session) -> None:
-    near = near_duplicates(2**63, 2)
+def test_find_in_selects(collected: orm.Session) -> None:
+    near = find(2**63, 2)
     found = collected.execute(sa.select(near.c.simhash, near.c.distance)).all()
     assert {*found} == {(VALUES[0], 0), (VALUES[1], 2), (VALUES[2], 2)}
     titled = sa.select(Page.url, near.c.distance).join(near, near.c.simhash == Page.simhash)
     assert {*collected.execute(titled)} == {(URLS[0], 0), (URLS[1], 2), (URLS[2], 2)}
     # The collection's own distance.
-    assert len(collected.execute(sa.select(near_duplicates(VALUES[1]))).all()) == 3
+    assert len(collected.execute(sa.select(find(VALUES[1]))).all()) == 3
 
 
-def test_near_duplicates_joined_with_your_own_table(collected: orm.Session) -> None:
-    near = near_duplicates(Article.simhash, 3)
+def test_find_joined_with_your_own_table(collected: orm.Session) -> None:
+    near = find(Article.simhash, 3)
     counted = sa.select(Article, sa.func.count(near.c.simhash)).outerjoin(near, sa.true())
     found = collected.execute(counted.group_by(Article.id).order_by(Article.id)).all()
     assert [count for _, count in found] == [3, 2, 2, 1, 3]
@@ -620,13 +620,13 @@ def test_near_pages_by_url_simhash_and_column(collected: orm.Session) -> None:
 
 
 def test_invalid_lookups_raise(collected: orm.Session) -> None:
-    for near, wrong in product((near_duplicates, near_pages), (13, -1, True, "3")):
+    for near, wrong in product((find, near_pages), (13, -1, True, "3")):
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             near(1, wrong)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        near_duplicates(1, schema="public")
+        find(1, schema="public")
     with pytest.raises(sa.exc.DBAPIError, match='collection "other" does not exist'):
-        collected.execute(sa.select(near_duplicates(1, collection="other")))
+        collected.execute(sa.select(find(1, collection="other")))
 
 
 def test_classes_of_pages_and_collections(collected: orm.Session) -> None:
@@ -642,7 +642,7 @@ def test_pages_of_another_schema_with_another_layout(engine: sa.Engine, empty_ds
     migrate.upgrade(empty_dsn, schema="narrow", layout="32+32")
     with connect(empty_dsn, schema="narrow") as store:
         store.add(URLS[0], 7)
-    near = near_duplicates(Page.simhash, 3, schema="narrow")
+    near = find(Page.simhash, 3, schema="narrow")
     in_narrow = {"schema_translate_map": {"pgsimhash": "narrow"}}
     with orm.Session(engine.execution_options(**in_narrow)) as session:
         asked = sa.select(Page, near.c.distance).join(near, sa.true())

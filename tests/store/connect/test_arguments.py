@@ -182,10 +182,10 @@ def exhausted(answer: Any) -> Any:
 
 IN_SQL = {
     "near_pages: a distance": [f"near_pages({value}, 13)" for value in ("0::bigint", f"'{A}'")],
-    "has_near: a distance": ["has_near_duplicate(0, 65)"],
+    "has_near: a distance": ["has_near(0, 65)"],
     "find_many: a distance": [
-        "near_duplicates('{0}'::bigint[], 99)",
-        "near_duplicates(0::bigint, -1)",
+        "find_many('{0}'::bigint[], 99)",
+        "find(0::bigint, -1)",
     ],
     "should_fetch: a negative age": [f"should_fetch('{A}', interval '-1 day')"],
     "seen: a time": [f"seen('{A}', '2999-01-01')", f"gone('{A}', '1969-01-01')"],

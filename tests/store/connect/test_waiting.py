@@ -278,7 +278,7 @@ def test_the_manual_says_to_ingest_first_and_names_no_private_function() -> None
 FROM_SQL = [
     "SELECT pgsimhash._lock_collections(ARRAY[1], 2)",
     "SELECT pgsimhash._delete_pages('default', ARRAY[1], NULL)",
-    "SELECT pgsimhash.delete_url('https://a.example/')",
+    "SELECT pgsimhash.delete_page('https://a.example/')",
     "SELECT pgsimhash.delete_host('a.example')",
     "SELECT pgsimhash._expire_batch('default', interval '1 day', 0, 10)",
     "CALL pgsimhash.expire(interval '1 day')",

@@ -170,7 +170,7 @@ def test_pages_are_deleted_by_host_and_url(store: Store, dsn: str) -> None:
     assert store.delete_host("A.example") == store.delete(pages[0][0]) == (0, [], [], [])
     assert original_of(store, "https://b.example/1") == (None, None)
     list(store.add_many([*pages, ("https://a.example/1", FAR)]))
-    by_url, by_host = (f"SELECT pgsimhash.delete_{what}(%s)" for what in ("url", "host"))
+    by_url, by_host = (f"SELECT pgsimhash.delete_{what}(%s)" for what in ("page", "host"))
     assert run_sql(dsn, by_url, [pages[0][0]]) == [(2,)]
     assert run_sql(dsn, by_url, [pages[0][0]]) == [(0,)]
     assert run_sql(dsn, by_host, ["A.Example"]) == [(1,)]

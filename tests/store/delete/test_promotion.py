@@ -51,7 +51,7 @@ WAYS: dict[str, str | Callable[[Store], Any]] = {
     "undo_run": lambda store: (
         maintenance.undo_run(store, maintenance.runs(store)[-1].run_id) and None
     ),
-    "url": "SELECT pgsimhash.delete_url('https://old.example/')",
+    "url": "SELECT pgsimhash.delete_page('https://old.example/')",
     "host": "SELECT pgsimhash.delete_host('old.example')",
     "age": "CALL pgsimhash.expire('1 day')",
 }

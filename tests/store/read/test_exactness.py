@@ -148,7 +148,7 @@ def delete(history: History, name: str, place: int, by_sql: bool) -> None:
         return
     url = rows[place % len(rows)].url
     if by_sql:
-        history.plain.execute("SELECT pgsimhash.delete_url(%s, %s)", [url, name])
+        history.plain.execute("SELECT pgsimhash.delete_page(%s, %s)", [url, name])
     else:
         history.stores[name].delete(url)
 
@@ -266,7 +266,7 @@ def check_simhashes(history: History, rows: Sequence[Any], lookup: Lookup) -> No
         for bits, simhash in near(rows, query, lookup.distance)
     ]
     of_array = plain.execute(
-        "SELECT * FROM pgsimhash.near_duplicates(%s::bigint[], %s, %s) ORDER BY 1, 3, 2",
+        "SELECT * FROM pgsimhash.find_many(%s::bigint[], %s, %s) ORDER BY 1, 3, 2",
         [list(map(to_bigint, queries)), lookup.distance, lookup.name],
     )
     assert of_array.fetchall() == expected
@@ -278,10 +278,10 @@ def check_simhashes(history: History, rows: Sequence[Any], lookup: Lookup) -> No
     of_one = [match[1:] for match in expected if match[0] == 1]
     arguments = [to_bigint(lookup.query), lookup.distance, lookup.name]
     found = plain.execute(
-        "SELECT * FROM pgsimhash.near_duplicates(%s::bigint, %s, %s) ORDER BY 2, 1", arguments
+        "SELECT * FROM pgsimhash.find(%s::bigint, %s, %s) ORDER BY 2, 1", arguments
     )
     assert found.fetchall() == of_one
-    known = plain.execute("SELECT pgsimhash.has_near_duplicate(%s, %s, %s)", arguments)
+    known = plain.execute("SELECT pgsimhash.has_near(%s, %s, %s)", arguments)
     assert known.fetchone() == (bool(of_one),)
     assert store.has_near(lookup.query, lookup.distance) is bool(of_one)
 

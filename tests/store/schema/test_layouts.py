@@ -115,7 +115,7 @@ def test_lookups_return_what_a_full_scan_returns(
             if hamming_distance(simhash, query) <= distance
         ]
         batch = connection.execute(
-            "SELECT * FROM near_duplicates(%s::bigint[], %s)",
+            "SELECT * FROM find_many(%s::bigint[], %s)",
             [[to_bigint(query) for query in centres], distance],
         ).fetchall()
         assert sorted((n, from_bigint(simhash), bits) for n, simhash, bits in batch) == expected
@@ -123,13 +123,13 @@ def test_lookups_return_what_a_full_scan_returns(
             (number, from_bigint(simhash), bits)
             for number, query in enumerate(centres, start=1)
             for simhash, bits in connection.execute(
-                "SELECT * FROM near_duplicates(%s::bigint, %s)", [to_bigint(query), distance]
+                "SELECT * FROM find(%s::bigint, %s)", [to_bigint(query), distance]
             ).fetchall()
         ]
         assert sorted(single) == expected
         for number, query in enumerate(centres, start=1):
             row = connection.execute(
-                "SELECT has_near_duplicate(%s::bigint, %s)", [to_bigint(query), distance]
+                "SELECT has_near(%s::bigint, %s)", [to_bigint(query), distance]
             ).fetchone()
             assert row == (any(number == found for found, _, _ in expected),)
 
@@ -155,7 +155,7 @@ def test_lookups_read_only_the_indexes(empty_dsn: str, name: str) -> None:
             connection.execute(prepare.encode())
             for distance, call in product(
                 {0, 3, layout.distances[-1]},
-                ("near_duplicates(7, %s)", "near_duplicates(ARRAY[7, 8], %s)"),
+                ("find(7, %s)", "find_many(ARRAY[7, 8], %s)"),
             ):
                 plans.clear()
                 connection.execute(f"SELECT * FROM {call}".encode(), [distance])
@@ -164,7 +164,7 @@ def test_lookups_read_only_the_indexes(empty_dsn: str, name: str) -> None:
                 assert "Seq Scan on pages" not in plan
                 assert "Gather" not in plan
                 plans.clear()
-                connection.execute("SELECT has_near_duplicate(7, %s)", [distance])
+                connection.execute("SELECT has_near(7, %s)", [distance])
                 (plan,) = [text for text in plans if "pages_prefix_" in text]
                 assert plan.count(scan) == count, plan
                 assert "Gather" not in plan

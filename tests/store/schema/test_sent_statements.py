@@ -13,7 +13,7 @@ from tests.sent_statements import is_a_call
 
 
 @pytest.mark.parametrize("statement", [
-    "SELECT now()", "SELECT * FROM near_duplicates(%(simhash)s::pg_catalog.int8)",
+    "SELECT now()", "SELECT * FROM find(%(simhash)s::pg_catalog.int8)",
     'SELECT * FROM pgsimhash.find("a" => %(a)s::text)',
     'SELECT * FROM pgsimhash.find("a" => %(a)s)',
     "SELECT * FROM pgsimhash.find(\"a\" => %(a)s::pg_catalog.text) WHERE url = 'x'",

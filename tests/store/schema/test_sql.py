@@ -81,12 +81,12 @@ def test_base32_is_that_of_python(connection: psycopg.Connection) -> None:
 
 REFUSED = {
     **{f"from_base32('{text}')": ("PS012", "13 digits of a-z and 2-7") for text in NOT_BASE32},
-    "near_duplicates(1, -1)": ("PS011", "from 0 to 12"),
-    "near_duplicates(1, 13)": ("PS011", "from 0 to 12"),
-    "near_duplicates(1, 3, 'typo')": ("PS001", 'collection "typo" does not exist'),
-    "near_duplicates(NULL::bigint, 3)": ("PS012", "Omit it"),
-    "near_duplicates(ARRAY[1, NULL], 3)": ("PS012", "Omit it"),
-    "has_near_duplicate(NULL, 3)": ("PS012", "Omit it"),
+    "find(1, -1)": ("PS011", "from 0 to 12"),
+    "find(1, 13)": ("PS011", "from 0 to 12"),
+    "find(1, 3, 'typo')": ("PS001", 'collection "typo" does not exist'),
+    "find(NULL::bigint, 3)": ("PS012", "Omit it"),
+    "find_many(ARRAY[1, NULL], 3)": ("PS012", "Omit it"),
+    "has_near(NULL, 3)": ("PS012", "Omit it"),
     "near_pages('https://a.example/', 3, 'typo')": ("PS001", "does not exist"),
     "near_pages(1::bigint, 3, 'typo')": ("PS001", "does not exist"),
     "near_pages('https://a.example/', 13)": ("PS011", "from 0 to"),
@@ -107,9 +107,9 @@ REFUSED = {
     "mark('https://a.example/', 'https://b.example/', NULL)": ("PS010", "both URLs"),
     "policy_for('https://a.example/', 'nowhere')": ("PS001", "does not exist"),
     "mark('https://a.example/', 'https://b.example/', false, 'nowhere')": ("PS001", "not exist"),
-    "delete_url('', 'nowhere')": ("PS001", "does not exist"),
+    "delete_page('', 'nowhere')": ("PS001", "does not exist"),
     "_expire_batch('default', interval '1 day', 0, 0)": ("PS010", "such as 1000"),
-    "near_duplicates('{{1}, {2}}'::bigint[])": ("PS012", "NULL or an array"),
+    "find_many('{{1}, {2}}'::bigint[])": ("PS012", "NULL or an array"),
     "set_policy('*')": ("PS013", "a policy needs a setting"),
     "set_policy('*', 3, scope => 'page')": ("PS013", "policies_scope_known"),
     **{
@@ -170,12 +170,12 @@ def test_the_default_distance_is_the_collections(connection: psycopg.Connection)
     for distance, found in ((2, []), (3, [(7, 3)])):
         connection.execute("UPDATE pgsimhash.collections SET default_distance = %s", [distance])
         for call in (
-            *("near_duplicates(simhash => 0)", "near_duplicates(simhash => 0, distance => NULL)"),
-            *("near_duplicates(simhashes => '{0}')", "near_pages(0::bigint)"),
+            *("find(simhash => 0)", "find(simhash => 0, distance => NULL)"),
+            *("find_many(simhashes => '{0}')", "near_pages(0::bigint)"),
         ):
             rows = connection.execute(f"SELECT m.simhash, m.distance FROM pgsimhash.{call} AS m")
             assert rows.fetchall() == found
-        (known,) = connection.execute("SELECT pgsimhash.has_near_duplicate(0)").fetchone() or ()
+        (known,) = connection.execute("SELECT pgsimhash.has_near(0)").fetchone() or ()
         assert known == bool(found)
 
 
