@@ -131,7 +131,7 @@ def lookups(bench: Bench) -> None:
             store.find_many(many[start : start + 1_000], distance)
         bench.row(f"find_many, {bits}", f"{len(many) / since(started):,.0f} a second")
     hot = int(random_simhashes(1, RNG)[0])
-    list(store.add_many((f"https://hot.example/{number}", hot) for number in range(HOT)))
+    list(store.add_pages((f"https://hot.example/{number}", hot) for number in range(HOT)))
     for limit in (10, None):
         started = time.perf_counter()
         found = len(store.near_pages(hot, 3, limit=limit))
@@ -156,7 +156,7 @@ def writes(bench: Bench) -> None:
         bits = f"{distance} bits"
 
         def add(value: int, distance: int = distance) -> object:
-            return store.add(f"https://one.example/{value}", value, distance=distance)
+            return store.add_page(f"https://one.example/{value}", value, distance=distance)
 
         find = partial(store.find, distance=distance)
         found = bench.calls(f"find, {bits}", find, bench.near(200, distance))
@@ -180,11 +180,11 @@ def batches(dsn: str, distance: int) -> float:
     """Add batches of new pages; return pages a second."""
     with connect(dsn) as store:
         for _ in range(2):
-            list(store.add_many(new_pages(BATCH), distance=distance))
+            list(store.add_pages(new_pages(BATCH), distance=distance))
         taken = 10
         started = time.perf_counter()
         for _ in range(taken):
-            list(store.add_many(new_pages(BATCH), distance=distance))
+            list(store.add_pages(new_pages(BATCH), distance=distance))
         return taken * BATCH / since(started)
 
 
@@ -218,7 +218,7 @@ def one_client(dsn: str) -> list[list[float]]:
             times.append(time.perf_counter())
             bare.execute(BARE, [url, simhash >> 1])
             times.append(time.perf_counter())
-            store.add(url, simhash)
+            store.add_page(url, simhash)
             times.append(time.perf_counter())
             seconds.append(np.diff(times).tolist())
     return seconds[20:]
@@ -243,7 +243,7 @@ async def one_task(store: AsyncStore, pool: AsyncConnectionPool) -> list[list[fl
         async with pool.connection() as bare:
             await bare.execute(BARE, [url, simhash >> 1])
         times.append(time.perf_counter())
-        await store.add(url, simhash)
+        await store.add_page(url, simhash)
         times.append(time.perf_counter())
         seconds.append(np.diff(times).tolist())
     return seconds[20:]
@@ -279,7 +279,7 @@ def write_until(dsn: str, stop: Event, told: Any) -> None:
     with connect(dsn) as store:
         while not (seconds and stop.is_set()):
             started = time.perf_counter()
-            list(store.add_many(new_pages(100)))
+            list(store.add_pages(new_pages(100)))
             seconds.append(since(started))
     told.put(seconds)
 

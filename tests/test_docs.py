@@ -211,7 +211,7 @@ def test_the_copy_of_a_schema_under_another_name(
     rows = content(filled, "default", numbered=True)
     assert content(filled, "default", numbered=True, schema="restored") == rows
     with connect(filled) as old, connect(filled, schema="restored") as new:
-        last, page = (store.add("https://example.com/last", 5).page_id for store in (old, new))
+        last, page = (store.add_page("https://example.com/last", 5).page_id for store in (old, new))
         assert last == page
 
 
@@ -219,7 +219,7 @@ def test_the_copy_of_a_schema_under_another_name(
 def test_sql(page: str, filled: str) -> None:
     with connect(filled) as store:
         for name in ("tide-pools", "a"):
-            store.add(f"https://example.com/{name}", 5)
+            store.add_page(f"https://example.com/{name}", 5)
     with psycopg.connect(filled, autocommit=True) as connection:
         for block in blocks(page, "sql"):
             connection.execute(block)

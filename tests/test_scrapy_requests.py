@@ -202,7 +202,7 @@ def test_a_url_that_redirects_is_known_as_its_page(site: Site, dsn: str, status:
     assert sorted(urls) == [f"{site.url}/", f"{site.url}/new"]
     with connect(dsn) as store:
         assert not store.should_fetch(f"{site.url}/old")
-        store.delete(f"{site.url}/new")
+        store.delete_page(f"{site.url}/new")
         assert store.should_fetch(f"{site.url}/old")
 
 

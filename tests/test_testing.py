@@ -19,7 +19,7 @@ import pgsimhash
 
 
 def test_one(pgsimhash_store, pgsimhash_dsn):
-    assert pgsimhash_store.add("https://a.example/", 7).keep
+    assert pgsimhash_store.add_page("https://a.example/", 7).keep
     with pgsimhash.connect(pgsimhash_dsn, create=False) as other:
         assert other.has_near(7)
 

@@ -145,7 +145,7 @@ async def near(url: Text, session: Session) -> list[dict[str, Any]]:
 @app.delete("/articles")
 async def delete_article(url: Text, session: Session, store: Store) -> list[str]:
     """Delete a page in both; a copy of it becomes the original."""
-    deleted = await store.delete(url)
+    deleted = await store.delete_page(url)
     await session.execute(delete(Article).where(Article.url.in_(deleted.gone)))
     return deleted.gone
 

@@ -42,7 +42,7 @@ def delete(store: pgsimhash.Store, url: str | None, host: str | None, urls: bool
     if host is not None and host_of(f"https://{host}") != lowered(host):
         raise click.UsageError(f"{host!r} is not a host; give a name such as example.com")
     if host is None:
-        deleted = store.delete(url or "")
+        deleted = store.delete_page(url or "")
     else:
         with _deleting() as progress:
             deleted = store.delete_host(host, progress=progress)

@@ -180,7 +180,7 @@ class AsyncStore:
 
     Over a pool or an engine, each call has its own connection and tasks run concurrently. Over a
     DSN, a connection or a session, calls wait for one another. If the store commits, concurrent
-    calls of :meth:`find` share a statement, and those of :meth:`ingest` and :meth:`add` a
+    calls of :meth:`find` share a statement, and those of :meth:`ingest` and :meth:`add_page` a
     transaction. A page whose task is cancelled may be stored.
     """
 
@@ -247,11 +247,11 @@ class AsyncStore:
     ingest_files = _iterated(Store.ingest_files)
     decide = _awaited(Store.decide)
     decide_many = _iterated_over(Store.decide_many)
-    add = _awaited(Store.add)
-    add_many = _iterated_over(Store.add_many)
+    add_page = _awaited(Store.add_page)
+    add_pages = _iterated_over(Store.add_pages)
     start_run = _awaited(Store.start_run)
     expire = _awaited(Store.expire)
-    delete = _awaited(Store.delete)
+    delete_page = _awaited(Store.delete_page)
     delete_host = _awaited(Store.delete_host)
     pairs = _iterated(Store.pairs)
     clusters = _iterated(Store.clusters)

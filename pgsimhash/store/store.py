@@ -437,7 +437,7 @@ class Store:
         items = self._read(inputs, markdown, jobs, max_bytes, page_seconds, page_memory)
         return self._ingest.decide_each(items, batches.BATCH_PAGES, options, dry_run=True)
 
-    def add(
+    def add_page(
         self,
         url: str,
         simhash: int,
@@ -454,12 +454,12 @@ class Store:
         record = PageRecord(check_url(url), check_simhash(simhash), moment)
         return self._verdict_of(record, options)
 
-    def add_many(
+    def add_pages(
         self,
         pages: Iterable[tuple[str, int]],
         *,
         batch_size: int | None = None,
-        label: str = "add_many",
+        label: str = "add_pages",
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Add ``(url, simhash)`` pairs; :meth:`ingest_many` without the reading.
@@ -480,7 +480,7 @@ class Store:
         """Start a run with a label for everything that is added from now on, and return its id.
 
         It ends with the next one, and when the store is closed without an error. Without it, each
-        call of :meth:`ingest_many` or :meth:`add_many` is a run, which ends when its iterator is
+        call of :meth:`ingest_many` or :meth:`add_pages` is a run, which ends when its iterator is
         exhausted or closed, and single pages belong to no run.
         """
         return self._ingest.start_run(label)
@@ -498,7 +498,7 @@ class Store:
             check_age(older_than)
         return deleting.delete(self._session, progress, "expire_batch", older_than=older_than)
 
-    def delete(self, url: str) -> Deletion:
+    def delete_page(self, url: str) -> Deletion:
         """Delete all versions of the page at ``url``."""
         return deleting.delete(self._session, no_progress, url=self.collection.page_url(url))
 

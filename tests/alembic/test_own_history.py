@@ -67,7 +67,7 @@ def test_up_down_and_up_again(history: Project, dsn: str) -> None:
     history.alembic("downgrade", "0001")
     migrate.upgrade(history.dsn)
     with pgsimhash.connect(history.dsn) as store:
-        store.add("https://example.com/", 7)
+        store.add_page("https://example.com/", 7)
     history.alembic("upgrade", "head")
     with pgsimhash.connect(history.dsn) as store:
         assert len(store.find(7)) == 1
@@ -97,7 +97,7 @@ def test_a_script_does_the_same_for_any_layout_and_paramstyle(history: Project) 
     assert versions(history) == ([("0003",)], [(REVISION,)])
     by_script = dump(history.dsn)
     with pgsimhash.connect(history.dsn) as store:
-        store.add("https://example.com/", 7)
+        store.add_page("https://example.com/", 7)
         assert (store.collection.layout, len(store.find(7))) == ("32+32", 1)
     run_sql(history.dsn, history.alembic("downgrade", "0003:base", "--sql"))
     assert {name for name in history.tables() if "articles" in name or "pgsimhash" in name} == set()
@@ -131,7 +131,7 @@ def test_a_second_schema(project: Project) -> None:
     for name in ("pgsimhash", "crawl"):
         assert project.rows(f"SELECT version_num FROM {name}.alembic_version") == [(REVISION,)]
         with pgsimhash.connect(project.dsn, schema=name) as store:
-            store.add(f"https://example.com/{name}", 7)
+            store.add_page(f"https://example.com/{name}", 7)
             assert [match.url for match in store.find(7)] == [f"https://example.com/{name}"]
     project.alembic("check")
     project.alembic("downgrade", "0001")

@@ -206,9 +206,9 @@ def test_a_page_has_a_fingerprint_or_none_or_could_not_be_read() -> None:
 
 def test_stored_fingerprints(store: Store, dsn: str) -> None:
     known = {f"https://a.example/{n}": n << 50 for n in range(40)}
-    list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))
+    list(store.add_pages([("https://a.example/7", 3), *known.items()], distance=0))
     with connect(dsn, collection="other", create=True) as other:
-        other.add("https://b.example/", 1)
+        other.add_page("https://b.example/", 1)
     unknown = ["https://b.example/", "", "a.html", "https://a.example/\0"]
     prints, failures = stored_fingerprints(store, [*known, *unknown])
     assert {url: page and page.simhash for url, page in prints.items()} == known

@@ -170,7 +170,7 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
 
 def test_the_sentence_names_a_mark_that_decides(store: Store) -> None:
     for name, simhash in (("a", 0), ("b", 2**40 - 1), ("c", 1)):
-        store.add(url(name), simhash)
+        store.add_page(url(name), simhash)
     maintenance.mark(store, url("a"), url("b"), same=True)
     maintenance.mark(store, url("c"), url("a"), same=False)
 
@@ -197,8 +197,8 @@ def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store, store:
 
 
 def test_the_present_version_counts_and_an_unknown_url_is_an_error(store: Store) -> None:
-    store.add(url("x"), 0)
-    store.add(url("x"), 7)
+    store.add_page(url("x"), 0)
+    store.add_page(url("x"), 7)
     assert analysis.explain(store, url("x"), Side(7)).distance == 0
     with pytest.raises(NotFoundError, match=r"does not know https://a\.example/none: .*ingest"):
         analysis.explain(store, url("none"), Side(0))
@@ -233,9 +233,9 @@ def test_versions_come_oldest_first_with_what_changed(keeping: Store) -> None:
 
 def test_versions_keep_the_order_in_which_they_came(store: Store) -> None:
     newer, older = datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
-    store.add(URL, 0, fetched_at=newer)
-    store.add(URL, 255, fetched_at=older)
-    store.add(URL, 3)
+    store.add_page(URL, 0, fetched_at=newer)
+    store.add_page(URL, 255, fetched_at=older)
+    store.add_page(URL, 3)
     first, second, third = analysis.versions(store, URL)
     assert (first.fetched_at, first.seen_at, second.fetched_at) == (newer, newer, older)
     assert (first.distance, first.distance_to_first, first.change) == (None, 0, None)

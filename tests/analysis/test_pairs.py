@@ -89,13 +89,13 @@ def test_a_page_deleted_meanwhile_is_omitted_and_a_loop_may_stop(store: Store, d
     pairs = analysis.page_pairs(store, 1)
     assert next(pairs).distance == 0
     with connect(dsn) as other:
-        other.delete("https://a.example/3")
+        other.delete_page("https://a.example/3")
     assert list(pairs) == []
     pairs = analysis.page_pairs(store, 2)
     next(pairs)
-    assert store.add("https://a.example/", FAR).kind == "new"
+    assert store.add_page("https://a.example/", FAR).kind == "new"
     pairs.close()
-    assert store.add("https://a.example/", FAR).kind == "unchanged"
+    assert store.add_page("https://a.example/", FAR).kind == "unchanged"
     assert len(list(analysis.page_pairs(store, 2))) == 2
 
 

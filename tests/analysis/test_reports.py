@@ -118,10 +118,10 @@ def test_canonical_links_that_are_missing_or_disagree_are_counted(store: Store) 
 
 def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
     for simhash in (0, 1, 0):
-        store.add("https://a.example/little", simhash)
+        store.add_page("https://a.example/little", simhash)
     for simhash in (0, 2**20 - 1):
-        store.add("https://a.example/much", simhash)
-    store.add("https://a.example/never", 2**63)
+        store.add_page("https://a.example/much", simhash)
+    store.add_page("https://a.example/never", 2**63)
     report = analysis.report(store)
     assert [(page.url[18:], page.versions, page.bits_moved) for page in report.changed] == [
         ("much", 2, 20),
@@ -136,10 +136,10 @@ def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
     for host, size in product(range(4), range(2, 7)):
         centre = (host << 40 | size << 20) * 0x9E3779B97F4A7C15 % 2**64
         urls = [f"https://h{host}.example/{size}/{page}" for page in range(size)]
-        list(store.add_many((url, centre ^ 1 << n % 3) for n, url in enumerate(urls)))
+        list(store.add_pages((url, centre ^ 1 << n % 3) for n, url in enumerate(urls)))
     for simhash in (5, 50, 500):
-        store.add("https://a.example/1", simhash << 30)
-        store.add("https://a.example/2", simhash << 31)
+        store.add_page("https://a.example/1", simhash << 30)
+        store.add_page("https://a.example/2", simhash << 31)
     report = analysis.report(store, 3, clusters=3, members=2, hosts=2, urls=1)
     assert [cluster.size for cluster in report.clusters] == [6, 6, 6]
     assert [len(cluster.members) for cluster in report.clusters] == [2, 2, 2]

@@ -435,8 +435,8 @@ def test_find_takes_a_file_stdin_a_url_or_a_simhash(run: Run, dsn: str, folder: 
     wells = folder / "wells.html"
     (known,) = run("fingerprint", wells).lines
     with connect(dsn) as store:
-        store.add("https://a.example/1", int(known["simhash"], 16))
-        store.add("https://a.example/2", int(known["simhash"], 16) ^ 0b1111)
+        store.add_page("https://a.example/1", int(known["simhash"], 16))
+        store.add_page("https://a.example/2", int(known["simhash"], 16) ^ 0b1111)
     matches, pages = run("find", wells), run("find", wells, "--pages")
     first = matches.lines[0]
     assert (matches.code, first["url"], first["title"]) == (0, wells.as_uri(), "Wells")
@@ -487,7 +487,7 @@ def test_fingerprint_prints_every_form_and_reports_a_bad_file(run: Run, folder: 
 
 def test_simhashes_in_base32_and_distances_by_name_are_accepted(run: Run) -> None:
     with connect() as store:
-        store.add("https://a.example/", 2**64 - 1)
+        store.add_page("https://a.example/", 2**64 - 1)
     found = run("find", to_base32(2**64 - 1 - 0b111111), "--distance", "loose")
     assert [(line["url"], line["distance"]) for line in found.lines] == [("https://a.example/", 6)]
     assert run("find", to_base32(2**64 - 1 - 0b11), "--distance", "close").code == 1

@@ -53,7 +53,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
         store.start_run(EVIL)
         store.ingest(f"{OTHER}2", html)
         for simhash in (0, 1):
-            store.add(OTHER, simhash)
+            store.add_page(OTHER, simhash)
     with psycopg.connect(dsn) as connection:
         # By SQL, because other programs may write these tables.
         for number, url in enumerate((URL, PERCENT, URL)):

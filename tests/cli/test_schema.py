@@ -107,7 +107,7 @@ def test_status_of_a_collection_with_an_unregistered_scheme(run: Run, dsn: str) 
             "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('[foreign]', 'elsewhere-1')"
         )
         store = connect(connection, collection="[foreign]", create=True)
-        list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
+        list(store.add_pages([("https://a.example/1", 0), ("https://a.example/2", 1)]))
     for command in (["status"], ["analyse", "report", "--collection", "[foreign]"]):
         done = run(*command)
         (line,) = done.lines

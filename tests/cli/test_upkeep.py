@@ -141,7 +141,7 @@ def test_a_collection_is_rebuilt(run: Run, folder: Path) -> None:
 def test_a_rebuild_prints_verdicts_and_counts_omitted_pages(run: Run, kept: None) -> None:
     # A page that was added as a simhash has no Markdown.
     with connect(collection="kept", create=True) as store:
-        store.add("https://a.example/", 1)
+        store.add_page("https://a.example/", 1)
     done = run(*REBUILD, "kept", *SHINGLES, "--verdicts")
     done.ends(1, "1 versions were omitted")
     *verdicts, created = done.lines

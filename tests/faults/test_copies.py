@@ -70,7 +70,7 @@ def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) 
     primary.setting("synchronous_commit", "remote_apply")
     with connect(primary.database("crawl"), keep_markdown=True) as store:
         list(store.ingest_many([(A, PAGE), (B, PAGE), (A, PAGE + "<p>Water and stone.")]))
-        list(store.add_many((f"https://c.example/{n}", n) for n in range(20)))
+        list(store.add_pages((f"https://c.example/{n}", n) for n in range(20)))
         maintenance.mark(store, A, B, same=True)
         maintenance.set_policy(store, "c.example", PolicySettings(distance=2))
         with connect(standby.dsn("crawl"), create=False) as reader:
@@ -78,8 +78,10 @@ def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) 
                 assert read(reader) == read(store), name
         with connect(standby.dsn("crawl")) as reader:
             writes: list[Callable[[], Any]] = [
-                lambda: reader.add(A, 5), lambda: reader.delete(A), lambda: reader.save_clusters(),
-            ]  # fmt: skip
+                lambda: reader.add_page(A, 5),
+                lambda: reader.delete_page(A),
+                lambda: reader.save_clusters(),
+            ]
             for write in writes:
                 with pytest.raises(StoreError, check=because("read_only")):
                     write()
@@ -90,7 +92,7 @@ def test_a_dump_made_during_writes_is_consistent(
     writers_of: Callable[..., Writers],
 ) -> None:  # fmt: skip
     with connect(where) as store:
-        list(store.add_many((f"https://a.example/{n}", n << 40) for n in range(1000)))
+        list(store.add_pages((f"https://a.example/{n}", n << 40) for n in range(1000)))
         rebuild_apart(store, "other")
     writers.start()
     writers.wait_until(chance.randrange(1, 2 * writers.pages))
@@ -112,7 +114,7 @@ def test_a_dump_made_during_writes_is_consistent(
 
 def test_a_dump_of_data_only_is_complete(cluster: Cluster, where: str) -> None:
     with connect(where) as store:
-        list(store.add_many([("https://example.com/1", 5), ("https://example.com/2", 5)]))
+        list(store.add_pages([("https://example.com/1", 5), ("https://example.com/2", 5)]))
     dumps = {}
     for name, options in {
         "schema": ["--schema-only"], "checked": ["--data-only"],
@@ -129,7 +131,9 @@ def test_a_dump_of_data_only_is_complete(cluster: Cluster, where: str) -> None:
         with connect(copy, create=False) as store:
             assert list(maintenance.check(store)) == []
             assert store.has_near(5, 0)
-            assert store.add("https://example.com/3", 5).duplicate_of == "https://example.com/1"
+            assert (
+                store.add_page("https://example.com/3", 5).duplicate_of == "https://example.com/1"
+            )
 
 
 def test_a_logical_replica_becomes_the_writers_database(
@@ -153,7 +157,7 @@ def test_a_logical_replica_becomes_the_writers_database(
         writers.rerun()
         with connect(where) as store:
             store.delete_host("w1.example")
-            list(store.add_many((f"https://a.example/{n}", n << 40) for n in range(1000)))
+            list(store.add_pages((f"https://a.example/{n}", n << 40) for n in range(1000)))
         wait_for_the_replica(source, target)
         for statement in take_over.split(";\n"):
             target.execute(statement)

@@ -77,7 +77,7 @@ def test_a_name_and_a_module_for_a_library_load_what_they_need(code: str, needs:
 
 
 def test_a_lookup_and_your_own_tables_load_only_what_they_use(store: Store, dsn: str) -> None:
-    store.add("https://example.com/a", 5)
+    store.add_page("https://example.com/a", 5)
     assert loaded(COMMAND.format(["find", "0", "--dsn", dsn])) == {"psycopg"}
     assert loaded("import pgsimhash.sqlalchemy") <= {"numpy", "sqlalchemy"}
     operations = "from alembic import op; op.add_simhash, op.drop_simhash"

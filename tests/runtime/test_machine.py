@@ -109,7 +109,7 @@ def test_a_file_is_replaced_once_the_new_one_is_complete(tmp_path: Path) -> None
 
 def test_results_in_a_notebook(store: Store) -> None:
     for number, simhash in enumerate((0, 1, 2**63 - 1)):
-        store.add(f"https://a.example/<{number}>", simhash)
+        store.add_page(f"https://a.example/<{number}>", simhash)
     assert repr(store) == "<Store: the collection 'default' by pgsimhash-article-1>"
     (cluster,) = store.clusters()
     assert repr(cluster).endswith(": 2 pages like https://a.example/<0>>")

@@ -568,7 +568,7 @@ def collected(dsn: str) -> Iterator[orm.Session]:
     """Pages in the package's tables, and articles alongside them."""
     with connect(dsn) as store:
         for url, value in zip(URLS, VALUES, strict=True):
-            store.add(url, value)
+            store.add_page(url, value)
     with engine_of(dsn) as engine, orm.Session(engine) as session:
         Base.metadata.create_all(engine)
         session.add_all(Article(id=n, simhash=value) for n, value in enumerate(VALUES))
@@ -641,7 +641,7 @@ def test_classes_of_pages_and_collections(collected: orm.Session) -> None:
 def test_pages_of_another_schema_with_another_layout(engine: sa.Engine, empty_dsn: str) -> None:
     migrate.upgrade(empty_dsn, schema="narrow", layout="32+32")
     with connect(empty_dsn, schema="narrow") as store:
-        store.add(URLS[0], 7)
+        store.add_page(URLS[0], 7)
     near = find(Page.simhash, 3, schema="narrow")
     in_narrow = {"schema_translate_map": {"pgsimhash": "narrow"}}
     with orm.Session(engine.execution_options(**in_narrow)) as session:

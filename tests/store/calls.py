@@ -60,8 +60,8 @@ READS: dict[str, Callable[[Store], Any]] = {
 """Calls that write nothing."""
 
 CHANGES: dict[str, Callable[[Store], Any]] = {
-    "add": lambda store: store.add(f"{A}3", 5),
-    "add_many": lambda store: list(store.add_many([(f"{A}4", 5)])),
+    "add_page": lambda store: store.add_page(f"{A}3", 5),
+    "add_pages": lambda store: list(store.add_pages([(f"{A}4", 5)])),
     "ingest": lambda store: store.ingest(f"{A}5", HTML),
     "ingest_many": lambda store: list(store.ingest_many([(f"{A}6", HTML)])),
     "ingest_files": lambda store: list(store.ingest_files([PAGE])),
@@ -77,7 +77,7 @@ CHANGES: dict[str, Callable[[Store], Any]] = {
     "rename": lambda store: maintenance.rename(store, f"{store.collection.name}_renamed"),
     "undo_run": lambda store: maintenance.undo_run(store),
     "expire": lambda store: store.expire(DAY),
-    "delete": lambda store: store.delete(A),
+    "delete_page": lambda store: store.delete_page(A),
     "delete_host": lambda store: store.delete_host("a.example"),
 }
 """Calls that lock the collection."""

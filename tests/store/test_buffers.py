@@ -131,12 +131,12 @@ def test_writes(server: Server, store: Store) -> None:
     _, simhash = stored(server, 2)
 
     def add_near(_: int) -> None:
-        assert store.add(new_url(), simhash, distance=3).kind == "duplicate"
+        assert store.add_page(new_url(), simhash, distance=3).kind == "duplicate"
 
     def add_batch(_: int) -> None:
-        assert len(list(store.add_many(new_pages(64), distance=3))) == 64
+        assert len(list(store.add_pages(new_pages(64), distance=3))) == 64
 
-    assert server.buffers(lambda _: store.add(new_url(), new_simhash(), distance=3)) <= 300
+    assert server.buffers(lambda _: store.add_page(new_url(), new_simhash(), distance=3)) <= 300
     assert server.buffers(add_near) <= 300
     assert server.buffers(lambda _: store.decide(new_url(), "some words " * 30, distance=3)) <= 300
     assert server.buffers(add_batch) <= 8_000
@@ -155,20 +155,20 @@ def test_deletions(server: Server, store: Store) -> None:
     def delete(_: int) -> None:
         """Delete a page whose copy then has to be indexed."""
         url, simhash = stored(server, 100 * next(DELETED), PAGES // 2 - 1)
-        assert store.delete(url).promoted
+        assert store.delete_page(url).promoted
         assert store.has_near(simhash, 0)
 
     assert server.buffers(delete) <= 500
 
     def undo(_: int) -> None:
-        list(store.add_many(new_pages(5), distance=3))
+        list(store.add_pages(new_pages(5), distance=3))
         run = maintenance.runs(store)[0]
         assert maintenance.undo_run(store, run.run_id)[1].versions == 5
 
     assert server.buffers(undo) <= 1_300
 
     def undo_of_seen_pages(number: int) -> None:
-        list(store.add_many([stored(server, 10 * number + n) for n in range(5)], distance=3))
+        list(store.add_pages([stored(server, 10 * number + n) for n in range(5)], distance=3))
         run = maintenance.runs(store)[0]
         assert run.unchanged == 5
         maintenance.undo_run(store, run.run_id)
@@ -211,7 +211,7 @@ def test_lookups_do_not_read_ten_thousand_pages_of_one_simhash(dsn: str, all_ind
         lambda _: store.has_near(7, 3),
         lambda _: store.near_pages(7, 3, limit=10),
         lambda _: store.near_pages("https://site7.example/", 3, limit=10, verify=False),
-        lambda _: store.add(new_url(), 7, distance=3),
+        lambda _: store.add_page(new_url(), 7, distance=3),
     ]
     with server.connection:
         # The indexes have 10,000 entries each if every page is indexed, in about 60 disk pages.
@@ -231,8 +231,8 @@ def test_a_change_to_a_text_with_ten_thousand_copies(dsn: str, covered: bool) ->
     def change(_: int) -> None:
         url = new_url()
         with server.connection.transaction(force_rollback=True):
-            assert store.add(url, new_simhash()).kind == "new"
-            assert store.add(url, 7).kind == ("duplicate" if covered else "updated")
+            assert store.add_page(url, new_simhash()).kind == "new"
+            assert store.add_page(url, 7).kind == ("duplicate" if covered else "updated")
 
     with server.connection:
         assert server.buffers(change) <= 300
@@ -250,10 +250,12 @@ def test_tables_that_seem_empty_to_the_planner(dsn: str, vacuumed: bool) -> None
         _, simhash = stored(server, 1, 2_500)
         assert server.buffers(lambda _: store.find(simhash, 3)) <= 150
         assert server.buffers(lambda _: store.has_near(simhash, 3)) <= 150
-        assert server.buffers(lambda _: store.add(new_url(), new_simhash(), distance=3)) <= 300
+        assert server.buffers(lambda _: store.add_page(new_url(), new_simhash(), distance=3)) <= 300
         assert server.buffers(lambda _: server.connection.execute(WINDOW)) <= 40
         assert server.buffers(lambda _: store.near_pages(stored(server, 1, 2_500)[0], 3)) <= 200
-        delete = server.buffers(lambda _: store.delete(stored(server, 100 * next(taken), 0)[0]))
+        delete = server.buffers(
+            lambda _: store.delete_page(stored(server, 100 * next(taken), 0)[0])
+        )
         assert delete <= 500
 
 

@@ -36,8 +36,8 @@ def raise_in_trigger(dsn: str, state: str) -> None:
 def test_an_error_of_a_users_trigger_is_quoted(store: Store, dsn: str, state: str) -> None:
     raise_in_trigger(dsn, state)
     for write in (
-        lambda: store.add(URL, 5),
-        lambda: list(store.add_many([(URL, 5)])),
+        lambda: store.add_page(URL, 5),
+        lambda: list(store.add_pages([(URL, 5)])),
         lambda: list(store.ingest_many([(URL, "<p>" + "one two three " * 20)])),
     ):
         with pytest.raises(StoreError, match="no flights today") as raised:
@@ -51,7 +51,7 @@ def test_an_error_of_a_users_trigger_is_quoted(store: Store, dsn: str, state: st
 def test_a_constraint_of_a_user_is_quoted(store: Store, dsn: str) -> None:
     run_sql(dsn, "ALTER TABLE pgsimhash.pages ADD CONSTRAINT no_a CHECK (url !~ 'a.example')")
     with pytest.raises(StoreError, match=r'constraint "no_a".*23514', check=because("refused")):
-        store.add(URL, 5)
+        store.add_page(URL, 5)
 
 
 def test_the_schema_raises_no_other_sqlstates_and_the_manual_lists_them() -> None:
@@ -91,10 +91,10 @@ def test_saved_clusters_stay_if_the_connection_or_the_callers_score_fails(
         end_others(dsn)
 
     saved = "SELECT page_id FROM pgsimhash.clusters ORDER BY page_id"
-    list(store.add_many((f"https://a.example/{n}", n) for n in range(5)))
+    list(store.add_pages((f"https://a.example/{n}", n) for n in range(5)))
     assert store.save_clusters(3) == 1
     before = run_sql(dsn, saved)
-    store.add("https://a.example/5", 5)
+    store.add_page("https://a.example/5", 5)
     with pytest.raises(NoServerError, match="run again to continue"):
         store.save_clusters(3, progress=lose)
     with pytest.raises(ZeroDivisionError):

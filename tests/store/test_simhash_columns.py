@@ -53,8 +53,8 @@ def path(tmp_path: Path) -> Path:
 def test_every_entrance_reads_them(store: Store, dsn: str, path: Path, name: str) -> None:
     column = COLUMNS[name]
     with connect(dsn, collection="other", create=True) as other:
-        other.add("https://a.example/", 3)
-    list(store.add_many([(f"https://a.example/{n}", n) for n in SIMHASHES], distance=0))
+        other.add_page("https://a.example/", 3)
+    list(store.add_pages([(f"https://a.example/{n}", n) for n in SIMHASHES], distance=0))
     known = simhashes_in(store)
     assert known.dtype == np.uint64
     assert sorted(known.tolist()) == SIMHASHES

@@ -55,14 +55,14 @@ def test_ingest_is_lazy_and_releases_stored_pages(store: Store) -> None:
 def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
     url = "https://a.example/x"
     now, day = datetime.now(UTC), timedelta(days=1)
-    store.add(url, 0, fetched_at=now - 50 * day)
+    store.add_page(url, 0, fetched_at=now - 50 * day)
     assert store.should_fetch("https://a.example/unknown", older_than=99 * day)
     assert not store.should_fetch(url)
     assert store.should_fetch(url, older_than=49 * day)
     assert not store.should_fetch(url, older_than=51 * day)
-    store.add(url, 0, fetched_at=now - 30 * day)  # unchanged, and last seen
+    store.add_page(url, 0, fetched_at=now - 30 * day)  # unchanged, and last seen
     assert not store.should_fetch(url, older_than=49 * day)
-    store.add(url, 1 << 40, fetched_at=now - 20 * day)  # a new version
+    store.add_page(url, 1 << 40, fetched_at=now - 20 * day)  # a new version
     assert not store.should_fetch(url, older_than=21 * day)
     for age, fetch in ((21, False), (19, True)):
         maintenance.set_policy(store, "a.example", PolicySettings(refetch_after=age * day))
@@ -79,28 +79,28 @@ def test_a_url_that_redirects_is_due_as_the_pages_to_which_it_leads(store: Store
     store.add_redirects({a: b, b: c, c: a})
     assert store.should_fetch(a)
     now, day = datetime.now(UTC), timedelta(days=1)
-    store.add(c, 0, fetched_at=now - 9 * day)
+    store.add_page(c, 0, fetched_at=now - 9 * day)
     assert not store.should_fetch(a)
     for url in (a, b, c):
         assert store.should_fetch(url, older_than=8 * day)
         assert not store.should_fetch(url, older_than=10 * day)
     # Its own page, if it has one, must be due too.
-    store.add(a, 1 << 40, fetched_at=now - 2 * day)
+    store.add_page(a, 1 << 40, fetched_at=now - 2 * day)
     assert not store.should_fetch(a, older_than=8 * day)
     assert store.should_fetch(a, older_than=day)
     # The present target counts; what no page can have is dropped.
     store.add_redirects({b: f"{c}2", a: f"{c}2", f"{c}1": f"{c}1", f"{c}3": c + "x" * 2048})
     assert store.should_fetch(b)
     maintenance.rebuild(store, replace=True)
-    store.add(f"{c}2", 1 << 50)
+    store.add_page(f"{c}2", 1 << 50)
     assert not store.should_fetch(b)
     with store._session.connection_in_transaction() as connection:
         assert maintenance.delete_collection(connection, "default") == 3
 
 
 def test_a_near_page_has_its_url_and_time(store: Store) -> None:
-    store.add("https://a.example/1", 0)
-    added = store.add("https://a.example/2", 7)
+    store.add_page("https://a.example/1", 0)
+    added = store.add_page("https://a.example/2", 7)
     (found,) = store.near_pages("https://a.example/1")
     known = page_at(store, "https://a.example/2")
     assert found.as_json() == {
@@ -117,20 +117,20 @@ def test_a_near_page_has_its_url_and_time(store: Store) -> None:
 
 
 def test_pages_near_an_unknown_url_are_an_error(store: Store, dsn: str) -> None:
-    store.add("https://a.example/1", 0)
+    store.add_page("https://a.example/1", 0)
     with connect(dsn, collection="other", create=True) as other:
-        other.add("https://a.example/2", 0)
+        other.add_page("https://a.example/2", 0)
     for url in ("https://a.example/2", "", "https://a.example/1/", "0"):
         with pytest.raises(NotFoundError, match="has no page at", check=because("unknown_page")):
             store.near_pages(url)
-    store.delete("https://a.example/1")
+    store.delete_page("https://a.example/1")
     with pytest.raises(NotFoundError, check=because("unknown_page")):
         store.near_pages("https://a.example/1")
 
 
 @pytest.mark.long
 def test_a_batch_of_a_million_is_answered(store: Store) -> None:
-    list(store.add_many([("https://a.example/", 5), ("https://b.example/", 2**64 - 1)]))
+    list(store.add_pages([("https://a.example/", 5), ("https://b.example/", 2**64 - 1)]))
     queries = np.arange(1, 1_000_001, dtype=np.uint64) << np.uint64(12)
     queries[123_456] = 4
     queries[999_999] = 2**64 - 4
@@ -170,11 +170,11 @@ def test_status_has_the_bytes_of_the_whole_schema(dsn: str) -> None:
 def test_an_error_leaves_the_callers_transaction_usable(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         store = connect(connection)
-        store.add("https://a.example/1", 1)
+        store.add_page("https://a.example/1", 1)
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             store.find(1, distance=13)
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            store.add("https://a.example/2", -1)
+            store.add_page("https://a.example/2", -1)
         assert len(store.find(1)) == 1
         with (
             pytest.raises(StoreError, match="leave that first", check=because("gave_up")),
@@ -197,7 +197,7 @@ def test_an_unregistered_scheme_can_be_searched_but_not_ingested(dsn: str) -> No
         connect(dsn, collection="typo", create=False)
     with connect(dsn, collection="old") as store:
         assert store.collection.scheme == "other-scheme-1"
-        assert store.add("https://a.example/", 1).kind == "new"
+        assert store.add_page("https://a.example/", 1).kind == "new"
         assert store.has_near(1)
         with pytest.raises(ArgumentError, match="register yours"):
             store.ingest("https://a.example/2", "<p>")

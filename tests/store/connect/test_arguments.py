@@ -49,11 +49,11 @@ TYPES: dict[str, Callable[[Any], Any]] = {
     "ingest_many: triples": lambda store: list(store.ingest_many([(A, "<p>", 1)])),
     "ingest_many: in processes": lambda store: list(store.ingest_many([A], jobs=2)),
     "decide_many: a mapping": lambda store: list(store.decide_many({A: "<p>"})),
-    "add_many: URLs": lambda store: list(store.add_many([A])),
-    "add_many: a mapping": lambda store: list(store.add_many({A: 5})),
-    "add_many: numbers": lambda store: list(store.add_many([5])),
+    "add_pages: URLs": lambda store: list(store.add_pages([A])),
+    "add_pages: a mapping": lambda store: list(store.add_pages({A: 5})),
+    "add_pages: numbers": lambda store: list(store.add_pages([5])),
     "get": lambda store: store.get(5),
-    "delete": lambda store: store.delete(b"https://a.example/"),
+    "delete_page": lambda store: store.delete_page(b"https://a.example/"),
     "delete_host": lambda store: store.delete_host(None),
     "should_fetch": lambda store: store.should_fetch([A]),
     "find: limit": lambda store: store.find(5, limit="5"),
@@ -93,18 +93,18 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "get: NUL": lambda store: store.get(NUL),
     "get: a surrogate": lambda store: store.get(SURROGATE),
     "should_fetch: NUL": lambda store: store.should_fetch(NUL),
-    "delete: NUL": lambda store: store.delete(NUL),
+    "delete_page: NUL": lambda store: store.delete_page(NUL),
     "delete_host: a surrogate": lambda store: store.delete_host("\ud800"),
     "expire: nothing": lambda store: store.expire(timedelta(0)),
     "expire: before the year 1": lambda store: store.expire(timedelta.max),
     "start_run: NUL": lambda store: store.start_run("a\0"),
     "start_run: a surrogate": lambda store: store.start_run("\ud800"),
     "start_run: None": lambda store: store.start_run(None),
-    "add: a long URL": lambda store: store.add(A + "x" * 3000, 5),
-    "add: NUL": lambda store: store.add(NUL, 5),
-    "add: a simhash": lambda store: store.add(A, 2**64),
-    "add: a time": lambda store: store.add(A, 5, fetched_at=FUTURE),
-    "add: a distance": lambda store: store.add(A, 5, distance=64),
+    "add_page: a long URL": lambda store: store.add_page(A + "x" * 3000, 5),
+    "add_page: NUL": lambda store: store.add_page(NUL, 5),
+    "add_page: a simhash": lambda store: store.add_page(A, 2**64),
+    "add_page: a time": lambda store: store.add_page(A, 5, fetched_at=FUTURE),
+    "add_page: a distance": lambda store: store.add_page(A, 5, distance=64),
     "ingest: a time": lambda store: store.ingest(A, HTML, fetched_at=NAIVE),
     "ingest_many: a batch": lambda store: list(store.ingest_many([(A, HTML)], batch_size=0)),
     "ingest_many: jobs": lambda store: list(store.ingest_many([(A, HTML)], jobs=0)),
@@ -120,7 +120,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
         store.ingest_many([(A, HTML)], page_seconds=float("nan"))
     ),
     "ingest_many: memory": lambda store: list(store.ingest_many([(A, HTML)], page_memory=0)),
-    "add_many: a batch": lambda store: list(store.add_many([(A, 5)], batch_size=0)),
+    "add_pages: a batch": lambda store: list(store.add_pages([(A, 5)], batch_size=0)),
     # At once, not in a loop.
     "pairs: a distance": lambda store: store.pairs(13),
     "clusters: a distance": lambda store: store.clusters(-1),
@@ -149,7 +149,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 
 @of(["pool", "connection"])
 def test_wrong_arguments_are_refused_and_nothing_is_stored(opened: Opened, dsn: str) -> None:
-    opened.store.add(B, 0)
+    opened.store.add_page(B, 0)
     if hasattr(opened.lender, "commit"):
         opened.lender.commit()
     before = content(dsn, "default")
@@ -163,7 +163,7 @@ def test_wrong_arguments_are_refused_and_nothing_is_stored(opened: Opened, dsn: 
             assert calls is VALUES or not isinstance(caught.value.__cause__, psycopg.Error), name
     assert content(dsn, "default") == before
     # The connection is usable, and no label remains.
-    assert opened.store.add(A, 0xFFFF_FFFF << 16).kind == "new"
+    assert opened.store.add_page(A, 0xFFFF_FFFF << 16).kind == "new"
 
 
 def answer_of(opened: Opened, name: str, call: Callable[[Any], Any]) -> Any:
@@ -198,7 +198,7 @@ IN_SQL = {
 
 
 def test_sql_refuses_the_same(store: Store, dsn: str) -> None:
-    store.add(B, 0)
+    store.add_page(B, 0)
     before = content(dsn, "default")
     assert IN_SQL.keys() <= VALUES.keys()
     for call in itertools.chain(*IN_SQL.values()):
@@ -238,11 +238,11 @@ EVERY: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "decide": (Store.decide, {"url": A, "html": HTML, "fetched_at": None, **READING}),
     "ingest_many": (Store.ingest_many, {"batch_size": None, **STREAMED}),
     "decide_many": (Store.decide_many, STREAMED),
-    "add": (Store.add, {"url": A, "simhash": 5, "fetched_at": None, **OPTIONS}),
-    "add_many": (Store.add_many, {"pages": [(A, 5)], "batch_size": None, **OPTIONS}),
+    "add_page": (Store.add_page, {"url": A, "simhash": 5, "fetched_at": None, **OPTIONS}),
+    "add_pages": (Store.add_pages, {"pages": [(A, 5)], "batch_size": None, **OPTIONS}),
     "start_run": (Store.start_run, {"label": "x"}),
     "expire": (Store.expire, {"older_than": timedelta(1), "progress": print}),
-    "delete": (Store.delete, {"url": "https://nowhere.example/"}),
+    "delete_page": (Store.delete_page, {"url": "https://nowhere.example/"}),
     "delete_host": (Store.delete_host, {"host": "nowhere.example", "progress": print}),
     "pairs": (Store.pairs, {"distance": 3, "progress": print}),
     "clusters": (
@@ -284,7 +284,7 @@ STORELESS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", EVERY)
 @of(["dsn"])
 def test_values_of_any_type_are_refused_by_the_package(name: str, opened: Opened) -> None:
-    opened.store.add(B, 0)
+    opened.store.add_page(B, 0)
     function, good = EVERY[name]
     if hasattr(Store, name):
         refuse_or_accept(getattr(opened.store, name), good)
@@ -325,11 +325,11 @@ def test_options_of_connect_are_refused(dsn: str) -> None:
 
 
 def test_numbers_of_numpy_are_numbers(store: Store) -> None:
-    assert store.add(A, np.uint64(5)).keep  # type: ignore[arg-type]
+    assert store.add_page(A, np.uint64(5)).keep  # type: ignore[arg-type]
     limit: Any = np.int64(1)
     assert [match.url for match in store.find(5, limit=limit)] == [A]
     options: Any = {"distance": limit, "window_size": limit, "max_copies": limit}
-    assert store.add(B, 4, min_tokens=limit, **options).kind == "duplicate"
+    assert store.add_page(B, 4, min_tokens=limit, **options).kind == "duplicate"
     policy = maintenance.set_policy(store, "*", PolicySettings(**options))
     assert (policy.distance, policy.max_copies) == (1, 1)
 
@@ -337,6 +337,6 @@ def test_numbers_of_numpy_are_numbers(store: Store) -> None:
 def test_a_url_that_is_not_a_string_is_invalid(store: Store) -> None:
     wrong: Any = None
     with pytest.raises(PageError, check=because("invalid_url")):
-        store.add(wrong, 5)
-    (verdict,) = store.add_many([(wrong, 5)])
+        store.add_page(wrong, 5)
+    (verdict,) = store.add_pages([(wrong, 5)])
     assert (verdict.url, verdict.reason) == ("None", "invalid_url")

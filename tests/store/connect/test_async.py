@@ -55,7 +55,7 @@ def test_both_stores_have_the_same_names_and_parameters() -> None:
 async def filled(store: AsyncStore) -> None:
     async for _ in store.ingest_many(PAGES):
         pass
-    async for _ in store.add_many([(A, 0), (B, 1)]):
+    async for _ in store.add_pages([(A, 0), (B, 1)]):
         pass
 
 
@@ -73,7 +73,7 @@ def test_functions_that_take_a_store_are_run(dsn: str, kind: str) -> None:
     made = over(kind, dsn, use)
     with connect(dsn, collection="other", create=True) as other:
         list(other.ingest_many(PAGES))
-        list(other.add_many([(A, 0), (B, 1)]))
+        list(other.add_pages([(A, 0), (B, 1)]))
         for function in functions.values():
             function(other)
         assert other.collection.name == "other_renamed"
@@ -87,10 +87,10 @@ def test_a_loop_may_call_the_store_and_end_early(dsn: str, kind: str) -> None:
         said: list[str] = []
         async for cluster in store.clusters(8):
             assert await store.find(cluster.canonical.simhash)
-            said.append((await store.add(f"{B}1", 0xFFFF << 48)).kind)
+            said.append((await store.add_page(f"{B}1", 0xFFFF << 48)).kind)
             break
         async for _ in store.pairs(8):
-            said.append((await store.add(f"{B}2", 0xFFFF << 32)).kind)
+            said.append((await store.add_page(f"{B}2", 0xFFFF << 32)).kind)
             break
         return said
 
@@ -103,7 +103,7 @@ class TestTasks:
     ) -> None:
         around = [(n << 40) ^ (1 << bit) for n in range(20) for bit in range(3)]
         pages = [(f"https://{'abc'[n % 3]}.example/{n}", one) for n, one in enumerate(around)]
-        list(store.add_many(pages, distance=0))
+        list(store.add_pages(pages, distance=0))
         asked: list[tuple[int, dict[str, Any]]] = [
             (simhash, {"distance": distance})
             for simhash in [*around, 5, 7]
@@ -120,7 +120,7 @@ class TestTasks:
             assert over(kind, dsn, use) == expected
 
     @pytest.mark.parametrize("kind", ["pool", "dsn"])
-    @pytest.mark.parametrize("method", ["find", "add"])
+    @pytest.mark.parametrize("method", ["find", "add_page"])
     def test_cancelled_and_invalid_calls_disturb_no_others(
         self, dsn: str, kind: str, method: str
     ) -> None:
@@ -128,7 +128,7 @@ class TestTasks:
             def call(n: int, distance: Any = 0) -> Coroutine[Any, Any, Any]:
                 if method == "find":
                     return own.find(n << 40, distance)
-                return own.add(f"{A}{n}", n << 40, distance=distance)
+                return own.add_page(f"{A}{n}", n << 40, distance=distance)
 
             # False equals 0, but is no distance.
             wrong = {7: 63, 57: False}
@@ -141,7 +141,7 @@ class TestTasks:
 
         if method == "find":
             with connect(dsn) as store:
-                list(store.add_many([(f"{A}{n}", n << 40) for n in range(100)], distance=0))
+                list(store.add_pages([(f"{A}{n}", n << 40) for n in range(100)], distance=0))
         for n, answer in enumerate(over(kind, dsn, use)):
             if n and n % 10 == 0:
                 assert isinstance(answer, asyncio.CancelledError)
@@ -163,8 +163,8 @@ class TestTasks:
 
             async def use(own: AsyncStore, pages: Sequence[tuple[str, int]]) -> list[Verdict]:
                 return await asyncio.gather(
-                    *(own.add(*page, distance=n % 2 + 2) for n, page in enumerate(pages)),
-                    own.add(*pages[0]),
+                    *(own.add_page(*page, distance=n % 2 + 2) for n, page in enumerate(pages)),
+                    own.add_page(*pages[0]),
                 )
 
             *verdicts, repeated = over(kind, dsn, partial(use, pages=pages))
@@ -177,7 +177,7 @@ class TestTasks:
 
     def test_concurrent_pages_share_a_transaction(self, dsn: str) -> None:
         async def use(own: AsyncStore) -> list[Verdict]:
-            return await asyncio.gather(*(own.add(f"{A}{n}", n << 30) for n in range(64)))
+            return await asyncio.gather(*(own.add_page(f"{A}{n}", n << 30) for n in range(64)))
 
         over("pool", dsn, use)
         assert transactions(dsn) < 10
@@ -201,14 +201,14 @@ class TestTasks:
 
         async def use() -> None:
             async with await connect_async(dsn, retry_seconds=retry_seconds) as store:
-                await store.add(A, 0)
+                await store.add_page(A, 0)
                 end_others(dsn)
                 with suppress(NoServerError):
                     await store.get(A)
                 for _ in range(2):
                     await cancel_twice(store)
                     assert await store.get(A) is not None
-                await store.add(B, FAR)
+                await store.add_page(B, FAR)
 
         asyncio.run(use())
         assert urls(dsn) == [A, B]
@@ -248,7 +248,7 @@ vars(util).pop({missing!r}, None)
 import pgsimhash
 async def use():
     async with await pgsimhash.connect_async(sys.argv[1]) as store:
-        print((await store.add("https://a.example/", 5)).kind)
+        print((await store.add_page("https://a.example/", 5)).kind)
 asyncio.run(use())
 """
     assert python(code, dsn) == "new\n"
@@ -311,7 +311,7 @@ async def answers(store: AsyncStore, number: int) -> None:
         for n in range(4)
         for call in (
             store.find(n),
-            store.add(f"{A}{number}/{n}", n << 40),
+            store.add_page(f"{A}{number}/{n}", n << 40),
             store.ingest(f"{B}{number}/{n}", f"<p>{number} {n} " + "word " * 30),
         )
     ]
@@ -322,14 +322,14 @@ def test_calls_that_arrive_while_a_cancelled_statement_rolls_back_are_answered(d
     async def use(store: AsyncStore) -> None:
         with psycopg.connect(dsn) as other:
             other.execute("LOCK pgsimhash.pages, pgsimhash.collections")
-            first = asyncio.ensure_future(store.add(A, 1))
+            first = asyncio.ensure_future(store.add_page(A, 1))
             await asyncio.to_thread(wait_for_a_lock, dsn)
             for task in asyncio.all_tasks():
                 # It sends the statements of several calls.
                 if "TaskBatcher" in repr(task.get_coro()):
                     task.cancel()
             await asyncio.sleep(0)
-            later = asyncio.ensure_future(store.add(B, 2))
+            later = asyncio.ensure_future(store.add_page(B, 2))
             await asyncio.sleep(0.05)
         assert (await asyncio.wait_for(later, SECONDS)).url == B
         with pytest.raises(asyncio.CancelledError):
@@ -343,7 +343,7 @@ def test_an_event_loop_that_closed_during_calls_stops_no_other(dsn: str) -> None
         store = runner.run(connect_async(dsn))
         runner.run(answers(store, 0))
     first = asyncio.new_event_loop()
-    calls = [first.create_task(store.find(1)), first.create_task(store.add(A, 1))]
+    calls = [first.create_task(store.find(1)), first.create_task(store.add_page(A, 1))]
     # Not so far that the page holds a lock.
     for _ in range(2):
         first.run_until_complete(asyncio.sleep(0))

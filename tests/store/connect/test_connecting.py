@@ -70,7 +70,7 @@ def everything(store: Any) -> list[object]:
     pages = [SourcePage(url, html, fetched_at=WHEN) for url, html in PAGES]
     seen: list[object] = [*store.ingest_many(pages), *store.decide_many(PAGES, jobs=2)]
     seen += store.ingest_many([PageRecord(A, 0, WHEN), PageRecord(B, 1, WHEN)])
-    seen += store.add_many([(f"{A}far", 0xFFFF << 32), ("none", 2)])
+    seen += store.add_pages([(f"{A}far", 0xFFFF << 32), ("none", 2)])
     seen += [call(store) for name, call in METHODS.items() if name != "status"]
     told: list[int] = []
     seen.append(store.expire(timedelta(days=400), progress=told.append).versions)
@@ -135,19 +135,19 @@ def test_settings_of_a_connection_do_not_matter(
 def test_the_callers_transaction_has_our_rows(opened: Opened, dsn: str) -> None:
     store, lender = opened.store, opened.lender
     lender.commit()
-    assert store.add(A, 0).kind == "new"
+    assert store.add_page(A, 0).kind == "new"
     lender.rollback()
     assert store.get(A) is None
-    store.add(B, 0)
+    store.add_page(B, 0)
     assert urls(dsn) == []
     lender.commit()
     assert urls(dsn) == [B]
     # A page is stored when its verdict is consumed.
-    for verdict in store.add_many([(A, 0), (f"{A}far", FAR)]):
+    for verdict in store.add_pages([(A, 0), (f"{A}far", FAR)]):
         assert store.get(verdict.url) is not None
         break
     lender.commit()
-    made = store.add_many([(f"{A}1", 1 << 20), (f"{A}2", 1 << 40)], batch_size=2)
+    made = store.add_pages([(f"{A}1", 1 << 20), (f"{A}2", 1 << 40)], batch_size=2)
     next(made)
     lender.commit()
     with pytest.raises(StoreError, check=because("wrong_transaction")):
@@ -155,14 +155,14 @@ def test_the_callers_transaction_has_our_rows(opened: Opened, dsn: str) -> None:
     # The connection stays open, and what is not committed is lost.
     store.close()
     assert not getattr(lender, "closed", False)
-    store.add(f"{A}last", FAR)
+    store.add_page(f"{A}last", FAR)
     lender.rollback()
     assert urls(dsn) == [B, A, f"{A}1", f"{A}2"]
 
 
 @of(OWN)
 def test_a_store_of_its_own_transactions_is_closed(opened: Opened, dsn: str) -> None:
-    opened.store.add(A, 0)
+    opened.store.add_page(A, 0)
     assert urls(dsn) == [A]
     opened.store.close()
     with pytest.raises(StoreError, match="store is closed", check=because("closed")):
@@ -186,16 +186,16 @@ def test_a_closed_connection_or_pool_is_refused(opened: Opened) -> None:
 def test_a_lost_connection_of_the_caller_is_not_replaced(opened: Opened, dsn: str) -> None:
     store, lender = opened.store, opened.lender
     lender.commit()
-    store.add(A, 0)
+    store.add_page(A, 0)
     end_others(dsn)
     with pytest.raises(NoServerError, check=because("connection_lost")):
-        store.add(B, FAR)
+        store.add_page(B, FAR)
     is_alchemy = not hasattr(lender, "pgconn")
     with pytest.raises(StoreError, check=because("wrong_transaction" if is_alchemy else "closed")):
         store.find(0)
     if is_alchemy:
         lender.rollback()
-        store.add(B, FAR)
+        store.add_page(B, FAR)
         lender.commit()
     assert urls(dsn) == ([B] if is_alchemy else [])
 
@@ -220,7 +220,7 @@ def test_in_a_transaction_that_failed_it_says_to_roll_back(
         assert "\n" not in str(raised.value), name
     assert caplog.messages == []
     lender.rollback()
-    store.add(A, 0)
+    store.add_page(A, 0)
     lender.commit()
     assert urls(dsn) == [A]
 
@@ -228,7 +228,7 @@ def test_in_a_transaction_that_failed_it_says_to_roll_back(
 @of(["session"])
 def test_after_a_flush_that_failed_too(opened: Opened) -> None:
     opened.lender.commit()
-    opened.lender.add(Page(url=A))
+    opened.lender.add_page(Page(url=A))
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
         opened.lender.flush()
     with pytest.raises(StoreError, check=because("wrong_transaction")):
@@ -268,14 +268,14 @@ def test_a_url_of_sqlalchemy_and_its_text_with_a_driver(
 ) -> None:
     async def use() -> None:
         async with await connect_async(url) as store:
-            await store.add(B, FAR)
+            await store.add_page(B, FAR)
 
     text = url.render_as_string(hide_password=False)
     assert text.startswith("postgresql+psycopg://")
     sources: list[Any] = [url, text, text.replace("+psycopg", "+asyncpg")]
     for number, where in enumerate(sources):
         with connect(where) as store:
-            store.add(f"{A}{number}", FAR)
+            store.add_page(f"{A}{number}", FAR)
     asyncio.run(use())
     monkeypatch.setenv("PGSIMHASH_DSN", text)
     with connect() as store:
@@ -285,7 +285,7 @@ def test_a_url_of_sqlalchemy_and_its_text_with_a_driver(
 def test_a_connection_is_checked_out_for_each_call(dsn: str, engine: sqlalchemy.Engine) -> None:
     assert isinstance(engine.pool, QueuePool)
     with connect(engine) as store:
-        store.add(A, 0)
+        store.add_page(A, 0)
         assert engine.pool.checkedout() == 0
         with store._session.connection_to_read():
             assert engine.pool.checkedout() == 1
@@ -294,7 +294,7 @@ def test_a_connection_is_checked_out_for_each_call(dsn: str, engine: sqlalchemy.
         assert isinstance(found, psycopg.Connection)
         assert not found.autocommit
     with ConnectionPool(dsn, min_size=1, max_size=1, open=True) as pool, connect(pool) as store:
-        store.add(A, 0)
+        store.add_page(A, 0)
         with pool.connection(timeout=5) as own:
             assert not own.autocommit
 
@@ -303,18 +303,18 @@ def test_a_block_of_the_callers_is_one_transaction(dsn: str, engine: sqlalchemy.
     with engine.connect() as connection:
         with connection.begin():
             store = connect(connection)
-            list(store.add_many([(A, 0), (B, FAR)], batch_size=1))
+            list(store.add_pages([(A, 0), (B, FAR)], batch_size=1))
             assert urls(dsn) == []
         assert urls(dsn) == [A, B]
         with suppress(ZeroDivisionError), connection.begin():
-            store.delete(A)
+            store.delete_page(A)
             raise ZeroDivisionError
     with psycopg.connect(dsn, autocommit=True) as own:
         store = connect(own)
         with own.transaction(force_rollback=True):
-            store.delete(A)
+            store.delete_page(A)
         assert urls(dsn) == [A, B]
-        store.delete(A)
+        store.delete_page(A)
     assert urls(dsn) == [B]
 
 
@@ -322,9 +322,9 @@ class TestSession:
     def test_a_savepoint_of_the_callers(self, dsn: str, engine: sqlalchemy.Engine) -> None:
         with orm.Session(engine) as session:
             store = connect(session)
-            store.add(A, 0)
+            store.add_page(A, 0)
             with suppress(ZeroDivisionError), session.begin_nested():
-                store.add(B, FAR)
+                store.add_page(B, FAR)
                 raise ZeroDivisionError
             session.commit()
         assert urls(dsn) == [A]
@@ -337,7 +337,7 @@ class TestSession:
         with orm.Session(engine) as session:
             store = connect(session, schema="crawl")
             for number in range(3):
-                store.add(f"{A}{number}", FAR)
+                store.add_page(f"{A}{number}", FAR)
                 session.commit()
             assert store.status().pages == 3
         assert urls(dsn) == []
@@ -357,7 +357,7 @@ class TestSession:
         scoped.commit()
         scoped.remove()
         for url in (A, B):
-            store.add(url, FAR)
+            store.add_page(url, FAR)
             scoped.commit()
             scoped.remove()
         assert urls(dsn) == [A, B]
@@ -374,7 +374,7 @@ class TestWhatSqlalchemySays:
             store = connect(connection)
             connection.commit()
             connection.detach()
-            store.add(A, 0)
+            store.add_page(A, 0)
             connection.commit()
         assert urls(dsn) == [A]
 
@@ -418,7 +418,10 @@ class TestWhatSqlalchemySays:
 @of(LENT, asynchronous=False)
 def test_a_collection_whose_creation_was_rolled_back(opened: Opened) -> None:
     opened.lender.rollback()
-    uses: list[Callable[[], Any]] = [lambda: opened.store.add(A, 0), lambda: opened.store.find(0)]
+    uses: list[Callable[[], Any]] = [
+        lambda: opened.store.add_page(A, 0),
+        lambda: opened.store.find(0),
+    ]
     for use in uses:
         with pytest.raises(CollectionError, match="'default' does not exist") as refused:
             use()

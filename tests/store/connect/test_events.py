@@ -19,7 +19,7 @@ def test_each_batch_is_an_event(dsn: str, monkeypatch: pytest.MonkeyPatch) -> No
     with connect(dsn, collection="news", create=True, on_event=events.append) as store:
         pairs = [(f"https://a.example/{n}", n * 0x1234567 % 2**64) for n in range(30)]
         pairs += [("https://b.example/", 0), ("none", 1)]
-        verdicts = [verdict.kind for verdict in store.add_many(pairs)]
+        verdicts = [verdict.kind for verdict in store.add_pages(pairs)]
         list(store.decide_many([("https://a.example/", "<p>Short.")]))
         (run,) = maintenance.runs(store)
     first, second, decided = events
@@ -37,7 +37,7 @@ def test_each_batch_is_an_event(dsn: str, monkeypatch: pytest.MonkeyPatch) -> No
 def test_each_lookup_is_an_event(dsn: str) -> None:
     events: list[Event] = []
     with connect(dsn, on_event=events.append) as store:
-        store.add("https://a.example/", 7)
+        store.add_page("https://a.example/", 7)
         events.clear()
         store.find(7)
         store.has_near(2**64 - 1)
@@ -84,7 +84,7 @@ def test_lookups_of_several_tasks_share_events(dsn: str) -> None:
 
     async def main() -> None:
         async with await connect_async(dsn, on_event=events.append) as store:
-            await store.add("https://a.example/", 7)
+            await store.add_page("https://a.example/", 7)
             await asyncio.gather(*(store.find(7) for _ in range(20)))
             with pytest.raises(ArgumentError):
                 await store.find(7, limit=0)
@@ -111,7 +111,7 @@ def test_an_exception_of_the_function_is_logged(dsn: str, caplog: pytest.LogCapt
         raise RuntimeError("no metrics today")
 
     with connect(dsn, collection="news", create=True, on_event=fail) as store:
-        assert store.add("https://a.example/", 7).kind == "new"
+        assert store.add_page("https://a.example/", 7).kind == "new"
     (logged,) = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert "on_event" in logged.message
     assert "no metrics today" in caplog.text
@@ -123,7 +123,7 @@ def test_a_log_record_of_each_batch_names_its_collection_and_run(
 ) -> None:
     run_id = store.start_run("test")
     with caplog.at_level(logging.DEBUG, logger="pgsimhash"):
-        list(store.add_many([("https://a.example/", 1), ("none", 2)]))
+        list(store.add_pages([("https://a.example/", 1), ("none", 2)]))
         list(store.decide_many([("https://a.example/", "<p>Short.")]))
         logger.warning("about no collection")
     fields = ("name", "levelname", "message", "collection", "run_id")

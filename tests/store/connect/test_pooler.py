@@ -50,7 +50,7 @@ def test_it_is_detected_and_nothing_is_prepared(pooled: str, dsn: str) -> None:
             for name, store in {"one": one, "other": other}.items():
                 with store._session.connection_to_read() as connection:
                     assert connection.prepare_threshold is None
-                store.add(f"https://{name}.example/{number}", value)
+                store.add_page(f"https://{name}.example/{number}", value)
                 assert len(store.find(value, 3)) == 1
         known = simhashes_in(one)
         assert len(known) == len(one.find_many(known, 3).simhashes) == 10
@@ -66,8 +66,8 @@ def test_asyncio_detects_it_too(pooled: str) -> None:
     async def write_and_find() -> int:
         async with await connect_async(pooled) as one, await connect_async(pooled) as other:
             for number, value in enumerate(SIMHASHES):
-                await one.add(f"https://one.example/{number}", value)
-                await other.add(f"https://other.example/{number}", value)
+                await one.add_page(f"https://one.example/{number}", value)
+                await other.add_page(f"https://other.example/{number}", value)
             return len(await one.find(SIMHASHES[0], 3))
 
     assert asyncio.run(write_and_find()) == 1

@@ -27,7 +27,7 @@ class TestLostConnections:
         for start in (0, 10):
             end_others(dsn)
             pages = PAGES[start : start + 10]
-            assert [one.kind for one in store.add_many(pages, distance=0)] == ["new"] * 10
+            assert [one.kind for one in store.add_pages(pages, distance=0)] == ["new"] * 10
             end_others(dsn)
             caplog.clear()
             assert store.has_near(start << 40)
@@ -58,7 +58,7 @@ class TestLostConnections:
             finally:
                 signal.signal(signal.SIGALRM, before)
         assert store.get("https://a.example/") is None
-        assert [one.kind for one in store.add_many(PAGES, distance=0)] == ["new"] * 20
+        assert [one.kind for one in store.add_pages(PAGES, distance=0)] == ["new"] * 20
         assert len(content(dsn, "default")) == 20
 
     def test_other_connections_of_the_engine_stay_open(self, dsn: str) -> None:
@@ -96,12 +96,12 @@ def test_a_server_that_restarts_is_waited_for(dsn: str, kind: str, asynchronous:
         lent(kind, there, asynchronous=asynchronous) as opened,
     ):
         store = opened.store
-        list(store.add_many(PAGES[:5], distance=0))
+        list(store.add_pages(PAGES[:5], distance=0))
         between.refusing = True
         end_others(dsn)
         back = threading.Timer(1.5, setattr, (between, "refusing", False))
         back.start()
-        assert [one.kind for one in store.add_many(PAGES[5:], distance=0)] == ["new"] * 15
+        assert [one.kind for one in store.add_pages(PAGES[5:], distance=0)] == ["new"] * 15
         back.join()
         assert store.has_near(5 << 40)
 
@@ -118,14 +118,14 @@ class TestUnsureCommits:
         ):
             store = opened.store
             store.start_run("mine")
-            list(store.add_many(PAGES[:5], distance=0))
+            list(store.add_pages(PAGES[:5], distance=0))
             between.cut_after = between.commits + 1
             # Not unchanged, as the pages would be if they were read again.
-            assert [one.kind for one in store.add_many(PAGES[5:], distance=0)] == ["new"] * 15
+            assert [one.kind for one in store.add_pages(PAGES[5:], distance=0)] == ["new"] * 15
             assert between.cuts == 1
             # A batch without a new page is counted once too.
             between.cut_after = between.commits + 1
-            assert {one.kind for one in store.add_many(PAGES, distance=0)} == {"unchanged"}
+            assert {one.kind for one in store.add_pages(PAGES, distance=0)} == {"unchanged"}
             assert between.cuts == 2
             status = store.status()
         assert status.pages == 20
@@ -134,11 +134,11 @@ class TestUnsureCommits:
 
     def test_without_a_run_the_pages_show_the_commit(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there) as store:
-            store.add(*PAGES[0])
+            store.add_page(*PAGES[0])
             between.cut_after = between.commits + 1
-            assert store.add(*PAGES[1], distance=0).kind == "new"
+            assert store.add_page(*PAGES[1], distance=0).kind == "new"
             between.cut_after = between.commits + 1
-            assert store.add(*PAGES[1]).kind == "unchanged"
+            assert store.add_page(*PAGES[1]).kind == "unchanged"
             assert between.cuts == 2
             assert [row.pages for row in maintenance.status(store)] == [2]
 
@@ -146,8 +146,8 @@ class TestUnsureCommits:
         with behind_proxy(dsn) as (between, there), connect(there, retry_seconds=0) as store:
             between.cut_after = between.commits + 1
             with pytest.raises(NoServerError, check=because("connection_lost")):
-                list(store.add_many(PAGES[:5], distance=0))
-            made = [one.kind for one in store.add_many(PAGES[:10], distance=0)]
+                list(store.add_pages(PAGES[:5], distance=0))
+            made = [one.kind for one in store.add_pages(PAGES[:10], distance=0)]
         assert made == ["unchanged"] * 5 + ["new"] * 5
 
 
@@ -170,7 +170,7 @@ REFUSE_FIRST = """
 class TestAbortedTransactions:
     def test_an_aborted_batch_is_decided_again(self, store: Store, dsn: str, code: str) -> None:
         run_sql(dsn, REFUSE_FIRST.format(times=3, code=code))
-        assert [one.kind for one in store.add_many(PAGES, distance=0)] == ["new"] * 20
+        assert [one.kind for one in store.add_pages(PAGES, distance=0)] == ["new"] * 20
         assert run_sql(dsn, "SELECT pages FROM pgsimhash.runs") == [(20,)]
 
     def test_in_the_caller_s_transaction_it_is_an_error(self, dsn: str, code: str) -> None:
@@ -180,4 +180,4 @@ class TestAbortedTransactions:
             run_sql(dsn, REFUSE_FIRST.format(times=1, code=code))
             connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
             with pytest.raises(StoreError, check=because("gave_up")):
-                list(store.add_many(PAGES, distance=0))
+                list(store.add_pages(PAGES, distance=0))

@@ -36,7 +36,7 @@ def in_threads(work: Callable[[int], Any]) -> list[Any]:
 
 
 def near_copies(store: Store, count: int = 6) -> None:
-    assert len(list(store.add_many((f"{URL}{n}", n) for n in range(count)))) == count
+    assert len(list(store.add_pages((f"{URL}{n}", n) for n in range(count)))) == count
 
 
 @pytest.mark.parametrize("kind", [*OWN, "connection"])
@@ -46,9 +46,9 @@ class TestThreads:
             store = opened.store
 
             def work(number: int) -> list[str]:
-                verdicts = [store.add(f"{URL}{number}/{n}", n << 40) for n in range(8)]
+                verdicts = [store.add_page(f"{URL}{number}/{n}", n << 40) for n in range(8)]
                 pages = [(f"{URL}{number}/m{n}", n << 20) for n in range(20)]
-                verdicts += store.add_many(pages, batch_size=5)
+                verdicts += store.add_pages(pages, batch_size=5)
                 assert all(store.get(verdict.url) is not None for verdict in verdicts)
                 assert all(store.find(n << 40) for n in range(8))
                 return [verdict.kind for verdict in verdicts]
@@ -62,7 +62,7 @@ class TestThreads:
     def test_a_generator_goes_from_thread_to_thread(self, dsn: str, kind: str) -> None:
         with lent(kind, dsn, autocommit=True) as opened:
             store = opened.store
-            told = in_threads(lambda number: store.add(f"{URL}{number}", 5).kind)
+            told = in_threads(lambda number: store.add_page(f"{URL}{number}", 5).kind)
             assert told.count("new") == 1
             store.delete_host("a.example")
             near_copies(store)
@@ -86,7 +86,7 @@ def test_threads_that_lost_their_connections_store_each_page_once(opened: Opened
             if number == 0:
                 end_others(dsn)
             pages = [(f"{URL}{number}/{n}/{m}", (number << 56) + (n << 40)) for m in range(5)]
-            made += [one.kind for one in opened.store.add_many(pages, distance=0)]
+            made += [one.kind for one in opened.store.add_pages(pages, distance=0)]
         return made
 
     told = Counter(verdict for made in in_threads(work) for verdict in made)
@@ -98,11 +98,11 @@ def test_threads_that_lost_their_connections_store_each_page_once(opened: Opened
 
 def test_pages_of_a_thread_after_a_start_are_one_run(store: Store) -> None:
     store.start_run("one")
-    store.add(URL, 1)
-    for verdict in store.add_many([(f"{URL}{n}", n << 30) for n in range(3)]):
-        store.add(f"{verdict.url}/again", 1 << 60)
+    store.add_page(URL, 1)
+    for verdict in store.add_pages([(f"{URL}{n}", n << 30) for n in range(3)]):
+        store.add_page(f"{verdict.url}/again", 1 << 60)
     number = store.start_run("another")
-    store.add(f"{URL}last", 1 << 50)
+    store.add_page(f"{URL}last", 1 << 50)
     assert [run.pages for run in maintenance.runs(store)] == [1, 7]
     assert maintenance.runs(store)[0].run_id == number
 
@@ -125,11 +125,11 @@ def test_a_loop_over_clusters_writes_on_another_connection(opened: Opened, dsn: 
     store = opened.store
     near_copies(store)
     for cluster in store.clusters(8):
-        assert store.add(f"{cluster.canonical.url}/again", FAR).kind == "new"
+        assert store.add_page(f"{cluster.canonical.url}/again", FAR).kind == "new"
         break
 
     def score(page: object) -> int:
-        return len(store.add(f"{URL}new", FAR).url)
+        return len(store.add_page(f"{URL}new", FAR).url)
 
     assert store.save_clusters(8, canonical=score) == 1
     assert len(urls(dsn)) == 8
@@ -144,14 +144,14 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
         other = connect(connection, collection="other", create=True)
 
         def score(page: object) -> int:
-            return len(store.add(f"{URL}new", FAR).url)
+            return len(store.add_page(f"{URL}new", FAR).url)
 
         for cluster in store.clusters(8):
             assert store.get(cluster.canonical.url) is not None
             assert len(list(store.pairs(8))) == 1
             for writer in (store, other):
                 with pytest.raises(StoreError, match=r"list\(store\.clusters\(\)\)"):
-                    writer.add(f"{URL}new", FAR)
+                    writer.add_page(f"{URL}new", FAR)
             with pytest.raises(StoreError, check=because("wrong_transaction")):
                 next(store.clusters(3))
             break
@@ -159,10 +159,10 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
             store.save_clusters(8, canonical=score)
         assert store.save_clusters(8) == 1
         for cluster in list(store.clusters(8)):
-            store.add(f"{cluster.canonical.url}/again", FAR)
+            store.add_page(f"{cluster.canonical.url}/again", FAR)
         # Pairs hold no transaction.
         for _ in store.pairs(8):
-            store.add(f"{URL}pairs", FAR)
+            store.add_page(f"{URL}pairs", FAR)
             break
         connection.commit()
     assert len(urls(dsn)) == 8
@@ -186,7 +186,7 @@ dsn = sys.argv[1]
 
 def use():
     assert store.find(1)
-    assert store.add("https://a.example/child", 0xFFFF << 32).kind == "new"
+    assert store.add_page("https://a.example/child", 0xFFFF << 32).kind == "new"
     assert len(list(store.clusters(8))) == 1
 
 def close():
@@ -198,7 +198,7 @@ def collect():
     gc.collect()
 
 store = pgsimhash.connect(dsn)
-list(store.add_many((f"https://a.example/{n}", n) for n in range(6)))
+list(store.add_pages((f"https://a.example/{n}", n) for n in range(6)))
 with store._session.connection_to_read() as connection:
     pid = connection.info.backend_pid
 for work in (use, close, collect):
@@ -208,7 +208,7 @@ for work in (use, close, collect):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0, work
     assert store.get("https://a.example/1") is not None, work
-assert store.add("https://a.example/parent", 0xFFFF << 48).kind == "new"
+assert store.add_page("https://a.example/parent", 0xFFFF << 48).kind == "new"
 with store._session.connection_to_read() as connection:
     assert connection.execute("SELECT pg_backend_pid()").fetchone() == (pid,)
 store.close()

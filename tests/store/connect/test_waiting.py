@@ -31,7 +31,7 @@ FROZEN = "frozen writer"
 @pytest.fixture
 def filled(dsn: str) -> str:
     with connect(dsn) as store:
-        list(store.add_many([(A, 7), (B, 6)]))
+        list(store.add_pages([(A, 7), (B, 6)]))
     return dsn
 
 
@@ -77,7 +77,7 @@ def test_a_long_wait_logs_the_holder_meanwhile(held: psycopg.Connection, dsn: st
         # Two stores over one connection log it once.
         with psycopg.connect(dsn, autocommit=True) as connection:
             connect(connection)
-            assert connect(connection).add(f"{A}2", 5).kind == "duplicate"
+            assert connect(connection).add_page(f"{A}2", 5).kind == "duplicate"
     finally:
         logging.getLogger("pgsimhash").removeHandler(release)
     (record,) = told
@@ -112,10 +112,10 @@ def test_writers_go_on_while_a_deletion_waits_for_a_loader(filled: str) -> None:
         ThreadPoolExecutor(1) as pool,
     ):
         insert_page(loader, f"{A}loaded", 2**40)
-        deletion = pool.submit(deleting.delete, A)
+        deletion = pool.submit(deleting.delete_page, A)
         wait_for_a_lock(filled)
-        assert writer.add(f"{A}added", 2**41).page_id is not None
-        assert connect(loader, lock_timeout=0.5).add(f"{A}also", 2**42).page_id is not None
+        assert writer.add_page(f"{A}added", 2**41).page_id is not None
+        assert connect(loader, lock_timeout=0.5).add_page(f"{A}also", 2**42).page_id is not None
         assert not deletion.done()
         loader.commit()
         assert deletion.result(timeout=60).gone == [A]
@@ -129,8 +129,8 @@ def test_a_users_statement_takes_the_lock_of_writers(dsn: str) -> None:
             "ORDER BY collection_id FOR NO KEY UPDATE"
         )
         with pytest.raises(StoreError, match="others wait for too", check=because("locked")):
-            store.add(A, 5)
-        assert connect(holder).add(A, 5).kind == "new"
+            store.add_page(A, 5)
+        assert connect(holder).add_page(A, 5).kind == "new"
 
 
 def timeout(connection: psycopg.Connection, of: str = "lock") -> str:
@@ -149,7 +149,7 @@ def test_statements_respect_the_statement_timeout(dsn: str) -> None:
     calls = {**LOOKUPS}
     calls["asynchronous"] = lambda _: asyncio.run(find())
     with connect(dsn) as unlimited:
-        unlimited.add(A, 7)
+        unlimited.add_page(A, 7)
     with connect(dsn, statement_timeout=0.3) as store, psycopg.connect(dsn) as other:
         other.execute("LOCK TABLE pgsimhash.pages")
         for name, call in calls.items():
@@ -181,16 +181,16 @@ def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
     with connect(dsn, lock_timeout=7) as store:
         with store._session.calls_to_write() as (connection, _):
             assert (timeout(connection), timeout(connection, IDLE)) == ("7s", "5min")
-        store.add(A, 7)
+        store.add_page(A, 7)
         with store._session.connection_to_read() as connection:
             assert {timeout(connection, of) for of in ("lock", "statement", IDLE)} == {"0"}
     # In the caller's transaction there is no limit unless it is given.
     with psycopg.connect(dsn) as connection:
         lent = connect(connection)
-        lent.add(f"{A}2", 7)
+        lent.add_page(f"{A}2", 7)
         with lent._session.calls_to_write():
             assert {timeout(connection, of) for of in ("lock", "statement", IDLE)} == {"0"}
-        connect(connection, lock_timeout=7).add(f"{A}3", 7)
+        connect(connection, lock_timeout=7).add_page(f"{A}3", 7)
         assert timeout(connection) == "7s"
         connection.commit()
         assert timeout(connection) == "0"
@@ -237,9 +237,9 @@ def test_the_server_terminates_a_writer_that_stops_within_a_batch(dsn: str) -> N
         with suppress(NoServerError), store._session.calls_to_write() as calls:
             calls.lock()
             # Not before the server terminated the holder of the lock.
-            assert other.add(f"{A}2", 5).kind == "new"
+            assert other.add_page(f"{A}2", 5).kind == "new"
         assert calls.connection.closed
-        assert store.add(f"{A}3", 5).kind == "duplicate"
+        assert store.add_page(f"{A}3", 5).kind == "duplicate"
 
 
 def test_the_error_of_a_deadlock_says_to_ingest_first(dsn: str) -> None:
@@ -254,17 +254,17 @@ def test_the_error_of_a_deadlock_says_to_ingest_first(dsn: str) -> None:
         first.commit()
         own = "INSERT INTO mine VALUES ('https://a.example/') ON CONFLICT DO NOTHING"
         late.execute(own)
-        assert stores[first].add(A, 5).keep
+        assert stores[first].add_page(A, 5).keep
         writer = threading.Thread(target=first.execute, args=[own])
         writer.start()
         wait_for_a_lock(dsn)
         with pytest.raises(StoreError, match="ingest first", check=because("gave_up")):
-            stores[late].add(f"{A}1", 6)
+            stores[late].add_page(f"{A}1", 6)
         late.rollback()
         writer.join()
         first.commit()
         # In this order there is no deadlock: one waits for the end of the other.
-        assert stores[late].add(f"{A}1", 2**64 - 1).keep
+        assert stores[late].add_page(f"{A}1", 2**64 - 1).keep
         late.execute(own)
 
 
@@ -320,4 +320,4 @@ def test_isolation_levels_that_miss_other_writers_are_refused(filled: str, level
 
 def test_read_uncommitted_is_read_committed(filled: str) -> None:
     with connect(at(filled, "read uncommitted")) as store:
-        assert store.delete(A).versions == 1
+        assert store.delete_page(A).versions == 1

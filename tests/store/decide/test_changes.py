@@ -104,7 +104,7 @@ def test_marks_deletions_and_rebuilds_leave_it_alone(store: Store, dsn: str) -> 
     keeps(store, edition(PAGE, 0), edition(VARIANT, 0), edition(AMP, 1))
     maintenance.mark(store, PAGE, AMP, same=False)
     maintenance.unmark(store, PAGE, AMP)
-    store.delete(PAGE)
+    store.delete_page(PAGE)
     statement = "SELECT url, covered FROM pgsimhash.pages ORDER BY url"
     covered = [(VARIANT, True), (AMP, False)]
     assert run_sql(dsn, statement) == covered
@@ -248,7 +248,7 @@ def test_a_change_of_a_safe_text_is_kept_or_safe_elsewhere(
             of_step = database.stores[step.collection]
             if step.by_sql:
                 records = [PageRecord(one.url, one.simhash) for one in step.records]
-                verdicts = of_step.add_many((one.url, one.simhash) for one in records)
+                verdicts = of_step.add_pages((one.url, one.simhash) for one in records)
                 scope = policies.get("*", {}).get("scope", "collection")
             else:
                 records, given = step.records, cast("MatchOptions", step.options)
@@ -261,7 +261,7 @@ def test_a_change_of_a_safe_text_is_kept_or_safe_elsewhere(
             )
         elif isinstance(step, Deletion):
             if step.way == "url":
-                store.delete(step.url)
+                store.delete_page(step.url)
             elif step.way == "age":
                 store.expire(timedelta(days=2))
             elif runs := maintenance.runs(store):

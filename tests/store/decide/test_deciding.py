@@ -98,13 +98,13 @@ class TestScope:
             connect(dsn, collection="one", create=True) as one,
             connect(dsn, collection="two", create=True) as two,
         ):
-            one.add("https://a.example/1", 0)
+            one.add_page("https://a.example/1", 0)
             with connect(
                 dsn, collection="words", create=True, scheme="pgsimhash-blog-words-1"
             ) as words:
-                words.add("https://c.example/1", FAR)
-            assert two.add("https://b.example/2", FAR, scope="global").kind == "new"
-            found = two.add("https://b.example/3", 0, scope="global")
+                words.add_page("https://c.example/1", FAR)
+            assert two.add_page("https://b.example/2", FAR, scope="global").kind == "new"
+            found = two.add_page("https://b.example/3", 0, scope="global")
             assert (found.distance, found.duplicate_of) == (0, "https://a.example/1")
             # The original has no page id here.
             assert found.original_page_id is None
@@ -114,8 +114,10 @@ class TestScope:
     ) -> None:
         """In another collection; ``test_rule.py`` has those that arrive in this one."""
         with connect(dsn, collection="two", create=True), psycopg.connect(dsn) as holder:
-            connect(holder, collection="two", create=True).add("https://a.example/1", 0)
-            made = after_a_wait(holder, lambda: store.add("https://b.example/", 1, scope="global"))
+            connect(holder, collection="two", create=True).add_page("https://a.example/1", 0)
+            made = after_a_wait(
+                holder, lambda: store.add_page("https://b.example/", 1, scope="global")
+            )
         assert made.duplicate_of == "https://a.example/1"
 
 
@@ -145,30 +147,30 @@ def test_a_verdict_has_the_stored_markdown(dsn: str) -> None:
         known = page_at(store, "https://a.example/1")
         assert made.markdown is not None
         assert (made.title, made.markdown) == (known.title, known.markdown)
-        assert store.add("https://a.example/2", 7).markdown is None
+        assert store.add_page("https://a.example/2", 7).markdown is None
 
 
 def test_a_verdict_has_the_page_id_of_its_original(store: Store, dsn: str) -> None:
-    first = store.add("https://a.example/1", 0)
+    first = store.add_page("https://a.example/1", 0)
     assert (first.duplicate_of, first.original_page_id) == (None, None)
-    copy = store.add("https://a.example/2", 1)
+    copy = store.add_page("https://a.example/2", 1)
     assert copy.original_page_id == first.page_id
     # An unchanged page names that of its version.
-    assert store.add("https://a.example/1", 0).original_page_id is None
-    assert store.add("https://a.example/2", 1).original_page_id == first.page_id
+    assert store.add_page("https://a.example/1", 0).original_page_id is None
+    assert store.add_page("https://a.example/2", 1).original_page_id == first.page_id
     dry = list(store.decide_many([("https://a.example/3", HTML), ("https://a.example/4", HTML)]))
     assert [one.original_page_id for one in dry] == [None, None]
     assert dry[1].duplicate_of == "https://a.example/3"
     pages = [(f"https://b.example/{n}", simhash) for n, simhash in ((1, FAR), (2, FAR), (3, 2))]
-    new, near, again, *unchanged = store.add_many([*pages, *pages])
+    new, near, again, *unchanged = store.add_pages([*pages, *pages])
     originals = [None, new.page_id, first.page_id]
     assert [one.original_page_id for one in (new, near, again)] == originals
     assert [(one.kind, one.original_page_id) for one in unchanged] == [
         ("unchanged", page_id) for page_id in originals
     ]
-    store.add("https://c.example/", FAR >> 20)
+    store.add_page("https://c.example/", FAR >> 20)
     maintenance.mark(store, "https://a.example/1", "https://c.example/", same=True)
-    assert store.add("https://c.example/", FAR >> 9).original_page_id == first.page_id
+    assert store.add_page("https://c.example/", FAR >> 9).original_page_id == first.page_id
     (added,) = run_sql(dsn, "SELECT * FROM pgsimhash.add_page('https://d.example/', 3)")
     assert added[-1] == copy.page_id
 
@@ -221,9 +223,9 @@ def test_another_text_is_an_update_worth_keeping_and_other_boilerplate_is_not(st
 
 
 def test_a_run_counts_its_updates(store: Store) -> None:
-    store.add("https://e.example/", 2**64 - 1)
+    store.add_page("https://e.example/", 2**64 - 1)
     run_id = store.start_run("one")
-    list(store.add_many([(A, 0), (A, 1), (A, 1), (B, 1)], batch_size=2))
+    list(store.add_pages([(A, 0), (A, 1), (A, 1), (B, 1)], batch_size=2))
     (run,) = maintenance.runs(store)
     assert (run.run_id, run.label) == (run_id, "one")
     assert run.started_at < run.finished_at

@@ -32,7 +32,7 @@ def originals(store: Store) -> dict[str, str | None]:
 def test_a_mark_is_part_of_the_caller_s_transaction(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         store = connect(connection)
-        list(store.add_many([(A, 0), (B, 1)]))
+        list(store.add_pages([(A, 0), (B, 1)]))
         connection.commit()
         maintenance.mark(store, A, B, same=False)
         assert originals(store) == {A: None, B: None}
@@ -42,7 +42,7 @@ def test_a_mark_is_part_of_the_caller_s_transaction(dsn: str) -> None:
 
 
 def test_marks_are_listed_and_removed(store: Store, dsn: str) -> None:
-    list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
+    list(store.add_pages([(A, 0), (B, 1), (C, FAR)]))
     maintenance.mark(store, B, A, same=False)
     run_sql(dsn, "SELECT pgsimhash.mark(%s, %s, true)", [C, A])
     marks = [(mark.a, mark.b, mark.same) for mark in maintenance.marks(store)]
@@ -56,7 +56,7 @@ def test_marks_are_listed_and_removed(store: Store, dsn: str) -> None:
 
 
 def test_contradictions_and_unknown_urls_are_refused(store: Store) -> None:
-    list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, 5)]))
+    list(store.add_pages([(A, 0), (B, 1), (C, FAR), (D, 5)]))
     maintenance.mark(store, A, B, same=True)
     maintenance.mark(store, B, C, same=True)
     with pytest.raises(ArgumentError, match="are the same; remove one of them"):
@@ -73,7 +73,7 @@ def test_contradictions_and_unknown_urls_are_refused(store: Store) -> None:
 
 @pytest.mark.parametrize("linkage", ["single", "complete"])
 def test_clusters_are_joined_and_divided(store: Store, linkage: Linkage) -> None:
-    list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, FAR - 1)]))
+    list(store.add_pages([(A, 0), (B, 1), (C, FAR), (D, FAR - 1)]))
     assert clusters(store, 1, linkage) == [[A, B], [C, D]]
     maintenance.mark(store, A, C, same=True)
     assert clusters(store, 1, linkage) == [[A, B, C, D]]

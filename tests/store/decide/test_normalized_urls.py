@@ -36,7 +36,7 @@ def test_all_spellings_are_one_page_only_with_normalization(store: Store, normal
         assert page_at(normal, url).url == PLAIN
         assert not normal.should_fetch(url)
         assert len(analysis.versions(normal, url)) == 1
-    assert normal.delete(OTHERS[0]).gone == [PLAIN]
+    assert normal.delete_page(OTHERS[0]).gone == [PLAIN]
 
 
 def test_links_marks_and_policies_name_pages_in_any_spelling(normal: Store) -> None:

@@ -147,14 +147,14 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
 
 
 def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> None:
-    store.add("https://a.example/", 0)
+    store.add_page("https://a.example/", 0)
     with psycopg.connect(dsn) as connection:
         own = connect(connection)
         connection.commit()
         maintenance.set_policy(own, "*", PolicySettings(distance=0))
         connection.rollback()
         maintenance.set_policy(store, "*", PolicySettings(distance=3))
-        assert own.add("https://b.example/", 0b1).kind == "duplicate"
+        assert own.add_page("https://b.example/", 0b1).kind == "duplicate"
 
 
 def test_each_host_has_its_own_age_to_expire(store: Store, dsn: str) -> None:
@@ -220,4 +220,4 @@ class TestRefusals:
                 run_sql(dsn, "SELECT pgsimhash.set_policy('*', 8, collection => 'two')")
             run_sql(dsn, "UPDATE pgsimhash.policies SET distance = 8")
             with pytest.raises(ArgumentError, match="from 0 to 7"):
-                store.add("https://a.example/", 5)
+                store.add_page("https://a.example/", 5)

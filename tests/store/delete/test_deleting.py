@@ -48,7 +48,7 @@ def test_seeing_pages_again_writes_no_index(store: Store, dsn: str) -> None:
     # Far from one another: near pages would take most of the time.
     pages = [(f"https://a.example/{n}", n * 0x9E37_79B9_7F4A_7C15 % 2**64) for n in range(500)]
     for _ in range(3):
-        list(store.add_many(pages))
+        list(store.add_pages(pages))
     store.close()
     statement = (
         "SELECT n_tup_upd, n_tup_hot_upd, pg_sleep(0.05) FROM pg_stat_user_tables "
@@ -71,7 +71,7 @@ class TestRuns:
     ) -> None:
         page = f"<p>{'word ' * 50}"
         for _ in range(2):
-            store.add("https://a.example/1", 0)
+            store.add_page("https://a.example/1", 0)
         assert store.ingest("https://a.example/2", page).kind == "new"
         assert store.ingest("https://a.example/3", page).kind == "duplicate"
         run_sql(dsn, "SELECT pgsimhash.add_page('https://a.example/4', 7)")
@@ -82,18 +82,18 @@ class TestRuns:
             # Several batches.
             pages = [(f"https://a.example/{number}/{n}", page) for n in range(3)]
             list(store.ingest_many(pages, batch_size=2))
-        list(store.add_many([("https://a.example/6", 5)]))
+        list(store.add_pages([("https://a.example/6", 5)]))
         list(store.decide_many([("https://a.example/7", page)]))
         run_sql(dsn, "SELECT pgsimhash.add_pages('{https://a/5,https://a/6}', '{9,10}')")
         assert [(run.label, run.pages) for run in reversed(maintenance.runs(store))] == [
-            *[("ingest_many", 3)] * 2, ("add_many", 1), ("SQL", 2),
+            *[("ingest_many", 3)] * 2, ("add_pages", 1), ("SQL", 2),
         ]  # fmt: skip
 
     def test_a_run_that_added_no_page_expires(self, store: Store, dsn: str) -> None:
-        store.add("https://a.example/1", 0)
+        store.add_page("https://a.example/1", 0)
         for label in ("old", "young"):
             store.start_run(label)
-            store.add("https://a.example/1", 0)
+            store.add_page("https://a.example/1", 0)
         finished = "UPDATE pgsimhash.runs SET finished_at = now() - interval '9 days'"
         run_sql(dsn, f"{finished} WHERE label = 'old'")
         store.expire(2 * DAY)
@@ -106,7 +106,7 @@ class TestRuns:
     def test_every_collection_has_its_own_runs(self, dsn: str) -> None:
         for collection in ("default", "default", "other"):
             with connect(dsn, collection=collection, create=True) as store:
-                list(store.add_many([("https://a.example/1", 0)]))
+                list(store.add_pages([("https://a.example/1", 0)]))
         with connect(dsn) as store:
             assert [run.pages for run in maintenance.runs(store)] == [1, 1]
             assert page_at(store, "https://a.example/1").run_id == maintenance.runs(store)[1].run_id
@@ -117,10 +117,10 @@ class TestRuns:
 
     def test_undo_reverts_to_the_versions_before(self, store: Store) -> None:
         store.start_run("one")
-        store.add("https://a.example/1", 0)
+        store.add_page("https://a.example/1", 0)
         store.start_run("two")
-        store.add("https://a.example/1", FAR)
-        store.add("https://a.example/2", FAR)
+        store.add_page("https://a.example/1", FAR)
+        store.add_page("https://a.example/2", FAR)
         run, deleted = maintenance.undo_run(store)
         assert run.label == "two"
         assert deleted[:3] == (2, ["https://a.example/2"], ["https://a.example/1"])
@@ -136,12 +136,12 @@ class TestRuns:
     ) -> None:
         with connect(dsn) as one, connect(dsn) as two:
             number = one.start_run("goes on")
-            one.add("https://a.example/1", 1)
+            one.add_page("https://a.example/1", 1)
             delete = deleting.delete
 
             def and_goes_on(*arguments: Any, **scope: Any) -> Any:
                 went = delete(*arguments, **scope)
-                one.add("https://a.example/2", 2)
+                one.add_page("https://a.example/2", 2)
                 return went
 
             monkeypatch.setattr(deleting, "delete", and_goes_on)
@@ -156,20 +156,20 @@ class TestRuns:
             store = connect(connection)
             store.start_run("mine")
             with connection.transaction(force_rollback=True):
-                store.add("https://a.example/1", 1)
-            store.add("https://a.example/2", 1)
+                store.add_page("https://a.example/1", 1)
+            store.add_page("https://a.example/2", 1)
             assert [run.pages for run in maintenance.runs(store)] == [1]
 
 
 def test_pages_are_deleted_by_host_and_url(store: Store, dsn: str) -> None:
     pages = [("https://a.example/1", 0), ("https://b.example/1", 1), ("https://a.example/2", 2)]
-    list(store.add_many(pages))
+    list(store.add_pages(pages))
     gone = store.delete_host("A.example")
     assert (gone.versions, sorted(gone.gone)) == (2, [pages[0][0], pages[2][0]])
     assert urls(store) == ["https://b.example/1"]
-    assert store.delete_host("A.example") == store.delete(pages[0][0]) == (0, [], [], [])
+    assert store.delete_host("A.example") == store.delete_page(pages[0][0]) == (0, [], [], [])
     assert original_of(store, "https://b.example/1") == (None, None)
-    list(store.add_many([*pages, ("https://a.example/1", FAR)]))
+    list(store.add_pages([*pages, ("https://a.example/1", FAR)]))
     by_url, by_host = (f"SELECT pgsimhash.delete_{what}(%s)" for what in ("page", "host"))
     assert run_sql(dsn, by_url, [pages[0][0]]) == [(2,)]
     assert run_sql(dsn, by_url, [pages[0][0]]) == [(0,)]
@@ -184,10 +184,10 @@ class TestExpiry:
         old = "UPDATE pgsimhash.pages SET fetched_at = now() - interval '40 days'"
         # With a larger distance nearly all of them would be near each other.
         pages = ((f"https://old.example/{n}", n << 16) for n in range(count))
-        list(store.add_many(pages, distance=1))
+        list(store.add_pages(pages, distance=1))
         with store._session.connection_to_read() as connection:
             connection.execute(old)
-        list(store.add_many((f"https://new.example/{n}", FAR - n) for n in range(5)))
+        list(store.add_pages((f"https://new.example/{n}", FAR - n) for n in range(5)))
 
     def test_it_is_a_procedure_in_sql(self, store: Store, dsn: str) -> None:
         self.fill(store, 100)
@@ -221,12 +221,12 @@ def test_an_original_deleted_while_its_copy_is_added_leaves_an_original(
     store: Store, dsn: str, simhash: int
 ) -> None:
     """The writer finds the original, waits for the lock, and then the original is gone."""
-    store.add(A, 5)
+    store.add_page(A, 5)
     with psycopg.connect(dsn) as holder:
         deleting = connect(holder)
         holder.commit()
-        assert deleting.delete(A).versions == 1
-        after_a_wait(holder, lambda: store.add(B, simhash, distance=3))
+        assert deleting.delete_page(A).versions == 1
+        after_a_wait(holder, lambda: store.add_page(B, simhash, distance=3))
     assert run_sql(dsn, "SELECT url FROM pgsimhash.pages WHERE indexed") == [(B,)]
     assert original_of(store, B) == (None, None)
     assert list(maintenance.check(store)) == []
@@ -238,20 +238,20 @@ def write(job: tuple[str, int]) -> int:
     with connect(dsn) as store:
         for start in range(0, 400, 20):
             pages = [(f"https://w{writer}.example/{n}", n << 16) for n in range(start, start + 20)]
-            assert len(list(store.add_many(pages))) == 20
+            assert len(list(store.add_pages(pages))) == 20
     return 400
 
 
 @pytest.mark.one_server("it inserts a page without the package")
 def test_the_simhash_of_a_page_that_is_being_inserted_stays(dsn: str) -> None:
     with connect(dsn, lock_timeout=0.2) as store, psycopg.connect(dsn) as loader:
-        store.add("https://a.example/", 7)
+        store.add_page("https://a.example/", 7)
         insert_page(loader, "https://b.example/", 7)
         # Nobody sees that page yet, and the simhash exists for both of them.
         with pytest.raises(StoreError, check=because("locked")):
-            store.delete("https://a.example/")
+            store.delete_page("https://a.example/")
         loader.commit()
-        store.delete("https://a.example/")
+        store.delete_page("https://a.example/")
         assert [match.url for match in store.find(7)] == ["https://b.example/"]
 
 
@@ -271,7 +271,7 @@ class TestCollections:
         return dict(connection.execute(counts).fetchall())
 
     def fill(self, store: Store) -> None:
-        list(store.add_many([(A, 1), (A, 1), (B, 2**40)]))
+        list(store.add_pages([(A, 1), (A, 1), (B, 2**40)]))
         maintenance.mark(store, A, B, same=True)
         maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
 
@@ -284,7 +284,7 @@ class TestCollections:
                 self.fill(store)
                 assert maintenance.delete_collection(connection, "news") == 2
                 with pytest.raises(CollectionError, match="does not exist"):
-                    store.add(A, 1)
+                    store.add_page(A, 1)
             assert self.rows(connection) == before
             assert maintenance.delete_collection(connection, "small") == 2
             assert set(self.rows(connection).values()) == {0}
@@ -295,7 +295,7 @@ class TestCollections:
     def test_rows_that_refer_to_it_are_an_error_of_the_package(
         self, store: Store, dsn: str, deferred: str
     ) -> None:
-        store.add(A, 1)
+        store.add_page(A, 1)
         run_sql(dsn, "CREATE TABLE mine AS SELECT collection_id, page_id FROM pgsimhash.pages")
         run_sql(
             dsn,

@@ -60,10 +60,10 @@ WAYS: dict[str, str | Callable[[Store], Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_delete_promotes_and_ends_runs(store: Store, dsn: str, way: str) -> None:
     store.start_run("first")
-    store.add("https://old.example/", 0, fetched_at=NOW - 9 * DAY)
+    store.add_page("https://old.example/", 0, fetched_at=NOW - 9 * DAY)
     for number in range(3):
         store.start_run("other")
-        store.add(f"https://a.example/{number}", 1 << number)
+        store.add_page(f"https://a.example/{number}", 1 << number)
     delete = WAYS[way]
     promoted = run_sql(dsn, delete) and None if isinstance(delete, str) else delete(store)
     assert originals(store) == [
@@ -78,8 +78,8 @@ def test_every_way_to_delete_promotes_and_ends_runs(store: Store, dsn: str, way:
 
 
 def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:
-    store.add("https://a.example/", 0)
-    store.add("https://b.example/", 1)
+    store.add_page("https://a.example/", 0)
+    store.add_page("https://b.example/", 1)
     with store._session.connection_to_read() as connection:
         # Versions of one page, which are not duplicates of each other.
         connection.execute(
@@ -87,7 +87,7 @@ def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> No
             "SELECT collection_id, url, 1, page_id - 1, 1 FROM pgsimhash.pages, "
             "generate_series(1, 110) WHERE url = 'https://b.example/'"
         )
-    store.delete("https://a.example/")
+    store.delete_page("https://a.example/")
     with store._session.connection_to_read() as connection:
         rows = connection.execute(
             "SELECT DISTINCT duplicate_of, distance FROM pgsimhash.pages"

@@ -150,7 +150,7 @@ def test_a_sighting_takes_at_most_twelve_bytes(store: Store, dsn: str, order: st
     """Five crawls of the same pages, in batches as ingest_many has them."""
     pages = [(f"https://a.example/{n}", n * 0x9E37_79B9_7F4A_7C15 % 2**64) for n in range(4_000)]
     for _ in range(5):
-        list(store.add_many(pages, distance=0, batch_size=256))
+        list(store.add_pages(pages, distance=0, batch_size=256))
         if order == "another":
             random.Random(1).shuffle(pages)
     ((sightings, size),) = run_sql(
@@ -178,7 +178,7 @@ class TestEnds:
         (run,) = maintenance.runs(store)
         assert run.as_json()["state"] == run.state == "ended"
         maintenance.undo_run(store)
-        verdicts = store.add_many([(page.url, 1) for page in self.PAGES], label="closed")
+        verdicts = store.add_pages([(page.url, 1) for page in self.PAGES], label="closed")
         next(verdicts)
         assert state(dsn) == "closed: unfinished"
         (run,) = maintenance.runs(store)

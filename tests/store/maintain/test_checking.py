@@ -136,8 +136,8 @@ def test_concurrent_writers_cause_no_false_alarm(dsn: str, monkeypatch: pytest.M
                     break
                 some = range(number, number + 50)
                 pages = ((f"{SITE}{name}/{n % 700}", n * 0x9E3779B9) for n in some)
-                list(store.add_many(pages))
-                store.delete(f"{SITE}{name}/{number}")
+                list(store.add_pages(pages))
+                store.delete_page(f"{SITE}{name}/{number}")
 
     with ThreadPoolExecutor(2) as pool, connect(dsn) as store:
         writing = pool.map(write, "ab")

@@ -42,8 +42,8 @@ def url(simhash: int) -> str:
 def full(dsn: str) -> Iterator[Store]:
     rng = random.Random(7)
     with connect(dsn) as store:
-        store.add(url(1), 1)
-        list(store.add_many([(url(n), n) for n in (rng.getrandbits(64) for _ in range(600))]))
+        store.add_page(url(1), 1)
+        list(store.add_pages([(url(n), n) for n in (rng.getrandbits(64) for _ in range(600))]))
         yield store
 
 
@@ -92,7 +92,7 @@ def test_everything_is_copied(
     store.start_run("later")
     at = datetime(2026, 3, 1, tzinfo=UTC)
     for fetched_at in (at, at + timedelta(days=3)):
-        store.add(A, 1 << 50, fetched_at=fetched_at)
+        store.add_page(A, 1 << 50, fetched_at=fetched_at)
     (tmp_path / "a.html").write_text("short")
     list(store.ingest_files([tmp_path]))
     before = everything(dsn)
@@ -115,14 +115,14 @@ def test_everything_is_copied(
         # Copied ids are not drawn again.
         newest, runs = before[0][-1][0], {run.run_id for run in maintenance.runs(new)}
         assert new.start_run("after") not in runs
-        verdict = new.add(url(0), crawl(1)[0].simhash)
+        verdict = new.add_page(url(0), crawl(1)[0].simhash)
         assert verdict.duplicate_of
         assert (verdict.page_id or 0) > newest
         maintenance.mark(new, url(0), A, same=False)
         assert len(maintenance.marks(new)) == len(before[2]) + 1
         # Both are independent.
         assert first.get(url(0)) is None
-        assert first.add(url(0), 3).kind
+        assert first.add_page(url(0), 3).kind
         assert maintenance.undo_run(new)[1].versions == 1
         assert len(content(dsn, old)) == len(before[0]) + 1
 
@@ -141,9 +141,9 @@ def test_the_result_has_the_requested_settings(full: Store) -> None:
 
 
 WRITES: list[Callable[[Store], object]] = [
-    lambda store: store.add(url(7), 7),
-    lambda store: list(store.add_many([(url(n), n) for n in range(40)])),
-    lambda store: store.delete(url(1)),
+    lambda store: store.add_page(url(7), 7),
+    lambda store: list(store.add_pages([(url(n), n) for n in range(40)])),
+    lambda store: store.delete_page(url(1)),
     lambda store: maintenance.set_policy(store, "*", PolicySettings(distance=2)),
     lambda store: maintenance.rebuild(store, "again"),
     lambda store: maintenance.rename(store, "renamed"),
@@ -166,7 +166,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
                 told.append(refused.value.reason)
         if into_schema:
             with connect(dsn, collection="busy", create=True, schema=into_schema) as busy:
-                assert busy.add(url(1), 1).kind == "new"
+                assert busy.add_page(url(1), 1).kind == "new"
                 assert [one.name for one in maintenance.status(busy)] == ["busy"]
 
     before = content(dsn, "default", numbered=True)
@@ -179,7 +179,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
 
 
 LATE: list[str | Callable[[Store], object]] = [
-    lambda store: store.add(url(1 << 45), 1 << 45),
+    lambda store: store.add_page(url(1 << 45), 1 << 45),
     lambda store: list(store.ingest_files([PAGE])),
     lambda store: maintenance.change_settings(store, distance=3),
     "SELECT pgsimhash.set_policy('late.example', distance => 1)",
@@ -205,7 +205,7 @@ def test_a_write_that_waits_for_the_end_applies_to_the_new_collection(
 
     urls = {"a": url(0), "b": url(1 << 40), "c": url(0xFF << 20)}
     for number in (0, 1 << 40, 0xFF << 20):
-        store.add(url(number), number)
+        store.add_page(url(number), number)
     maintenance.mark(store, urls["a"], urls["b"], same=True)
     maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
     before = counts(store)
@@ -287,7 +287,7 @@ def test_it_can_be_part_of_a_transaction_of_the_caller(
         assert schema_of(connection) == SCHEMA
         assert store.collection.default_distance == (8 if into_schema else 3)
         # The old collection counts again.
-        assert store.add("https://b.example/", 1, scope="global").distance == 0
+        assert store.add_page("https://b.example/", 1, scope="global").distance == 0
         connection.rollback()
     assert [one.default_distance for one in maintenance.status(full)] == [8]
     assert content(dsn, "default", schema="wide") == [] if into_schema else True
@@ -313,7 +313,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:
-    store.add(url(1), 1)
+    store.add_page(url(1), 1)
     connect(dsn, collection="taken", create=True).close()
     for schema, layout in (("wide", "16+16+16+16"), ("narrow", "32+32"), ("newer", None)):
         migrate.upgrade(dsn, schema=schema, layout=layout)
@@ -330,9 +330,9 @@ def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) ->
     """The two collections that are compared have one id, in two schemas."""
     migrate.upgrade(dsn, schema="wide", layout="16+16+16+16")
     with connect(dsn, collection="first", create=True, schema="wide") as first:
-        first.add("https://first.example/", 5)
+        first.add_page("https://first.example/", 5)
         assert first.collection.collection_id == store.collection.collection_id
-    list(store.add_many((url(n), n) for n in (FAR, 7, 0)))
+    list(store.add_pages((url(n), n) for n in (FAR, 7, 0)))
     maintenance.set_policy(store, "*", PolicySettings(scope="global", distance=1))
     verdicts: list[Verdict] = []
     maintenance.rebuild(store, into_schema="wide", verdicts=verdicts.append)

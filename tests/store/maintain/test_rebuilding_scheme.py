@@ -155,7 +155,7 @@ def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
         uses: list[Callable[[], object]] = [
             lambda: other.find(1),
             lambda: other.has_near(1),
-            lambda: other.add("https://c.example/", 1),
+            lambda: other.add_page("https://c.example/", 1),
             lambda: other.ingest("https://c.example/", page(paragraph(5))),
             lambda: maintenance.rebuild(other),
         ]
@@ -169,7 +169,7 @@ def test_pages_without_markdown_or_too_short_are_reported(dsn: str, kept: Store)
     read = get_scheme("pgsimhash-article-1").extract
     patient = register_scheme(Scheme("patient-1", read, ShingleWeights((1, 2)), min_tokens=150))
     kept.ingest("https://a.example/1", page(*ARTICLE))
-    kept.add("https://a.example/2", FAR)
+    kept.add_page("https://a.example/2", FAR)
     kept.ingest("https://a.example/3", page(paragraph(3)))
     kept.ingest("https://b.example/4", page(*ARTICLE, paragraph(4, 40)))
     kept.ingest("https://a.example/5", page(*ARTICLE))

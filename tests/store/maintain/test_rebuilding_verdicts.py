@@ -157,7 +157,7 @@ def test_after_a_deleted_run_the_rest_is_evaluated_without_it(dsn: str, store: S
 
 def test_policies_apply_unless_overridden(store: Store) -> None:
     maintenance.set_policy(store, "b.example", PolicySettings(distance=1))
-    ingested = list(store.add_many([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
+    ingested = list(store.add_pages([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
     assert [v.duplicate_of for v in ingested] == [None, None, A, A, A]
     assert reevaluated(store) == ingested
     assert [v.duplicate_of for v in reevaluated(store, distance=2)] == [None, A, A, A, A]
@@ -166,7 +166,7 @@ def test_policies_apply_unless_overridden(store: Store) -> None:
 
 
 def test_a_deleted_original_has_a_successor(dsn: str, store: Store) -> None:
-    list(store.add_many([(A, 0), (B, 0), (C, 1), (D, FAR)]))
+    list(store.add_pages([(A, 0), (B, 0), (C, 1), (D, FAR)]))
     # As without a deletion by the package.
     run_sql(dsn, "DELETE FROM pgsimhash.pages WHERE url = %s", [A])
     run_sql(dsn, "UPDATE pgsimhash.pages SET duplicate_of = NULL, distance = NULL")
@@ -176,21 +176,21 @@ def test_a_deleted_original_has_a_successor(dsn: str, store: Store) -> None:
 
 
 def test_later_marks_and_versions_that_became_neighbours(store: Store) -> None:
-    list(store.add_many([(A, 0), (B, 1)]))
+    list(store.add_pages([(A, 0), (B, 1)]))
     maintenance.mark(store, A, B, same=False)
     assert [verdict.kind for verdict in reevaluated(store)] == ["new", "new"]
     run = store.start_run("between")
-    store.add(C, FAR)
-    store.add(C, 5)
+    store.add_page(C, FAR)
+    store.add_page(C, 5)
     store.start_run("after")
-    store.add(C, FAR)
+    store.add_page(C, FAR)
     maintenance.undo_run(store, run)
     store.start_run("two")
-    store.add(C, 7)
+    store.add_page(C, 7)
     run = store.start_run("between again")
-    store.add(C, 1 << 40)
+    store.add_page(C, 1 << 40)
     store.start_run("after again")
-    store.add(C, 7)
+    store.add_page(C, 7)
     maintenance.undo_run(store, run)
     *_, last = reevaluated(store, save=True)
     assert (last.kind, last.reason, last.duplicate_of) == ("updated", "same_text", None)

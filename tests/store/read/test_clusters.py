@@ -14,7 +14,7 @@ FAR = 0xFFFF_0000_FFFF_0000
 
 
 def fill(store: Store, simhashes: dict[str, int]) -> None:
-    list(store.add_many(((f"https://{url}", value) for url, value in simhashes.items())))
+    list(store.add_pages(((f"https://{url}", value) for url, value in simhashes.items())))
 
 
 def as_tuples(store: Store, distance: int) -> list[tuple[int, int, int]]:
@@ -136,12 +136,12 @@ def test_saved_clusters_lose_deleted_pages_and_collections(store: Store, dsn: st
 
     def delete_meanwhile(page: ClusterPage) -> int:
         with connect(dsn) as deleting:
-            deleting.delete(f"https://{first}")
+            deleting.delete_page(f"https://{first}")
         return page.page_id
 
     assert store.save_clusters(1, canonical=delete_meanwhile) == 1
     assert len(saved(dsn)) == len(others) == 4
-    store.delete(f"https://{others[0]}")
+    store.delete_page(f"https://{others[0]}")
     assert len(saved(dsn)) == 3
     with psycopg.connect(dsn, autocommit=True) as connection:
         maintenance.delete_collection(connection, "default")

@@ -150,7 +150,7 @@ def delete(history: History, name: str, place: int, by_sql: bool) -> None:
     if by_sql:
         history.plain.execute("SELECT pgsimhash.delete_page(%s, %s)", [url, name])
     else:
-        history.stores[name].delete(url)
+        history.stores[name].delete_page(url)
 
 
 def delete_host(history: History, name: str, host: str, by_sql: bool) -> None:

@@ -65,7 +65,7 @@ def test_a_schema_without_citus_is_not_taken_over(empty_dsn: str) -> None:
     migrate.upgrade(empty_dsn, schema="crawl")
     refused(empty_dsn, r"the schema crawl exists already, without Citus; give another name")
     with connect(empty_dsn, schema="crawl") as store:
-        assert store.add("https://a.example/", 1).kind == "new"
+        assert store.add_page("https://a.example/", 1).kind == "new"
 
 
 @on_citus
@@ -122,8 +122,8 @@ def test_a_history_of_alembic_deploys_it(empty_dsn: str) -> None:
         op = Operations(MigrationContext.configure(connection))
         pgsimhash.alembic.upgrade(op, schema="crawl", citus=True)
     with connect(empty_dsn, schema="crawl") as store:
-        assert store.add("https://a.example/", 1).kind == "new"
-        assert store.add("https://b.example/", 3).kind == "duplicate"
+        assert store.add_page("https://a.example/", 1).kind == "new"
+        assert store.add_page("https://b.example/", 3).kind == "duplicate"
 
 
 @on_citus

@@ -165,7 +165,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
             with connect(where, keep_markdown=True) as store:
                 store.ingest("https://a.example/1", page(paragraph(1), paragraph(2)))
                 verdicts = list(
-                    store.add_many([("https://a.example/2", 5), ("https://b.example/", 7)])
+                    store.add_pages([("https://a.example/2", 5), ("https://b.example/", 7)])
                 )
                 assert [match.distance for match in store.find(5, 8)] == [0, 1]
                 assert len(store.near_pages("https://a.example/2", 8)) == 1
@@ -174,7 +174,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
                 assert store.save_clusters(8) == 0
                 assert list(maintenance.check(store)) == []
                 assert store.delete_host("a.example").versions == 2
-                assert store.delete("https://b.example/").versions == 1
+                assert store.delete_page("https://b.example/").versions == 1
         assert connection.execute("SHOW search_path").fetchone() == (path,)
 
 

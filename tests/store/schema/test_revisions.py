@@ -59,7 +59,7 @@ def filled(empty_dsn: str) -> str:
         assert store.save_clusters()
     with connect(empty_dsn, collection="apart", create=True) as store:
         pages = [7, 5, 2**63, 7]
-        list(store.add_many((f"https://example.com/{n}", one) for n, one in enumerate(pages)))
+        list(store.add_pages((f"https://example.com/{n}", one) for n, one in enumerate(pages)))
     return empty_dsn
 
 

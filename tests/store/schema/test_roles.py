@@ -38,12 +38,12 @@ def name_of(dsn: str) -> str:
 
 def add_as(dsn: str, role: str, **options: Any) -> None:
     with connect(as_role(dsn, role), **options) as store:
-        store.add(A, 5)
+        store.add_page(A, 5)
 
 
 HARMFUL: dict[str, Callable[[Store], object]] = {
     "check": lambda store: list(maintenance.check(store, repair=True)),
-    "delete": lambda store: store.delete(A),
+    "delete_page": lambda store: store.delete_page(A),
     "delete_host": lambda store: store.delete_host("a.example"),
     "undo_run": lambda store: maintenance.undo_run(store),
     "rebuild": lambda store: maintenance.rebuild(store, replace=True),
@@ -72,7 +72,7 @@ OWNERS = (
 
 def test_a_writer_can_do_everything_with_pages(roles: dict[str, str]) -> None:
     with connect(roles["writer"]) as store:
-        list(store.add_many([(A, 1), (B, 2**63)]))
+        list(store.add_pages([(A, 1), (B, 2**63)]))
         store.save_clusters()
         for change in CHANGES.values():
             change(store)
@@ -81,7 +81,7 @@ def test_a_writer_can_do_everything_with_pages(roles: dict[str, str]) -> None:
 def test_a_reader_looks_up_and_writes_nothing(roles: dict[str, str]) -> None:
     with connect(roles["writer"]) as store:
         simhash = store.ingest(A, page(*ARTICLE)).simhash
-        list(store.add_many([(B, 2**63)]))
+        list(store.add_pages([(B, 2**63)]))
     with connect(roles["reader"]) as store:
         assert [match.url for match in store.find(simhash or 0)] == [A]
         assert store.decide(B, page(*ARTICLE)).duplicate_of == A
@@ -93,7 +93,7 @@ def test_a_reader_looks_up_and_writes_nothing(roles: dict[str, str]) -> None:
 
 def test_a_reader_checks_and_a_writer_repairs(roles: dict[str, str], dsn: str) -> None:
     with connect(roles["writer"]) as store:
-        store.add(A, 1)
+        store.add_page(A, 1)
     run_sql(dsn, "UPDATE pgsimhash.pages SET indexed = false")
     with connect(roles["reader"]) as store:
         assert [one.reason for one in maintenance.check(store)] == ["simhash_missing"]
@@ -109,14 +109,14 @@ def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
     roles: dict[str, str], dsn: str
 ) -> None:
     with connect(roles["writer"]) as store:
-        list(store.add_many([(A, 5), (B, 5)]))
+        list(store.add_pages([(A, 5), (B, 5)]))
     run_sql(dsn, "ALTER TABLE pgsimhash.pages ENABLE ROW LEVEL SECURITY")
     run_sql(dsn, f"CREATE POLICY own ON pgsimhash.pages USING (url <> '{B}')")
     with connect(roles["writer"]) as store:
         for change in HARMFUL.values():
             with pytest.raises(StoreError, match="BYPASSRLS", check=because("unsuitable")):
                 change(store)
-        assert store.add("https://c.example/", 5).duplicate_of == A
+        assert store.add_page("https://c.example/", 5).duplicate_of == A
     with connect(roles["reader"]) as store:
         with pytest.raises(StoreError, check=because("unsuitable")):
             list(maintenance.check(store))
@@ -124,13 +124,13 @@ def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
     for whole in (roles["owner"], dsn):
         with connect(whole) as store:
             assert list(maintenance.check(store, repair=True)) == []
-            assert store.delete(A).versions == 1
-            assert store.add(A, 5).duplicate_of == B
+            assert store.delete_page(A).versions == 1
+            assert store.add_page(A, 5).duplicate_of == B
 
 
 def test_neither_reader_nor_writer_changes_the_schema_or_a_simhash(roles: dict[str, str]) -> None:
     with connect(roles["writer"]) as store:
-        store.add(A, 5)
+        store.add_page(A, 5)
     for role, statement in product(("writer", "reader"), OWNERS):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             run_sql(roles[role], statement)
@@ -146,7 +146,7 @@ def test_neither_reader_nor_writer_changes_the_schema_or_a_simhash(roles: dict[s
 
 def test_a_writer_rebuilds_and_the_owner_deletes_the_old_collection(roles: dict[str, str]) -> None:
     with connect(roles["writer"]) as store:
-        store.add(A, 7)
+        store.add_page(A, 7)
         with pytest.raises(StoreError, match="or owner, which alone can delete"):
             maintenance.rebuild(store, into="old", replace=True)
         assert run_sql(roles["reader"], "SELECT name FROM pgsimhash.collections") == [("default",)]
@@ -163,14 +163,14 @@ def test_a_writer_of_two_schemas_copies_a_collection(roles: dict[str, str], dsn:
     made = create_roles(dsn, f"test_{uuid.uuid4().hex[:12]}", schema="crawl")
     writer = name_of(roles["writer"])
     with dropped_afterwards(dsn, made), connect(roles["writer"]) as store:
-        store.add(A, 7)
+        store.add_page(A, 7)
         with pytest.raises(StoreError, check=because("not_permitted")):
             maintenance.rebuild(store, into_schema="crawl")
         grant = sql.SQL("GRANT {} TO {}")
         run_sql(dsn, grant.format(sql.Identifier(made[1]), sql.Identifier(writer)))
         assert maintenance.rebuild(store, into_schema="crawl").layout == "16+16+16+16"
         with connect(roles["writer"], schema="crawl") as copy:
-            assert copy.add(B, 7).duplicate_of == A
+            assert copy.add_page(B, 7).duplicate_of == A
 
 
 def test_roles_are_made_once_and_again_after_an_upgrade(roles: dict[str, str], dsn: str) -> None:

@@ -212,7 +212,7 @@ def test_a_downgrade_drops_the_objects_of_the_package_and_leaves_yours(dsn: str)
     migrate.upgrade(dsn)
     assert dump(dsn) == before
     with connect(dsn) as store:
-        store.add("https://a.example/", 5)
+        store.add_page("https://a.example/", 5)
     run_sql(dsn, "CREATE TABLE pgsimhash.runs_of_mine (run integer)")
     run_sql(dsn, "CREATE FUNCTION pgsimhash.mine() RETURNS integer RETURN 1")
     migrate.downgrade(dsn)
@@ -312,7 +312,7 @@ class TestOtherBuilds:
         assert dump(empty_dsn, schema, ["--schema-only"]) == dump(dsn, schema, ["--schema-only"])
         assert run_sql(empty_dsn, "SELECT name FROM crawl.collections") == [("kept",)]
         with connect(empty_dsn, schema=schema) as store:
-            assert store.add("https://a.example/", 5).kind == "new"
+            assert store.add_page("https://a.example/", 5).kind == "new"
 
     @pytest.mark.parametrize("known", [True, False])
     def test_tables_are_refused(self, empty_dsn: str, known: bool) -> None:
@@ -370,8 +370,8 @@ def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None
     )
     migrate.upgrade(strict, layout="32+32")
     with connect(strict) as store:
-        store.add("https://a.example/1", 5)
-        store.add("https://a.example/2", 5)
+        store.add_page("https://a.example/1", 5)
+        store.add_page("https://a.example/2", 5)
     for verdict in ("new", "duplicate", "unchanged"):
         url = f"https://b.example/{verdict == 'new'}"
         added = "SELECT kind FROM pgsimhash.add_page(%s, -1)"

@@ -62,7 +62,9 @@ def fill(store: Store) -> None:
         html = page(paragraph(number), paragraph(number + age))
         store.ingest(f"https://a.example/{number}", html, fetched_at=NOW - age * DAY)
     list(
-        store.add_many([(A, 0xFFFF << 40), (B, 0xFFFF << 40), *PAIR], scope="global", window_size=9)
+        store.add_pages(
+            [(A, 0xFFFF << 40), (B, 0xFFFF << 40), *PAIR], scope="global", window_size=9
+        )
     )
 
 
@@ -111,11 +113,11 @@ def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> Non
     with psycopg.connect(both_dsn) as held, psycopg.connect(both_dsn, autocommit=True) as other:
         store = connect(held)
         held.commit()
-        store.add("https://a.example/", 1)
+        store.add_page("https://a.example/", 1)
         other.execute("SET lock_timeout = '5s'")
         same = connect(other, schema=CRAWL)
         assert same.collection.collection_id == store.collection.collection_id
-        same.add("https://a.example/", 1)
+        same.add_page("https://a.example/", 1)
         maintenance.rename(same, "renamed")
         held.rollback()
 
@@ -189,7 +191,7 @@ def test_a_connection_works_with_one_schema(both_dsn: str) -> None:
             connect(connection, schema="nowhere")
         assert schema_of(connection) == SCHEMA
         store = connect(connection, schema=CRAWL)
-        store.add("https://a.example/", 1)
+        store.add_page("https://a.example/", 1)
         for other in (SCHEMA, "another"):
             with pytest.raises(
                 StoreError, match="uses the schema crawl", check=because("wrong_transaction")
@@ -207,7 +209,7 @@ def test_the_variable_names_the_schema_where_none_is_given(
 ) -> None:
     monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
     with connect(both_dsn) as store:
-        store.add("https://a.example/", 1)
+        store.add_page("https://a.example/", 1)
     with checked_connection(both_dsn) as connection:
         assert collection_names(connection) == ["default"]
     with checked_connection(both_dsn, SCHEMA) as connection:
@@ -230,7 +232,7 @@ def test_a_raw_connection_works_with_the_schema_that_is_configured(
     """A collection of the same name in the other schema stays, and is not checked."""
     for schema in (SCHEMA, CRAWL):
         with connect(both_dsn, schema=schema) as store:
-            store.add("https://a.example/", 1)
+            store.add_page("https://a.example/", 1)
     with psycopg.connect(both_dsn, autocommit=True) as connection:
         connection.execute("UPDATE crawl.pages SET indexed = false")
         if opened:

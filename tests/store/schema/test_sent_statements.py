@@ -74,8 +74,8 @@ def test_calls_on_a_connection_of_their_own(dsn: str, tmp_path: Path) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         store = connect(connection)
         for number in range(PREPARES):
-            store.add(f"https://example.com/{number}", number)
-        adds = sent(connection, lambda: store.add("https://example.com/", 3), tmp_path / "add")
+            store.add_page(f"https://example.com/{number}", number)
+        adds = sent(connection, lambda: store.add_page("https://example.com/", 3), tmp_path / "add")
         finds = sent(connection, lambda: store.find(3), tmp_path / "find")
         gets = sent(connection, lambda: store.get("https://example.com/"), tmp_path / "get")
     assert (adds, finds, gets) == (4, 1, 1)

@@ -147,7 +147,7 @@ REFUSED = {
 
 
 def test_invalid_values_are_refused_with_a_hint(store: Store, dsn: str) -> None:
-    store.add("https://a.example/", 1)
+    store.add_page("https://a.example/", 1)
     for call, (state, said) in REFUSED.items():
         with pytest.raises(psycopg.Error, check=sqlstate(state)) as refused:
             pytest.fail(f"{call}: {run_sql(dsn, f'SELECT * FROM pgsimhash.{call}')}")
@@ -183,9 +183,9 @@ def test_the_default_distance_is_the_collections(connection: psycopg.Connection)
 def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
     """A nested loop over the batch takes minutes if all of it is near many simhashes."""
     with psycopg.connect(dsn, autocommit=True) as connection, connect(connection) as store:
-        list(store.add_many((f"https://a.example/{n}", 1 << n) for n in range(40)))
+        list(store.add_pages((f"https://a.example/{n}", 1 << n) for n in range(40)))
         plans = explained(connection)
-        list(store.add_many((f"https://b.example/{n}", 3 << n) for n in range(40)))
+        list(store.add_pages((f"https://b.example/{n}", 3 << n) for n in range(40)))
         (plan,) = (text for text in plans if "CTE question" in text)
         # Of stored pages, and of those of the batch.
         assert re.search(r"Hash Cond: \([gq]\w*\.(query|simhash) = [gq]", plan), plan
@@ -283,7 +283,7 @@ URLS_OR_NOT = [
 def test_it_takes_the_urls_that_the_package_takes(
     store: Store, connection: psycopg.Connection
 ) -> None:
-    by_package = [made.reason for made in store.add_many([(url, 1) for url in URLS_OR_NOT])]
+    by_package = [made.reason for made in store.add_pages([(url, 1) for url in URLS_OR_NOT])]
     made = connection.execute(
         "SELECT reason FROM pgsimhash.add_pages(%s, %s)", [URLS_OR_NOT, [1] * len(URLS_OR_NOT)]
     )

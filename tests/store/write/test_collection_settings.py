@@ -35,17 +35,17 @@ def test_the_distance_of_a_collection_applies_until_any_store_changes_it(
         lookups = len(store.find(0xFF)), len(store.near_pages(0xFF)), len(many)
         return *lookups, store.has_near(0xFF), pairs, *clusters
 
-    store.add("https://a.example/1", 0)
-    assert store.add("https://a.example/2", 0xFF).distance == 8
+    store.add_page("https://a.example/1", 0)
+    assert store.add_page("https://a.example/2", 0xFF).distance == 8
     assert found() == (2, 2, 2, True, 1, 1, 1)
     assert not store.has_near(0x1FF << 20)
     with connect(dsn) as other:
         maintenance.change_settings(other, distance=3)
     assert found() == (1, 1, 1, True, 0, 0, 0)
     assert not store.has_near(0xF0)
-    assert store.add("https://a.example/3", 0xFFFF).kind == "new"
+    assert store.add_page("https://a.example/3", 0xFFFF).kind == "new"
     maintenance.change_settings(store, distance=12)
-    assert store.add("https://a.example/4", 0xFFFFF).duplicate_of == "https://a.example/3"
+    assert store.add_page("https://a.example/4", 0xFFFFF).duplicate_of == "https://a.example/3"
 
 
 @pytest.mark.parametrize(("scheme", "layout", "distance"), [
@@ -140,10 +140,10 @@ def names(dsn: str) -> dict[str, int]:
 
 
 def test_a_store_keeps_its_pages_under_the_new_name(dsn: str, store: Store) -> None:
-    store.add(A, 1)
+    store.add_page(A, 1)
     maintenance.rename(store, "news")
     assert store.collection.name == "news"
-    assert store.add(B, 1).duplicate_of == A
+    assert store.add_page(B, 1).duplicate_of == A
     assert len(content(dsn, "news")) == 2
     assert list(names(dsn)) == ["news"]
     maintenance.rename(store, "news")
@@ -151,9 +151,9 @@ def test_a_store_keeps_its_pages_under_the_new_name(dsn: str, store: Store) -> N
 
 
 def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store) -> None:
-    store.add(A, 1)
+    store.add_page(A, 1)
     with connect(dsn, collection="better", create=True) as better:
-        better.add(B, 1 << 40)
+        better.add_page(B, 1 << 40)
         before = names(dsn)
         maintenance.rename(better, "default", swap=True)
         assert better.collection.name == "default"
@@ -162,14 +162,14 @@ def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store
     assert store.get(B) is not None
     assert store.get(A) is None
     assert [match.url for match in store.find(1 << 40)] == [B]
-    assert store.add(B, 0xFFFF).kind == "updated"
+    assert store.add_page(B, 0xFFFF).kind == "updated"
     assert [row[:2] for row in content(dsn, "default")] == [(B, 1 << 40), (B, 0xFFFF)]
-    assert store.delete(B).versions == 2
+    assert store.delete_page(B).versions == 2
     assert [row[0] for row in content(dsn, "better")] == [A]
 
 
 def test_open_stores_of_a_missing_name_raise(dsn: str, store: Store) -> None:
-    store.add(A, 1)
+    store.add_page(A, 1)
     run_sql(dsn, "SELECT pgsimhash.rename_collection('default', 'old')")
     for name, call in {**LOOKUPS, **SCANS, **CHANGES}.items():
         with pytest.raises(pgsimhash.CollectionError, match=r"['\"]default['\"] does not exist"):

@@ -267,10 +267,10 @@ def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path
     assert ingested(store, folder) == (["unchanged"] * 3, Counter())
     ingested(store, file)
     for name in ("0.html", "1.html"):
-        store.delete((folder / name).as_uri())
+        store.delete_page((folder / name).as_uri())
         assert ingested(store, folder) == (["new"], Counter({FILES_BEFORE: 2}))
     # Which of several pages in a file are gone is unknown, but a run is deleted as a whole.
-    store.delete("https://a.example/0")
+    store.delete_page("https://a.example/0")
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
     maintenance.undo_run(store)
     assert ingested(store, folder, file)[0] == ["new"] * 5

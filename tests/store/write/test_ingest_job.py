@@ -198,6 +198,6 @@ def test_with_autocommit_and_its_own_connection_it_commits_by_batches(
 ) -> None:
     connection.autocommit = True
     for own in (connect(connection), store):
-        next(own.add_many([(f"https://{id(own)}.example/{n}", n << 40) for n in range(9)]))
+        next(own.add_pages([(f"https://{id(own)}.example/{n}", n << 40) for n in range(9)]))
         stored = "SELECT FROM pgsimhash.pages WHERE host = %s"
         assert len(run_sql(dsn, stored, [f"{id(own)}.example"])) == 9

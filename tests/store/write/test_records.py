@@ -85,7 +85,7 @@ def test_a_record_that_cannot_be_stored_fails_alone(keeping: Store, dsn: str) ->
 def test_a_pair_that_cannot_be_stored_fails_alone(store: Store) -> None:
     pairs: list[Any] = [(A, 1), (f"{A}\0", 2), ("https://\ud800/", 3), (A + "x" * 3000, 4)]
     pairs += [(f"{A}{n}", simhash) for n, simhash in enumerate((-1, 2**64, 1.5, None))]
-    *failed, last = list(store.add_many([*pairs, (f"{A}last", FAR)]))[1:]
+    *failed, last = list(store.add_pages([*pairs, (f"{A}last", FAR)]))[1:]
     assert {verdict.kind for verdict in failed} == {"failed"}
     reasons = [verdict.reason for verdict in failed]
     assert reasons == ["invalid_url"] * 3 + ["unreadable"] * 4
@@ -282,7 +282,7 @@ def test_any_text_arrives_unchanged(
     store: Store, connection: psycopg.Connection, texts: list[str]
 ) -> None:
     title, language, canonical = texts
-    store.delete(A)
+    store.delete_page(A)
     record = replace(FULL, title=title, language=language, canonical_url=canonical, markdown=None)
     (verdict,) = store.ingest_many([record])
     assert verdict.kind == "new"
@@ -297,7 +297,7 @@ def test_a_thousand_records_and_long_texts(dsn: str) -> None:
         assert [verdict.kind for verdict in verdicts] == ["new"]
         assert stored(connection, A)[11] == long
         pages = [(f"{A}{n}", n * 0x9E37_79B9_7F4A_7C15 % 2**64) for n in range(1_000)]
-        assert len(list(store.add_many(pages, distance=0))) == 1_000
+        assert len(list(store.add_pages(pages, distance=0))) == 1_000
         rows = connection.execute("SELECT url, simhash FROM pgsimhash.pages WHERE url <> %s", [A])
         assert set(rows) == {(url, to_bigint(simhash)) for url, simhash in pages}
 

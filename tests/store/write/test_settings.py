@@ -53,7 +53,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             store.start_run("a test")
             for number, days in ((0, 0), (1, 1), (0, 3)):
                 store.ingest(f"{URL}{number}", html, fetched_at=WHEN + days * DAY)
-            store.add(f"{URL}0", FAR, fetched_at=WHEN + 4 * DAY)
+            store.add_page(f"{URL}0", FAR, fetched_at=WHEN + 4 * DAY)
             maintenance.mark(store, f"{URL}0", f"{URL}1", same=True)
             found = page_at(store, f"{URL}1")
             assert (found.title, found.fetched_at) == (title, WHEN + DAY)
@@ -155,4 +155,4 @@ def test_a_pooler_that_mixes_up_prepared_statements_is_named(dsn: str) -> None:
         connection.execute("PREPARE _pg3_0 AS SELECT 1")
         store = connect(connection)
         for number in range(20):
-            store.add(f"{URL}{number}", number)
+            store.add_page(f"{URL}{number}", number)

@@ -37,8 +37,8 @@ def ago(days: float) -> datetime:
 
 
 def test_a_page_that_is_unmodified_for_100_days_does_not_expire(store: Store) -> None:
-    store.add(A, 0, fetched_at=ago(200))
-    store.add(B, 1 << 40, fetched_at=ago(200))
+    store.add_page(A, 0, fetched_at=ago(200))
+    store.add_page(B, 1 << 40, fetched_at=ago(200))
     for days in range(200, 0, -1):
         assert store.seen(A, fetched_at=ago(days))
     assert store.expire(90 * DAY).gone == [B]
@@ -51,7 +51,7 @@ def test_a_gone_page_is_gone_until_the_next_page(store: Store) -> None:
         (near,) = store.near_pages(0, distance=0)
         return page_at(store, A).gone_at, near.gone_at
 
-    store.add(A, 0, fetched_at=ago(9))
+    store.add_page(A, 0, fetched_at=ago(9))
     assert gone_at() == (None, None)
     assert store.gone(A, fetched_at=ago(8))
     assert gone_at() == (ago(8), ago(8))
@@ -61,10 +61,10 @@ def test_a_gone_page_is_gone_until_the_next_page(store: Store) -> None:
     assert store.seen(A, fetched_at=ago(6))
     assert gone_at() == (None, None)
     store.gone(A)
-    assert store.add(A, 0, fetched_at=ago(5)).kind == "unchanged"
+    assert store.add_page(A, 0, fetched_at=ago(5)).kind == "unchanged"
     assert gone_at() == (None, None)
     store.gone(A, fetched_at=ago(4))
-    assert store.add(A, 1 << 40, fetched_at=ago(3)).kind == "updated"
+    assert store.add_page(A, 1 << 40, fetched_at=ago(3)).kind == "updated"
     assert page_at(store, A).gone_at is None
     # The version before it was gone.
     assert [each.gone_at for each in versions(store, A)] == [ago(4), None]
@@ -81,7 +81,7 @@ def test_an_unknown_url_stores_nothing(store: Store, dsn: str) -> None:
 
 @pytest.mark.parametrize("call", [Store.seen, Store.gone])
 def test_wrong_arguments_are_refused(store: Store, call: Any) -> None:
-    store.add(A, 0)
+    store.add_page(A, 0)
     for url in ("no url", f"{A}\0", "https://\ud800/", 5, A + "x" * 3000):
         with pytest.raises(PageError, check=because("invalid_url")):
             call(store, url)
@@ -93,7 +93,7 @@ def test_wrong_arguments_are_refused(store: Store, call: Any) -> None:
 
 def test_a_gone_page_is_fetched_again_like_others(store: Store) -> None:
     maintenance.set_policy(store, "a.example", WEEK)
-    store.add(A, 0, fetched_at=ago(30))
+    store.add_page(A, 0, fetched_at=ago(30))
     assert store.should_fetch(A)
     store.gone(A, fetched_at=ago(6))
     assert not store.should_fetch(A)
@@ -106,7 +106,7 @@ def test_a_gone_page_is_fetched_again_like_others(store: Store) -> None:
 
 def test_a_gone_page_expires_by_when_it_was_last_seen(store: Store) -> None:
     for url, simhash in ((A, 0), (B, 1 << 40)):
-        store.add(url, simhash, fetched_at=ago(100))
+        store.add_page(url, simhash, fetched_at=ago(100))
     store.seen(B, fetched_at=ago(50))
     for url in (A, B):
         store.gone(url, fetched_at=ago(1))
@@ -115,14 +115,14 @@ def test_a_gone_page_expires_by_when_it_was_last_seen(store: Store) -> None:
 
 
 def test_a_run_counts_them_and_its_undo_reverts_versions(store: Store) -> None:
-    store.add(A, 0)
+    store.add_page(A, 0)
     store.start_run("one")
     store.gone(A, fetched_at=ago(1))
     store.gone(A, fetched_at=ago(1))
     store.seen(A)
     store.gone(B)
     store.gone(A, fetched_at=ago(1))
-    store.add(A, 1 << 40)
+    store.add_page(A, 1 << 40)
     (run,) = maintenance.runs(store)
     assert (run.pages, run.gone, run.unchanged, run.updated, run.new) == (5, 3, 1, 1, 0)
 
@@ -176,7 +176,7 @@ def test_a_batch_is_stored_as_its_items_one_by_one(store: Store, dsn: str) -> No
 
 
 def test_decide_stores_none(store: Store) -> None:
-    store.add(A, 0, fetched_at=ago(9))
+    store.add_page(A, 0, fetched_at=ago(9))
     before = page_at(store, A)
     items = [PageStatus(A, True), PageStatus(A, False), PageStatus(B, True)]
     verdicts = list(store.decide_many(items))
@@ -187,7 +187,7 @@ def test_decide_stores_none(store: Store) -> None:
 
 def test_urls_are_normalized(dsn: str) -> None:
     with connect(dsn, normalize_urls=True) as store:
-        store.add("https://a.example/?a=1&utm_source=x", 0)
+        store.add_page("https://a.example/?a=1&utm_source=x", 0)
         assert store.gone("https://a.example:443/?utm_medium=y&a=1")
         assert page_at(store, "https://a.example/?a=1").gone_at is not None
 
@@ -195,7 +195,7 @@ def test_urls_are_normalized(dsn: str) -> None:
 def test_the_asynchronous_store_has_the_same(dsn: str) -> None:
     async def use() -> None:
         async with await connect_async(dsn) as store:
-            await store.add(A, 0, fetched_at=ago(9))
+            await store.add_page(A, 0, fetched_at=ago(9))
             assert await asyncio.gather(*map(store.seen, (A, B))) == [True, False]
             assert await asyncio.gather(*map(store.gone, (A, B))) == [True, False]
             known = await store.get(A)

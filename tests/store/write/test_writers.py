@@ -36,7 +36,7 @@ def write(job: tuple[str, int]) -> list[str]:
                 (f"https://w{seed}.example/{start + n}", value)
                 for n, value in enumerate(simhashes(seed)[start : start + 30])
             ]
-            found += [verdict.kind for verdict in store.add_many(pages, distance=DISTANCE)]
+            found += [verdict.kind for verdict in store.add_pages(pages, distance=DISTANCE)]
     return found
 
 
@@ -73,9 +73,9 @@ def test_page_ids_are_above_the_newest_page_even_if_the_sequence_is_behind(
     store: Store, dsn: str, pages: int
 ) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        *_, newest = store.add_many((f"https://a.example/{n}", n << 8) for n in range(40))
+        *_, newest = store.add_pages((f"https://a.example/{n}", n << 8) for n in range(40))
         connection.execute("SELECT setval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'), 2)")
-        verdicts = list(store.add_many((f"https://b.example/{n}", n << 8) for n in range(pages)))
+        verdicts = list(store.add_pages((f"https://b.example/{n}", n << 8) for n in range(pages)))
         page_ids = [verdict.page_id or 0 for verdict in verdicts]
         assert page_ids == list(range(page_ids[0], page_ids[0] + pages))
         assert page_ids[0] > (newest.page_id or 0)
@@ -91,7 +91,7 @@ def write_with_savepoints(job: tuple[str, int]) -> set[str]:
 
     def add(store: Store) -> set[str]:
         pages = [(next(urls), rng.getrandbits(64)) for _ in range(rng.randint(1, 2))]
-        return {verdict.url for verdict in store.add_many(pages)}
+        return {verdict.url for verdict in store.add_pages(pages)}
 
     with psycopg.connect(dsn) as connection:
         store = connect(connection)
@@ -101,7 +101,7 @@ def write_with_savepoints(job: tuple[str, int]) -> set[str]:
                 connection.execute("SAVEPOINT part")
                 part = add(store)
                 if rng.random() < 0.2:
-                    part -= set(store.delete(min(part)).gone)
+                    part -= set(store.delete_page(min(part)).gone)
                 if rng.random() < 0.6:
                     connection.execute("ROLLBACK TO SAVEPOINT part")
                 else:
@@ -158,25 +158,25 @@ def test_after_the_highest_page_id_adds_fail_until_that_page_is_deleted(
     )
     added = [(f"https://a.example/{n}", n << 8) for n in range(4)]
     with pytest.raises(StoreError, match=f"the newest page is {chosen}.* delete pages with ids"):
-        list(store.add_many(added))
-    store.delete("https://b.example/")
-    assert len(list(store.add_many(added))) == 4
+        list(store.add_pages(added))
+    store.delete_page("https://b.example/")
+    assert len(list(store.add_pages(added))) == 4
 
 
 def test_the_error_names_the_statement_that_sets_the_sequence_back(store: Store, dsn: str) -> None:
-    page_id = store.add("https://a.example/", 1).page_id
+    page_id = store.add_page("https://a.example/", 1).page_id
     run_sql(dsn, f"SELECT setval('pgsimhash.pages_page_id_seq', {2**48})")
     with pytest.raises(StoreError, match=rf"the newest page is {page_id}.* gave {2**48 + 1}") as no:
-        store.add("https://b.example/", 2)
+        store.add_page("https://b.example/", 2)
     assert no.value.reason == "unsuitable"
     run_sql(dsn, str(no.value).partition("then run ")[2])
-    assert store.add("https://b.example/", 2).page_id == (page_id or 0) + 1
+    assert store.add_page("https://b.example/", 2).page_id == (page_id or 0) + 1
 
 
 def test_a_run_counts_only_in_its_collection(dsn: str, store: Store) -> None:
     """A rebuild keeps the ids of runs, so two collections have the same."""
     run = store.start_run("night")
-    store.add("https://a.example/", 1)
+    store.add_page("https://a.example/", 1)
     with connect(dsn, collection="other", create=True) as other, psycopg.connect(dsn) as connection:
         connection.execute(
             "INSERT INTO pgsimhash.runs (run_id, collection_id, label, pages) "
