@@ -257,7 +257,7 @@ def expiry(bench: Bench) -> None:
     for writer in writers:
         writer.start()
     started = time.perf_counter()
-    gone = bench.store.expire(timedelta(days=90)).versions
+    gone = bench.store.expire(timedelta(days=90)).deleted
     took = since(started)
     stop.set()
     waits = np.concatenate([told.get(timeout=60) for _ in writers]) * 1e3

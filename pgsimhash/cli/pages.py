@@ -329,7 +329,8 @@ def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
 
     FILE (- for stdin) has a simhash on each line, written as for find, or a JSON object with the
     string "simhash" and other keys that the matches repeat, such as "url". Prints a JSON line for
-    each match, in the order of the lines, nearest first. Exits with 1 if a line is invalid.
+    each match, in the order of the lines, nearest first: "query" is the line's simhash, "simhash"
+    the known one. Exits with 1 if a line is invalid.
     """
     from pgsimhash.store.batches import BATCH_SIMHASHES
 
@@ -351,9 +352,9 @@ def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
     with click.open_file(file, encoding="utf-8", errors="replace") as text:
         lines = queries(text)
         while batch := list(islice(lines, BATCH_SIMHASHES)):
-            matches = store.find_many([int(query["simhash"], 16) for query in batch], distance)
+            matches = store.find_many([int(query["query"], 16) for query in batch], distance)
             for number, simhash, bits in zip(*(column.tolist() for column in matches), strict=True):
-                match = {"match": format_simhash(simhash), "distance": bits}
+                match = {"simhash": format_simhash(simhash), "distance": bits}
                 show.json_line({**batch[number], **match})
     sys.exit(failed)
 
@@ -365,7 +366,7 @@ def _query(line: str) -> dict[str, Any]:
     # JSON readers such as jq round integers of 64 bits.
     if not isinstance(value, str):
         raise invalid_argument('the object has no "simhash", as a string')
-    return {**fields, "simhash": format_simhash(parse_simhash(value))}
+    return {**fields, "query": format_simhash(parse_simhash(value))}
 
 
 @click.command()

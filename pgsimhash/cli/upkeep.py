@@ -47,7 +47,7 @@ def delete(store: pgsimhash.Store, url: str | None, host: str | None, urls: bool
         with _deleting() as progress:
             deleted = store.delete_host(host, progress=progress)
     show.json_line(deleted.as_json(urls=urls))
-    sys.exit(0 if deleted.versions else 1)
+    sys.exit(0 if deleted.deleted else 1)
 
 
 @click.command()
@@ -99,7 +99,7 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
     with _deleting() as progress:
         run, deleted = maintenance.undo_run(store, number, progress=progress)
     show.json_line({**run.as_json(), **deleted.as_json(urls=urls)})
-    if not deleted.versions:
+    if not deleted.deleted:
         show.message("The run had added no page, so no version was deleted.")
 
 

@@ -259,21 +259,20 @@ CAPTURE: Final = ("source", "record", "fetched_at")
 
 
 class Deletion(NamedTuple):
-    """The deleted versions of pages, and the URLs that the deletion changed.
+    """The number of deleted versions of pages, and the URLs that the deletion changed.
 
     ``gone`` are the URLs without a version left; ``reverted`` are those whose current version is
     now an earlier one. ``promoted`` are copies of deleted originals that are originals now.
     """
 
-    versions: int
+    deleted: int
     gone: list[str]
     reverted: list[str]
     promoted: list[str]
 
     def as_json(self, *, urls: bool = False) -> dict[str, Any]:
-        """Return the number as ``deleted``, and with ``urls`` the lists, as JSON values."""
-        _, *lists = self._asdict().items()
-        return {"deleted": self.versions, **(dict(lists) if urls else {})}
+        """Return the number, and with ``urls`` the lists, as JSON values."""
+        return self._asdict() if urls else {"deleted": self.deleted}
 
 
 @dataclass(frozen=True, slots=True)

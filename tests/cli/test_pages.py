@@ -503,13 +503,13 @@ def test_find_many_answers_a_file_and_reports_invalid_lines(run: Run, folder: Pa
     (folder / "queries.txt").write_text("\n".join(queries))
     done = run("find-many", folder / "queries.txt", "--distance", "2")
     assert (done.code, done.lines) == (0, [
-        {"simhash": near, "match": known, "distance": 2},
-        {"url": "https://b.example/", "simhash": known, "match": known, "distance": 0},
+        {"query": near, "simhash": known, "distance": 2},
+        {"url": "https://b.example/", "query": known, "simhash": known, "distance": 0},
     ])  # fmt: skip
     assert run("status").lines[0]["simhashes"] == 2
     bad = ["wrong", '{"url": 1}', '{"simhash": 1}', '{"simhash": true}', "{", str(2**64)]
     digits = "9" * 5000  # more than Python reads
     bad += [digits, f'{{"simhash": {digits}}}', f'{{"simhash": "{known}", "a": {digits}}}']
     done = run("find-many", "-", stdin="\n".join([*bad, known]))
-    assert (done.code, [line["match"] for line in done.lines]) == (1, [known])
+    assert (done.code, [line["simhash"] for line in done.lines]) == (1, [known])
     assert [f"line {n}:" in done.stderr for n in range(1, 11)] == [True] * 9 + [False]

@@ -163,7 +163,7 @@ def test_deletions(server: Server, store: Store) -> None:
     def undo(_: int) -> None:
         list(store.add_pages(new_pages(5), distance=3))
         run = maintenance.runs(store)[0]
-        assert maintenance.undo_run(store, run.run_id)[1].versions == 5
+        assert maintenance.undo_run(store, run.run_id)[1].deleted == 5
 
     assert server.buffers(undo) <= 1_300
 

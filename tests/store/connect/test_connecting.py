@@ -73,7 +73,7 @@ def everything(store: Any) -> list[object]:
     seen += store.add_pages([(f"{A}far", 0xFFFF << 32), ("none", 2)])
     seen += [call(store) for name, call in METHODS.items() if name != "status"]
     told: list[int] = []
-    seen.append(store.expire(timedelta(days=400), progress=told.append).versions)
+    seen.append(store.expire(timedelta(days=400), progress=told.append).deleted)
     seen += [told, store.collection.name, store.collection.scheme]
     seen.append(store.status().pages)
     return seen

@@ -59,7 +59,7 @@ def test_it_is_detected_and_nothing_is_prepared(pooled: str, dsn: str) -> None:
         maintenance.rebuild(one, distance=3)
         assert one.collection.default_distance == 3
         assert other.find(SIMHASHES[0], 0)[0].url == "https://one.example/0"
-        assert other.delete_host("one.example").versions == 10
+        assert other.delete_host("one.example").deleted == 10
 
 
 def test_asyncio_detects_it_too(pooled: str) -> None:

@@ -320,4 +320,4 @@ def test_isolation_levels_that_miss_other_writers_are_refused(filled: str, level
 
 def test_read_uncommitted_is_read_committed(filled: str) -> None:
     with connect(at(filled, "read uncommitted")) as store:
-        assert store.delete_page(A).versions == 1
+        assert store.delete_page(A).deleted == 1

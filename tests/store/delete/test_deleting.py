@@ -165,7 +165,7 @@ def test_pages_are_deleted_by_host_and_url(store: Store, dsn: str) -> None:
     pages = [("https://a.example/1", 0), ("https://b.example/1", 1), ("https://a.example/2", 2)]
     list(store.add_pages(pages))
     gone = store.delete_host("A.example")
-    assert (gone.versions, sorted(gone.gone)) == (2, [pages[0][0], pages[2][0]])
+    assert (gone.deleted, sorted(gone.gone)) == (2, [pages[0][0], pages[2][0]])
     assert urls(store) == ["https://b.example/1"]
     assert store.delete_host("A.example") == store.delete_page(pages[0][0]) == (0, [], [], [])
     assert original_of(store, "https://b.example/1") == (None, None)
@@ -207,13 +207,13 @@ class TestExpiry:
         told: list[int] = []
         with ThreadPoolExecutor(2) as pool:
             writing = pool.map(write, [(dsn, 1), (dsn, 2)], timeout=120)
-            assert store.expire(timedelta(days=30), progress=told.append).versions == 500
+            assert store.expire(timedelta(days=30), progress=told.append).deleted == 500
             assert list(writing) == [400, 400]
         assert told[:5] == [100, 200, 300, 400, 500]
         row = store.status()
         assert row.pages == row.urls == 805
         assert list(maintenance.check(store)) == []
-        assert store.expire(timedelta(days=30)).versions == 0
+        assert store.expire(timedelta(days=30)).deleted == 0
 
 
 @pytest.mark.parametrize("simhash", [5, 7])
@@ -225,7 +225,7 @@ def test_an_original_deleted_while_its_copy_is_added_leaves_an_original(
     with psycopg.connect(dsn) as holder:
         deleting = connect(holder)
         holder.commit()
-        assert deleting.delete_page(A).versions == 1
+        assert deleting.delete_page(A).deleted == 1
         after_a_wait(holder, lambda: store.add_page(B, simhash, distance=3))
     assert run_sql(dsn, "SELECT url FROM pgsimhash.pages WHERE indexed") == [(B,)]
     assert original_of(store, B) == (None, None)

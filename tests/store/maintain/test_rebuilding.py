@@ -123,7 +123,7 @@ def test_everything_is_copied(
         # Both are independent.
         assert first.get(url(0)) is None
         assert first.add_page(url(0), 3).kind
-        assert maintenance.undo_run(new)[1].versions == 1
+        assert maintenance.undo_run(new)[1].deleted == 1
         assert len(content(dsn, old)) == len(before[0]) + 1
 
 

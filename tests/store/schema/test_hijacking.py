@@ -173,8 +173,8 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
                 assert store.status().pages == 3
                 assert store.save_clusters(8) == 0
                 assert list(maintenance.check(store)) == []
-                assert store.delete_host("a.example").versions == 2
-                assert store.delete_page("https://b.example/").versions == 1
+                assert store.delete_host("a.example").deleted == 2
+                assert store.delete_page("https://b.example/").deleted == 1
         assert connection.execute("SHOW search_path").fetchone() == (path,)
 
 

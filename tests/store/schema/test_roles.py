@@ -124,7 +124,7 @@ def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
     for whole in (roles["owner"], dsn):
         with connect(whole) as store:
             assert list(maintenance.check(store, repair=True)) == []
-            assert store.delete_page(A).versions == 1
+            assert store.delete_page(A).deleted == 1
             assert store.add_page(A, 5).duplicate_of == B
 
 

@@ -164,7 +164,7 @@ def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store
     assert [match.url for match in store.find(1 << 40)] == [B]
     assert store.add_page(B, 0xFFFF).kind == "updated"
     assert [row[:2] for row in content(dsn, "default")] == [(B, 1 << 40), (B, 0xFFFF)]
-    assert store.delete_page(B).versions == 2
+    assert store.delete_page(B).deleted == 2
     assert [row[0] for row in content(dsn, "better")] == [A]
 
 

@@ -352,7 +352,7 @@ def test_a_skipped_page_is_seen_and_does_not_expire(store: Store, dsn: str, fold
     ingested(store, folder)
     run_sql(dsn, "UPDATE pgsimhash.pages SET fetched_at = now() - interval '9 days'")
     assert ingested(store, folder) == ([], Counter({FILES_BEFORE: 3}))
-    assert store.expire(timedelta(days=7)).versions == 0
+    assert store.expire(timedelta(days=7)).deleted == 0
     page = page_at(store, (folder / "0.html").as_uri())
     assert datetime.now(UTC) - page.seen_at < timedelta(days=1)
 

@@ -74,7 +74,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             assert len(told) == 3
             rebuild_apart(store, "copy", scheme=WORDS, verdicts=told.append)
             assert [one.kind for one in told[3:]] == ["new", "duplicate", "failed"]
-            assert store.expire(AGE).versions == 3
+            assert store.expire(AGE).deleted == 3
 
 
 @pytest.fixture(params=["SQL_ASCII", "LATIN1"])
