@@ -85,7 +85,7 @@ def test_verdicts_name_their_capture_and_skipped_records_are_listed(
     archive = pages / "crawl.warc.gz"
     pages.mkdir()
     revisit = record(kind="revisit", url="https://a.example/1")
-    archive.write_bytes(revisit + record() + record(warc={"WARC-Date": "x"}))
+    archive.write_bytes(revisit + record() + record(warc={"WARC-Segment-Number": "1"}))
     (pages / "style.css").write_text("p {}")
     done = run("ingest", pages, "--list-skipped", "--parquet", file)
     skipped = [line for line in done.lines if line["kind"] == "skipped"]
