@@ -288,10 +288,13 @@ def read_wacz(
     budget = streams.Budget() if outer is None else outer
     for entry in zipped.infolist():
         is_archive = entry.filename.lower().endswith(".wacz")
-        if entry in overlapping or not _is_read(entry.filename) or (is_archive and outer):
+        if entry in overlapping or not _is_read(entry.filename):
             continue
         place = f"{name}/{entry.filename}"
         try:
+            if is_archive and outer:
+                detail = "it is in an archive in an archive; unpack that first"
+                raise PageError("unreadable", detail)
             # Newer Pythons warn of entries that overlap others, which are left out above.
             with warnings.catch_warnings(action="ignore"):
                 member = zipped.open(entry)

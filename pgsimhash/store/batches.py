@@ -86,6 +86,8 @@ def _checked(page: SourcePage | PageRecord | PageStatus) -> Input:
     """Check all values but texts; the reader checks the URL and the size of an unread page."""
     if isinstance(page, PageStatus):
         check_url(page.url)
+        if not isinstance(page.is_gone, bool):
+            raise PageError("unreadable", f"is_gone is True or False, not {page.is_gone!r:.40}")
     elif isinstance(page, PageRecord):
         _check_record(page)
     elif not isinstance(page.url, str):

@@ -194,6 +194,7 @@ def test_archives_in_an_archive(tmp_path: Path) -> None:
         file.writestr("archive/c.warc", record(url=f"{URL}c", zipped=False))
     items = read(path)
     assert urls(items) == [URL + name for name in ("0", "1", "0", "1", "c")]
+    assert failed(items.pop(2), "unpack that first") == (f"{path}/1.wacz/deeper.wacz", "unreadable")
     numbers = [item.record for item in items if isinstance(item, SourcePage)]
     assert numbers == sorted({*numbers})
     packed, cut = items[2:4]
