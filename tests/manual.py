@@ -24,8 +24,8 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_RUN = (
     "./run ", "docker ", "python3 -m venv ", "pip install ", "pgsimhash migrate --dsn ",
     "pgsimhash migrate --sql | psql ",
-    "pgsimhash migrate --schema restored", 'psql "$PGSIMHASH_DSN" -c "DELETE ', "pg_dump ", "sed ",
-    'psql "$PGSIMHASH_DSN" --single-transaction ', "PGSIMHASH_SCHEMA=restored ",
+    "pgsimhash migrate --schema restored", 'psql "$PGSIMHASH_DSN" -c "DELETE ', "pg_dump ",
+    "sed -E ", 'psql "$PGSIMHASH_DSN" --single-transaction ', "PGSIMHASH_SCHEMA=restored ",
 )  # fmt: skip
 """The beginnings of commands that install packages, name an unreachable server, or need pg_dump."""
 

@@ -278,6 +278,7 @@ def statements(language: str) -> list[str]:
     """The SQL in the program of a language, with PostgreSQL's placeholders."""
     (program,) = blocks("sql-only.md", language)
     found = re.findall(r'"(SELECT [^"]+)"', program)
+    found = [" ".join(one.split()) for one in found]
     return [one.replace("?", "$1", 1).replace("?", "$2", 1) for one in found]
 
 

@@ -228,7 +228,7 @@ def test_in_a_transaction_that_failed_it_says_to_roll_back(
 @of(["session"])
 def test_after_a_flush_that_failed_too(opened: Opened) -> None:
     opened.lender.commit()
-    opened.lender.add_page(Page(url=A))
+    opened.lender.add(Page(url=A))
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
         opened.lender.flush()
     with pytest.raises(StoreError, check=because("wrong_transaction")):
