@@ -118,7 +118,9 @@ class _Component:
         try:
             verdict = await asyncio.wrap_future(self._store.ask(page))
         except Exception as error:  # errors of the store must not lose a page
-            self._count_failure("unanswered", page.url, error)
+            is_page = isinstance(page, SourcePage)
+            counter = "unanswered" if is_page else "unanswered_requests"
+            self._count_failure(counter, page.url, error)
             reason = getattr(error, "reason", "crashed")
             tag = {"url": page.url, "kind": "unanswered", "reason": reason, "detail": str(error)}
             return None, tag

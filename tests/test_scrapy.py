@@ -391,7 +391,7 @@ INVALID: list[tuple[str, Any, str, str]] = [
     ("MATCH", {"distanse": 3}, "no option 'distanse'", "invalid_argument"),
     ("MATCH", {"distance": 40}, "from 0 to 12", "invalid_argument"),
     ("SCHEMA", "nowhere", "nowhere", "missing"), ("SCHEME", "mine-1", "mine-1", "unknown_scheme"),
-    ("PAGE_SECONDS", 0, "more than 0, not 0", "invalid_argument"),
+    ("PAGE_SECONDS", 0, "from 0.001 to inf, not 0", "invalid_argument"),
     ("PAGE_MEMORY", "1 GB", "1 GB", "invalid_argument"),
 ]  # fmt: skip
 
