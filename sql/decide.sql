@@ -924,23 +924,30 @@ DECLARE
         WHEN batch_run IS NOT NULL
         THEN nextval(pg_get_serial_sequence('pgsimhash.sightings', 'number'))
     END;
+    -- Citus knows no composite variables, and plans no INSERT that reads a table beside unnest().
+    -- The nodes of Citus begin their transactions at other times.
+    present constant timestamptz := now();
+    ids bigint[];
+    moments timestamptz[];
+    befores timestamptz[];
+    gone_ats timestamptz[];
+    kept_etags text[];
+    kept_modified text[];
 BEGIN
     INSERT INTO pgsimhash.runs (run_id, collection_id, label)
     SELECT batch_run, own_id, _see_pages.label
     WHERE batch_run IS NOT NULL AND _see_pages.label IS NOT NULL
     ON CONFLICT DO NOTHING;
-    INSERT INTO pgsimhash.sightings (
-        collection_id, run_id, number, page_ids, times, befores, gone_befores
-    )
     SELECT
-        own_id, batch_run, number, array_agg(u.page_id ORDER BY l.seen_at, u.page_id),
-        array_agg(nullif(u.seen_at, now()) ORDER BY l.seen_at, u.page_id),
+        array_agg(u.page_id ORDER BY l.seen_at, u.page_id),
+        array_agg(nullif(u.seen_at, present) ORDER BY l.seen_at, u.page_id),
         array_agg(l.seen_at ORDER BY l.seen_at, u.page_id),
         array_agg(l.gone_at ORDER BY l.seen_at, u.page_id)
+    INTO ids, moments, befores, gone_ats
     FROM (
         SELECT
             CASE WHEN t.is_gone THEN -t.page_id ELSE t.page_id END AS page_id,
-            max(coalesce(t.seen_at, now())) FILTER (WHERE t.is_stored IS NOT TRUE) AS seen_at
+            max(coalesce(t.seen_at, present)) FILTER (WHERE t.is_stored IS NOT TRUE) AS seen_at
         FROM unnest(page_ids, times, are_gone, are_stored)
             AS t (page_id, seen_at, is_gone, is_stored)
         WHERE batch_run IS NOT NULL
@@ -952,29 +959,44 @@ BEGIN
         WHERE s.collection_id = own_id AND s.page_id = abs(u.page_id)
         ORDER BY s.collection_id, s.page_id
         LIMIT 1
-    ) AS l ON true
-    HAVING count(*) > 0;
+    ) AS l ON true;
+    IF ids IS NOT NULL THEN
+        INSERT INTO pgsimhash.sightings (
+            collection_id, run_id, number, seen_at, page_ids, times, befores, gone_befores
+        )
+        VALUES (own_id, batch_run, number, present, ids, moments, befores, gone_ats);
+    END IF;
+    SELECT
+        array_agg(n.page_id), array_agg(n.seen_at), array_agg(n.gone_at), array_agg(n.etag),
+        array_agg(n.modified)
+    INTO ids, moments, gone_ats, kept_etags, kept_modified
+    FROM (
+        SELECT
+            p.page_id,
+            greatest(p.fetched_at, max(u.moment) FILTER (WHERE NOT u.is_gone)) AS seen_at,
+            (array_agg(CASE WHEN u.is_gone THEN u.moment END ORDER BY u.number DESC))[1] AS gone_at,
+            (array_agg(u.etag ORDER BY u.validators = 0, u.number DESC))[1] AS etag,
+            (array_agg(u.modified ORDER BY u.validators = 0, u.number DESC))[1] AS modified
+        FROM (
+            SELECT
+                t.page_id, t.number, coalesce(t.is_gone, false) AS is_gone, t.etag, t.modified,
+                coalesce(t.moment, present) AS moment, num_nonnulls(t.etag, t.modified) AS validators
+            FROM unnest(page_ids, times, are_gone, etags, modified, are_stored)
+                WITH ORDINALITY AS t (page_id, moment, is_gone, etag, modified, is_stored, number)
+            WHERE t.is_stored IS NOT TRUE
+        ) AS u
+        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
+        GROUP BY p.page_id, p.fetched_at
+        ORDER BY p.page_id
+    ) AS n;
     INSERT INTO pgsimhash.last_seen AS s (
         collection_id, page_id, seen_at, gone_at, etag, last_modified, outside_at
     )
     SELECT
-        own_id, p.page_id, greatest(p.fetched_at, max(u.moment) FILTER (WHERE NOT u.is_gone)),
-        (array_agg(CASE WHEN u.is_gone THEN u.moment END ORDER BY u.number DESC))[1],
-        (array_agg(u.etag ORDER BY u.validators = 0, u.number DESC))[1],
-        (array_agg(u.modified ORDER BY u.validators = 0, u.number DESC))[1],
-        CASE WHEN batch_run IS NULL
-            THEN greatest(p.fetched_at, max(u.moment) FILTER (WHERE NOT u.is_gone)) END
-    FROM (
-        SELECT
-            t.page_id, t.number, coalesce(t.is_gone, false) AS is_gone, t.etag, t.modified,
-            coalesce(t.moment, now()) AS moment, num_nonnulls(t.etag, t.modified) AS validators
-        FROM unnest(page_ids, times, are_gone, etags, modified, are_stored)
-            WITH ORDINALITY AS t (page_id, moment, is_gone, etag, modified, is_stored, number)
-        WHERE t.is_stored IS NOT TRUE
-    ) AS u
-    JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
-    GROUP BY p.page_id, p.fetched_at
-    ORDER BY p.page_id
+        own_id, u.page_id, u.seen_at, u.gone_at, u.etag, u.modified,
+        CASE WHEN batch_run IS NULL THEN u.seen_at END
+    FROM unnest(ids, moments, gone_ats, kept_etags, kept_modified)
+        AS u (page_id, seen_at, gone_at, etag, modified)
     ON CONFLICT (collection_id, page_id) DO UPDATE SET
         seen_at = greatest(s.seen_at, excluded.seen_at), gone_at = excluded.gone_at,
         etag = pgsimhash._validator(s.etag, excluded.etag, excluded.last_modified),

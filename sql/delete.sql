@@ -468,7 +468,13 @@ CREATE FUNCTION pgsimhash._forget_batches(own_id integer, undone bigint) RETURNS
     SET enable_sort = on
     AS $$
 DECLARE
-    batch pgsimhash.sightings;
+    -- Citus knows no composite variables.
+    forgotten_number bigint;
+    ids bigint[];
+    times timestamptz[];
+    befores timestamptz[];
+    gone_befores timestamptz[];
+    saw_at timestamptz;
 BEGIN
     FOR forgotten IN 0..15 LOOP
         DELETE FROM pgsimhash.sightings AS s
@@ -477,7 +483,8 @@ BEGIN
             FROM pgsimhash.sightings AS n
             WHERE n.collection_id = own_id AND n.run_id = undone
         )
-        RETURNING s.* INTO batch;
+        RETURNING s.number, s.page_ids, s.times, s.befores, s.gone_befores, s.seen_at
+        INTO forgotten_number, ids, times, befores, gone_befores, saw_at;
         IF NOT FOUND THEN
             RETURN forgotten > 0;
         END IF;
@@ -486,7 +493,7 @@ BEGIN
                 p.page_id, p.fetched_at, max(u.before) AS before, max(u.gone_before) AS gone_before,
                 greatest(p.fetched_at, max(u.moment) FILTER (WHERE u.page_id > 0)) AS seen_at,
                 max(u.moment) FILTER (WHERE u.page_id < 0) AS gone_at
-            FROM pgsimhash._sightings(batch) AS u
+            FROM pgsimhash._sightings(ids, times, befores, gone_befores, saw_at) AS u
             -- The order requires the primary key.
             CROSS JOIN LATERAL (
                 SELECT n.page_id, n.fetched_at
@@ -511,9 +518,11 @@ BEGIN
                 ) END AS before,
                 greatest(nullif(u.gone_before, p.gone_at), p.gone_before) AS gone_before
             FROM pgsimhash.sightings AS l
-            CROSS JOIN LATERAL pgsimhash._sightings(l) AS u
+            CROSS JOIN LATERAL pgsimhash._sightings(
+                l.page_ids, l.times, l.befores, l.gone_befores, l.seen_at
+            ) AS u
             JOIN page AS p ON p.page_id = abs(u.page_id)
-            WHERE l.collection_id = own_id AND l.number > batch.number
+            WHERE l.collection_id = own_id AND l.number > forgotten_number
         ),
         corrected AS (
             UPDATE pgsimhash.sightings AS s
@@ -523,7 +532,9 @@ BEGIN
                         ORDER BY u.place),
                     array_agg(CASE WHEN l.number IS NULL THEN u.gone_before ELSE l.gone_before END
                         ORDER BY u.place)
-                FROM pgsimhash._sightings(s) AS u
+                FROM pgsimhash._sightings(
+                    s.page_ids, s.times, s.befores, s.gone_befores, s.seen_at
+                ) AS u
                 LEFT JOIN later AS l ON l.number = s.number AND l.seen_id = u.page_id
             )
             WHERE s.collection_id = own_id
@@ -567,14 +578,17 @@ END
 $$;
 
 -- The versions that a batch saw, in order.
-CREATE FUNCTION pgsimhash._sightings(batch pgsimhash.sightings) RETURNS TABLE (
+CREATE FUNCTION pgsimhash._sightings(
+    page_ids bigint[], times timestamptz[], befores timestamptz[], gone_befores timestamptz[],
+    seen_at timestamptz
+) RETURNS TABLE (
     page_id bigint, moment timestamptz, before timestamptz, gone_before timestamptz, place bigint
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY
-    SELECT u.page_id, coalesce(u.moment, batch.seen_at), u.before, u.gone_before, u.place
-    FROM unnest(batch.page_ids, batch.times, batch.befores, batch.gone_befores) WITH ORDINALITY
+    SELECT u.page_id, coalesce(u.moment, _sightings.seen_at), u.before, u.gone_before, u.place
+    FROM unnest(page_ids, times, befores, gone_befores) WITH ORDINALITY
         AS u (page_id, moment, before, gone_before, place);
 END
 $$;

@@ -291,6 +291,7 @@ class TestCollections:
             with pytest.raises(CollectionError, match="'news' does not exist"):
                 maintenance.delete_collection(connection, "news")
 
+    @pytest.mark.one_server("tables elsewhere cannot refer to those of a distributed schema")
     @pytest.mark.parametrize("deferred", ["", "DEFERRABLE INITIALLY DEFERRED"])
     def test_rows_that_refer_to_it_are_an_error_of_the_package(
         self, store: Store, dsn: str, deferred: str

@@ -239,6 +239,7 @@ def text_of(name: str) -> str:
     return " ".join(f"{name}word{n}" for n in range(40))
 
 
+@pytest.mark.one_server("it changes times by an UPDATE of its own")
 def test_a_killed_crawl_begun_again(dsn: str) -> None:
     """Undo of its run brings back what it had seen: lists are due again, and their links."""
     links = {

@@ -163,6 +163,7 @@ def test_after_the_highest_page_id_adds_fail_until_that_page_is_deleted(
     assert len(list(store.add_pages(added))) == 4
 
 
+@pytest.mark.one_server("a sequence of a worker has another range")
 def test_the_error_names_the_statement_that_sets_the_sequence_back(store: Store, dsn: str) -> None:
     page_id = store.add_page("https://a.example/", 1).page_id
     run_sql(dsn, f"SELECT setval('pgsimhash.pages_page_id_seq', {2**48})")
