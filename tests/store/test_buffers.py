@@ -216,7 +216,7 @@ def test_lookups_do_not_read_ten_thousand_pages_of_one_simhash(dsn: str, all_ind
     with server.connection:
         # The indexes have 10,000 entries each if every page is indexed, in about 60 disk pages.
         for call in calls:
-            assert server.buffers(call) <= (1_200 if all_indexed else 90)
+            assert server.buffers(call) <= (1_200 if all_indexed else 100)
 
 
 @pytest.mark.parametrize("covered", [False, True])
@@ -234,8 +234,10 @@ def test_a_change_to_a_text_with_ten_thousand_copies(dsn: str, covered: bool) ->
             assert store.add_page(url, new_simhash()).kind == "new"
             assert store.add_page(url, 7).kind == ("duplicate" if covered else "updated")
 
+    # Before PostgreSQL 17, each of the probes of a lookup descends its index.
+    most = 300 if server.connection.info.server_version >= 170_000 else 1700
     with server.connection:
-        assert server.buffers(change) <= 300
+        assert server.buffers(change) <= most
 
 
 @pytest.mark.parametrize("vacuumed", [False, True], ids=["never analysed", "analysed while empty"])
