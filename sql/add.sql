@@ -11,7 +11,9 @@ CREATE FUNCTION pgsimhash.add_page(
 BEGIN
     RETURN (
         SELECT v
-        FROM pgsimhash.add_pages(ARRAY[url], ARRAY[simhash], ARRAY[fetched_at], collection => collection) AS v
+        FROM pgsimhash.add_pages(
+            ARRAY[url], ARRAY[simhash], ARRAY[fetched_at], collection => collection
+        ) AS v
     );
 END
 $$;
@@ -23,7 +25,7 @@ CREATE FUNCTION pgsimhash._record_status(
 BEGIN
     IF fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day' THEN
         RAISE EXCEPTION 'the time % is before 1970 or in the future', fetched_at
-            USING ERRCODE = 'PS010', HINT = 'Correct it, or leave it out for now.';
+            USING ERRCODE = 'PS010', HINT = 'Correct it, or omit it for now.';
     END IF;
     RETURN (
         SELECT (v.decided).kind <> 'unknown'

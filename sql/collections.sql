@@ -367,8 +367,8 @@ CREATE FUNCTION pgsimhash._end_rebuild() RETURNS text
     RETURN set_config('simhashes.rebuilt', '', true);
 
 -- Copies rows of a collection, which may be in another schema, except for times of pages that were
--- omitted. What was kept stays covered, and nothing else, whatever new verdicts say. An error if the layout does not support the distance of a policy. Draws the ids of rows
--- that another schema gave.
+-- omitted. What was kept stays covered, and nothing else, whatever new verdicts say. An error if the
+-- layout does not support the distance of a policy. Draws the ids of rows that another schema gave.
 CREATE FUNCTION pgsimhash._copy_rows(
     from_schema text, source_id integer, own_id integer, tables text[]
 ) RETURNS void

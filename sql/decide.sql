@@ -924,9 +924,9 @@ DECLARE
         WHEN batch_run IS NOT NULL
         THEN nextval(pg_get_serial_sequence('pgsimhash.sightings', 'number'))
     END;
-    -- Citus knows no composite variables, and plans no INSERT that reads a table beside unnest().
     -- The nodes of Citus begin their transactions at other times.
     present constant timestamptz := now();
+    -- Citus knows no composite variables, and plans no INSERT that reads a table beside unnest().
     ids bigint[];
     moments timestamptz[];
     befores timestamptz[];

@@ -110,13 +110,7 @@ BEGIN
         )
     WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids)
         AND (r.first_page = ANY (deleted) OR r.last_page = ANY (deleted));
-    WITH removed AS (
-        DELETE FROM pgsimhash.runs AS r
-        WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids) AND r.first_page IS NULL
-        RETURNING r.run_id
-    )
-    DELETE FROM pgsimhash.sightings AS s
-    WHERE s.collection_id = own_id AND s.run_id = ANY (ARRAY(SELECT r.run_id FROM removed AS r));
+    PERFORM pgsimhash._delete_empty_runs(own_id, run_ids);
     PERFORM pgsimhash._index_simhashes(own_id, simhashes);
     promoted := pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals);
     pages := coalesce(cardinality(deleted), 0);
@@ -136,6 +130,20 @@ BEGIN
         ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
         LIMIT 1
     ) AS r ON true;
+END
+$$;
+
+-- Deletes those of the runs that have no page, and what they saw.
+CREATE FUNCTION pgsimhash._delete_empty_runs(own_id integer, run_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    WITH removed AS (
+        DELETE FROM pgsimhash.runs AS r
+        WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids) AND r.first_page IS NULL
+        RETURNING r.run_id
+    )
+    DELETE FROM pgsimhash.sightings AS s
+    WHERE s.collection_id = own_id AND s.run_id = ANY (ARRAY(SELECT d.run_id FROM removed AS d));
 END
 $$;
 
@@ -367,19 +375,16 @@ BEGIN
     SELECT d.pages, d.gone, d.reverted, d.promoted INTO pages, gone, reverted, promoted
     FROM pgsimhash._delete_pages(collection, coalesce(old, '{}'), seen_befores) AS d;
     IF last_page IS NULL THEN
-        -- Runs that added no page.
-        WITH removed AS (
-            DELETE FROM pgsimhash.runs AS r
+        PERFORM pgsimhash._delete_empty_runs(own_id, ARRAY(
+            SELECT r.run_id
+            FROM pgsimhash.runs AS r
             WHERE r.collection_id = own_id AND r.first_page IS NULL
                 AND r.finished_at < now() - coalesce(older_than, (
                     SELECT max(p.expire_after)
                     FROM pgsimhash.policies AS p
                     WHERE p.collection_id = own_id
                 ))
-            RETURNING r.run_id
-        )
-        DELETE FROM pgsimhash.sightings AS s
-        WHERE s.collection_id = own_id AND s.run_id = ANY (ARRAY(SELECT r.run_id FROM removed AS r));
+        ));
     END IF;
 END
 $$;
@@ -434,9 +439,7 @@ BEGIN
             last_page := after_page;
             RETURN;
         END IF;
-        -- A run that added no page.
-        DELETE FROM pgsimhash.runs AS r
-        WHERE r.collection_id = own_id AND r.run_id = _delete_batch.run_id AND r.first_page IS NULL;
+        PERFORM pgsimhash._delete_empty_runs(own_id, ARRAY[run_id]);
         next_pages := ARRAY(
             SELECT p.page_id
             FROM pgsimhash.runs AS r

@@ -175,9 +175,9 @@ BEGIN
         p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at), s.gone_at,
         pgsimhash._validator(p.etag, s.etag, s.last_modified),
         pgsimhash._validator(p.last_modified, s.last_modified, s.etag),
-        p.title, p.canonical_url, p.language, p.features, p.tokens, p.html_bytes, p.html_digest, p.text_digest, p.structure,
-        p.signature_high, p.signature_low, p.markdown, p.run_id, o.url, p.distance,
-        p.covered
+        p.title, p.canonical_url, p.language, p.features, p.tokens, p.html_bytes, p.html_digest,
+        p.text_digest, p.structure, p.signature_high, p.signature_low, p.markdown, p.run_id, o.url,
+        p.distance, p.covered
     FROM unnest(urls) AS q (url)
     CROSS JOIN LATERAL (
         SELECT n.*

@@ -27,7 +27,11 @@ DECLARE
     -- Roles belong to the server, so each database needs different names.
     owner constant text := coalesce(
         prefix || '_owner', present,
-        (SELECT format('%s_%s_owner', current_database(), nspname) FROM pg_namespace WHERE oid = schema_id)
+        (
+            SELECT format('%s_%s_owner', current_database(), nspname)
+            FROM pg_namespace
+            WHERE oid = schema_id
+        )
     );
     writer constant text := left(owner, -length('owner')) || 'writer';
     reader constant text := left(owner, -length('owner')) || 'reader';
@@ -55,7 +59,8 @@ BEGIN
         )
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'there is a role "%" already, without the rights on the schema %', step, schema_name
+        RAISE EXCEPTION 'there is a role "%" already, without the rights on the schema %',
+            step, schema_name
             USING ERRCODE = 'PS010',
             HINT = 'Give another prefix, or drop the role: its members would get its rights.';
     END IF;
@@ -106,7 +111,8 @@ BEGIN
                     ('f', 'ROUTINES', NULL, '{EXECUTE}')
                 ) AS k (objects, kind, of_writer, of_reader)
                 LEFT JOIN pg_default_acl AS d
-                    ON d.defaclrole = to_regrole(quote_ident(owner)) AND d.defaclnamespace = schema_id
+                    ON d.defaclrole = to_regrole(quote_ident(owner))
+                    AND d.defaclnamespace = schema_id
                     AND d.defaclobjtype = k.objects::"char"
             )
             -- To transfer ownership, a role must be a member of the new owner. Later revisions are
@@ -132,7 +138,9 @@ BEGIN
             UNION ALL
             SELECT CASE o.label
                     WHEN '' THEN
-                        format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA %s ', owner, schema_name)
+                        format(
+                            'ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA %s ', owner, schema_name
+                        )
                     ELSE ''
                 END || format('GRANT %s ON %s %s TO %I', w.privilege, o.kind, o.label, w.role), 5
             FROM object AS o

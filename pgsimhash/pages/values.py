@@ -86,7 +86,7 @@ def check_time(time: datetime) -> datetime:
         return time.astimezone(UTC)
     problem = "before 1970" if time < EARLIEST else "in the future"
     raise invalid_argument(
-        f"the time {time.isoformat()} is {problem}; correct it, or leave it out for now"
+        f"the time {time.isoformat()} is {problem}; correct it, or omit it for now"
     )
 
 
