@@ -127,8 +127,8 @@ class SourcePage:
     A ``bytearray`` or ``memoryview`` given as ``html`` is copied to ``bytes``. ``charset`` comes
     from outside the page (an HTTP header, a JSON field). ``fetched_at`` has a time zone. ``etag``
     and ``last_modified`` are headers of its response, for conditional requests. ``truncated`` is
-    that of the verdict.
-    ``record`` is the number of its line or record in its file; comparisons ignore it.
+    that of the verdict. ``record`` is the number of its line or record in its file; comparisons
+    ignore it.
     """
 
     url: str

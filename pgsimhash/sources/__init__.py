@@ -73,7 +73,7 @@ READERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(HTML_SUFFIXES, _HTML),
     **{end + packed: of for end, of in _PACKABLE.items() for packed in ("", ".gz", ".zst")},
     ".parquet": "rows.read_parquet",
-    ".wacz": "warc.read_wacz",
+    ".wacz": "wacz.read_wacz",
 }
 """The module and function that read a file, by the end of its name.
 

@@ -1,4 +1,4 @@
-"""Read the HTML pages in WARC archives, and in WACZ archives, which are zip files of them.
+"""Read the HTML pages in WARC archives.
 
 warcio parses the headers. Its iterator does not report a truncated file, so the records are
 separated here, and every missing part is a failure. After damage, reading resumes at the next
@@ -7,18 +7,12 @@ record, in gzip data at the next member that begins with one.
 
 import io
 import re
-import struct
-import warnings
-import zlib
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from functools import partial
-from importlib import import_module
 from typing import Any, BinaryIO, Final
-from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import (
@@ -31,15 +25,13 @@ from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure, PageItem, PageStatus, SourcePage
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large
-from pgsimhash.sources import streams
+from pgsimhash.sources.bodies import decode_body
 from pgsimhash.sources.page import (
-    BEFORE_MARKUP,
     TEXT_SCHEME,
     Reading,
     content_type,
     failure,
     looks_like_html,
-    one_line,
     parse_time,
 )
 from pgsimhash.sources.streams import (
@@ -50,8 +42,6 @@ from pgsimhash.sources.streams import (
     Stream,
     stream_of,
 )
-
-_CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _NO_HTML: Final = "records that are not HTML"
@@ -69,11 +59,7 @@ _MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
 _YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
 _LEAP_SECOND: Final = re.compile(r"(:\d\d):60(?!\d)", re.ASCII)
 _DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
-_BEGIN: Final = b"WARC/"
-_ZIP_HEADER: Final = 30  # bytes before the name and data of an entry
-# Some archives are a zipped folder.
-_WARC_IN_ZIP: Final = re.compile(r"(?:[^/]*/)?archive/.*\.warc(\.wet)?(\.gz|\.zst)?", re.IGNORECASE)
-_ZIP_DAMAGES: Final = (*streams.DAMAGES, RuntimeError, OverflowError, struct.error)
+RECORD_BEGIN: Final = b"WARC/"
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 # A record within the block of another one, which has a wrong length.
 _RECORD: Final = re.compile(rb"(?<=\n)(WARC/\d+\.\d+\r?\n)(?:[A-Za-z-]+:|\Z)")
@@ -180,7 +166,7 @@ class _Record:
             raise PageError("unreadable", "the record is one segment of several")
         transfer = http.get_header("Transfer-Encoding") or ""
         encoding = http.get_header("Content-Encoding") or ""
-        body = _decode_body(head + self._read(self._unread), transfer, encoding, max_bytes)
+        body = decode_body(head + self._read(self._unread), transfer, encoding, max_bytes)
         if not self._declared:
             if not texts and not looks_like_html(body):
                 return _NO_HTML
@@ -249,109 +235,10 @@ def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]
     text. ``skipped`` counts the others, except records about the crawl. Bytes between records, and
     the damaged end of a file, are failures of ``path#record``.
     """
-    return _read_stream(stream_of(file), name, 1, reading)
+    return read_stream(stream_of(file), name, 1, reading)
 
 
-def read_wacz(
-    file: BinaryIO,
-    name: str,
-    reading: Reading,
-    number: int = 1,
-    outer: streams.Budget | None = None,
-) -> Generator[PageItem, None, int]:
-    """Yield the pages of all WARC files in the archive, and in archives in it; number records on.
-
-    In a zip file without its end, records are searched in the gzip data. The result is the number
-    after that of the last record.
-    """
-    try:
-        zipped = ZipFile(file)
-    except _ZIP_DAMAGES as error:
-        detail = f"the zip data is damaged ({one_line(error)}); records were searched in it"
-        yield failure(name, PageError("unreadable", detail))
-        file.seek(0)
-        stream = Stream(file, streams.GZIP)
-        if stream.resume(_BEGIN):
-            number = yield from _read_stream(stream, name, number, reading)
-        return number
-    file_size, end, overlapping = file.seek(0, io.SEEK_END), 0, set[ZipInfo]()
-    for entry in sorted(zipped.infolist(), key=lambda entry: entry.header_offset):
-        if entry.header_offset < end and _is_read(entry.filename):
-            overlapping.add(entry)
-        end = max(end, entry.header_offset + _ZIP_HEADER + _size_of(entry))
-    if overlapping:
-        detail = f"{len(overlapping):,} entries overlap others, as in a bomb, and were not read"
-        yield failure(name, PageError("unreadable", detail))
-    if not any(_is_read(entry.filename) for entry in zipped.infolist()):
-        detail = "there are no WARC files in the folder archive/ of the zip file"
-        yield failure(name, PageError("unreadable", detail))
-    budget = streams.Budget() if outer is None else outer
-    for entry in zipped.infolist():
-        is_archive = entry.filename.lower().endswith(".wacz")
-        if entry in overlapping or not _is_read(entry.filename):
-            continue
-        place = f"{name}/{entry.filename}"
-        try:
-            if is_archive and outer:
-                detail = "it is in an archive in an archive; unpack that first"
-                raise PageError("unreadable", detail)
-            # Newer Pythons warn of entries that overlap others, which are left out above.
-            with warnings.catch_warnings(action="ignore"):
-                member = zipped.open(entry)
-            with member:
-                data: Any = member
-                if entry.compress_type == ZIP_STORED:
-                    part: Any = _Part(file, file.tell(), entry.file_size)
-                    data = io.BufferedReader(part)
-                if not is_archive:
-                    budget.packed += min(_size_of(entry), file_size)
-                    stream = stream_of(data, file if data is member else None, budget)
-                    number = yield from _read_stream(stream, name, number, reading)
-                elif data is member:
-                    raise PageError("unreadable", "it is compressed; unpack it first")
-                else:
-                    number = yield from read_wacz(data, place, reading, number, budget)
-        except _ZIP_DAMAGES as error:
-            yield PageFailure(place, "unreadable", one_line(error))
-    return number
-
-
-def _is_read(name: str) -> bool:
-    return name.lower().endswith(".wacz") or _WARC_IN_ZIP.fullmatch(name) is not None
-
-
-def _size_of(entry: ZipInfo) -> int:
-    return entry.file_size if entry.compress_type == ZIP_STORED else entry.compress_size
-
-
-class _Part(io.RawIOBase):
-    """A part of a file; unlike ``ZipExtFile`` it goes back at no cost, and verifies no checksum.
-
-    That of a zip file would cost all records for the damage of one.
-    """
-
-    def __init__(self, file: BinaryIO, begin: int, size: int) -> None:
-        self._file, self._begin, self._size, self._at = file, begin, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + (0, self._at, self._size)[whence]
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        self._file.seek(self._begin + self._at)
-        data = self._file.read(max(0, min(len(buffer), self._size - self._at)))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
-def _read_stream(
+def read_stream(
     stream: Stream, name: str, number: int, reading: Reading
 ) -> Generator[PageItem, None, int]:
     """Yield the pages of an archive; return the number after that of its last record."""
@@ -404,7 +291,7 @@ def _read_records(
             if item is not None:
                 yield item
     except DamagedError as damage:
-        skipped = stream.resume(_BEGIN) if isinstance(damage, PackedError) else None
+        skipped = stream.resume(RECORD_BEGIN) if isinstance(damage, PackedError) else None
         lost = f"record {number} and all after it were not read"
         if skipped is not None:
             begin, end = skipped
@@ -493,101 +380,3 @@ def _date(text: str) -> datetime | None:
             time = parse(text)
             return time.replace(tzinfo=time.tzinfo or UTC) + timedelta(days=day)
     return None
-
-
-def _decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> bytes:
-    """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` of the HTTP headers."""
-    if "chunked" in transfer.lower():
-        body = _unchunked(body)
-    try:
-        for name in reversed(encoding.lower().split(",")):
-            body = _decoded(body, name.strip(), max_bytes)
-        return body
-    except PageError as error:
-        # Many crawlers store the page decoded and keep the header.
-        if error.reason != "unreadable" or not body.lstrip(BEFORE_MARKUP).startswith(b"<"):
-            raise
-        return body
-
-
-def _unchunked(body: bytes) -> bytes:
-    """Return the content of chunks without a trailer; a body without chunks is unchanged."""
-    data: list[bytes] = []
-    at = 0
-    while chunk := _CHUNK.match(body, at):
-        end = chunk.end() + int(chunk[1], 16)
-        if end == chunk.end():
-            return b"".join(data)
-        if body[end : end + 2] not in (b"\r\n", b"\r", b""):
-            break
-        data.append(body[chunk.end() : end])
-        at = end + 2
-    return b"".join([*data, body[at:]])
-
-
-def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
-    match encoding:
-        case "" | "identity" | "none":
-            return body
-        case "gzip" | "x-gzip":
-            return _inflated(body, streams.GZIP, max_bytes)
-        case "deflate":
-            # The standard requires the zlib format; some servers send raw deflate data.
-            is_zlib = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
-            decoder = partial(zlib.decompressobj, zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
-            return _inflated(body, streams.Codec(encoding, b"", decoder, zlib.error), max_bytes)
-        case "br":
-            return _unbrotlied(body, max_bytes)
-        case "zstd":
-            return _inflated(body, streams.zstd_codec(io.BytesIO(body)), max_bytes)
-        case _:
-            raise PageError("unreadable", f"the content encoding {encoding!r} is unknown")
-
-
-def _inflated(body: bytes, codec: streams.Codec, max_bytes: int) -> bytes:
-    page = b""
-    while True:
-        decoder = codec.decoder()
-        try:
-            page += decoder.decompress(body, max_bytes + 1 - len(page))
-        except codec.error as error:
-            raise PageError("unreadable", f"its {codec.name} data is damaged ({error})") from None
-        body = decoder.unused_data
-        # Browsers ignore what follows the last member.
-        if not decoder.eof or not body.startswith(codec.magic or b"\0") or len(page) > max_bytes:
-            break
-    return _checked(page, decoder.eof or _has_all_but_checksum(decoder), codec.name, max_bytes)
-
-
-def _has_all_but_checksum(decoder: Any) -> bool:
-    """Return whether deflated data ends where its checksum would begin."""
-    for rest in (bytes(8), b"\xff" * 8):
-        try:
-            decoder.copy().decompress(rest)
-        except (zlib.error, AttributeError) as error:
-            if "incorrect" in str(error):
-                continue
-        return False
-    return True
-
-
-def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
-    try:
-        brotli = import_module("brotli")
-        decoder = brotli.Decompressor()
-        page = decoder.process(body, output_buffer_limit=max_bytes + 1)
-    except (ImportError, TypeError):
-        # Older versions cannot bound the memory.
-        problem = "it is compressed with brotli: pip install 'brotli>=1.2'"
-        raise PageError("unreadable", problem) from None
-    except brotli.error as error:
-        raise PageError("unreadable", f"its br data is damaged ({error})") from None
-    return _checked(page, decoder.is_finished(), "br", max_bytes)
-
-
-def _checked(page: bytes, finished: bool, encoding: str, max_bytes: int) -> bytes:
-    if len(page) > max_bytes:
-        raise too_large("the page", max_bytes)
-    if not finished:
-        raise PageError("unreadable", f"its {encoding} data ends early")
-    return page

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOW_TO_CREATE: Final = (
     ", or create it: connect(create=True), PGSIMHASH_CREATE in Scrapy, `pgsimhash ingest --create`"
 )
-# The timeouts of a transaction; see :class:`pgsimhash.store._session.Session`.
+# The timeouts of a transaction; see :class:`pgsimhash.store.session.Session`.
 _BOUNDS: Final = ("lock_timeout", "otherwise", "statement_timeout", "statement_otherwise")
 
 

@@ -58,7 +58,7 @@ def test_a_time_in_another_zone_is_the_same_moment(hours: int) -> None:
     (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))), "in the future"),
     ("2024-02-29T12:00:00Z", "a time is a datetime"), (date(2024, 2, 29), "a time is a datetime"),
     (1709208000, "a time is a datetime"), (pd.NaT, "a time is a datetime with a zone, .* not NaT"),
-    (np.datetime64("NaT"), "a time is a datetime"), (pd.Timestamp(NOW.date()), "names no zone"),
+    (np.datetime64("NaT", "s"), "a time is a datetime"), (pd.Timestamp(NOW.date()), "names no zone"),
     (NOW.replace(tzinfo=Nowhere()), "a time is a datetime"),
     (datetime(2024, 2, 29, 12), "names no zone; give it one"),
     (datetime.now(UTC) + timedelta(hours=25), "in the future; correct it"),

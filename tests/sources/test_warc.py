@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pgsimhash.pages.records import PageStatus
-from pgsimhash.sources import SourcePage, read_pages, streams
+from pgsimhash.sources import SourcePage, bodies, read_pages, streams
 from pgsimhash.sources.streams import Stream
 from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
 
@@ -213,8 +213,8 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
     compress = pytest.importorskip(*library).compress
     body = compress(HTML)
     assert one(path, record(**encoded(encoding, body))).html == HTML
-    bodies = (body[:-5], body[:8] + b"x" * 20, compress(bytes(10**7)))
-    records = [record(**encoded(encoding, body)) for body in bodies]
+    damaged = (body[:-5], body[:8] + b"x" * 20, compress(bytes(10**7)))
+    records = [record(**encoded(encoding, body)) for body in damaged]
     items = read(path, *records, max_bytes=100_000)
     assert [failed(item)[1] for item in items] == ["unreadable", "unreadable", "too_large"]
 
@@ -222,7 +222,8 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
 @pytest.mark.parametrize("encoding_and_body", [
     ("gzip", gzipped(HTML[:90]) + gzipped(HTML[90:])), ("gzip", gzipped(HTML) + b"\0trailing"),
     ("gzip", gzipped(HTML)[:-8]), ("x-gzip", gzipped(HTML)[:-3]),
-    ("deflate", zlib.compress(HTML)[:-4]), ("gzip, identity", gzipped(HTML)),
+    ("deflate", zlib.compress(HTML)[:-4]), ("deflate", zlib.compress(HTML) + b"\0\0"),
+    ("gzip, identity", gzipped(HTML)),
     ("identity, GZIP", gzipped(HTML)), ("none", HTML),
     ("gzip, gzip", gzipped(gzipped(HTML))), ("br", HTML), ("lzw", HTML),
 ])  # fmt: skip
@@ -230,6 +231,29 @@ def test_bodies_that_are_not_quite_right_are_read(
     path: Path, encoding_and_body: tuple[str, bytes]
 ) -> None:
     assert one(path, record(**encoded(*encoding_and_body))).html == HTML
+
+
+def test_a_body_of_many_members_is_not_copied_for_each(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = []
+
+    class Decoder:
+        def __init__(self) -> None:
+            self._decoder = streams.GZIP.decoder()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._decoder, name)
+
+        def decompress(self, data: bytes, room: int) -> bytes:
+            given.append(len(data))
+            return bytes(self._decoder.decompress(data, room))
+
+    monkeypatch.setattr(bodies, "GZIP", streams.GZIP._replace(decoder=Decoder))
+    members = 5000
+    body = gzipped(HTML) + gzipped(b" ") * members
+    assert one(path, record(**encoded("gzip", body))).html == HTML + b" " * members
+    assert sum(given) < 5000 * (members + 2)
 
 
 @pytest.mark.parametrize(("mime", "charset"), [
