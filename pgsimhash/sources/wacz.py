@@ -63,7 +63,7 @@ def read_wacz(
             if is_archive and outer:
                 detail = "it is in an archive in an archive; unpack that first"
                 raise PageError("unreadable", detail)
-            # Newer Pythons warn of entries that overlap others, which are left out above.
+            # Newer Pythons warn of entries that overlap others, which are skipped above.
             with warnings.catch_warnings(action="ignore"):
                 member = zipped.open(entry)
             with member:

@@ -20,6 +20,7 @@ from psycopg import conninfo
 
 from pgsimhash import embedded
 from pgsimhash.errors import NoServerError
+from pgsimhash.runtime import server_home
 from tests.database import run_sql
 from tests.faults.cluster import as_account
 from tests.programs import PGSIMHASH, python, run_program, wait_until
@@ -191,8 +192,14 @@ def test_another_process_with_the_pid_is_left_alone(used: Path, is_like_a_server
 
 def test_another_server_on_the_data_is_left_alone(used: Path) -> None:
     data = used / "postgres"
-    embedded._let_pass(data)
-    command = [str(embedded._programs() / "postgres"), "-D", str(data), "-c", "listen_addresses="]
+    server_home.let_pass(data)
+    command = [
+        str(server_home.postgres_programs() / "postgres"),
+        "-D",
+        str(data),
+        "-c",
+        "listen_addresses=",
+    ]
     command += ["-c", f"unix_socket_directories={data}"]
     with subprocess.Popen(
         command, cwd="/", stderr=subprocess.DEVNULL, env={"LC_ALL": "C"}, **as_account()
@@ -515,10 +522,10 @@ def test_each_major_version_has_its_own_default_folder(
     monkeypatch.delenv("PGSIMHASH_DATA_DIR", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(home))
     folder = home / "pgsimhash"
-    monkeypatch.setattr(embedded, "_ROOT_DATA_DIR", folder)
-    programs = embedded._programs()
+    monkeypatch.setattr(server_home, "_ROOT_DATA_DIR", folder)
+    programs = server_home.postgres_programs()
     version = (made / "postgres" / "PG_VERSION").read_text().strip()
-    assert embedded._data_directory(programs) == folder / f"postgresql-{version}"
+    assert server_home.data_folder(programs) == folder / f"postgresql-{version}"
     folder.mkdir()
     older = copied(made, folder / "postgresql-17")
     (older / "postgres" / "PG_VERSION").write_text("17\n")
@@ -526,7 +533,7 @@ def test_each_major_version_has_its_own_default_folder(
         embedded.start()
     # Once there is another one, both may stay.
     own = copied(made, folder / f"postgresql-{version}")
-    assert embedded._data_directory(programs) == own
+    assert server_home.data_folder(programs) == own
 
 
 def test_garbage_and_variables_do_no_harm(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
