@@ -205,12 +205,14 @@ def reader_of(name: str) -> str | None:
 
 # Without the types of this machine.
 _types: Final = cache(MimeTypes)
+# From Python 3.14 on there is a type for .php, which says nothing about the page.
+_UNKNOWN_TYPES: Final = ((None, None), ("application/x-httpd-php", None))
 
 
 def _begins_like_html(path: Path) -> bool:
     """Look into a file whose name does not say what it is, such as those of ``wget -r``."""
     name, query, _ = path.name.partition("?")
-    if path.is_file() and (query or _types().guess_type(name) == (None, None)):
+    if path.is_file() and (query or _types().guess_type(name) in _UNKNOWN_TYPES):
         with path.open("rb") as file:
             return looks_like_html(file.read(BEGIN_BYTES))
     return False
