@@ -20,7 +20,7 @@ from pgsimhash.testing import url_of_dsn
 from tests.database import run_sql
 from tests.manual import blocks, environment, run_commands
 from tests.programs import free_port, wait_until
-from tests.store.test_store import ARTICLE, page, paragraph
+from tests.store.pages import ARTICLE, page, paragraph
 
 FOLDER = Path(__file__).parent.parent / "examples" / "web_service"
 

@@ -1,7 +1,6 @@
 """The store in an ingest job."""
 
 import hashlib
-import random
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -16,24 +15,7 @@ from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
 from tests.refusals import because
 from tests.store.content import page_at
-
-FAR = 2**64 - 1
-
-
-def page(*paragraphs: str) -> str:
-    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
-    return f"<html><head><title>Wells</title></head><body><article>{body}</article></body></html>"
-
-
-def paragraph(seed: int, words: int = 120) -> str:
-    rng = random.Random(seed)
-    syllables = ["ba", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo", "zu"]
-    return " ".join(
-        "".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(words)
-    ).capitalize()
-
-
-ARTICLE = paragraph(1), paragraph(2)
+from tests.store.pages import ARTICLE, page, paragraph
 
 
 def test_ingest_is_lazy_and_releases_stored_pages(store: Store) -> None:

@@ -27,7 +27,7 @@ from tests.reading.test_workers import HANGING, article, readers
 from tests.store.calls import CHANGES, READS, A, B
 from tests.store.connect.conftest import LENT, OWN, over
 from tests.store.content import transactions, urls
-from tests.store.test_store import page, paragraph
+from tests.store.pages import page, paragraph
 
 FAR = 2**63
 

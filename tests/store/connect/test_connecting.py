@@ -28,7 +28,7 @@ from tests.refusals import because
 from tests.store.calls import CHANGES, READS, A, B
 from tests.store.connect.conftest import LENT, OWN, Blocking, Opened, engine_of, lent, of
 from tests.store.content import content, urls
-from tests.store.test_store import page, paragraph
+from tests.store.pages import page, paragraph
 
 FAR = 2**63
 GONE = "postgresql://127.0.0.1:1/none"

@@ -9,7 +9,7 @@ from pgsimhash import Store, connect, maintenance
 from pgsimhash.pages.urls import same_site
 from tests.database import after_a_wait, run_sql
 from tests.store.content import original_of, page_at
-from tests.store.test_store import ARTICLE, FAR, page, paragraph
+from tests.store.pages import ARTICLE, FAR, page, paragraph
 
 HTML = page(*ARTICLE)
 NEAR = page(f"{ARTICLE[0]} One remark, signed.", *ARTICLE[1:])

@@ -14,7 +14,7 @@ from pgsimhash.pages.records import Mark, PageRecord
 from pgsimhash.search.clusters import ClusterPage, Linkage
 from pgsimhash.store.clusters import join_marked, split_marked
 from tests.database import run_sql
-from tests.store.test_store import FAR
+from tests.store.pages import FAR
 
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
 

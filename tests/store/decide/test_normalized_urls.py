@@ -9,7 +9,7 @@ from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from tests.refusals import because
 from tests.store.content import page_at
-from tests.store.test_store import ARTICLE, page, paragraph
+from tests.store.pages import ARTICLE, page, paragraph
 
 PLAIN = "https://example.com/story?id=7"
 OTHERS = [

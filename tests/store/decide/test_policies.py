@@ -18,7 +18,7 @@ from pgsimhash.sources import SourcePage
 from tests.database import database_examples, run_sql
 from tests.refusals import because, sqlstate
 from tests.store.content import page_at
-from tests.store.test_store import ARTICLE, page, paragraph
+from tests.store.pages import ARTICLE, page, paragraph
 
 HTML = page(*ARTICLE)
 

@@ -17,7 +17,7 @@ from pgsimhash.store import deleting
 from tests.database import after_a_wait, insert_page, run_sql, simhashes_in
 from tests.refusals import because, sqlstate
 from tests.store.content import content, original_of, page_at
-from tests.store.test_store import FAR
+from tests.store.pages import FAR
 
 A, B = "https://a.example/", "https://b.example/"
 DAY = timedelta(days=1)

@@ -28,7 +28,7 @@ from tests.database import after_a_wait, end_others, insert_page, run_sql, wait_
 from tests.store.content import content, indexed
 from tests.store.maintain.test_rebuilding_scheme import WORDS
 from tests.store.maintain.test_rebuilding_verdicts import crawl, put_marks, stored_ones
-from tests.store.test_store import FAR
+from tests.store.pages import FAR
 
 A = "https://a.example/1"
 PAGE = ROOT / "examples" / "pages" / "tide-pools.html"

@@ -30,7 +30,7 @@ from pgsimhash.schemes.blog import long_words
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
 from tests.store.content import content, rebuild_apart
-from tests.store.test_store import ARTICLE, FAR, page, paragraph
+from tests.store.pages import ARTICLE, FAR, page, paragraph
 
 # Reads pages like the default scheme.
 WORDS = register_scheme(

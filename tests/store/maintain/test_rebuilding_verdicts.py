@@ -14,7 +14,7 @@ from pgsimhash.pages.policies import MatchOptions, PolicySettings
 from pgsimhash.pages.records import PageRecord
 from tests.database import run_sql
 from tests.store.content import content, original_of, rebuild_apart
-from tests.store.test_store import FAR
+from tests.store.pages import FAR
 
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
 

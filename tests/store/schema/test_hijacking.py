@@ -24,7 +24,7 @@ from pgsimhash.testing import fresh_database
 from tests.database import as_role, new_role, run_sql
 from tests.refusals import sqlstate
 from tests.sent_statements import SENT_FILES
-from tests.store.test_store import page, paragraph
+from tests.store.pages import page, paragraph
 
 PINNED = "search_path=pg_catalog, pg_temp"
 

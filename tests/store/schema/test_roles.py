@@ -19,7 +19,7 @@ from tests.database import as_role, dropped_afterwards, new_role, run_sql
 from tests.manual import blocks
 from tests.refusals import because
 from tests.store.calls import CHANGES, A, B
-from tests.store.test_store import ARTICLE, page
+from tests.store.pages import ARTICLE, page
 
 
 @pytest.fixture

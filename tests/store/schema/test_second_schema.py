@@ -36,8 +36,8 @@ from tests.sent_statements import SENT_FILES
 from tests.store.calls import CHANGES, DAY, READS, A, B
 from tests.store.content import rebuild_apart
 from tests.store.maintain.test_rebuilding_scheme import WORDS
+from tests.store.pages import page, paragraph
 from tests.store.schema.test_schema import dump
-from tests.store.test_store import page, paragraph
 
 CRAWL = "crawl"
 NOW = datetime.now(UTC)

@@ -16,7 +16,7 @@ from pgsimhash import Store, StoreError, connect
 from pgsimhash.pages.records import Verdict
 from tests.database import run_sql
 from tests.refusals import because
-from tests.store.test_store import page, paragraph
+from tests.store.pages import page, paragraph
 
 BATCH = 5
 

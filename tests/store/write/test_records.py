@@ -23,7 +23,7 @@ from pgsimhash.sources import SourcePage
 from pgsimhash.store import batches
 from tests.database import database_examples
 from tests.store.content import page_at, transactions
-from tests.store.test_store import page, paragraph
+from tests.store.pages import page, paragraph
 
 A = "https://a.example/"
 FAR = 0xFFFF_FFFF << 16

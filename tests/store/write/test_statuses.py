@@ -17,7 +17,7 @@ from pgsimhash.store.lookups import names_of
 from tests.database import run_sql
 from tests.refusals import because, sqlstate
 from tests.store.content import page_at
-from tests.store.test_store import page, paragraph
+from tests.store.pages import page, paragraph
 
 A, B = "https://a.example/", "https://b.example/"
 DAY = timedelta(days=1)
