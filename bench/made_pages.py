@@ -90,6 +90,13 @@ def tree(html: bytes) -> Element | None:
     return root if root.find("body") is not None else None
 
 
+def body_of(root: Element) -> Element:
+    """The body of a page that tree() returned."""
+    body = root.find("body")
+    assert body is not None
+    return body
+
+
 def written(root: Element) -> bytes:
     head = b'<!doctype html><meta charset="utf-8">'
     return head + etree.tostring(root, method="html", encoding="utf-8")
@@ -103,7 +110,7 @@ def main_element(root: Element, real: Real) -> Element | None:
     wanted = set(tokenize(real.text))
     if len(wanted) < 10:
         return None
-    at = root.find("body")
+    at = body_of(root)
     while True:
         inner = [
             child
@@ -211,8 +218,7 @@ def insert(parent: Element, at: int, markup: str) -> None:
 
 
 def before(element: Element, markup: str) -> None:
-    parent = element.getparent()
-    insert(parent, parent.index(element), markup)
+    element.addprevious(lxml.html.fragment_fromstring(markup))
 
 
 def headlines(texts: Iterable[str], rng: random.Random) -> list[str]:
@@ -307,7 +313,7 @@ def replaced(
     main = None if root is None else main_element(root, real)
     if root is None or main is None or main.getparent() is None:
         return None
-    body = root.find("body")
+    body = body_of(root)
     maker, beside = (
         Maker(random.Random(seed), phrases_of(root, real.text), pool) for seed in seeds
     )
@@ -362,7 +368,7 @@ def framed(real: Real, phrases_seed: int, pool: Sequence[str]) -> Made | None:
     if root is None:
         return None
     maker = Maker(random.Random(phrases_seed), phrases_of(root, real.text), pool)
-    body = root.find("body")
+    body = body_of(root)
     if maker.rng.random() < 0.2:
         insert(body, 0, maker.notice())
     insert(body, len(body), maker.footer())

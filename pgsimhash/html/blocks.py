@@ -176,7 +176,9 @@ class Piece(NamedTuple):
 
     def around(self) -> HtmlElement:
         """Return the element that directly contains the text."""
-        return self.element.getparent() if self.is_tail else self.element
+        around = self.element.getparent() if self.is_tail else self.element
+        assert around is not None
+        return around
 
 
 class Ignored(NamedTuple):
@@ -274,7 +276,7 @@ def outline(body: HtmlElement) -> Outline:
     skipped = None
     walker = etree.iterwalk(body, events=("start", "end"))
     for event, node in walker:
-        tag = node.tag
+        tag = str(node.tag)
         is_block = tag in BLOCK
         if event == "start":
             if goes_on and (tag in _EMPTY or (pres and is_block)):

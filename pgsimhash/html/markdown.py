@@ -104,7 +104,7 @@ class _Writer:
 
     def start(self, node: HtmlElement) -> None:
         """Open ``node``."""
-        tag = node.tag
+        tag = str(node.tag)
         if self._pre is not None:
             self._break_line(tag)
         elif tag not in _BLOCKS and tag != "br":
@@ -156,7 +156,7 @@ class _Writer:
 
     def end(self, node: HtmlElement) -> None:
         """Close ``node``."""
-        tag = node.tag
+        tag = str(node.tag)
         if node is self._pre:
             self._end_code(node)
         elif self._pre is not None:
@@ -250,7 +250,7 @@ class _Writer:
 
     def _end_inline(self, node: HtmlElement) -> None:
         block, place, parts = self._open.pop()
-        mark = _MARKS.get(node.tag, "")
+        mark = _MARKS.get(str(node.tag), "")
         self._code -= mark == "`"
         # Markdown does not interpret marks and links within code.
         if self._code or block != self._block or parts == self._parts:

@@ -111,7 +111,7 @@ def fits_lxml(extension: Any) -> bool:
         return False
     return all(
         extension.describe(element)
-        == (element.tag, *(element.items() or [(None, None)])[0], element.text, len(element))
+        == (element.tag, *next(iter(element.items()), (None, None)), element.text, len(element))
         for element in html.fragment_fromstring(_TREE).iter()
     )
 

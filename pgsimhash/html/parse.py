@@ -83,7 +83,6 @@ DEPTH_MAX: Final = 256
 ATTRIBUTES_MAX: Final = 100  # the attributes that an element keeps on a page above ATTRIBUTES_CROWD
 ATTRIBUTES_CROWD: Final = 200  # the most attributes of an element that libxml2 parses alone
 
-_Text = str | bytes
 # lxml accepts fewer names from Python than its parser creates.
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
@@ -318,7 +317,7 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
         if attributes > ATTRIBUTES_CROWD:
             root, _ = _parse_events(source, max_elements)
     if root is None:
-        parser = etree.HTMLParser(
+        parser: etree.HTMLParser[HtmlElement] = etree.HTMLParser(
             encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True,
             collect_ids=False,
         )  # fmt: skip
@@ -374,9 +373,9 @@ def may_crowd_attributes(source: bytes) -> bool:
     return pairs > _PAIRS_ROOT_MAX**2
 
 
-def _storable(text: _Text) -> str:
+def _storable(text: str) -> str:
     # A form feed is white space in HTML, and not allowed in XML.
-    return clean_text(str(text)).replace("\f", " ")
+    return clean_text(text).replace("\f", " ")
 
 
 class _FlatBuilder:
@@ -393,7 +392,7 @@ class _FlatBuilder:
         self._open_max = _SEARCHED_MAX // (source.count(b"</") + 1)
         self._builder = etree.TreeBuilder(element_factory=html.html_parser.makeelement)
 
-    def start(self, tag: _Text, attrib: dict[_Text, _Text]) -> None:
+    def start(self, tag: str, attrib: dict[str, str]) -> None:
         self._elements += 1
         if self._elements > self._max_elements:
             raise PageError("too_large", f"the page has more than {self._max_elements:,} elements")
@@ -404,23 +403,23 @@ class _FlatBuilder:
         self.most_attributes = max(self.most_attributes, len(attrib))
         if self._depth > self._depth_max:
             return
-        kept: dict[_Text, _Text] = {
+        kept = {
             name: _storable(value)
             for name, value in islice(attrib.items(), ATTRIBUTES_MAX)
-            if _NAME.fullmatch(str(name))
+            if _NAME.fullmatch(name)
         }
-        self._builder.start(tag if _NAME.fullmatch(str(tag)) else "span", kept)
+        self._builder.start(tag if _NAME.fullmatch(tag) else "span", kept)
 
-    def end(self, tag: _Text) -> None:
+    def end(self, tag: str) -> None:
         if self._depth <= self._depth_max:
-            self._builder.end(tag if _NAME.fullmatch(str(tag)) else "span")
+            self._builder.end(tag if _NAME.fullmatch(tag) else "span")
         self._depth -= 1
 
-    def data(self, data: _Text) -> None:
+    def data(self, data: str) -> None:
         if self._depth_max:
             self._builder.data(_storable(data))
 
-    def close(self) -> HtmlElement | None:
+    def close(self) -> etree._Element | None:
         try:
             return self._builder.close()
         except AssertionError:

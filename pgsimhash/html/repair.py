@@ -136,9 +136,8 @@ def _end_drawing(svg: HtmlElement) -> None:
     if svg.tail:
         after[-1].tail = f"{after[-1].tail or ''}{svg.tail}"
         svg.tail = None
-    parent = svg.getparent()
-    place = parent.index(svg) + 1
-    parent[place:place] = after
+    for element in reversed(after):
+        svg.addnext(element)
 
 
 def _up_to(element: HtmlElement, end: HtmlElement) -> Iterator[HtmlElement]:

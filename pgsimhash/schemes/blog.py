@@ -109,11 +109,11 @@ def _soup(root: HtmlElement) -> BeautifulSoup:
                 if not value or _PRESENTATION.fullmatch(name) is None
             }
             attributes -= len(kept)
-            soup.handle_starttag(node.tag, None, None, kept)
+            soup.handle_starttag(str(node.tag), None, None, kept)
             if node.text:
                 soup.handle_data(node.text)
         else:
-            soup.handle_endtag(node.tag)
+            soup.handle_endtag(str(node.tag))
             if node.tail:
                 soup.handle_data(node.tail)
     soup.endData()
@@ -275,7 +275,8 @@ def _readability() -> Any:
         """Readability with bounds on depth and time."""
 
         def _parse(self, input: str) -> HtmlElement:  # noqa: A002
-            return super()._parse(parse(input))
+            root: HtmlElement = super()._parse(parse(input))
+            return root
 
         def get_clean_html(self) -> str:
             # The attributes that it removes are already gone.

@@ -15,7 +15,7 @@ from pgsimhash.html.page_words import read_words
 from pgsimhash.html.weights import nearby, weigh
 from pgsimhash.reading.kept_markdown import plain_text
 from pgsimhash.schemes import DEFAULT_SCHEME
-from tests.html.texts import LINKS, SENTENCES, STORY, TEXT, parsed
+from tests.html.texts import LINKS, SENTENCES, STORY, TEXT, parsed, parsed_body
 from tests.refusals import because
 
 URL = "https://bay.example/news/7"
@@ -44,7 +44,7 @@ def text_of(body: str) -> str:
 
 
 def weights_in(body: str) -> dict[str, float]:
-    page = outline(parsed(f"<body>{body}").find("body"))
+    page = outline(parsed_body(body))
     blocks = read_words(page)
     weigh(page, blocks)
     texts = zip(block_texts(page.text), blocks, strict=True)

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from lxml import etree
+from lxml import etree, html
 
 from pgsimhash import fingerprint, hamming_distance
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
@@ -18,11 +18,11 @@ from pgsimhash.html.blocks import (
 from pgsimhash.html.markdown import render
 from pgsimhash.html.parse import may_crowd_attributes, parse
 from tests.conftest import ROOT
-from tests.html.texts import TEXT, parsed
+from tests.html.texts import TEXT, parsed, parsed_body
 
 
 def outline_of(body: str) -> Outline:
-    return outline(parsed(f"<body>{body}").find("body"))
+    return outline(parsed_body(body))
 
 
 def texts(body: str) -> list[str]:
@@ -62,7 +62,7 @@ def test_hidden_content_is_not_text(hidden: str) -> None:
 
 
 def test_a_page_may_be_deeper_than_pythons_stack() -> None:
-    root = etree.Element("body")
+    root = html.Element("body")
     deepest = root
     for _ in range(5_000):
         deepest = etree.SubElement(deepest, "div")

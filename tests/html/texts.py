@@ -27,3 +27,9 @@ def parsed(page: str) -> HtmlElement:
     root = parse(page)
     assert root is not None
     return root
+
+
+def parsed_body(content: str) -> HtmlElement:
+    body = parsed(f"<body>{content}").find("body")
+    assert body is not None
+    return body
