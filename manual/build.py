@@ -21,6 +21,7 @@ PARTS: Final = {
     "How-to": [
         "install",
         "ingest",
+        "files",
         "crawlers",
         "policies",
         "maintain",

@@ -69,7 +69,7 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ("README.md", "mark_duplicates", [r" +name +is_duplicate +duplicate_of",
         r"0 +tide-pools +False +<NA>", r"1 +tide-pools-print +True +0",
         r"2 +lighthouse +False +<NA>"]),
-    ("ingest.md", "store.should_fetch(", ["unknown, or last seen a week ago", "worth keeping",
+    ("crawlers.md", "store.should_fetch(", ["unknown, or last seen a week ago", "worth keeping",
         "new first_seen"]),
     ("search.md", "store.near_pages(", [r"\d https://example.com/tide-pools-print .+",
         r"\d https://example.com/tide-pools-redesign .+"]),
@@ -159,7 +159,7 @@ FILES: dict[str, dict[str, str]] = {
     "frames.md": {
         "verdicts.jsonl": VERDICTS, "files.parquet": PARQUET, "clusters.parquet": PARQUET,
     },
-    "ingest.md": {"verdicts.jsonl": VERDICTS, "titles.jsonl": rf"{LINE}\Z"},
+    "files.md": {"verdicts.jsonl": VERDICTS, "titles.jsonl": rf"{LINE}\Z"},
     "maintain.md": {"strict.jsonl": VERDICTS, "marks.csv": "a,b,label\n"},
     "search.md": {"clusters.csv": "cluster,url,simhash,canonical"},
     "upgrade.md": {"upgrade.sql": r"\Z"},
@@ -342,7 +342,7 @@ def test_the_release_has_absolute_links(tmp_path: Path) -> None:
     subprocess.run(["sh", script], cwd=tmp_path, env=os.environ | where, check=True)
     targets = re.findall(r"\]\(([^)]+)\)", (tmp_path / "README.md").read_text("utf-8"))
     assert "https://raw.githubusercontent.com/owner/name/v1.2.3/docs/report.svg" in targets
-    assert "https://github.com/owner/name/blob/v1.2.3/docs/ingest.md#from-files" in targets
+    assert "https://github.com/owner/name/blob/v1.2.3/docs/files.md" in targets
     assert [target for target in targets if not target.startswith("https://")] == []
 
 
