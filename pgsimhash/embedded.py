@@ -71,9 +71,9 @@ def start(folder: Path | None = None) -> str:
         continue
     os.close(opened)
     programs = postgres_programs()
-    home = folder if folder is not None else data_folder(programs)
+    home = folder
     try:
-        home = home.expanduser().resolve()
+        home = (home if home is not None else data_folder(programs)).expanduser().resolve()
         check_folder(home)
         home.mkdir(parents=True, exist_ok=True)
         with _guard:
@@ -413,9 +413,10 @@ def _locked(file: int) -> bool:
     return False
 
 
-def _failed(home: Path, reason: object, advice: str = "") -> NoServerError:
+def _failed(home: Path | None, reason: object, advice: str = "") -> NoServerError:
+    where = f" in {home}" if home else ""
     return refusal(
-        f"the embedded PostgreSQL did not start in {home}: {reason}; "
+        f"the embedded PostgreSQL did not start{where}: {reason}; "
         f"{advice}set {DATA_DIR_VARIABLE} to another folder",
     )
 

@@ -349,7 +349,7 @@ def private(folder: Path) -> bool:
 QUOTED = 'it\'s a "quoted" $HOME `id` 100% a=b \\'
 
 
-@pytest.mark.parametrize("name", [QUOTED, "long" * 40, "a,comma", "un\udcff"])
+@pytest.mark.parametrize("name", [QUOTED, "long" * 45, "a,comma", "un\udcff"])
 def test_the_socket_is_private_whatever_the_path(home: Path, made: Path, name: str) -> None:
     folder = copied(made, home / name)
     with clients(folder) as (client,):
@@ -497,23 +497,59 @@ def test_the_reason_of_initdb_is_told(home: Path, limit: str, reason: str) -> No
     assert reason in done.stderr.splitlines()[-1]
 
 
-@needs_root
-def test_a_user_without_a_name_is_told_so(home: Path) -> None:
-    os.chown(home, 54321, 54321)
-    code = """
+# Start the server as the user of the first argument, or connect to that of the second; both fail.
+AS_USER = """
 import os, sys
 from pathlib import Path
-import psycopg, encodings.idna
+import psycopg, encodings.idna, platformdirs.unix
 from pgsimhash import embedded
+user, where, *folder = sys.argv[1:]
 os.setgroups([])
-os.setgid(54321)
-os.setuid(54321)
+os.setgid(int(user))
+os.setuid(int(user))
 try:
-    embedded.start(Path(sys.argv[1]))
-except embedded.NoServerError as error:
+    psycopg.connect(where) if where else embedded.start(*map(Path, folder))
+except (embedded.NoServerError, psycopg.OperationalError) as error:
     print(error)
 """
-    assert "user 54321 has no name" in python(code, home / "data")
+NAMELESS, NOBODY = "54321", "65534"
+
+
+@needs_root
+def test_a_user_without_a_name_is_told_so(home: Path) -> None:
+    os.chown(home, int(NAMELESS), int(NAMELESS))
+    assert "user 54321 has no name" in python(AS_USER, NAMELESS, "", home / "data")
+
+
+@needs_root
+@pytest.mark.parametrize(("user", "mode", "cause"), [
+    (NOBODY, 0o555, "Permission denied: '{0}/.local'"),
+    (NOBODY, 0o700, "Permission denied: '{0}/.local/share/pgsimhash/"),
+    (NAMELESS, None, "home directory"),
+], ids=["read-only", "of another user", "none"])  # fmt: skip
+def test_a_home_without_a_place_for_data_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, user: str, mode: int | None, cause: str
+) -> None:
+    for name in ("PGSIMHASH_DATA_DIR", "XDG_DATA_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if mode is not None:
+        home.chmod(mode)
+        monkeypatch.setenv("HOME", str(home))
+    said = python(AS_USER, user, "")
+    assert cause.format(home) in said
+    assert said.endswith("; set PGSIMHASH_DATA_DIR to another folder\n")
+
+
+@needs_root
+def test_a_second_user_reaches_neither_the_data_nor_the_socket(used: Path, home: Path) -> None:
+    home.chmod(0o711)
+    with clients(used) as (client,):
+        refused = python(AS_USER, NOBODY, "", used)
+        assert f"{used} belongs to root; become that user, or set PGSIMHASH_DATA_DIR to" in refused
+        assert "Permission denied" in python(AS_USER, NOBODY, client.dsn)
+    # Nor where the folder around it is closed.
+    home.chmod(0o700)
+    assert f"Permission denied: '{used}'" in python(AS_USER, NOBODY, "", used)
 
 
 def test_each_major_version_has_its_own_default_folder(
