@@ -263,7 +263,7 @@ def add_batch(
 ) -> list[Verdict]:
     """Decide about items, and with a run store them in the connection's present transaction.
 
-    See ``_add_batch`` in sql/decide.sql. It first looks up near simhashes. Then it locks the
+    See ``_add_batch`` in sql/batch.sql. It first looks up near simhashes. Then it locks the
     compared collections until the transaction ends, and compares only the pages that other writers
     added meanwhile. So of several writers with near-duplicates only one gets the verdict ``new``,
     and writers wait for each other's inserts, not for lookups.

@@ -1,0 +1,523 @@
+-- A batch: its settings, what is near, its lock, its rows, and what its run saw.
+
+-- Decides about a batch in order and stores it. pages is an array of objects with the fields of
+-- _decision and columns of pages; options has settings of all pages. The decisions have the numbers of
+-- their pages.
+--
+-- Near simhashes are looked up before the lock. A dry run locks and stores nothing. If
+-- the pages have ids, they are evaluated as if they had arrived with these ids, nothing is locked,
+-- and each gets its own row. The settings also apply to the functions that it calls.
+CREATE FUNCTION pgsimhash._add_batch(
+    collection text, own_id integer, pages json, options jsonb, dry_run boolean,
+    run_id bigint DEFAULT NULL, label text DEFAULT NULL
+) RETURNS TABLE (
+    number bigint, decided pgsimhash.verdict, detail text, run_pages bigint
+)
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO'
+    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+DECLARE
+    batch pgsimhash._decision[] := pgsimhash._with_settings(own_id, pages, options);
+    has_ids constant boolean := batch[1].page_id IS NOT NULL;
+    some_omitted boolean;
+    some_global boolean;
+    compared integer[] := ARRAY[own_id];
+    newest_pages bigint[];
+    pairs pgsimhash._near_pair[];
+    stored_pages bigint;
+BEGIN
+    SELECT bool_or(d.failure IS NOT NULL OR d.tokens < d.min_tokens), bool_or(d.scope = 'global')
+    INTO some_omitted, some_global
+    FROM unnest(batch) AS d;
+    IF some_omitted THEN
+        RETURN QUERY
+        SELECT
+            d.number,
+            json_populate_record(NULL::pgsimhash.verdict, json_build_object(
+                'url', d.url,
+                'kind', CASE WHEN d.failure IS NULL THEN 'too_short' ELSE 'failed' END,
+                'reason', coalesce(d.failure, 'policy'),
+                'keep', false
+            )),
+            CASE
+                WHEN d.failure IS NULL
+                THEN format('it has %s words, fewer than %s', d.tokens, d.min_tokens)
+            END,
+            NULL::bigint
+        FROM unnest(batch) AS d
+        WHERE d.failure IS NOT NULL OR d.tokens < d.min_tokens;
+        batch := ARRAY(
+            SELECT d
+            FROM unnest(batch) AS d
+            WHERE d.failure IS NULL AND (d.tokens < d.min_tokens) IS NOT TRUE
+        );
+    END IF;
+    IF cardinality(batch) = 0 THEN
+        RETURN;
+    END IF;
+    IF some_global THEN
+        compared := pgsimhash._siblings(own_id);
+    END IF;
+    newest_pages := pgsimhash._newest_pages(compared);
+    pairs := pgsimhash._near_pairs(own_id, compared, batch);
+    IF NOT (dry_run OR has_ids) THEN
+        pairs := pairs
+            || pgsimhash._lock_compared(collection, own_id, compared, newest_pages, batch);
+    END IF;
+    IF NOT has_ids THEN
+        batch := pgsimhash._with_ids(batch, compared, dry_run);
+    END IF;
+    batch := pgsimhash._with_versions(own_id, batch);
+    batch := pgsimhash._with_marked_originals(own_id, batch);
+    batch := pgsimhash._with_originals(own_id, compared, batch, pairs);
+    IF NOT dry_run THEN
+        stored_pages := pgsimhash._store_batch(own_id, batch, pages, has_ids, run_id, label);
+    END IF;
+    RETURN QUERY
+    SELECT d.number, ROW(
+        d.url,
+        CASE
+            WHEN d.present_id IS NULL THEN 'unknown'
+            WHEN d.is_gone THEN 'gone'
+            WHEN NOT d.is_stored THEN 'unchanged'
+            WHEN d.original_distance <= 3 THEN 'duplicate'
+            WHEN d.original_distance > 3 THEN 'near'
+            WHEN d.version_id IS NOT NULL THEN 'updated'
+            ELSE 'new'
+        END,
+        CASE
+            WHEN d.is_gone THEN 'gone'
+            WHEN NOT d.is_gone THEN 'not_modified'
+            WHEN NOT d.is_stored THEN 'unchanged'
+            WHEN d.reason IS NOT NULL THEN d.reason
+            WHEN d.version_id IS NULL THEN 'first_seen'
+            WHEN d.version_digest = d.text_digest THEN 'same_text'
+            ELSE 'changed'
+        END,
+        CASE
+            WHEN d.is_gone OR d.present_id IS NULL THEN NULL
+            WHEN NOT d.is_stored THEN 0
+            WHEN d.original_distance IS NULL AND d.version_id IS NOT NULL
+                THEN pgsimhash.hamming_distance(d.simhash, d.version_simhash)
+            ELSE d.original_distance
+        END,
+        d.original_url,
+        d.keep,
+        CASE WHEN NOT (dry_run AND d.is_stored) THEN d.present_id END,
+        -- The pages of a dry run have no ids.
+        CASE
+            WHEN NOT d.is_stored THEN (
+                SELECT p.duplicate_of
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id AND p.page_id = d.present_id
+            )
+            WHEN NOT dry_run OR has_ids OR d.original_id < batch[1].page_id THEN d.original_id
+        END
+    )::pgsimhash.verdict,
+        CASE
+            WHEN d.is_stored AND d.fetched_at < (
+                SELECT p.fetched_at
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id AND p.page_id = d.version_id
+            ) THEN 'it is older than the version before it'
+        END,
+        stored_pages
+    FROM unnest(batch) AS d;
+END
+$$;
+
+-- The pages of a batch with their settings: their own, else those of options, else those of policies,
+-- else those of the collection. Without policies, it is one conversion for all pages.
+CREATE FUNCTION pgsimhash._with_settings(own_id integer, pages json, options jsonb)
+RETURNS pgsimhash._decision[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    defaults jsonb;
+    has_policies boolean;
+BEGIN
+    SELECT jsonb_build_object(
+        'distance', c.default_distance, 'verify', true, 'scope', 'collection', 'max_copies', 1
+    ), EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id)
+    INTO defaults, has_policies
+    FROM pgsimhash.collections AS c
+    WHERE c.collection_id = own_id;
+    -- NULL if the collection was deleted, which the lock reports.
+    IF has_policies IS NOT TRUE THEN
+        RETURN ARRAY(
+            SELECT d
+            FROM json_populate_recordset(
+                jsonb_populate_record(NULL::pgsimhash._decision, defaults || options), pages
+            ) AS d
+        );
+    END IF;
+    RETURN ARRAY(
+        SELECT json_populate_record(jsonb_populate_record(
+            NULL::pgsimhash._decision, defaults || jsonb_strip_nulls(to_jsonb(s)) || options
+        ), p.page)
+        FROM json_array_elements(pages) WITH ORDINALITY AS p (page, ordinality)
+        JOIN pgsimhash._settings_for(
+            own_id, ARRAY(SELECT u.page ->> 'url' FROM json_array_elements(pages) AS u (page))
+        ) WITH ORDINALITY AS s USING (ordinality)
+        ORDER BY ordinality
+    );
+END
+$$;
+
+-- The stored simhashes near those of a batch, each within its own distance. A function and a loop,
+-- because Citus sends all variables of a function with a query of it.
+CREATE FUNCTION pgsimhash._near_pairs(
+    own_id integer, compared integer[], batch pgsimhash._decision[]
+) RETURNS pgsimhash._near_pair[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    lookup record;
+    pairs pgsimhash._near_pair[] := '{}';
+BEGIN
+    FOR lookup IN
+        SELECT
+            d.distance, d.scope = 'global' AS everywhere, array_agg(DISTINCT d.simhash) AS queries
+        FROM unnest(batch) AS d
+        WHERE d.is_gone IS NULL
+        GROUP BY 1, 2
+    LOOP
+        pairs := pairs || ARRAY(
+            SELECT (lookup.queries[m.query_number], m.simhash)::pgsimhash._near_pair
+            FROM pgsimhash.collections AS c
+            CROSS JOIN LATERAL
+                pgsimhash._matches(lookup.queries, lookup.distance, c.name) AS m
+            WHERE c.collection_id = own_id
+                OR lookup.everywhere AND c.collection_id = ANY (compared)
+        );
+    END LOOP;
+    RETURN pairs;
+END
+$$;
+
+-- The newest page of each collection, 0 if it has none.
+CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT (
+            SELECT coalesce(max(p.page_id), 0)
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = c.collection_id
+        )
+        FROM unnest(collection_ids) WITH ORDINALITY AS c (collection_id, number)
+        ORDER BY c.number
+    );
+END
+$$;
+
+-- Locks the compared collections: from here on nobody else adds pages. Page ids are assigned under
+-- the lock, so ids above the newest ones are those of pages that arrived after the lookup; those near
+-- the batch are returned. The order requires the primary key, because a generic plan expects a third
+-- of the collection and would read the narrowest index from end to end.
+CREATE FUNCTION pgsimhash._lock_compared(
+    collection text, own_id integer, compared integer[], newest_pages bigint[],
+    batch pgsimhash._decision[]
+) RETURNS pgsimhash._near_pair[]
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_sort = off AS $$
+DECLARE
+    arrived bigint[];
+BEGIN
+    PERFORM pgsimhash._lock_collections(compared, 2);
+    IF pgsimhash._id_of(collection) <> own_id THEN
+        RAISE EXCEPTION 'collection "%" was replaced during the call', collection
+            USING ERRCODE = 'PS003', HINT = 'Try again.';
+    END IF;
+    arrived := ARRAY(
+        SELECT a.simhash
+        FROM unnest(compared, newest_pages) AS c (collection_id, newest_page)
+        CROSS JOIN LATERAL (
+            SELECT p.simhash
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = c.collection_id AND p.page_id > coalesce(c.newest_page, 0)
+            ORDER BY p.collection_id, p.page_id
+            OFFSET 0
+        ) AS a
+    );
+    RETURN ARRAY(
+        SELECT (d.simhash, a.simhash)::pgsimhash._near_pair
+        FROM unnest(batch) AS d
+        JOIN (SELECT DISTINCT u FROM unnest(arrived) AS u) AS a (simhash)
+            ON pgsimhash.hamming_distance(d.simhash, a.simhash) <= d.distance
+    );
+END
+$$;
+
+-- The batch with page ids: drawn ones, or in a dry run some above all others.
+CREATE FUNCTION pgsimhash._with_ids(
+    batch pgsimhash._decision[], compared integer[], dry_run boolean
+) RETURNS pgsimhash._decision[]
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    drawn constant regclass := pg_get_serial_sequence('pgsimhash.pages', 'page_id');
+    highest constant bigint := 281474976710656;
+    newest bigint;
+BEGIN
+    IF NOT dry_run THEN
+        batch[1].page_id := nextval(drawn);
+        newest := (SELECT max(n) FROM unnest(pgsimhash._newest_pages(compared)) AS n);
+        -- Someone inserted higher ids; or Citus, which commits pages on their node first, stopped at
+        -- that moment and forgot which ids it drew.
+        IF batch[1].page_id <= newest AND newest <= highest - cardinality(batch) THEN
+            PERFORM setval(drawn, greatest(newest, nextval(drawn)));
+            batch[1].page_id := nextval(drawn);
+        END IF;
+        -- Citus starts the sequences of workers above 2 ^ 48.
+        IF batch[1].page_id NOT BETWEEN newest + 1 AND highest - cardinality(batch) + 1 THEN
+            RAISE EXCEPTION 'no page ids are left: they end at %, the newest page is %, and the '
+                'sequence gave %', highest, newest, batch[1].page_id
+                USING ERRCODE = 'PS033', HINT = 'On a worker of a Citus cluster, connect to the '
+                    'coordinator. Otherwise delete pages with ids that somebody chose, then run '
+                    || format(
+                        'SELECT setval(%L, max(page_id)) FROM %s', drawn, 'pgsimhash.pages'::regclass
+                    );
+        END IF;
+    ELSE
+        batch[1].page_id := 9223372036854775807 - cardinality(batch);
+    END IF;
+    FOR number IN 2..cardinality(batch) LOOP
+        batch[number].page_id := CASE
+            WHEN NOT dry_run THEN nextval(drawn) ELSE batch[1].page_id + number - 1 END;
+    END LOOP;
+    RETURN batch;
+END
+$$;
+
+-- Writes the rows of a decided batch; returns the number of pages of its run. Citus cannot plan an
+-- INSERT with unknown values.
+CREATE FUNCTION pgsimhash._store_batch(
+    own_id integer, batch pgsimhash._decision[], pages json, has_ids boolean, batch_run bigint,
+    label text
+) RETURNS bigint
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = auto
+    SET enable_sort = off
+    AS $$
+DECLARE
+    indexed_simhashes constant bigint[] := ARRAY(
+        SELECT d.simhash
+        FROM (
+            SELECT u.simhash, (pgsimhash.probes(u.simhash, 1, 0, own_id))[1] AS prefix
+            FROM unnest(batch) AS u
+            OFFSET 0
+        ) AS d
+        WHERE (
+            SELECT true
+            FROM pgsimhash.pages AS p
+            WHERE p.indexed
+                AND p.prefix_1 BETWEEN d.prefix AND d.prefix
+                AND p.simhash = d.simhash
+            ORDER BY p.prefix_1
+            LIMIT 1
+        )
+    );
+    counted_pages bigint;
+BEGIN
+    INSERT INTO pgsimhash.pages (
+        collection_id, page_id, url, simhash, fetched_at, html_digest, text_digest, signature_high,
+        signature_low, duplicate_of, distance, run_id, title, canonical_url, canonical_on_site,
+        language, features, tokens, html_bytes, structure, markdown, etag,
+        last_modified, covered, indexed
+    )
+    SELECT
+        own_id, d.page_id, d.url, d.simhash, coalesce(d.fetched_at, now()), d.html_digest,
+        d.text_digest, d.signature_high, d.signature_low, d.original_id, d.original_distance,
+        coalesce(batch_run, p.run_id), p.title, p.canonical_url, d.canonical IS NOT NULL,
+        p.language, p.features, p.tokens, p.html_bytes, p.structure, p.markdown,
+        p.etag, p.last_modified, d.covered,
+        row_number() OVER (PARTITION BY d.simhash ORDER BY d.number) = 1
+            AND d.simhash <> ALL (indexed_simhashes)
+    FROM unnest(batch) AS d
+    JOIN json_populate_recordset(NULL::pgsimhash.pages, pages) WITH ORDINALITY AS p
+        ON p.ordinality = d.number
+    WHERE d.is_stored OR has_ids;
+    IF has_ids THEN
+        RETURN NULL;
+    END IF;
+    -- Each batch writes the run's row, so a run removed by a rollback or an undo reappears with
+    -- the next batch. A single page belongs to no run unless the caller started one.
+    IF batch_run IS NOT NULL THEN
+        INSERT INTO pgsimhash.runs AS r (
+            run_id, collection_id, label, pages, new, duplicates, updated, unchanged, gone,
+            first_page, last_page
+        )
+        SELECT
+            batch_run, own_id, label, count(d.present_id),
+            count(*) FILTER (
+                WHERE d.is_stored AND d.original_distance IS NULL AND d.version_id IS NULL
+            ),
+            count(d.original_distance),
+            count(*) FILTER (
+                WHERE d.is_stored AND d.original_distance IS NULL AND d.version_id IS NOT NULL
+            ),
+            count(d.present_id) FILTER (WHERE NOT d.is_stored AND d.is_gone IS NOT TRUE),
+            count(d.present_id) FILTER (WHERE d.is_gone),
+            min(d.page_id) FILTER (WHERE d.is_stored),
+            max(d.page_id) FILTER (WHERE d.is_stored)
+        FROM unnest(batch) AS d
+        ON CONFLICT (collection_id, run_id) DO UPDATE SET
+            finished_at = excluded.finished_at,
+            ended_at = NULL,
+            pages = r.pages + excluded.pages,
+            new = r.new + excluded.new,
+            duplicates = r.duplicates + excluded.duplicates,
+            updated = r.updated + excluded.updated,
+            unchanged = r.unchanged + excluded.unchanged,
+            gone = r.gone + excluded.gone,
+            first_page = least(r.first_page, excluded.first_page),
+            last_page = greatest(r.last_page, excluded.last_page)
+        RETURNING r.pages INTO counted_pages;
+    END IF;
+    PERFORM pgsimhash._see_pages(
+        own_id, array_agg(d.present_id), array_agg(d.fetched_at), array_agg(d.is_gone),
+        array_agg(d.etag), array_agg(d.last_modified), array_agg(d.is_stored), batch_run, NULL
+    )
+    FROM unnest(batch) AS d
+    WHERE d.present_id IS NOT NULL AND (batch_run IS NOT NULL OR NOT d.is_stored)
+    HAVING count(*) > 0;
+    RETURN counted_pages;
+END
+$$;
+
+-- Records, in order, that versions were seen again or found gone: by a run, whose undo puts last_seen
+-- back, or outside runs. Of a run it also records the stored versions; with a label the run may have
+-- no row yet. The caller holds the lock, so later batches get higher numbers. No index of last_seen has
+-- a column that changes, so only the first time writes to indexes.
+CREATE FUNCTION pgsimhash._see_pages(
+    own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
+    modified text[], are_stored boolean[], batch_run bigint, label text
+) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+    SET enable_sort = on
+    AS $$
+DECLARE
+    number constant bigint := CASE
+        WHEN batch_run IS NOT NULL
+        THEN nextval(pg_get_serial_sequence('pgsimhash.sightings', 'number'))
+    END;
+    -- The nodes of Citus begin their transactions at other times.
+    present constant timestamptz := now();
+    -- Citus knows no composite variables, and plans no INSERT that reads a table beside unnest().
+    ids bigint[];
+    moments timestamptz[];
+    befores timestamptz[];
+    gone_ats timestamptz[];
+    kept_etags text[];
+    kept_modified text[];
+BEGIN
+    INSERT INTO pgsimhash.runs (run_id, collection_id, label)
+    SELECT batch_run, own_id, _see_pages.label
+    WHERE batch_run IS NOT NULL AND _see_pages.label IS NOT NULL
+    ON CONFLICT DO NOTHING;
+    SELECT
+        array_agg(u.page_id ORDER BY l.seen_at, u.page_id),
+        array_agg(nullif(u.seen_at, present) ORDER BY l.seen_at, u.page_id),
+        array_agg(l.seen_at ORDER BY l.seen_at, u.page_id),
+        array_agg(l.gone_at ORDER BY l.seen_at, u.page_id)
+    INTO ids, moments, befores, gone_ats
+    FROM (
+        SELECT
+            CASE WHEN t.is_gone THEN -t.page_id ELSE t.page_id END AS page_id,
+            max(coalesce(t.seen_at, present)) FILTER (WHERE t.is_stored IS NOT TRUE) AS seen_at
+        FROM unnest(page_ids, times, are_gone, are_stored)
+            AS t (page_id, seen_at, is_gone, is_stored)
+        WHERE batch_run IS NOT NULL
+        GROUP BY 1
+    ) AS u
+    LEFT JOIN LATERAL (
+        SELECT s.seen_at, s.gone_at
+        FROM pgsimhash.last_seen AS s
+        WHERE s.collection_id = own_id AND s.page_id = abs(u.page_id)
+        ORDER BY s.collection_id, s.page_id
+        LIMIT 1
+    ) AS l ON true;
+    IF ids IS NOT NULL THEN
+        INSERT INTO pgsimhash.sightings (
+            collection_id, run_id, number, seen_at, page_ids, times, befores, gone_befores
+        )
+        VALUES (own_id, batch_run, number, present, ids, moments, befores, gone_ats);
+    END IF;
+    SELECT
+        array_agg(n.page_id), array_agg(n.seen_at), array_agg(n.gone_at), array_agg(n.etag),
+        array_agg(n.modified)
+    INTO ids, moments, gone_ats, kept_etags, kept_modified
+    FROM (
+        SELECT
+            p.page_id,
+            greatest(p.fetched_at, max(u.moment) FILTER (WHERE NOT u.is_gone)) AS seen_at,
+            (array_agg(CASE WHEN u.is_gone THEN u.moment END ORDER BY u.number DESC))[1] AS gone_at,
+            (array_agg(u.etag ORDER BY u.validators = 0, u.number DESC))[1] AS etag,
+            (array_agg(u.modified ORDER BY u.validators = 0, u.number DESC))[1] AS modified
+        FROM (
+            SELECT
+                t.page_id, t.number, coalesce(t.is_gone, false) AS is_gone, t.etag, t.modified,
+                coalesce(t.moment, present) AS moment, num_nonnulls(t.etag, t.modified) AS validators
+            FROM unnest(page_ids, times, are_gone, etags, modified, are_stored)
+                WITH ORDINALITY AS t (page_id, moment, is_gone, etag, modified, is_stored, number)
+            WHERE t.is_stored IS NOT TRUE
+        ) AS u
+        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
+        GROUP BY p.page_id, p.fetched_at
+        ORDER BY p.page_id
+    ) AS n;
+    INSERT INTO pgsimhash.last_seen AS s (
+        collection_id, page_id, seen_at, gone_at, etag, last_modified, outside_at
+    )
+    SELECT
+        own_id, u.page_id, u.seen_at, u.gone_at, u.etag, u.modified,
+        CASE WHEN batch_run IS NULL THEN u.seen_at END
+    FROM unnest(ids, moments, gone_ats, kept_etags, kept_modified)
+        AS u (page_id, seen_at, gone_at, etag, modified)
+    ON CONFLICT (collection_id, page_id) DO UPDATE SET
+        seen_at = greatest(s.seen_at, excluded.seen_at), gone_at = excluded.gone_at,
+        etag = pgsimhash._validator(s.etag, excluded.etag, excluded.last_modified),
+        last_modified =
+            pgsimhash._validator(s.last_modified, excluded.last_modified, excluded.etag),
+        outside_at = greatest(s.outside_at, excluded.outside_at);
+END
+$$;
+
+-- A later batch continues a run that ended.
+CREATE FUNCTION pgsimhash._end_runs(own_id integer, run_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE pgsimhash.runs AS r SET ended_at = now()
+    WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids);
+END
+$$;
+
+-- A validator of a page: the known one, unless it was seen later with others.
+CREATE FUNCTION pgsimhash._validator(known text, later text, later_other text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN num_nonnulls(later, later_other) = 0 THEN known ELSE later END;
+
+CREATE FUNCTION pgsimhash._draw_run() RETURNS bigint
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'));
+END
+$$;
+
+-- A promoted server may assign a rolled-back page_id again.
+CREATE FUNCTION pgsimhash._batch_stored(
+    own_id integer, run_id bigint, run_pages bigint, page_ids bigint[], urls text[]
+) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF run_id IS NULL THEN
+        RETURN EXISTS (
+            SELECT FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id AND p.page_id = ANY (page_ids) AND p.url = ANY (urls)
+        );
+    END IF;
+    RETURN run_pages <= (
+        SELECT r.pages
+        FROM pgsimhash.runs AS r
+        WHERE r.collection_id = own_id AND r.run_id = _batch_stored.run_id
+    );
+END
+$$;
