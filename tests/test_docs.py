@@ -96,7 +96,7 @@ PRINTED: list[tuple[str, str, list[str]]] = [
         r"\[\('duplicate', \d+, \d+\), .+, \('new', 8, \d+\), \('too_short', 1, None\)\]",
         r"\[\('file://.+', 4\), \('file://.+', 4\), \('file://.+', 4\)\]",
         r"\d near the last page"]),
-    ("sql.md", "copy.write_row(", ["https://example.com/5"]),
+    ("sql-write.md", "copy.write_row(", ["https://example.com/5"]),
     ("scale.md", "find_pairs(", ["1000 pairs"]),
     ("scale.md", "parquet.find_many(", ["1000000 simhashes", "1000 2"]),
     ("scale.md", "pyspark", [r"\d+ pairs", "8 clusters of pages", r"\d+ simhashes",
@@ -257,14 +257,14 @@ def test_the_results_of_the_sql_blocks(filled: str) -> None:
         (bare,) = [block for block in blocks("sql.md", "sql") if "bit_count(hash # $1)" in block]
         results = connection.execute(bare).results()
         assert [each.fetchall() for each in results if each.description] == [[(1, 1)]]
-        (loaded,) = [block for block in blocks("sql.md", "sql") if "example.com/loaded" in block]
+        (loaded,) = [block for block in blocks("sql-write.md", "sql") if "example.com/loaded" in block]
         connection.execute(loaded)
         with connect(filled) as store:
             (match,) = store.find(1234567890, distance=0)
         assert match.url == "https://example.com/loaded"
         moved = [row[2] for row in rows_of(connection, "sql.md", "lag(") if row[2] is not None]
         assert len(moved) == 1
-        (policies,) = [block for block in blocks("sql.md", "sql") if "set_policy" in block]
+        (policies,) = [block for block in blocks("sql-write.md", "sql") if "set_policy" in block]
         connection.execute(policies)
         assert connection.execute("SELECT host FROM pgsimhash.policies").fetchall() == [("*",)]
 
@@ -272,7 +272,7 @@ def test_the_results_of_the_sql_blocks(filled: str) -> None:
 def test_the_queries_of_the_dashboard(filled: str) -> None:
     with psycopg.connect(filled, autocommit=True) as connection:
         fresh, days, sessions, tables, indexes, slots = (
-            connection.execute(block).fetchall() for block in blocks("operate.md", "sql")
+            connection.execute(block).fetchall() for block in blocks("monitor.md", "sql")
         )
         assert [(name, pages) for name, pages, *_ in fresh] == [("default", 24)]
         # Pages that are too short belong to no run.
@@ -287,7 +287,7 @@ def test_the_queries_of_the_dashboard(filled: str) -> None:
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(run_sql, filled, later)
             wait_for_a_lock(filled)
-            seen = rows_of(connection, "operate.md", "pg_blocking_pids")
+            seen = rows_of(connection, "monitor.md", "pg_blocking_pids")
             pid = holder.info.backend_pid
             holder.close()
             waiting.result(timeout=60)

@@ -50,7 +50,7 @@ RAISED: Final[dict[str, tuple[type[PgsimhashError], str]]] = {
     "PS035": (StoreError, "refused"),
     "PS040": (SchemaError, "other_owner"),
     "PS041": (SchemaError, "unversioned"),
-}  # raised by functions of the schema; docs/sql.md lists them too
+}  # raised by functions of the schema; docs/sql-write.md lists them too
 
 
 class Translation(NamedTuple):

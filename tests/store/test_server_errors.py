@@ -63,7 +63,7 @@ def test_the_schema_raises_no_other_sqlstates_and_the_manual_lists_them() -> Non
         raised.update(states)
     # A missing right is reported like PostgreSQL's own.
     assert raised == {*RAISED, "insufficient_privilege"}
-    page = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "sql-write.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(PS\w{3})` \| .+ \| `(\w+)`, `(\w+)` \|$", page, re.MULTILINE)
     errors = {
         state: ("StoreError" if kind.__name__.startswith("Moved") else kind.__name__, code)

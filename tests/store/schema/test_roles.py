@@ -332,7 +332,7 @@ def test_an_owner_who_may_create_roles_needs_no_superuser(
 
 @pytest.mark.one_server("rights to a database are granted on each node")
 def test_such_an_owner_can_remove_roles_as_the_manual_describes(empty_dsn: str, admin: str) -> None:
-    made, gone = [block for block in blocks("sql.md", "sql") if "trial_crawler" in block]
+    made, gone = [block for block in blocks("operate.md", "sql") if "trial_crawler" in block]
     with psycopg.connect(as_role(empty_dsn, admin), autocommit=True) as connection:
         for block in (made, gone):
             connection.execute(block.replace("trial", admin).encode())
