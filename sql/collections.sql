@@ -213,13 +213,11 @@ $$;
 --
 -- Writers and deletions first wait for an advisory lock. A wait for a row can last until the end of a
 -- transaction that gave the row back with a savepoint, and that may want it again: a deadlock. Loaders
--- have no advisory lock. Deletions wait for them without theirs, so that writers go on.
+-- have no advisory lock. Deletions wait for them without theirs, so that writers go on. A negative key
+-- marks a rebuild.
 --
--- PostgreSQL does not report who locked a row. So an advisory lock records the process, the
--- collection and the strength; except for that of writers, it is shared and blocks nobody.
---
--- lock_timeout limits the whole wait. It is in pieces, at least as long as the detection of deadlocks
--- takes, and a warning between them names the holders. It is SET LOCAL, not set_config(), because
+-- lock_timeout limits the whole wait. After 5 s, longer than the detection of deadlocks takes, there
+-- is an error if it is for a rebuild, else a warning. It is SET LOCAL, not set_config(), because
 -- Citus forwards only that to the node of the row.
 CREATE FUNCTION pgsimhash._lock_collections(collection_ids integer[], strength integer)
 RETURNS void
@@ -230,16 +228,13 @@ DECLARE
     );
     own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     given constant text := current_setting('lock_timeout');
-    patience constant interval := nullif(given::interval, interval '0');
+    -- Without a limit the longest that can be set.
+    patience constant interval := coalesce(nullif(given::interval, interval '0'), interval '24 days');
     began constant timestamptz := clock_timestamp();
-    piece interval := interval '5 s';
-    piece_end timestamptz := began + least(piece, patience);
+    piece interval := least(interval '5 s', patience);
     waits_for_loaders boolean := false;
     waited interval;
-    names text;
-    holders text;
-    ends text;
-    is_rebuilt boolean;
+    wait text;
 BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION
@@ -252,10 +247,10 @@ BEGIN
     LOOP
         BEGIN
             EXECUTE 'SET LOCAL lock_timeout TO ' || greatest(
-                1, ceil(1000 * extract(epoch FROM piece_end - clock_timestamp()))::integer
+                1, ceil(1000 * extract(epoch FROM began + piece - clock_timestamp()))::integer
             );
             IF strength > 1 AND NOT waits_for_loaders THEN
-                PERFORM pg_advisory_xact_lock(own, 4 * c + 2) FROM unnest(ids) AS c;
+                PERFORM pg_advisory_xact_lock(own, c) FROM unnest(ids) AS c;
             END IF;
             EXECUTE 'SELECT FROM pgsimhash.collections AS c WHERE c.collection_id = ANY ($1) '
                 'ORDER BY c.collection_id FOR ' || CASE
@@ -268,62 +263,32 @@ BEGIN
                 RAISE lock_not_available;
             END IF;
             EXECUTE 'SET LOCAL lock_timeout TO ' || quote_literal(given);
-            IF strength <> 2 THEN
-                PERFORM pg_advisory_xact_lock_shared(own, 4 * c + strength) FROM unnest(ids) AS c;
-            END IF;
             RETURN;
         EXCEPTION WHEN lock_not_available THEN
             waited := clock_timestamp() - began;
         END;
-        waits_for_loaders := strength = 3 AND NOT waits_for_loaders AND began + waited < piece_end;
-        CONTINUE WHEN began + waited < piece_end;
-        -- Separate for Citus: the next statement only reads this node.
-        names := (
+        waits_for_loaders := strength = 3 AND NOT waits_for_loaders AND waited < piece;
+        CONTINUE WHEN waited < piece;
+        wait := format('waiting %s s for collection %s', round(extract(epoch FROM waited)), (
             SELECT string_agg(format('"%s"', c.name), ', ' ORDER BY c.name)
             FROM pgsimhash.collections AS c
             WHERE c.collection_id = ANY (ids)
-        );
-        SELECT format(
-            '%s s for collection %s, which %s',
-            round(extract(epoch FROM waited)), names,
-            coalesce(string_agg(h.who, ' and ' ORDER BY h.pid) || ' holds', 'others wait for too')
-        ), string_agg(format('SELECT pg_terminate_backend(%s)', h.pid), '; ' ORDER BY h.pid)
-            FILTER (WHERE h.pid IS NOT NULL), bool_or(h.rebuilds)
-        INTO holders, ends, is_rebuilt
-        FROM (
-            SELECT l.pid, bool_or(l.objid::bigint % 4 = 0) AS rebuilds, CASE
-                WHEN l.pid IS NULL THEN 'a prepared transaction (pg_prepared_xacts)'
-                ELSE format('process %s (application "%s", user "%s"',
-                    l.pid, a.application_name, a.usename)
-                    -- Only the same role and monitors see this.
-                    || coalesce(', ' || a.state, '')
-                    || coalesce(' since ' || a.state_change::timestamptz(0)::text, '') || ')'
-            END AS who
-            FROM pg_locks AS l
-            LEFT JOIN pg_stat_activity AS a USING (pid)
-            WHERE l.granted AND l.pid IS DISTINCT FROM pg_backend_pid()
-                AND l.database = (
-                    SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()
-                )
-                AND l.locktype = 'advisory' AND l.objsubid = 2
-                AND l.classid::bigint = own::bigint & 4294967295
-                AND l.objid::bigint / 4 = ANY (ids)
-                AND (l.objid::bigint % 4 + strength >= 4 OR l.objid::bigint % 4 = 0)
-            GROUP BY 1, 3
-        ) AS h;
-        IF is_rebuilt THEN
-            RAISE EXCEPTION 'the collection is being rebuilt: gave up after waiting %', holders
+        ));
+        IF NOT (
+            SELECT bool_and(
+                pg_try_advisory_lock_shared(own, -c) AND pg_advisory_unlock_shared(own, -c)
+            )
+            FROM unnest(ids) AS c
+        ) THEN
+            RAISE EXCEPTION 'the collection is being rebuilt: gave up after %', wait
                 USING ERRCODE = 'PS002', HINT = 'Try again when the rebuild has ended.';
+        ELSIF waited >= patience THEN
+            RAISE EXCEPTION 'gave up after %, which another transaction has locked', wait
+                USING ERRCODE = 'PS032', HINT = 'End that transaction, or raise lock_timeout.';
         END IF;
-        IF waited >= patience THEN
-            RAISE EXCEPTION 'gave up after waiting %', holders
-                USING ERRCODE = 'PS032', HINT = concat_ws(
-                    ', ', 'To end it: ' || ends, 'to wait longer, raise lock_timeout'
-                );
-        END IF;
-        RAISE WARNING 'waiting %', holders USING ERRCODE = 'PS032';
-        piece := 2 * piece;
-        piece_end := least(clock_timestamp() + piece, began + patience);
+        RAISE WARNING '%; SELECT pg_blocking_pids(%) tells for whom', wait, pg_backend_pid()
+            USING ERRCODE = 'PS032';
+        piece := patience;
     END LOOP;
 END
 $$;
@@ -356,7 +321,7 @@ BEGIN
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     PERFORM
-        pg_advisory_xact_lock_shared('pgsimhash.collections'::regclass::oid::integer, 4 * own_id),
+        pg_advisory_xact_lock('pgsimhash.collections'::regclass::oid::integer, -own_id),
         set_config('simhashes.rebuilt', own_id::text, true);
     PERFORM pgsimhash.rename_collection(collection, old_name);
 END
