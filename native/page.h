@@ -26,7 +26,7 @@ enum {
     IS_H1 = 1 << 4, IS_HEADING = 1 << 5, IS_COMMON = 1 << 6, IS_PARAGRAPH = 1 << 7,
     IS_CELL = 1 << 8, IS_TABLE = 1 << 9,
     IS_ROW = 1 << 10, IS_LIST = 1 << 11, IS_FIGURE = 1 << 12, IS_CODE = 1 << 13,
-    IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15,
+    IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15, IS_ASIDE = 1 << 16,
     TAG_BLOCK = 1 << 20, TAG_NEVER_TEXT = 1 << 21, TAG_EMPTY = 1 << 22, TAG_PLAIN = 1 << 23,
     TAG_CONTAINER = 1 << 24, TAG_LINK = 1 << 25
 };
@@ -34,12 +34,13 @@ enum {
 enum {
     NAMED_BESIDE = 1 << 0, NAMED_FOOTER = 1 << 1, NAMED_HEADER = 1 << 2, NAMED_CONTENT = 1 << 3,
     NAMED_OVERLAY = 1 << 4, NAMED_HIDDEN = 1 << 5, NAMED_APART = 1 << 6, NAMED_BELOW = 1 << 7,
-    NAME_SHORT = 1 << 8, NAME_WITH_SHORT = 1 << 9, NAME_STATE = 1 << 10,
-    NAME_TOPIC = 1 << 11 /* the last four of single words only */
+    NAMED_NOTE = 1 << 8,
+    NAME_SHORT = 1 << 9, NAME_WITH_SHORT = 1 << 10, NAME_STATE = 1 << 11,
+    NAME_TOPIC = 1 << 12 /* the last four of single words only */
 };
 /* The flags of a word, as native.py sets them. */
 enum {
-    WORD_BEFORE = 1 << 0, WORD_BEHIND = 1 << 1, WORD_PASSING = 1 << 3,
+    WORD_BEFORE = 1 << 0, WORD_BEHIND = 1 << 1, WORD_PRIVACY = 1 << 2, WORD_PASSING = 1 << 3,
     WORD_AGO = 1 << 4, WORD_NOTE = 1 << 5, WORD_MONTH = 1 << 6, WORD_CONTACT = 1 << 7,
     WORD_LEGAL = 1 << 10, WORD_COPYRIGHT = 1 << 11, WORD_YEAR = 1 << 12, WORD_NUMBER = 1 << 13
 };
@@ -123,7 +124,7 @@ typedef struct {
     /* Of blocks with words: the block's number, its element, and amounts */
     int32_t block_count;
     int32_t *block_places, *block_owners;
-    double *counts, *linked, *notices, *legal, *numeric;
+    double *counts, *linked, *notices, *legal, *privacy, *numeric;
 
     /* 3. Weights */
     double *weights;
@@ -195,6 +196,7 @@ typedef struct {
     double *own, *words, *linked, *notices; /* of elements: own words; words and more in and below */
     double *levels;                       /* LEVELS inherited features of each element */
     bool *in_frame;
+    int32_t *note;                        /* the element around a note, or 0 */
     int32_t *group;                       /* similar siblings: the first of them */
     double *like_siblings, *run_likelihood, *group_unlinked, *run_words;
     int32_t *run, *table;                 /* the innermost ones at or above an element, or 0 */

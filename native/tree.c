@@ -78,6 +78,22 @@ static double *sum_paragraphs(const Tree *tree, const Element *elements, int32_t
     return sums;
 }
 
+/* _place_of_note() */
+static int32_t place_of_note(const Tree *tree, const Element *elements, int32_t i) {
+    static const int sides[] = {LEVEL_BESIDE_NAMES, LEVEL_BESIDE_TAGS, LEVEL_OVERLAY_NAMES,
+                                LEVEL_HIDDEN_NAMES, LEVEL_FOOTER_NAMES, LEVEL_FOOTER_TAG};
+    uint32_t names = elements[i].names;
+    int32_t around = parent_of(elements, i);
+    bool is_note = names & NAMED_NOTE && !(names & (NAMED_APART | NAMED_OVERLAY));
+    bool is_aside = elements[i].flags & IS_ASIDE && !names;
+    if (!(is_note || is_aside) || tree->words[i] == 0.0) return 0;
+    for (size_t side = 0; side < sizeof sides / sizeof *sides; side++)
+        if (tree->levels[(size_t)around * LEVELS + (size_t)sides[side]] > 0.5) return 0;
+    while (is_note && around && tree->words[around] == tree->words[i])
+        around = parent_of(elements, around);
+    return is_note && around ? around : 1;
+}
+
 static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
     const uint32_t names = NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER | NAMED_APART;
     const uint32_t tags = IS_BESIDE | IS_FOOTER | IS_HEADER;
@@ -96,6 +112,7 @@ static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *a
         tree->in_frame[i] = ((element->names & names) || (element->flags & tags)) &&
                             tree->words[i] < 0.95 * tree->words[0];
         if (i == 0) continue;
+        tree->note[i] = tree->note[parent] ? tree->note[parent] : place_of_note(tree, elements, i);
         for (int level = 0; level < LEVELS; level++)
             levels[level] = larger(levels[level], above[level]);
         tree->in_frame[i] = tree->in_frame[i] || tree->in_frame[parent];
@@ -283,7 +300,7 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
                               &tree->table_likelihood, &tree->rest, &tree->dominated};
     for (size_t i = 0; i < sizeof of_elements / sizeof *of_elements; i++)
         *of_elements[i] = arena_doubles(arena, count);
-    int32_t **numbers[] = {&tree->group, &tree->run, &tree->table, &tree->depth};
+    int32_t **numbers[] = {&tree->note, &tree->group, &tree->run, &tree->table, &tree->depth};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = arena_integers(arena, count);
     double **of_blocks[] = {&tree->in_table, &tree->in_run, &tree->unit, &tree->before_h1,

@@ -10,6 +10,7 @@
 #define SHOWN 0.1           /* blocks below this share of the largest weight are not shown, */
 #define SHOWN_LINKS 0.25    /* nor those below this that are links */
 #define LINKS 0.5           /* with a larger share of its words in links, a block consists of links */
+#define SENTENCE_WORDS 8.0  /* with so many between shown blocks, a block is a sentence */
 #define LISTED_FROM 0.4     /* page_words.py: dates in such tables and lists are data */
 
 /* The levels of blocks, and the sums of words times level (whole), and times level again. */
@@ -85,6 +86,42 @@ static bool show_blocks(Page *page, const Tree *tree, const double *features, Ar
     return true;
 }
 
+/* _show_notes() */
+static bool show_notes(Page *page, const Tree *tree, const double *features, Arena *arena) {
+    int32_t count = page->block_count, first = count, last = 0, title = count;
+    const Element *elements = elements_of(page);
+    double *seen = arena_doubles(arena, (size_t)element_count(page));
+    double *shown = arena_doubles(arena, (size_t)count);
+    if (arena->failed) return false;
+    for (int32_t i = count - 1; i >= 0; i--) {
+        if (elements[page->block_owners[i]].flags & IS_H1) title = i;
+        if (!page->shown[page->block_places[i]]) continue;
+        shown[i] = page->counts[i];
+        first = i;
+        if (i > last) last = i;
+    }
+    if (!sum_below(page, arena, shown, seen)) return false;
+    if (title > first) title = first;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t owner = page->block_owners[i], around = tree->note[owner];
+        const double *levels = tree->levels + (size_t)owner * LEVELS;
+        if (is_apart(features, i) || page->notices[i] > 0.0 || page->privacy[i] > 0.0 ||
+            page->linked[i] > LINKS * page->counts[i])
+            continue;
+        bool is_in_text;
+        if (around) {
+            double most = LINKS * (tree->words[around] - tree->linked[around]);
+            is_in_text = (title < i && i < last) || (around > 1 && seen[around] > most);
+        } else {
+            is_in_text = first < i && i < last && page->counts[i] >= SENTENCE_WORDS &&
+                         !tree->in_frame[owner] &&
+                         larger(levels[LEVEL_HIDDEN_NAMES], levels[LEVEL_OVERLAY_NAMES]) <= 0.5;
+        }
+        if (is_in_text) page->shown[page->block_places[i]] = 1;
+    }
+    return true;
+}
+
 /* look_around() of page_words.py: dates in data tables and lists are LISTED. */
 static void list_dates(Page *page, const Tree *tree) {
     const int32_t *blocks = token_blocks_of(page);
@@ -101,7 +138,8 @@ static Status weigh_blocks(Page *page, const Tables *tables, Arena *arena) {
     const double *features = block_features(page, &tree, arena);
     Levels levels = {0};
     if (features == NULL || !find_levels(page, tables, features, arena, &levels) ||
-        !find_weights(page, &levels) || !show_blocks(page, &tree, features, arena))
+        !find_weights(page, &levels) || !show_blocks(page, &tree, features, arena) ||
+        !show_notes(page, &tree, features, arena))
         return NO_MEMORY;
     status = show_whole_elements(page, &tree, arena);
     if (status != DONE) return status;

@@ -248,6 +248,7 @@ Status count_words(Page *page) {
     page->linked = arena_doubles(arena, (size_t)blocks);
     page->notices = arena_doubles(arena, (size_t)blocks);
     page->legal = arena_doubles(arena, (size_t)blocks);
+    page->privacy = arena_doubles(arena, (size_t)blocks);
     page->numeric = arena_doubles(arena, (size_t)blocks);
     page->block_places = arena_integers(arena, (size_t)blocks);
     page->block_owners = arena_integers(arena, (size_t)blocks);
@@ -261,6 +262,7 @@ Status count_words(Page *page) {
         page->linked[block] += page->token_linked.data[i];
         page->numeric[block] += page->kinds[i] == NUMBER;
         if (flags[word] & WORD_LEGAL) page->legal[block] += 1.0;
+        if (flags[word] & WORD_PRIVACY) page->privacy[block] += 1.0;
         if (flags[word] & WORD_COPYRIGHT) page->notices[block] = 1.0;
         tokens[kept] = word;
         token_blocks[kept] = block;
@@ -276,6 +278,7 @@ Status count_words(Page *page) {
         page->linked[filled] = page->linked[block];
         page->notices[filled] = page->notices[block];
         page->legal[filled] = page->legal[block];
+        page->privacy[filled] = page->privacy[block];
         page->numeric[filled++] = page->numeric[block];
     }
     page->block_count = filled;

@@ -74,11 +74,12 @@ class Named:
         HIDDEN,
         APART,
         BELOW,
+        NOTE,
         SHORT,
         WITH_SHORT,
         STATE,
         TOPIC,
-    ) = (1 << bit for bit in range(12))
+    ) = (1 << bit for bit in range(13))
 
 
 _NAMES: Final = {
@@ -125,6 +126,16 @@ _NAMES: Final = {
         "comment comments commentlist disqus kommentare commentaires comentarios related"
         " recommended recommendation recommendations cookie cookies cookiebanner cookiebar"
         " cookiebot consent gdpr onetrust"
+    ),
+    # Parts of an article that stand in a box of their own, if no other word says otherwise.
+    Named.NOTE: (
+        "note notes notice notices warning caution important attention tip hint infobox factbox"
+        " alert callout admonition correction corrections corrected clarification erratum errata"
+        " update updates updated lead lede leadin intro standfirst dek subtitle subheadline summary"
+        " abstract preamble hinweis warnung achtung vorspann einleitung korrektur berichtigung"
+        " nachtrag ingress chapo chapeau encadre avertissement rectificatif aviso nota advertencia"
+        " correccion entradilla sommario occhiello rettifica avviso role=note role=doc-notice"
+        " role=doc-tip role=doc-abstract role=doc-introduction role=doc-errata"
     ),
     # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
     Named.SHORT | Named.WITH_SHORT: "ad ads share shares sharing sidebar social follow",
@@ -221,6 +232,7 @@ class Element:
     inside: Counter[str] = field(init=False)  # of a table: the tags of the elements in it
     levels: dict[str, float] = field(init=False)  # the largest, of names and tags at or above it
     in_frame: bool = False  # whether it is in boilerplate by names or tags
+    note: int = 0  # of a note and what is in it: the place of the element around, otherwise 0
 
     def holds(self, other: Element) -> bool:
         """Return whether an element is this one or below it."""
@@ -395,7 +407,9 @@ def _flags_of_name(parts: list[str]) -> int:
         some |= Named.APART
     if some & Named.STATE:
         some &= ~(Named.APART | Named.BELOW)
-    return some & (2 * Named.BELOW - 1)
+    if some & (Named.BESIDE | Named.FOOTER | Named.APART):
+        some &= ~Named.NOTE
+    return some & (2 * Named.NOTE - 1)
 
 
 def structure_of(root: HtmlElement) -> int:

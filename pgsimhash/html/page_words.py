@@ -87,6 +87,10 @@ _LEVELS: Final = words(
     "beside_names beside_tags overlay_names hidden_names header content_names footer_names"
     " footer_tag apart in_list like_siblings copyright_element"
 )
+# The features of boilerplate that contains no notes about the main content.
+_SIDES: Final = words(
+    "beside_names beside_tags overlay_names hidden_names footer_names footer_tag"
+)
 _TITLE_SHARE: Final = 0.75  # with this share of the prose before it, an h1 counts half as the title
 # From this likelihood on, a table or list contains data, and its dates are data too.
 _LISTED_FROM: Final = 0.4
@@ -289,12 +293,28 @@ def _inherit(elements: Sequence[Element]) -> None:
             (element.names.flags & _NAMED_FRAME > 0 or tag in _FRAME_TAGS)
             and element.words < 0.95 * page.words
         )
+        element.note = parent.note or _place_of_note(element)
         element.levels = above = parent.levels
         own = _levels(element, page, before)
         if tag == "p":
             before += element.words - element.linked
         if own:
             element.levels = above | {name: max(own[name], above[name]) for name in own}
+
+
+def _place_of_note(element: Element) -> int:
+    """Return the place of the element around a note, of more words; 0 if an element is no note.
+
+    An aside without a telling name is a note only between shown blocks: its place is the body's.
+    """
+    flags, around = element.names.flags, element.parent
+    is_note = flags & Named.NOTE and not flags & (Named.APART | Named.OVERLAY)
+    is_aside = element.tag == "aside" and not flags
+    if not (is_note or is_aside) or max(around.levels[name] for name in _SIDES) > 0.5:
+        return 0
+    while is_note and around.place and around.words == element.words:
+        around = around.parent
+    return max(around.place, 1) if is_note else 1
 
 
 def _levels(element: Element, page: Element, before: int) -> dict[str, float]:

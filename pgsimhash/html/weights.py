@@ -81,6 +81,8 @@ LEGAL_WORDS: Final = words(
     " privacy powered logo registered rechte vorbehalten droits réservés derechos reservados"
     " diritti riservati защищены"
 )
+PRIVACY_WORDS: Final = words("cookie cookies gdpr dsgvo rgpd")
+_SENTENCE_WORDS: Final = 8  # a block of so many words between shown blocks is a sentence
 _BOILERPLATE: Final = ("beside_names", "beside_tags", "footer_names", "footer_tag")
 _WHOLE_TAGS: Final = LIST_TAGS | words("table figure pre")
 
@@ -101,6 +103,7 @@ def weigh(outline: Outline, all_blocks: Sequence[TextBlock]) -> bool:
     for block, weight in zip(blocks, weights_of(levels, counts), strict=True):
         block.weight = weight
     _show(outline.elements, blocks)
+    _show_notes(outline.elements, blocks)
     _show_whole(outline.elements, all_blocks)
     whole, squares = _masses(levels, counts)
     if squares >= _FRAME_LEVEL * whole:
@@ -255,6 +258,38 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         shown = block.weight * (parent.mass / parent.words) >= (least * heaviest) ** 2
         shown = shown or (behind and block.element.tag in HEADING_TAGS)
         block.shown = behind = shown and not block.is_apart
+
+
+def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
+    """Show what has little weight in the main content, and a reader would miss.
+
+    That are sentences between shown blocks, and notes: corrections, warnings and leads. These are
+    also shown below the h1, and in an element of which most is shown.
+    """
+    seen = [0] * len(elements)
+    for block in blocks:
+        seen[block.element.place] += len(block.words) if block.shown else 0
+    for element in elements[:0:-1]:
+        seen[element.parent.place] += seen[element.place]
+    shown = [at for at, block in enumerate(blocks) if block.shown]
+    first, last = (shown[0], shown[-1]) if shown else (0, 0)
+    titles = (at for at, block in enumerate(blocks) if block.element.tag == "h1")
+    title = min(first, next(titles, first))
+    for at, block in enumerate(blocks):
+        element, count = block.element, len(block.words)
+        if block.is_apart or block.has_notice or block.linked > _LINKS * count:
+            continue
+        if not PRIVACY_WORDS.isdisjoint(block.words):
+            continue
+        if element.note:
+            around = elements[element.note]
+            most = _LINKS * (around.words - around.linked)
+            is_in_text = title < at < last or (around.place > 1 and seen[around.place] > most)
+        else:
+            over = max(element.levels["hidden_names"], element.levels["overlay_names"])
+            is_free = not element.in_frame and over <= 0.5
+            is_in_text = is_free and first < at < last and count >= _SENTENCE_WORDS
+        block.shown = block.shown or is_in_text
 
 
 def _show_whole(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) -> None:

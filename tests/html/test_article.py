@@ -234,6 +234,54 @@ def test_nearby_amounts_are_summed_over_any_length(counts: list[int], window: fl
     assert np.allclose(nearby(middle.tolist(), counts, window), shares @ amounts)
 
 
+NOTE = "Correction: the piano weighed seven stone, not three."
+
+
+def story(before: str = "", between: str = "", behind: str = "", title: str = "The ferry") -> str:
+    """Return a page with a long article, and parts in its header, text and end."""
+    paragraphs = [f"<p>{sentence}</p>" for sentence in SENTENCES * 3]
+    return (
+        f"<nav><ul>{LINKS}</ul></nav><div id=page><article><header><h1>{title}</h1>{before}"
+        f"</header><div class=text>{''.join(paragraphs[:12])}{between}{''.join(paragraphs[12:])}"
+        f"</div>{behind}</article></div><footer>{FOOTER}</footer>"
+    )
+
+
+@pytest.mark.parametrize("box", [
+    "<div class=correction><p><em>{}</em></p></div>", "<aside class='editors-note'>{}</aside>",
+    "<div role=note>{}</div>", "<section class='c-update-box'><h4>Update</h4><p>{}</p></section>",
+    "<div class='alert alert-warning'>{}</div>", "<p class=post__standfirst>{}</p>",
+    "<div><div class='infobox right'><p>{}</p></div></div>", "<div class=calloutBox><p>{}</div>",
+    "<p class=chapo>{}</p>", "<div id=berichtigung><p>{}</p></div>",
+])  # fmt: skip
+def test_notes_of_an_article_are_shown_wherever_they_are(box: str) -> None:
+    note = box.format(NOTE)
+    for page in (story(before=note), story(between=note), story(behind=note)):
+        assert NOTE in read_article(page).text
+        other = fingerprint(page.replace("seven", "nine"))
+        assert other.text_digest != fingerprint(page).text_digest
+
+
+@pytest.mark.parametrize("box", ["<aside><p>{}</p></aside>", "<div class=x7><p>{}</p></div>"])
+def test_sentences_within_an_article_are_shown(box: str) -> None:
+    assert NOTE in read_article(story(between=box.format(NOTE))).text
+
+
+@pytest.mark.parametrize("box", [
+    "<div class='note cookie-bar'>{}</div>", "<aside class=related><p>{}</p></aside>",
+    "<nav><p class=hint>{}</p></nav>", "<div class=promo><p class=lead>{}</p></div>",
+    "<footer><p class=note>{}</p></footer>", "<div class=hidden>{}</div>",
+])  # fmt: skip
+def test_menus_consents_and_promotions_are_no_notes(box: str) -> None:
+    part = box.format(NOTE)
+    for page in (story(before=part), story(between=part), story(behind=part)):
+        assert NOTE not in read_article(page).text
+    # Nor is what stands beside the page's content.
+    notice = f"<div class=notice>{NOTE}</div>"
+    assert NOTE not in read_article(f"{notice}{story()}").text
+    assert NOTE not in read_article(f"{story()}{notice}").text
+
+
 MENU = "".join(f"<li><a href=/{name}>{name}</a>" for name in ("Start", "Boats", "Contact"))
 
 
