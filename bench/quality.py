@@ -43,7 +43,8 @@ from pgsimhash.analysis.pairs import Label
 from pgsimhash.hashing.tokens import shingles, tokenize
 from pgsimhash.html import Article
 from pgsimhash.html.parse import clean_utf8, parse
-from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
+from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes.registry import TEXT_SCHEME, scheme_names
 
 sys.path.append(str(Path(__file__).parents[1]))
 

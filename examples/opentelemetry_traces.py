@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProces
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 import pgsimhash
+from pgsimhash.pages.records import Event
 from pgsimhash.sources import read_pages
-from pgsimhash.store import Event
 
 tracer = trace.get_tracer("pgsimhash")
 results = metrics.get_meter("pgsimhash").create_counter(

@@ -9,8 +9,8 @@ from pathlib import Path
 from prometheus_client import Counter, Histogram, generate_latest
 
 import pgsimhash
+from pgsimhash.pages.records import Event
 from pgsimhash.sources import read_pages
-from pgsimhash.store import Event
 
 SECONDS = Histogram(
     "pgsimhash_seconds", "Time of a batch or a lookup.", ["collection", "name"], unit="seconds"

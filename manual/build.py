@@ -51,6 +51,7 @@ PARTS: Final = {
         "errors",
         "reference/error-codes",
         "settings",
+        "stability",
         "schemes",
         "reference/recipes",
         "layouts",

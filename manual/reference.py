@@ -27,6 +27,8 @@ PYTHON: Final = {
     "store": [
         "pgsimhash",
         "pgsimhash.pages.records",
+        "pgsimhash.search.clusters",
+        "pgsimhash.search.pairs",
         "pgsimhash.sources",
     ],
     "store-functions": [
@@ -34,6 +36,7 @@ PYTHON: Final = {
         "pgsimhash.analysis",
         "pgsimhash.html_reports",
         "pgsimhash.pages.policies",
+        "pgsimhash.pages.urls",
     ],
     "simhashes": [
         "pgsimhash.schemes",
@@ -41,6 +44,7 @@ PYTHON: Final = {
         "pgsimhash.hashing.bits",
         "pgsimhash.hashing.hashes",
         "pgsimhash.hashing.tokens",
+        "pgsimhash.hashing.signature",
     ],
     "own-tables": ["pgsimhash.sqlalchemy", "pgsimhash.alembic", "pgsimhash.schema.migrate"],
     "batches": [

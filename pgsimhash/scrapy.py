@@ -42,6 +42,13 @@ with requires("pgsimhash.scrapy", "Scrapy 2.14 or later", extra="scrapy"):
     from scrapy.utils.request import RequestFingerprinter
     from w3lib.url import canonicalize_url
 
+__all__ = [
+    "Addon",
+    "PgsimhashDownloaderMiddleware",
+    "PgsimhashPipeline",
+    "PgsimhashSpiderMiddleware",
+]
+
 PAUSE_SECONDS: Final = 5.0
 """Seconds after a failure of the store before its next call; pages pass without a verdict."""
 

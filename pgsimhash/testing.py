@@ -35,6 +35,15 @@ import pytest
 if TYPE_CHECKING:
     from pgsimhash.store import Store
 
+__all__ = [
+    "pgsimhash_dsn",
+    "pgsimhash_empty_dsn",
+    "pgsimhash_empty_url",
+    "pgsimhash_store",
+    "pgsimhash_url",
+    "url_of_dsn",
+]
+
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_DSN"
 IMAGE_VARIABLE: Final = "PGSIMHASH_TEST_IMAGE"
 

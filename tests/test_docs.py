@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from pgsimhash import connect, parse_simhash
-from pgsimhash.schemes import scheme_names
+from pgsimhash.schemes.registry import scheme_names
 from pgsimhash.search.layout import LAYOUTS
 from pgsimhash.sources import read_pages
 from tests.batch.test_spark import needs_spark

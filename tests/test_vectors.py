@@ -13,7 +13,8 @@ from pgsimhash.hashing.bits import to_base32, to_bigint
 from pgsimhash.hashing.tokens import tokenize_with_numbers
 from pgsimhash.html import Article
 from pgsimhash.html.parse import clean_utf8
-from pgsimhash.schemes import get_scheme, scheme_names
+from pgsimhash.schemes import get_scheme
+from pgsimhash.schemes.registry import scheme_names
 from tests.conftest import HAS_READABILITY
 
 VECTORS = Path(__file__).parent / "vectors"

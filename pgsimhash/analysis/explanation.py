@@ -37,7 +37,7 @@ class Side:
     ``signature`` has the 128 bits that verify a match (:mod:`pgsimhash.hashing.signature`), and
     ``structure`` is the simhash of the page's structure. ``article`` is its main content, and
     ``origin`` says whether that is from the page or from kept Markdown. ``unseen`` is the share of
-    the words in low-weight blocks (:attr:`pgsimhash.html.WeightedWords.unseen`), and
+    the words in low-weight blocks (``WeightedWords.unseen``), and
     ``unseen_blocks`` are the beginnings of the largest. It is None without HTML, or if the scheme
     does not weigh blocks.
     """
@@ -135,13 +135,12 @@ class Explanation:
 
 
 def explain(
-    store: Store, a: str | Side, b: str | Side, *, distance: int | None = None
+    store: Store, a: str | int | Side, b: str | int | Side, *, distance: int | None = None
 ) -> Explanation:
     """Explain whether two pages match, at which distance, and what differs between them.
 
-    Each page is the URL of a known one, for its current version, or a side: :func:`read_side` of
-    HTML, or ``Side(simhash)``. ``distance`` is the largest number of differing bits, by default the
-    collection's.
+    Each page is the URL of a known one, for its current version, a simhash, or :func:`read_side` of
+    HTML. ``distance`` is the largest number of differing bits, by default the collection's.
 
     Features and the difference of the texts need both texts. A known page has a text if the
     collection keeps Markdown. Its features are then computed from the Markdown, and the explanation
@@ -153,7 +152,8 @@ def explain(
         ArgumentError: the layout does not support ``distance``, or the collection's scheme is not
             registered in this process.
     """
-    sides = [page if isinstance(page, Side) else known_side(store, page) for page in (a, b)]
+    pages = [Side(page) if isinstance(page, int) else page for page in (a, b)]
+    sides = [page if isinstance(page, Side) else known_side(store, page) for page in pages]
     explanation = explain_sides(
         *sides,
         scheme=get_scheme(store.collection.scheme),

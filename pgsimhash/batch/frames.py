@@ -25,6 +25,8 @@ from pgsimhash.sources import SourcePage
 with requires("pgsimhash.batch.frames", "narwhals", extra="frames"):
     import narwhals.stable.v2 as nw
 
+__all__ = ["mark_duplicates"]
+
 Kind = Literal["text", "html"]
 Frame = TypeVar("Frame")
 

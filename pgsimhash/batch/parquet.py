@@ -28,6 +28,15 @@ with requires("pgsimhash.batch.parquet", "pyarrow", extra="parquet"):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+__all__ = [
+    "find_many",
+    "read_simhashes",
+    "save_simhashes",
+    "write_archive",
+    "write_clusters",
+    "write_verdicts",
+]
+
 ROWS: Final = 1 << 16
 """Rows per row group of text; this bounds the memory."""
 

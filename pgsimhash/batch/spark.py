@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, to_bigint
 from pgsimhash.runtime import requires
-from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
+from pgsimhash.schemes.registry import TEXT_SCHEME
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
 from pgsimhash.search.memory_index import BlockIndex
@@ -31,6 +32,8 @@ with requires("pgsimhash.batch.spark", "PySpark 4", extra="spark"):
     from pyspark.sql.pandas.functions import pandas_udf
 
     from pgsimhash.batch.frames import Kind, read_cells
+
+__all__ = ["clusters", "find", "fingerprint", "pairs", "read_simhashes"]
 
 _PAIRS: Final = "low bigint, high bigint, distance int"
 _MATCHES: Final = "query bigint, simhash bigint, distance int"

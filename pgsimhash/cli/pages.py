@@ -28,7 +28,8 @@ from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import DEFAULT_NAME
-from pgsimhash.sources import FILES_BEFORE, OTHER_FILES, RECORDS_BEFORE, Skipped, count_pages
+from pgsimhash.sources import FILES_BEFORE, OTHER_FILES, RECORDS_BEFORE, count_pages
+from pgsimhash.sources.page import Skipped
 
 _LABEL_MAX: Final = 200
 

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+__all__ = [
+    "format_simhash",
+    "from_bigint",
+    "hamming_distance",
+    "parse_simhash",
+    "to_bigint",
+]
+
 BITS: Final = 64
 IDENTICAL_MAX: Final = 3
 NEAR_MAX: Final = 8
@@ -218,11 +226,6 @@ def hamming_distance(a: Any, b: Any) -> int | NDArray[np.uint8]:
 def _is_column(one: object) -> bool:
     # Numbers of numpy have no dimension.
     return isinstance(one, list) or (hasattr(one, "__array__") and getattr(one, "ndim", 1) > 0)
-
-
-def similarity(a: SupportsIndex, b: SupportsIndex) -> float:
-    """Return the share of equal bits, 1.0 (equal) to 0.0 (every bit differs)."""
-    return 1.0 - hamming_distance(a, b) / BITS
 
 
 def band(distance: int) -> Band:

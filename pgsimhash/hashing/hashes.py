@@ -13,6 +13,8 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["fnv1a_64"]
+
 Hashes = NDArray[np.uint64]
 HashFunction = Callable[[Collection[str]], Hashes]
 

@@ -21,6 +21,8 @@ from typing import Final, SupportsIndex
 
 from pgsimhash.hashing.bits import BITS, checked_integer, from_bigint, to_bigint
 
+__all__ = ["from_halves", "to_halves", "verified"]
+
 SIGNATURE_BITS: Final = 128
 SIZE_BITS: Final = 8
 SIZE_STEPS: Final = 8  # the steps of a size between a page and one twice as large

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from pgsimhash.errors import invalid_argument
 
+__all__ = ["shingles", "tokenize", "tokenize_with_numbers"]
+
 TOKENS_MAX: Final = 500_000
 """How many tokens of a text count; a long novel has fewer."""
 

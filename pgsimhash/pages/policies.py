@@ -16,6 +16,8 @@ from pgsimhash.errors import check_number, check_type, invalid_argument
 from pgsimhash.pages.records import json_values
 from pgsimhash.pages.values import ALWAYS, check_age
 
+__all__ = ["MatchOptions", "Policy", "PolicySettings"]
+
 Scope = Literal["host", "collection", "global"]
 
 NUMBER_MAX: Final = 2**31 - 1  # SQL's largest integer

@@ -14,6 +14,26 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+__all__ = [
+    "CollectionStatus",
+    "Deletion",
+    "Event",
+    "Mark",
+    "Match",
+    "Matches",
+    "NearPage",
+    "PageFailure",
+    "PageFields",
+    "PageRecord",
+    "PageStatus",
+    "Pause",
+    "RunRecord",
+    "SourcePage",
+    "StoredPage",
+    "Verdict",
+    "VerdictKind",
+]
+
 VerdictKind = Literal[
     "new", "updated", "unchanged", "duplicate", "near", "gone", "unknown", "too_short", "failed"
 ]

@@ -12,6 +12,8 @@ from pgsimhash.errors import PageError
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
+__all__ = ["normalized_url"]
+
 URL_BYTES_MAX: Final = 2048  # of the longest URL that the store indexes, in UTF-8
 _SCHEMES: Final = frozenset({"http", "https", "file"})
 

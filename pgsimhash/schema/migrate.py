@@ -39,6 +39,8 @@ from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 if TYPE_CHECKING:
     from alembic.runtime.migration import RevisionStep
 
+__all__ = ["downgrade", "upgrade", "upgrade_sql"]
+
 VERSION_TABLE: Final = "alembic_version"
 
 MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173

@@ -9,13 +9,11 @@ if TYPE_CHECKING:
     from pgsimhash.schemes.features import ShingleWeights as ShingleWeights
     from pgsimhash.schemes.features import read_text as read_text
     from pgsimhash.schemes.registry import DEFAULT_SCHEME as DEFAULT_SCHEME
-    from pgsimhash.schemes.registry import TEXT_SCHEME as TEXT_SCHEME
     from pgsimhash.schemes.registry import Fingerprint as Fingerprint
     from pgsimhash.schemes.registry import Scheme as Scheme
     from pgsimhash.schemes.registry import fingerprint as fingerprint
     from pgsimhash.schemes.registry import get_scheme as get_scheme
     from pgsimhash.schemes.registry import register_scheme as register_scheme
-    from pgsimhash.schemes.registry import scheme_names as scheme_names
     from pgsimhash.schemes.texts import scheme_for_texts as scheme_for_texts
     from pgsimhash.schemes.texts import simhash_texts as simhash_texts
 else:
@@ -24,8 +22,7 @@ else:
         {
             "pgsimhash.schemes.features": "BlockWeights ShingleWeights read_text",
             "pgsimhash.schemes.registry": (
-                "DEFAULT_SCHEME TEXT_SCHEME Fingerprint Scheme fingerprint get_scheme "
-                "register_scheme scheme_names"
+                "DEFAULT_SCHEME Fingerprint Scheme fingerprint get_scheme register_scheme"
             ),
             "pgsimhash.schemes.texts": "scheme_for_texts simhash_texts",
         },

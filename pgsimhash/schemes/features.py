@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_mix
 from pgsimhash.hashing.tokens import is_unspaced, shingles, tokenize_with_numbers
-from pgsimhash.html import Article, WeightedWords
-from pgsimhash.html.page_words import VOLATILE, words_by_line
+from pgsimhash.html import Article
+from pgsimhash.html.page_words import VOLATILE, WeightedWords, words_by_line
 from pgsimhash.html.parse import refuse_binary
 from pgsimhash.pages.values import BytesLike
 

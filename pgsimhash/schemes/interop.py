@@ -15,7 +15,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.hashing.tokens import TOKENS_MAX
-from pgsimhash.html import Article, article_of_tree
+from pgsimhash.html.article import Article, article_of_tree
 from pgsimhash.html.blocks import BESIDE_TAGS, HEADING_TAGS, LIST_TAGS, words
 from pgsimhash.html.markdown import is_data_table
 from pgsimhash.html.parse import clean_utf8, parse

@@ -21,7 +21,8 @@ from pgsimhash.hashing.bits import NEAR_MAX, check_distance
 from pgsimhash.hashing.hashes import HashFunction, jenkins_64, murmur3_32_32, murmur3_64
 from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize, tokenize_with_numbers
 from pgsimhash.hashing.votes import signature_hashes, vote
-from pgsimhash.html import Article, WeightedWords, read_article
+from pgsimhash.html import Article, read_article
+from pgsimhash.html.page_words import WeightedWords
 from pgsimhash.pages.records import PageFields
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES, BytesLike, checked_size, frozen

@@ -29,6 +29,8 @@ from pgsimhash.search.layout import (
     runs_of,
 )
 
+__all__ = ["Pairs", "find_pairs"]
+
 _PAIRS: Final = 1 << 16  # pairs collected before they are yielded
 _CHUNK: Final = 1 << 14  # simhashes processed at a time, which stay in the processor's cache
 

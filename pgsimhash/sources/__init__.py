@@ -22,7 +22,6 @@ from pgsimhash.sources.page import (
     BEGIN_BYTES,
     OnSkipped,
     Reading,
-    Skipped,
     failure,
     looks_like_html,
     plain_path,
@@ -32,23 +31,7 @@ from pgsimhash.sources.page import (
 from pgsimhash.sources.rows import read_lines
 from pgsimhash.sources.streams import Stream
 
-__all__ = [
-    "FILES_BEFORE",
-    "OTHER_FILES",
-    "RECORDS_BEFORE",
-    "UNKNOWN",
-    "PageFailure",
-    "PageStatus",
-    "Pause",
-    "Reading",
-    "Skipped",
-    "SourcePage",
-    "count_pages",
-    "find_files",
-    "read_file",
-    "read_pages",
-    "with_pauses",
-]
+__all__ = ["PageFailure", "PageStatus", "Pause", "SourcePage", "read_pages", "with_pauses"]
 
 OTHER_FILES: Final = "files that are not pages by name or content"
 FILES_BEFORE: Final = "files already stored"

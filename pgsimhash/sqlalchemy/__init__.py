@@ -30,14 +30,12 @@ __all__ = [
     "clusters",
     "collections",
     "find",
-    "last_seen",
     "marks",
     "metadata",
     "near_pages",
     "pages",
     "policies",
     "runs",
-    "sightings",
     "simhash_columns",
     "simhash_lock",
 ]
@@ -252,7 +250,7 @@ def _read_table(name: str, body: str) -> None:
 for _name, _body in _TABLE.findall(read_sql("tables.sql")):
     _read_table(_name, _body)
 
-clusters, collections, last_seen, marks, pages, policies, runs, sightings = (
+clusters, collections, marks, pages, policies, runs = (
     metadata.tables[f"{SCHEMA}.{name}"] for name in __all__ if f"{SCHEMA}.{name}" in metadata.tables
 )
 

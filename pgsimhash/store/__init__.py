@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
     from sqlalchemy import orm
 
-    from pgsimhash.pages.records import Event, OnEvent
+    from pgsimhash.pages.records import OnEvent
     from pgsimhash.schemes import Scheme
     from pgsimhash.store.store import Store
 else:
-    __getattr__, __dir__ = loaded_later(
-        __name__, {"pgsimhash.pages.records": "Event OnEvent", "pgsimhash.store.store": "Store"}
-    )
+    __getattr__, __dir__ = loaded_later(__name__, {"pgsimhash.store.store": "Store"})
 
-__all__ = ["Event", "OnEvent", "Store", "connect"]
+__all__ = ["Store", "connect"]
 
 
 def connect(

@@ -16,13 +16,11 @@ from pgsimhash.sources import (
     FILES_BEFORE,
     RECORDS_BEFORE,
     UNKNOWN,
-    Reading,
     find_files,
     is_page_name,
     read_file,
-    with_pauses,
 )
-from pgsimhash.sources.page import plain_path, shown
+from pgsimhash.sources.page import Reading, plain_path, shown, with_pauses
 from pgsimhash.store.lookups import Calls
 from pgsimhash.store.session import Session, retried
 

@@ -33,8 +33,8 @@ from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, chec
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
-from pgsimhash.sources import Reading, check_paths
-from pgsimhash.sources.page import OnSkipped
+from pgsimhash.sources import check_paths
+from pgsimhash.sources.page import OnSkipped, Reading
 from pgsimhash.store import batches, deleting, lookups
 from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.collection import Collection

@@ -19,7 +19,8 @@ from pgsimhash.analysis.explanation import Side, block_bits, explain_sides, weig
 from pgsimhash.errors import NotFoundError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.reading.kept_markdown import kept_article
-from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
+from pgsimhash.schemes.registry import TEXT_SCHEME
 from pgsimhash.search.layout import LAYOUTS, Layout
 from tests.conftest import ROOT
 from tests.refusals import because
@@ -187,7 +188,7 @@ def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store, store:
     found = analysis.explain(keeping, url("tide-pools"), fetched)
     assert found.features is not None
     assert (found.a.origin, found.b.origin) == ("markdown", "page")
-    bare = analysis.explain(keeping, url("tide-pools"), Side(0))
+    bare = analysis.explain(keeping, url("tide-pools"), 0)
     assert (bare.features, bare.difference) == (None, None)
     assert json.loads(json.dumps(bare.as_json()))["b"]["text"] is None
     # Without Markdown the bits are explained alone.

@@ -14,8 +14,8 @@ import pytest
 from pgsimhash import ArgumentError, Store, connect
 from pgsimhash.batch.frames import COLUMNS, mark_duplicates
 from pgsimhash.html import Article
-from pgsimhash.schemes import TEXT_SCHEME, Scheme, ShingleWeights, read_text
-from pgsimhash.schemes.registry import SHORT_SCHEME
+from pgsimhash.schemes import Scheme, ShingleWeights, read_text
+from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
 from tests.refusals import because

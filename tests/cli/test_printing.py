@@ -4,7 +4,9 @@ import json
 import logging
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -16,6 +18,7 @@ from pgsimhash.cli.commands import commands
 from pgsimhash.pages.policies import PolicySettings
 from tests.cli.conftest import names_of
 from tests.programs import run_program
+from tests.public import compare
 
 # Sets a title, resets (also as C1), deletes, forges a line, reverses text.
 EVIL = (
@@ -76,7 +79,8 @@ CASES = [
     "find-many queries.jsonl -c", "find-many missingEVIL -c", "analyse pairs -c",
     "analyse pairs -c --urls", "analyse clusters -c", "analyse clusters -c --save",
     "analyse clusters -c --parquet EVIL.parquet",
-    "fingerprint EVIL.html EVILshort.html missingEVIL", "fingerprint --markdown EVIL.html",
+    "fingerprint EVIL.html missingEVIL", "fingerprint EVIL.html EVILshort.html",
+    "fingerprint --markdown EVIL.html",
     "analyse explain URL PERCENT --summary -c -o EVILout.html",
     "analyse explain EVIL.html EVILcopy.html --summary", "analyse explain URLunknown URL -c",
     "analyse explain EVIL 0 -o EVIL/EVIL", "analyse history URL --summary -c",
@@ -97,7 +101,7 @@ CASES = [
     "collection rebuild EVIL --into EVIL4 --verdicts", "collection rebuild EVIL --into EVIL3",
     "collection set EVIL --distance 3", "collection set missingEVIL --distance 3",
     "collection rename EVIL EVIL2", "collection rename EVIL4 EVIL", "expire --older-than 1s -c",
-    "expire --older-than EVIL", "delete --url URL -c", "delete --host EVIL -c",
+    "expire --older-than EVIL", "delete --url URL -c --urls", "delete --host EVIL -c",
     "collection delete EVIL", "collection delete EVIL2 --yes", "collection delete EVIL --yes",
 ]  # fmt: skip
 """Commands with the names of hostile texts; ``-c`` is the hostile collection."""
@@ -118,14 +122,21 @@ def test_no_command_prints_control_characters(
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("TERM", "xterm-256color")
     printed = dict.fromkeys(names_of(commands), "")
+    keys: set[str] = set()
     for case in CASES:
-        output = _checked_output(words(case), terminal)
+        stdout, stderr = _checked_output(words(case), terminal)
         for command in printed:
-            printed[command] += output * f"{case} ".startswith(f"{command} ")
+            if f"{case} ".startswith(f"{command} "):
+                printed[command] += stdout + stderr
+                # These two print texts.
+                is_text = "--markdown" in case or "--sql" in case
+                lines = [] if is_text else map(json.loads, stdout.splitlines())
+                keys |= {f"{command} {key}" for line in lines for key in _keys(line)}
     assert [command for command, text in printed.items() if "OWNED" not in text] == []
+    compare("json.txt", keys)
 
 
-def _checked_output(arguments: list[str], terminal: bool) -> str:
+def _checked_output(arguments: list[str], terminal: bool) -> tuple[str, str]:
     """Run a command, and return what it printed, without Rich's own sequences."""
     done = CliRunner().invoke(commands, arguments)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
@@ -136,10 +147,19 @@ def _checked_output(arguments: list[str], terminal: bool) -> str:
     for output in (stdout, stderr):
         assert [sign for sign in STEERING if sign in output] == [], (arguments, output)
         assert not re.search(r"^\s*FORGED", output, re.MULTILINE), arguments
-    if arguments[0] != "fingerprint" and "--sql" not in arguments:
-        for line in stdout.splitlines():
-            json.loads(line)
-    return stdout + stderr
+    return stdout, stderr
+
+
+def _keys(value: Any, place: str = "") -> Iterator[str]:
+    """The keys of a value and of those in it, with dots; ``*`` is a value of the data."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _keys(each, f"{place}[]")
+    if isinstance(value, dict):
+        for key, each in value.items():
+            path = f"{place}.{key if key.isidentifier() else '*'}"
+            yield path.removeprefix(".")
+            yield from _keys(each, path)
 
 
 def test_escaped_json_and_names_are_readable(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,8 @@ from pgsimhash.pages import urls
 from pgsimhash.pages.policies import given_options
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import EARLIEST, check_age, check_time, frozen, parse_age
-from pgsimhash.schemes import DEFAULT_SCHEME, read_text, scheme_names
+from pgsimhash.schemes import DEFAULT_SCHEME, read_text
+from pgsimhash.schemes.registry import scheme_names
 from pgsimhash.sources import SourcePage
 from tests.conftest import HAS_READABILITY
 from tests.refusals import because

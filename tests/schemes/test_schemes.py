@@ -21,10 +21,16 @@ from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.hashing.votes import vote
 from pgsimhash.html import Article, read_article
 from pgsimhash.reading.workers import extract_many
-from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights
 from pgsimhash.schemes.blog import long_words
 from pgsimhash.schemes.features import WORDS_MAX, murmur3_64_of_words, short_words
-from pgsimhash.schemes.registry import BLOG_WORDS_SCHEME, INTEROP_SCHEME, SHORT_SCHEME
+from pgsimhash.schemes.registry import (
+    BLOG_WORDS_SCHEME,
+    INTEROP_SCHEME,
+    SHORT_SCHEME,
+    TEXT_SCHEME,
+    scheme_names,
+)
 from pgsimhash.schemes.texts import scheme_for_texts, simhash_texts
 from pgsimhash.sources import SourcePage
 from tests.programs import python
@@ -115,7 +121,7 @@ def test_the_least_words_and_most_elements_depend_on_the_scheme() -> None:
 def test_built_in_schemes_have_distances_and_go_to_other_processes() -> None:
     built_in = [schemes.get_scheme(name) for name in schemes.BUILT_IN]
     assert list(schemes.BUILT_IN) == [
-        name for name in schemes.scheme_names() if name.startswith("pgsimhash-")
+        name for name in scheme_names() if name.startswith("pgsimhash-")
     ]
     assert schemes.get_scheme(schemes.DEFAULT_NAME) is DEFAULT_SCHEME
     assert [scheme.distance for scheme in built_in] == [8, 8, 6, 3, 3, 3]

@@ -18,12 +18,12 @@ from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import (
     OTHER_FILES,
     Pause,
-    Skipped,
     SourcePage,
     count_pages,
     read_pages,
     with_pauses,
 )
+from pgsimhash.sources.page import Skipped
 from tests.programs import python
 from tests.sources.content import failed
 

@@ -25,7 +25,8 @@ from pgsimhash.hashing.bits import from_base32, from_bigint
 from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schema.deployed import create_roles
 from pgsimhash.schema.migrate import upgrade
-from pgsimhash.schemes import TEXT_SCHEME, get_scheme, simhash_texts
+from pgsimhash.schemes import get_scheme, simhash_texts
+from pgsimhash.schemes.registry import TEXT_SCHEME
 from pgsimhash.sources import read_pages
 from pgsimhash.sqlalchemy import simhash_lock
 from tests.database import run_sql

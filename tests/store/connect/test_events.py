@@ -10,7 +10,8 @@ import pytest
 
 from pgsimhash import ArgumentError, NotFoundError, Store, connect, connect_async, maintenance
 from pgsimhash.log import logger
-from pgsimhash.store import Event, batches
+from pgsimhash.pages.records import Event
+from pgsimhash.store import batches
 
 
 def test_each_batch_is_an_event(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,6 @@ from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schema import migrate
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
-    TEXT_SCHEME,
     BlockWeights,
     Scheme,
     ShingleWeights,
@@ -27,6 +26,7 @@ from pgsimhash.schemes import (
     register_scheme,
 )
 from pgsimhash.schemes.blog import long_words
+from pgsimhash.schemes.registry import TEXT_SCHEME
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
 from tests.store.content import content, rebuild_apart
