@@ -6,17 +6,15 @@
 --
 -- Near simhashes are looked up before the lock. A dry run locks and stores nothing. If
 -- the pages have ids, they are evaluated as if they had arrived with these ids, nothing is locked,
--- and each gets its own row. The settings also apply to the functions that it calls.
+-- and each gets its own row.
 CREATE FUNCTION pgsimhash._add_batch(
     collection text, own_id integer, pages json, options jsonb, dry_run boolean,
     run_id bigint DEFAULT NULL, label text DEFAULT NULL
 ) RETURNS TABLE (
     number bigint, decided pgsimhash.verdict, detail text, run_pages bigint
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO'
-    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+    SET profile = by_index SET datestyle = 'ISO' AS $$
 DECLARE
     batch pgsimhash._decision[] := pgsimhash._with_settings(own_id, pages, options);
     has_ids constant boolean := batch[1].page_id IS NOT NULL;
@@ -218,7 +216,7 @@ CREATE FUNCTION pgsimhash._lock_compared(
     collection text, own_id integer, compared integer[], newest_pages bigint[],
     batch pgsimhash._decision[]
 ) RETURNS pgsimhash._near_pair[]
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_sort = off AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = in_order AS $$
 DECLARE
     arrived bigint[];
 BEGIN
@@ -293,9 +291,8 @@ CREATE FUNCTION pgsimhash._store_batch(
     own_id integer, batch pgsimhash._decision[], pages json, has_ids boolean, batch_run bigint,
     label text
 ) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = auto
-    SET enable_sort = off
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+    SET profile = by_index SET plan_cache_mode = auto SET enable_sort = off AS $$
 DECLARE
     indexed_simhashes constant bigint[] := ARRAY(
         SELECT d.simhash
@@ -390,10 +387,7 @@ CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
     modified text[], are_stored boolean[], batch_run bigint, label text
 ) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-    SET enable_sort = on
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
 DECLARE
     number constant bigint := CASE
         WHEN batch_run IS NOT NULL
@@ -460,7 +454,13 @@ BEGIN
                 WITH ORDINALITY AS t (page_id, moment, is_gone, etag, modified, is_stored, number)
             WHERE t.is_stored IS NOT TRUE
         ) AS u
-        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
+        CROSS JOIN LATERAL (
+            SELECT n.page_id, n.fetched_at
+            FROM pgsimhash.pages AS n
+            WHERE n.collection_id = own_id AND n.page_id = u.page_id
+            ORDER BY n.collection_id, n.page_id
+            LIMIT 1
+        ) AS p
         GROUP BY p.page_id, p.fetched_at
         ORDER BY p.page_id
     ) AS n;

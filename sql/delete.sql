@@ -43,15 +43,13 @@ $$;
 
 -- Pages are deleted under the collection's lock, so a writer decides before or after, not in
 -- between. With seen_befores, one for each page, pages seen since then stay. URLs are gone, or
--- reverted to an earlier version. The settings also apply to the functions that it calls.
+-- reverted to an earlier version.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-    SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+    SET profile = in_order SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._lock_collection(collection, 3);
     deleted bigint[] := ARRAY(
@@ -149,8 +147,7 @@ $$;
 
 -- Indexes the first of the pages that have one of the simhashes.
 CREATE FUNCTION pgsimhash._index_simhashes(own_id integer, simhashes bigint[]) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = in_order AS $$
 BEGIN
     UPDATE pgsimhash.pages AS p
     SET indexed = true
@@ -172,9 +169,7 @@ CREATE FUNCTION pgsimhash._copies_of(
     own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
     OUT originals bigint[]
 )
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET enable_hashjoin = on SET enable_sort = on
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
 BEGIN
     WITH RECURSIVE going AS MATERIALIZED (
         SELECT DISTINCT p.page_id, p.duplicate_of
@@ -208,9 +203,7 @@ $$;
 CREATE FUNCTION pgsimhash._promote_copies(
     own_id integer, copy_ids bigint[], heads bigint[], originals bigint[]
 ) RETURNS text[]
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
-    SET enable_hashjoin = on SET enable_sort = on
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
 DECLARE
     default_distance constant integer := (
         SELECT c.default_distance FROM pgsimhash.collections AS c WHERE c.collection_id = own_id
@@ -315,10 +308,8 @@ CREATE FUNCTION pgsimhash._expire_batch(
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
     OUT promoted text[]
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-    SET enable_sort = off SET jit = off
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+    SET profile = in_order SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     next_pages bigint[];
@@ -407,9 +398,7 @@ CREATE FUNCTION pgsimhash._delete_batch(
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
     OUT promoted text[]
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
 DECLARE
     own_id constant integer := CASE
         WHEN run_id IS NULL THEN pgsimhash._id_of(collection)
@@ -467,9 +456,7 @@ $$;
 -- the times before it, or those of a later batch. Later batches of other runs, usually none, that
 -- remember the times of a forgotten one get earlier times too.
 CREATE FUNCTION pgsimhash._forget_batches(own_id integer, undone bigint) RETURNS boolean
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_hashjoin = on
-    SET enable_sort = on
-    AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
 DECLARE
     -- Citus knows no composite variables.
     forgotten_number bigint;

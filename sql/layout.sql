@@ -11,19 +11,14 @@ CREATE FUNCTION pgsimhash.layout() RETURNS text
 -- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in
 -- few bits of at least one bit block. So for each permutation the lookup visits all prefixes that
 -- differ from the query's in at most radii[n] bits, and compares the simhashes that it finds there.
--- The settings keep one generic plan of index scans: the planner cannot estimate arrays of probes,
--- and a new plan takes longer than the lookup. The orders require the right index; of a table that
--- seems empty, the planner would scan all of any partial index. Each index is walked in its own
--- order, and OFFSET 0 keeps the planner from reversing the join. ROWS keeps the plans of surrounding
--- statements generic too.
+-- The orders require the right index; of a table that seems empty, the planner would scan all of any
+-- partial index. Each index is walked in its own order, and OFFSET 0 keeps the planner from reversing
+-- the join. ROWS keeps the plans of surrounding statements generic too.
 CREATE FUNCTION pgsimhash._matches(
     simhashes bigint[], distance integer, collection text, only_one boolean DEFAULT false
 ) RETURNS SETOF pgsimhash.numbered_match
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_sort = off SET max_parallel_workers_per_gather = 0
-    ROWS 4
-    AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
+    SET profile = in_order AS $$
 #variable_conflict use_column
 DECLARE
     has_nulls constant boolean := array_ndims(simhashes) > 1

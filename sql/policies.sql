@@ -166,14 +166,11 @@ CREATE FUNCTION pgsimhash.should_fetch(
 -- a URL if its host is the URL's host, a parent domain of it or *, and its path, in which * matches
 -- anything, matches the rest of the URL from the first slash on. The first matching policy that defines
 -- a setting decides it: longer hosts first, then longer paths, and * last. URLs that match the same
--- policies are decided once. The hash join is forced because a thousand URLs and a thousand policies
--- are a million pairs.
+-- policies are decided once.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[])
 RETURNS SETOF pgsimhash.policies
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100 SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_nestloop = off
-    SET enable_hashjoin = on SET enable_sort = on
-    AS $$
+    SET profile = by_hash AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id) THEN
         RETURN;

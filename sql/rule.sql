@@ -69,7 +69,7 @@ CREATE FUNCTION pgsimhash._counts(
 -- The batch with the previous version of each page: in the store, or another page of the batch.
 CREATE FUNCTION pgsimhash._with_versions(own_id integer, batch pgsimhash._decision[])
 RETURNS pgsimhash._decision[]
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET enable_nestloop = off AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET profile = by_hash AS $$
 DECLARE
     first_id constant bigint := batch[1].page_id;
     known record;
@@ -329,9 +329,8 @@ $$;
 
 -- The eligible pages near each page of a batch: of the store the nearest max_copies, and of the
 -- batch those before it; _with_originals decides whether these are copies or covered. Of a changed
--- text also those with this very text (only_text), of the store the earliest. Planned once, because
--- planning takes longer than the lookup. BETWEEN requires an order that only one index has: a plan
--- made while the table is small must not use another index later.
+-- text also those with this very text (only_text), of the store the earliest. BETWEEN requires an
+-- order that only one index has.
 CREATE FUNCTION pgsimhash._candidates(
     own_id integer, compared integer[], batch pgsimhash._decision[],
     pairs pgsimhash._near_pair[], inner_pairs pgsimhash._near_pair[], safe_texts bigint[]
@@ -339,9 +338,7 @@ CREATE FUNCTION pgsimhash._candidates(
     number bigint, distance integer, page_id bigint, url text, html_digest bytea,
     batch_number bigint, apart text[], is_own boolean, only_text bigint
 )
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
-    SET enable_nestloop = off SET max_parallel_workers_per_gather = 0
-    AS $$
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET profile = by_hash AS $$
 DECLARE
     first_id constant bigint := batch[1].page_id;
     marked constant boolean := EXISTS (

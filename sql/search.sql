@@ -34,10 +34,7 @@ CREATE FUNCTION pgsimhash._find_pages(
     distance integer, verify boolean, max_matches bigint
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-    SET max_parallel_workers_per_gather = 0
-    AS $$
+    SET profile = in_order AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection, scheme);
 BEGIN
@@ -90,9 +87,7 @@ CREATE FUNCTION pgsimhash._find_matches(
     max_matches bigint, own_high bigint, own_low bigint
 ) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET datestyle = 'ISO'
-    AS $$
+    SET profile = in_order SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection, scheme);
 BEGIN

@@ -24,6 +24,9 @@ _CREATED: Final = re.compile(
 )
 _STAYS: Final = re.compile(r"^CREATE (?:TABLE|INDEX|FUNCTION pgsimhash\.host_of\b)", re.MULTILINE)
 """What only a revision can change: tables and what their columns depend on."""
+_PROFILES: Final = dict(
+    re.findall(r"^(\w+):\n +(.*(?:\n +.*)*)", read_sql("profiles.sql"), re.MULTILINE)
+)
 _DESCRIBED: Final = re.compile(
     r"^((?:--[^\n]*\n)+)CREATE (FUNCTION|PROCEDURE|TYPE) (pgsimhash\.[a-z]\w*)"
     r"(?:\((.*?)\)\s+(?:RETURNS|LANGUAGE))?",
@@ -125,7 +128,8 @@ def _comment_on(target: str, comment: str) -> str:
 def _statements(layout: Layout = DEFAULT_LAYOUT, *, tables: bool = True) -> Iterator[str]:
     """Yield the statements of the current schema, or only those of its functions and types."""
     for file in SCHEMA_FILES:
-        for statement in split_statements(in_layout(read_sql(file), layout)):
+        script = re.sub(r"SET profile = (\w+)", lambda found: _PROFILES[found[1]], read_sql(file))
+        for statement in split_statements(in_layout(script, layout)):
             if tables or not _STAYS.search(statement):
                 yield statement
 
