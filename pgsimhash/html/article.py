@@ -10,6 +10,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html import native
 from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simhash
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
@@ -22,7 +23,11 @@ from pgsimhash.html.weights import weigh
 from pgsimhash.pages.values import BytesLike
 
 _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
-_VISIBLE_WORDS: Final = 50  # a page with fewer may be hidden until a script shows it
+_VISIBLE_WORDS: Final = 50  # a page with fewer outside links may be hidden until a script shows it
+_MENU_WORDS: Final = 500  # a page with more words has more than menus
+_HIDDEN_TIMES: Final = 4  # so many times the visible words are in what is hidden
+_SHOWN_MAX: Final = 8  # how often more of a page is shown
+_LINKED: Final = re.compile(" \0\0 [^\0]*+(?:\0(?!\0\0 )[^\0]*+)*+\0\0\0 ")
 MARKED_UP_MAX: Final = 150_000  # Markdown of more elements has no headings, lists and links
 
 
@@ -69,7 +74,11 @@ def article_of_tree(
     body = root if body is None else body
     by_c = None if also else native.read(body)
     page = by_c or _WeighedPage(body, also)
-    while page.word_count < _VISIBLE_WORDS and show_hidden(body, page.word_count):
+    for _ in range(_SHOWN_MAX):
+        visible = _visible_words(page)
+        least = max(_HIDDEN_TIMES * visible, page.word_count)
+        if visible >= _VISIBLE_WORDS or not show_hidden(body, least):
+            break
         by_c = None if also else native.read(body)
         page = by_c or _WeighedPage(body, also)
 
@@ -184,6 +193,13 @@ class _WeighedPage:
                     (tails if piece.is_tail else texts).add(piece.element)
                 _add_with_ancestors(piece.around(), reached)
         return Ignored(reached - kept, texts, tails)
+
+
+def _visible_words(page: NativePage | _WeighedPage) -> int:
+    """Return the number of words outside links, or of all words of a page that has many."""
+    if page.word_count >= _MENU_WORDS:
+        return page.word_count
+    return len(tokenize(_LINKED.sub(" ", page.text())))
 
 
 def unmarked(lines: Iterable[str]) -> str:

@@ -72,13 +72,14 @@ def _tables() -> object:
         0: blocks.BESIDE_TAGS, 1: ("footer",), 2: ("header",), 3: blocks.CONTENT_TAGS, 4: ("h1",),
         5: blocks.HEADING_TAGS, 6: blocks.COMMON_TAGS, 7: ("p",), 8: blocks.CELL_TAGS,
         9: ("table",), 10: ("tr",), 11: blocks.LIST_TAGS, 12: ("figure",), 13: ("pre",),
-        14: ("th",), 15: blocks.CELL_BLOCKS, 16: ("aside",), 20: blocks.BLOCK, 21: blocks.NEVER_TEXT,
-        22: blocks._EMPTY, 23: blocks._PLAIN, 24: blocks._CONTAINERS, 25: ("a",),
+        14: ("th",), 15: blocks.CELL_BLOCKS, 16: ("aside",), 20: blocks.BLOCK,
+        21: blocks.NEVER_TEXT, 22: blocks._EMPTY, 23: blocks._PLAIN, 24: blocks._CONTAINERS,
+        25: ("a",),
     }  # fmt: skip
     words = {
         0: page_words.BEFORE, 1: page_words.BEHIND, 2: weights.PRIVACY_WORDS,
-        3: page_words.VISITS, 4: ("ago",), 5: page_words.UPDATED, 6: page_words.MONTHS, 7: page_words.CONTACTS,
-        10: weights.LEGAL_WORDS, 11: ("copyright",), 12: page_words.YEARS,
+        3: page_words.VISITS, 4: ("ago",), 5: page_words.UPDATED, 6: page_words.MONTHS,
+        7: page_words.CONTACTS, 10: weights.LEGAL_WORDS, 11: ("copyright",), 12: page_words.YEARS,
     }  # fmt: skip
     return _native.make_tables(
         blocks.flags_of({1 << bit: listed for bit, listed in tags.items()}),

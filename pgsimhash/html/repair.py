@@ -5,14 +5,17 @@ reader see the same tree. Sections are those of the WHATWG HTML standard.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from html import escape
+from itertools import islice
 from typing import Final
 
 from lxml import etree
 from lxml.html import HtmlElement
 
-from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, is_hidden, words
+from pgsimhash.hashing.tokens import tokenize
+from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, Named, is_hidden, names_of, words
 
 # The elements of a head (13.2.6.4.4); any other begins the body.
 HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
@@ -21,7 +24,7 @@ HEAD: Final = words("base basefont bgsound link meta noframes noscript script st
 _PAGE_END: Final = re.compile(rb"</(?:body|html)\b[^<>]*>", re.IGNORECASE)
 # A slash ends no start tag of HTML, so the text of these goes on to their end tag.
 _SELF_CLOSED: Final = re.compile(rb"<(script|style|title|textarea)\b[^<>]{0,2000}/>", re.IGNORECASE)
-_XML_DECLARATION: Final = re.compile(rb"\s*<\?xml\s")
+_XML_DECLARATION: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\s")
 _CDATA: Final = b"<![CDATA["
 
 # The start tags that end a drawing, and the elements in it that contain HTML (13.2.6.5).
@@ -36,8 +39,14 @@ _QUESTION_WORDS: Final = 3  # a button that opens something has a label with so 
 _MESSAGE_WORDS: Final = 60
 _SCRIPTS: Final = re.compile(r"java ?script|\bscripts?\b|\bjs\b|browser|cookies|скрипт|браузер")
 _FALLBACK_WORDS: Final = 10  # a shorter noscript contains an image or a link
-# A hidden element is the page if it has so many words, and so many times those that are visible.
-_HIDDEN_WORDS, _HIDDEN_TIMES = 20, 4
+# A hidden element is the page only if it has so many words.
+_HIDDEN_WORDS = 20
+_ALONE = 0.8  # with this share of the words of its siblings, it is shown without them
+_COPIES_MAX: Final = 100  # how many elements of noscript are compared with the page
+_OPENERS_MAX, _LABEL_PARTS = 200, 40  # how many elements with the role of a button are read
+# A part of a page that a script opens, such as a menu or a dialog, is no text of its own.
+_OPENED: Final = Named.BESIDE | Named.FOOTER | Named.OVERLAY | Named.APART
+_TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
 
 
 def repaired_source(source: bytes) -> bytes:
@@ -76,14 +85,18 @@ def repair(root: HtmlElement) -> None:
     """Make the text of a tree that readers see text of the page."""
     _empty_head(root)
     buttons: list[HtmlElement] = []
-    for element in list(root.iter("svg", "button", "noscript", "template", "ins")):
+    copies: list[HtmlElement] = []
+    for element in list(root.iter("svg", "button", "noscript", "template", "ins", "object")):
         if element.tag == "svg":
             _end_drawing(element)
         elif element.tag == "button":
             if _is_text(element):
                 buttons.append(element)
         elif element.tag == "noscript":
-            if _is_only_copy(element, root):
+            copies.append(element)
+        elif element.tag == "object":
+            # Browsers without the plug-in show the text in it.
+            if next(element.iter(*_PARAGRAPHS), None) is not None:
                 element.tag = "div"
         elif element.tag == "ins":
             # An advertisement is a block, whose names count.
@@ -95,6 +108,7 @@ def repair(root: HtmlElement) -> None:
     for button in buttons:
         button.tag = "div"
     _open_panels(root, buttons)
+    _show_copies(root, copies[:_COPIES_MAX])
 
 
 def _empty_head(root: HtmlElement) -> None:
@@ -154,8 +168,10 @@ def _is_text(button: HtmlElement) -> bool:
         return True
     if next(button.iter(*_PARAGRAPHS), None) is not None:
         return True
-    label = "".join(button.itertext()).split()
-    return button.get("aria-expanded") is not None and len(label) >= _QUESTION_WORDS
+    label = "".join(islice(button.itertext(), _LABEL_PARTS))
+    is_toggle = any(button.get(name) is not None for name in _TOGGLES)
+    is_toggle = is_toggle or "accordion" in button.get("class", "").lower()
+    return is_toggle and len(tokenize(label)) >= _QUESTION_WORDS
 
 
 _PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
@@ -163,11 +179,21 @@ _PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
 
 def _open_panels(root: HtmlElement, buttons: Iterable[HtmlElement]) -> None:
     """Show the parts that buttons open: those they name, or those behind them."""
+    roles = root.xpath("//*[@role='button' or @role='tab' or @role='tabpanel']")
+    role_buttons = islice((part for part in roles if part.get("role") == "button"), _OPENERS_MAX)
+    openers = filter(_is_text, role_buttons)
     controlled = {
-        name for button in buttons for name in (button.get("aria-controls") or "").split()
+        name.lstrip("#")
+        for opener in (*buttons, *openers)
+        for key in ("aria-controls", "data-target", "data-bs-target")
+        for name in (opener.get(key) or "").split()
     }
     named = root.xpath("//*[@id]") if controlled else ()
     panels = [element for element in named if element.get("id") in controlled]
+    panels += [panel for panel in roles if panel.get("role") == "tabpanel"]
+    for tab in roles:
+        if tab.tag == "button" and tab.get("role") == "tab":
+            tab.tag = "div"
     for button in buttons:
         around = button.getparent()
         title = around if around is not None and around.tag in HEADING_TAGS else button
@@ -176,22 +202,32 @@ def _open_panels(root: HtmlElement, buttons: Iterable[HtmlElement]) -> None:
         _show(panel)
 
 
-def show_hidden(body: HtmlElement, visible: int) -> bool:
+def show_hidden(body: HtmlElement, least: int) -> bool:
     """Show what a page hides until a script shows it; return whether there was anything.
 
-    That is a hidden element with most of the words of a page of which hardly any are ``visible``.
+    That is a hidden element of at least ``least`` words, or several with one parent and one tag:
+    those with the most words.
     """
+    siblings: defaultdict[tuple[HtmlElement | None, str], dict[HtmlElement, int]]
+    siblings = defaultdict(dict)
     walker = etree.iterwalk(body, events=("start",))
     for _, element in walker:
         if not isinstance(element.tag, str) or element.tag in NEVER_TEXT:
             walker.skip_subtree()
         elif is_hidden(element):
-            words = _words_in(element)
-            if len(words) >= max(_HIDDEN_WORDS, _HIDDEN_TIMES * visible):
-                _show(element)
-                return True
             walker.skip_subtree()
-    return False
+            names = names_of({key: element.get(key, "") for key in ("class", "id", "role")})
+            if names is None or not names.flags & _OPENED:
+                siblings[element.getparent(), element.tag][element] = len(_words_in(element))
+    amounts = max(siblings.values(), key=lambda group: sum(group.values()), default={})
+    whole = sum(amounts.values())
+    if whole < max(least, _HIDDEN_WORDS):
+        return False
+    largest = max(amounts, key=lambda element: amounts[element])
+    is_alone = amounts[largest] >= _ALONE * whole
+    for element in [largest] if is_alone else amounts:
+        _show(element)
+    return True
 
 
 def _show(element: HtmlElement) -> None:
@@ -200,15 +236,18 @@ def _show(element: HtmlElement) -> None:
             element.attrib.pop(name, None)
 
 
-def _is_only_copy(noscript: HtmlElement, page: HtmlElement) -> bool:
-    """Return whether a noscript has text of the page that is nowhere else."""
-    words = _words_in(noscript)
-    if len(words) < _FALLBACK_WORDS:
-        return False
-    if len(words) <= _MESSAGE_WORDS and _SCRIPTS.search(" ".join(words).lower()):
-        return False
-    start = " ".join(words[:_FALLBACK_WORDS])
-    return start not in " ".join(_words_in(page))
+def _show_copies(root: HtmlElement, copies: Iterable[HtmlElement]) -> None:
+    """Show each noscript that has text of the page that is nowhere else."""
+    page: str | None = None
+    for noscript in copies:
+        words = _words_in(noscript)
+        text = " ".join(words)
+        if len(words) < _FALLBACK_WORDS or (len(words) <= _MESSAGE_WORDS and _SCRIPTS.search(text)):
+            continue
+        page = " ".join(_words_in(root)) if page is None else page
+        if " ".join(words[:_FALLBACK_WORDS]) not in page:
+            noscript.tag = "div"
+            page = f"{page} {text}"
 
 
 def _words_in(element: HtmlElement) -> list[str]:
@@ -223,4 +262,4 @@ def _words_in(element: HtmlElement) -> list[str]:
                 texts.append(node.text)
         elif node is not element and node.tail:
             texts.append(node.tail)
-    return " ".join(texts).split()
+    return tokenize(" ".join(texts))

@@ -47,6 +47,23 @@ def faq(question: str, answer: str) -> str:
     faq("<button aria-expanded=false aria-controls=a{1}>{0}</button>",
         "<div id=a{1} style='display:none'><p>{0}</p></div>"),
     faq("<h3><button aria-controls=a{1}>{0}</button></h3>", "<div hidden><p>{0}</p></div>"),
+    f"<body style='display:none'>{NAV}<div>{STORY}</div><p>© 2020 Bay</p>",
+    f"{NAV}<div id=page style='display:none'>{STORY}</div>", f"{NAV}<span hidden>{STORY}</span>",
+    f"{NAV}<div hidden><div style='visibility:hidden'>{STORY}</div></div>",
+    f"{NAV}{STORY.replace('<p>', '<p hidden>')}",
+    f"{NAV}<div hidden>{STORY}</div><div hidden><p>It was sent.</p></div>",
+    f"<x-a><template shadowrootmode=open><x-b><template shadowroot=open>{STORY}</template></x-b>",
+    f"<noscript><p>Please enable JavaScript.</p></noscript>{NAV}<noscript>{STORY}</noscript>",
+    f"<object data=/a.swf>{STORY}</object>", f"<svg><foreignObject>{STORY}</foreignObject></svg>",
+    f"<?xml version='1.0'?><html><head><title/><style/></head><body>{STORY}</body></html>",
+    f"\ufeff<?xml version='1.0'?><p>A <![CDATA[x]]> <![CDATA[{SENTENCES[0]}]]></p>{STORY}",
+    faq("<button class='accordion'>{}</button>", "<div><p>{}</p></div>") + STORY,
+    faq("<button data-bs-toggle=collapse data-bs-target='#a{1}'>{0}</button>",
+        "<p>Answer:</p><div id=a{1} style='display: none'><p>{0}</p></div><!-- aria -->"),
+    faq("<div role=button aria-expanded=false aria-controls=a{1}>{0}</div>",
+        "<div id=a{1} style='display:none'><p>{0}</p></div>"),
+    faq("<button role=tab aria-controls=a{1}>{0}</button>",
+        "<div id=a{1} role=tabpanel hidden><p>{0}</p></div>"),
 ])  # fmt: skip
 def test_what_readers_see_is_text(page: str) -> None:
     found = " ".join(text_of(page).split())
@@ -61,6 +78,9 @@ def test_what_readers_see_is_text(page: str) -> None:
     "<noscript><img src=/pixel.gif alt=''></noscript>", f"<noscript>{STORY}</noscript>",
     "<button>Add to cart</button>", "<template><p>A row that scripts copy</p></template>",
     "<svg><title>A drawing of a boat</title><path d='M0 0'/></svg>", "<div hidden>No</div>",
+    "<button>Forgot your password?</button><div hidden><p>Send it again</p></div>",
+    "<button aria-expanded=false>Menu</button><div hidden><p>Nothing here yet.</p></div>",
+    "<object data=/a.pdf>No viewer</object>", "<video src=/a>Your browser has no player.</video>",
     "<script/>var secret = 1;</script>", "<div style='display:none'><p>It was sent</p></div>",
     "<math><semantics><mi>a</mi><annotation>frac</annotation></semantics></math>",
 ])  # fmt: skip
@@ -71,11 +91,22 @@ def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
     ]
 
 
+def test_what_an_index_hides_stays_hidden() -> None:
+    index = f"<ul>{LINKS * 4}</ul>"
+    for hidden in (f"<div hidden>{STORY}</div>", f"<div id=cookies hidden>{STORY * 3}</div>"):
+        assert "ferryman" not in text_of(f"{index}{hidden}")
+
+
 def test_many_broken_parts_take_linear_time() -> None:
     count = 20_000
     for part in ("<script/>", "</body", "<![CDATA[", "<svg><p>", "<button><p>", "<noscript>a "):
         parsed(f'<?xml version="1.0"?><p>a</p>{part * count}')
         parsed(f"<p>a</p>{part * count}")
+    copies = "".join(f"<noscript>{STORY}{number}</noscript>" for number in range(count // 10))
+    assert "ferryman" in text_of(f"<p>a</p>{copies}")
+    button = "<div role=button aria-expanded=false aria-controls=a>"
+    for part in ("<div hidden>", "<object><p>", button, "<div class=note>"):
+        parsed(part * 1500 + STORY * 100)
 
 
 @pytest.mark.parametrize("page", [
