@@ -64,9 +64,10 @@ PARTS: Final = {
         "reliability",
         "alternatives",
         "from-the-blog",
+        "simhash-py",
         "measurements",
     ],
-    "Project": ["contributing", "security", "changes"],
+    "Project": ["contributing", "releasing", "security", "changes"],
 }
 """The parts of the manual and their pages. Other pages of docs/ end the how-to part."""
 
@@ -74,6 +75,7 @@ MOVED: Final = {
     "README.md": "index.md",
     "CHANGELOG.md": "changes.md",
     "CONTRIBUTING.md": "contributing.md",
+    "RELEASING.md": "releasing.md",
     "SECURITY.md": "security.md",
     "bench/README.md": "measurements.md",
     # Sphinx has its own page at search.html.

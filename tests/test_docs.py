@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -83,15 +84,12 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ("texts.md", "titles = pd", [r"\[\['A1', .+, 'A1'\], .+",
         r"\[\['A1', 'A2'\], \['B1', 'B2'\], .+"]),
     ("texts.md", "pq.write", [r"\['/2', '/3'\]"]), ("texts.md", "labelled", ["6 1.0"]),
-    ("texts.md", "pairs.merge(", [r"\[\[.+oak table.+\]\]"]),
-    ("texts.md", "np.array(", [r"<pairs of simhashes: 1, up to 8 bits .+ 'distance'\]", r"\[0\]"]),
     ("maintain.md", "maintenance.undo_run(", [r"tuesday 1 \['https://example.com/wells'\]"]),
     ("install.md", 'schema="crawl"', ["1 1"]), ("sqlalchemy.md", "sought = pgsimhash", [r"1 \d"]),
     ("sqlalchemy.md", "find(notes", [r"\[\(1, 'https://example.com/a', 2\)\]", r"\[\]"]),
     ("other-tools.md", "def embed", ["8 pages embedded"]),
     ("other-tools.md", "from crawl4ai", [
         r"(new|near|duplicate) file://.+\.html|too_short file://.+/not-found\.html"] * 24),
-    ("other-tools.md", "def dhash", [r"\['https://example.com/a.jpg'\]"]),
     ("other-tools.md", "import duckdb", [
         r"\[\('duplicate', \d+, \d+\), .+, \('new', 8, \d+\), \('too_short', 1, None\)\]",
         r"\[\('file://.+', 4\), \('file://.+', 4\), \('file://.+', 4\)\]",
@@ -102,8 +100,8 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ("scale.md", "pyspark", [r"\d+ pairs", "8 clusters of pages", r"\d+ simhashes",
         r"\d+ matches"]),
     ("schemes.md", "my-news-1", [r"\d+"]),
-    ("schemes.md", "with_title", ["with_title 14", "with_headings 20", "with_images 14",
-        "sentences 0"]),
+    ("schemes.md", "my-own-1", ["pgsimhash-article-1 3", "my-own-1 17"]),
+    ("simhash-py.md", "class Client", [r"12345 \[\[54321\], \[\]\]"]),
 ]  # fmt: skip
 """A page, a part of a block, and the pattern of each line that it prints."""
 
@@ -257,7 +255,9 @@ def test_the_results_of_the_sql_blocks(filled: str) -> None:
         (bare,) = [block for block in blocks("sql.md", "sql") if "bit_count(hash # $1)" in block]
         results = connection.execute(bare).results()
         assert [each.fetchall() for each in results if each.description] == [[(1, 1)]]
-        (loaded,) = [block for block in blocks("sql-write.md", "sql") if "example.com/loaded" in block]
+        (loaded,) = [
+            block for block in blocks("sql-write.md", "sql") if "example.com/loaded" in block
+        ]
         connection.execute(loaded)
         with connect(filled) as store:
             (match,) = store.find(1234567890, distance=0)
@@ -292,6 +292,34 @@ def test_the_queries_of_the_dashboard(filled: str) -> None:
             holder.close()
             waiting.result(timeout=60)
         assert [(waits_for, query) for *_, waits_for, query in seen] == [([pid], later)]
+
+
+def test_the_client_for_users_of_simhash_db_py(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Numbers and lists, near-duplicates, random hashes, and deleting, twice."""
+    monkeypatch.setenv("PGSIMHASH_DSN", dsn)
+    (code,) = [block for block in blocks("simhash-py.md", "python") if "class Client" in block]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert capsys.readouterr().out
+    names["client"].store.close()
+    client = names["Client"]("redis", "tested", 6, 3)
+    client.insert(1)
+    assert [client.find_one(1), client.find_one(31)] == [1, None]
+    assert client.find_one([1, 31]) == [1, None]
+    near = {1, 2, 4, 8, 16, 32}
+    client.insert([*near])
+    assert {*client.find_all(1)} == near
+    assert [{*found} for found in client.find_all([1])] == [near]
+    samples = np.random.default_rng(1).integers(0, 2**64, 100, dtype=np.uint64).tolist()
+    client.insert(samples)
+    flipped = [sample ^ 1 << n % 64 for n, sample in enumerate(samples)]
+    assert client.find_one(flipped) == samples
+    client.delete()
+    client.delete()
+    assert client.find_one([1, *samples]) == [None] * 101
+    client.store.close()
 
 
 def leads_somewhere(here: Path, link: str) -> bool:
