@@ -79,7 +79,7 @@ CASES = [
     "find-many queries.jsonl -c", "find-many missingEVIL -c", "analyse pairs -c",
     "analyse pairs -c --urls", "analyse clusters -c", "analyse clusters -c --save",
     "analyse clusters -c --parquet EVIL.parquet",
-    "fingerprint EVIL.html missingEVIL", "fingerprint EVIL.html EVILshort.html",
+    "fingerprint EVIL.html missingEVIL", "fingerprint EVIL.jsonl",
     "fingerprint --markdown EVIL.html",
     "analyse explain URL PERCENT --summary -c -o EVILout.html",
     "analyse explain EVIL.html EVILcopy.html --summary", "analyse explain URLunknown URL -c",

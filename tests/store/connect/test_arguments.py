@@ -182,29 +182,56 @@ def exhausted(answer: Any) -> Any:
 
 
 IN_SQL = {
+    "find: a distance": ["find(0::bigint, -1)", "find(0::bigint, 13)"],
     "near_pages: a distance": [f"near_pages({value}, 13)" for value in ("0::bigint", f"'{A}'")],
     "has_near: a distance": ["has_near(0, 65)"],
-    "find_many: a distance": [
-        "find_many('{0}'::bigint[], 99)",
-        "find(0::bigint, -1)",
-    ],
+    "find_many: a distance": ["find_many('{0}', 99)"],
     "should_fetch: a negative age": [f"should_fetch('{A}', interval '-1 day')"],
     "seen: a time": [f"seen('{A}', '2999-01-01')", f"gone('{A}', '1969-01-01')"],
+    "expire: nothing": ["expire(interval '0')", "expire(interval '-1 day')"],
+    "expire: before the year 1": ["expire(interval '9999 years')"],
     "mark: equal URLs": [f"mark('{B}', '{B}', true)"],
     "set_policy: no setting": ["set_policy('*')"],
     "set_policy: a pattern": ["set_policy('a b', 3)"],
     "set_policy: a distance": ["set_policy('*', 13)"],
 }
-"""The calls of SQL that have an argument of :data:`VALUES`. A wrong page of ``add_page`` fails."""
+"""The calls of SQL that have an argument of :data:`VALUES`."""
+
+NOT_IN_SQL = {
+    "its types have only valid values": {
+        "find: no simhash", "find: a simhash out of range", "near_pages: a simhash",
+        "near_pages: a bool", "find: a bool as a distance", "near_pages: NUL",
+        "has_near: no simhash", "find_many: two dimensions", "should_fetch: NUL",
+        "delete_page: NUL", "add_page: NUL", "delete_host: a surrogate", "add_page: a simhash",
+        "mark: NUL", "set_policy: NUL",
+    },
+    "it has no such argument": {
+        "find: a limit", "find: a signature out of range", "find: no signature",
+        "near_pages: a limit", "near_pages: a signature", "find: a negative limit",
+        "find: no limit", "add_page: a distance", "add_pages: a batch",
+    },
+    "the page fails alone, with a verdict": {"add_page: a long URL", "add_page: a time"},
+}  # fmt: skip
+"""The others of functions that SQL has too, by reason."""
 
 
 def test_sql_refuses_the_same(store: Store, dsn: str) -> None:
     store.add_page(B, 0)
     before = content(dsn, "default")
-    assert IN_SQL.keys() <= VALUES.keys()
+    functions = dict(
+        run_sql(
+            dsn,
+            "SELECT proname::text, prokind::text FROM pg_proc"
+            " WHERE pronamespace = 'pgsimhash'::regnamespace",
+        )
+    )
+    common = {name for name in VALUES if name.partition(":")[0] in functions}
+    assert common == {*IN_SQL, *itertools.chain(*NOT_IN_SQL.values())}
     for call in itertools.chain(*IN_SQL.values()):
+        is_procedure = functions[call.partition("(")[0]] == "p"
+        statement = f"{'CALL' if is_procedure else 'SELECT * FROM'} pgsimhash.{call}"
         with pytest.raises(psycopg.Error) as caught:
-            pytest.fail(f"{call}: {run_sql(dsn, f'SELECT * FROM pgsimhash.{call}')}")
+            pytest.fail(f"{call}: {run_sql(dsn, statement)}")
         assert (caught.value.sqlstate or "").startswith("PS"), call
     assert content(dsn, "default") == before
 
