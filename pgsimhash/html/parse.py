@@ -51,6 +51,10 @@ _CODECS: Final = {
 }  # fmt: skip
 # The codecs of which Python lacks characters that browsers have, see _as_jis().
 _JAPANESE: Final = frozenset({"euc_jp", "iso2022_jp_ext"})
+# What browsers decode differently from Python (Encoding Standard, index jis0208).
+_JIS_SIGNS: Final = str.maketrans(
+    "\u301c\u2212\u2016\xa2\xa3\xac", "\uff5e\uff0d\u2225\uffe0\uffe1\uffe2"
+)
 _UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})
 # Python's names that are no labels in browsers, but occur on pages.
 _PYTHON_NAMES: Final = _UTF16 | {
@@ -221,13 +225,18 @@ def _to_utf8(body: bytes, charset: str | None) -> bytes:
     names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
     for name in names:
         with suppress(UnicodeDecodeError):
-            return body.decode(name).encode("utf-8", "surrogatepass")
+            text = body.decode(name)
+            return _as_browsers(text, name).encode("utf-8", "surrogatepass")
         if name in _JAPANESE:
             # No other encoding has escape sequences.
             text = _decode_nearly_valid(body, name, body.count(b"\x1b") if body.isascii() else 0)
             if text is not None:
-                return text.encode("utf-8", "surrogatepass")
+                return _as_browsers(text, name).encode("utf-8", "surrogatepass")
     return _decode_broken(body, names).encode("utf-8", "surrogatepass")
+
+
+def _as_browsers(text: str, codec: str) -> str:
+    return text.translate(_JIS_SIGNS) if codec in _JAPANESE else text
 
 
 def _decode_broken(body: bytes, names: list[str]) -> str:

@@ -23,7 +23,7 @@ def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> by
         body = _unchunked(body)
     try:
         for name in reversed(encoding.lower().split(",")):
-            body = _decoded(body, name.strip(), max_bytes)
+            body = _decoded(body, name.partition(";")[0].strip(), max_bytes)
         return body
     except PageError as error:
         # Many crawlers store the page decoded and keep the header.
@@ -48,6 +48,8 @@ def _unchunked(body: bytes) -> bytes:
 
 
 def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
+    if encoding and body.startswith(GZIP.magic):
+        encoding = "gzip"  # whatever the header calls it
     match encoding:
         case "" | "identity" | "none":
             return body

@@ -44,6 +44,11 @@ from pgsimhash.sources.streams import (
 )
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
+# What browsers read as a missing type (MIME Sniffing, section 7), or as XHTML if it is.
+_NO_TYPE: Final = re.compile(
+    r"(?![^;]*/)|(?:(?:unknown|application)/unknown|\*/\*|(?:text|application)/xml)(?=[\s;]|$)",
+    re.I,
+)
 _NO_HTML: Final = "records that are not HTML"
 _NO_TEXTS: Final = "records that are not texts"
 _NO_PAGES: Final = {
@@ -133,7 +138,8 @@ class _Record:
             self._declared = self._header("Content-Type")
         elif kind in ("response", "revisit") and self._url.lower().startswith(("http:", "https:")):
             http, head = _split_http(self._read(min(self._unread, _MAX_HEADERS)))
-            mime = (http.get_header("Content-Type") or "").strip()
+            mime = (http.get_header("Content-Type") or "").strip("\"' ")
+            mime = "" if _NO_TYPE.match(mime) else mime
             identified = self._header("WARC-Identified-Payload-Type")
             if not mime or content_type(identified).get_content_type() in _HTML_TYPES:
                 mime = mime if "html" in mime.lower() else identified

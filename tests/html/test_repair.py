@@ -150,6 +150,8 @@ def test_what_nobody_sees_within_a_word_is_removed(unseen: str) -> None:
 @pytest.mark.parametrize(("page", "label", "text"), [
     (b"\xad\xa1\xb9\xa9 \xad\xea", "euc-jp", "①工 ㈱"),
     (b"\x1b$B-!9)-j\x1b(B a", "iso-2022-jp", "①工㈱ a"),
+    (b"\xa1\xc1 \xa1\xdd", "euc-jp", "\uff5e \uff0d"),
+    (b"\x1b$B!A\x1b(B a", "iso-2022-jp", "\uff5e a"),
     (b"\x1b(I1234\x1b(B", "iso-2022-jp", "ｱｲｳｴ"),
     (b"\x1b$B9)~~\x1b(B a", "iso-2022-jp", "工\ufffd a"),
     (b"\x87\x40\x8d\x48", "windows-31j", "①工"), (b"isn\xc2\x92t", None, "isn\u2019t"),
