@@ -17,7 +17,7 @@ STORIES = {"first-hour.md", "alembic.md", "reliability.md", "sql-only.md", "web-
 tests/faults/test_copies.py run them as a whole, tests/test_web_service.py runs the service.
 """
 
-LANGUAGES = frozenset({"python", "sh", "sql", "text", "php", "js"})
+LANGUAGES = frozenset({"python", "sh", "sql", "text", "php"})
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

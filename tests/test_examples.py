@@ -283,16 +283,9 @@ def statements(language: str) -> list[str]:
 
 
 def _run_the_statements_of_programs(dsn: str) -> None:
-    add, find = statements("js")
+    add, find = statements("php")
     text = " ".join(f"word{n}" for n in range(50))
     with psycopg.connect(dsn, autocommit=True, cursor_factory=psycopg.RawCursor) as connection:
         values = ["https://example.com/mine", text]
         assert connection.execute(add, values).fetchall() == [("new", None, True)]
         assert connection.execute(find, [text]).fetchall() == [("https://example.com/mine", 0)]
-
-
-def test_the_programs_send_the_same_statements() -> None:
-    languages = ("php", "js")
-    assert {language for language, _ in all_blocks("sql-only.md")} == {"sh", "sql", *languages}
-    for language in languages:
-        assert statements(language) == statements("js")
