@@ -94,13 +94,34 @@ def _failure(error: Exception) -> click.ClickException | None:
     return failure
 
 
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """Print the versions that a simhash depends on, and exit."""
+    if value and not ctx.resilient_parsing:
+        from lxml import etree
+
+        from pgsimhash import __version__
+
+        libxml2 = ".".join(map(str, etree.LIBXML_VERSION))
+        lxml = f"lxml {etree.__version__}, libxml2 {libxml2}"
+        click.echo(f"pgsimhash, version {__version__} ({lxml})")
+        ctx.exit()
+
+
 @click.group(
     "pgsimhash",
     cls=_Commands,
     commands=[command for commands in _SECTIONS.values() for command in commands],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(None, "-V", "--version", package_name="pgsimhash")
+@click.option(
+    "-V",
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the versions of pgsimhash, lxml and libxml2 and exit.",
+)
 def commands() -> None:
     """Find near-duplicate web pages, exactly, with simhashes kept in PostgreSQL.
 
