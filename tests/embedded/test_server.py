@@ -21,6 +21,7 @@ from psycopg import conninfo
 from pgsimhash import embedded
 from pgsimhash.errors import NoServerError
 from pgsimhash.runtime import server_home
+from pgsimhash.testing import folder_in_memory
 from tests.database import run_sql
 from tests.faults.cluster import as_account
 from tests.programs import PGSIMHASH, python, run_program, wait_until
@@ -34,7 +35,7 @@ needs_root = pytest.mark.skipif(not IS_ROOT, reason="about what root does")
 @pytest.fixture
 def home() -> Iterator[Path]:
     # The path of a socket must be short, unlike pytest's folders.
-    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-"))
+    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-", dir=folder_in_memory()))
     yield folder
     shutil.rmtree(folder)
 
@@ -140,7 +141,7 @@ def has_ended(process: psutil.Process) -> bool:
 @pytest.fixture(scope="module")
 def made() -> Iterator[Path]:
     """A folder with the data of a stopped server, to be copied."""
-    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-"))
+    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-", dir=folder_in_memory()))
     with clients(folder):
         pass
     yield folder

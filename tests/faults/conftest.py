@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from pgsimhash.schema import migrate
+from pgsimhash.testing import folder_in_memory
 from tests.faults.cluster import Cluster, programs
 from tests.faults.writing import Outcome, Writers
 
@@ -35,20 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @contextmanager
 def a_cluster() -> Iterator[Cluster]:
     """Lend a new cluster, stopped and deleted after the block."""
-    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-faults-", dir=_fast_folder()))
+    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-faults-", dir=folder_in_memory()))
     cluster = Cluster(folder)
     try:
         yield cluster
     finally:
         cluster.stop()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _fast_folder() -> str | None:
-    """A folder in memory: for killed processes it behaves like a disk."""
-    memory = Path("/dev/shm")
-    roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2 << 30
-    return str(memory) if roomy and os.access(memory, os.W_OK) else None
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from pgsimhash.sqlalchemy import simhash_lock
 from tests.database import run_sql
 from tests.refusals import because
 from tests.store.calls import A, B
-from tests.store.connect.conftest import Opened, of
+from tests.store.connect.conftest import Opened, lent, of
 from tests.store.content import content
 
 NUL, SURROGATE = f"{A}\0", "https://\ud800/"
@@ -309,17 +310,22 @@ STORELESS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", EVERY)
-@of(["dsn"])
-def test_values_of_any_type_are_refused_by_the_package(name: str, opened: Opened) -> None:
-    opened.store.add_page(B, 0)
-    function, good = EVERY[name]
-    if hasattr(Store, name):
-        refuse_or_accept(getattr(opened.store, name), good)
-    else:
-        refuse_or_accept(
-            lambda **values: answer_of(opened, name, lambda store: function(store, **values)), good
-        )
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_values_of_any_type_are_refused_by_the_package(dsn: str, asynchronous: bool) -> None:
+    for name, (function, good) in EVERY.items():
+        with lent("dsn", dsn, asynchronous=asynchronous) as opened:
+            opened.store.add_page(B, 0)
+            if hasattr(Store, name):
+                call = getattr(opened.store, name)
+            else:
+                call = partial(call_with, opened, name, function)
+            refuse_or_accept(call, good)
+        # What was accepted may have renamed it.
+        run_sql(dsn, "TRUNCATE pgsimhash.collections CASCADE")
+
+
+def call_with(opened: Opened, name: str, function: Callable[..., Any], /, **values: Any) -> Any:
+    return answer_of(opened, name, lambda store: function(store, **values))
 
 
 def test_values_of_any_type_are_refused_without_a_store() -> None:
