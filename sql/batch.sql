@@ -162,8 +162,8 @@ BEGIN
 END
 $$;
 
--- The stored simhashes near those of a batch, each within its own distance. A function and a loop,
--- because Citus sends all variables of a function with a query of it.
+-- The stored simhashes near those of a batch, each within its own distance. A function and a loop, so
+-- that few variables go to the node of the pages.
 CREATE FUNCTION pgsimhash._near_pairs(
     own_id integer, compared integer[], batch pgsimhash._decision[]
 ) RETURNS pgsimhash._near_pair[]
@@ -258,17 +258,16 @@ BEGIN
     IF NOT dry_run THEN
         batch[1].page_id := nextval(drawn);
         newest := (SELECT max(n) FROM unnest(pgsimhash._newest_pages(compared)) AS n);
-        -- Someone inserted higher ids; or Citus, which commits pages on their node first, stopped at
-        -- that moment and forgot which ids it drew.
+        -- Someone inserted higher ids; or a cluster stopped between its commits.
         IF batch[1].page_id <= newest AND newest <= highest - cardinality(batch) THEN
             PERFORM setval(drawn, greatest(newest, nextval(drawn)));
             batch[1].page_id := nextval(drawn);
         END IF;
-        -- Citus starts the sequences of workers above 2 ^ 48.
+        -- The sequences of a cluster's workers start above 2 ^ 48.
         IF batch[1].page_id NOT BETWEEN newest + 1 AND highest - cardinality(batch) + 1 THEN
             RAISE EXCEPTION 'no page ids are left: they end at %, the newest page is %, and the '
                 'sequence gave %', highest, newest, batch[1].page_id
-                USING ERRCODE = 'PS033', HINT = 'On a worker of a Citus cluster, connect to the '
+                USING ERRCODE = 'PS033', HINT = 'On a worker of a cluster, connect to the '
                     'coordinator. Otherwise delete pages with ids that somebody chose, then run '
                     || format(
                         'SELECT setval(%L, max(page_id)) FROM %s', drawn, 'pgsimhash.pages'::regclass
@@ -285,14 +284,12 @@ BEGIN
 END
 $$;
 
--- Writes the rows of a decided batch; returns the number of pages of its run. Citus cannot plan an
--- INSERT with unknown values.
+-- Writes the rows of a decided batch; returns the number of pages of its run.
 CREATE FUNCTION pgsimhash._store_batch(
     own_id integer, batch pgsimhash._decision[], pages json, has_ids boolean, batch_run bigint,
     label text
 ) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-    SET profile = by_index SET plan_cache_mode = auto SET enable_sort = off AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = to_insert AS $$
 DECLARE
     indexed_simhashes constant bigint[] := ARRAY(
         SELECT d.simhash
@@ -387,15 +384,15 @@ CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
     modified text[], are_stored boolean[], batch_run bigint, label text
 ) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = to_insert AS $$
 DECLARE
     number constant bigint := CASE
         WHEN batch_run IS NOT NULL
         THEN nextval(pg_get_serial_sequence('pgsimhash.sightings', 'number'))
     END;
-    -- The nodes of Citus begin their transactions at other times.
+    -- Other nodes begin their transactions at other times.
     present constant timestamptz := now();
-    -- Citus knows no composite variables, and plans no INSERT that reads a table beside unnest().
+    -- Arrays, and no table beside them in the INSERT: a cluster could not plan it.
     ids bigint[];
     moments timestamptz[];
     befores timestamptz[];

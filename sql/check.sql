@@ -47,7 +47,7 @@ BEGIN
     IF slice = slices - 1 THEN
         last_page := 9223372036854775807;
     END IF;
-    -- Citus cannot run it with the variables of a function.
+    -- A cluster could not run it with the variables of the function.
     EXECUTE $query$
         SELECT array_agg(v::pgsimhash.violation ORDER BY v.reason, v.page_id)
         FROM (

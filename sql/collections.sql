@@ -93,7 +93,7 @@ $$;
 -- A collection. To save a statement, it also limits how long the transaction waits for locks, runs a
 -- statement, and idles: a writer that stops within a transaction of the store is terminated, because
 -- others wait for its locks. Timeouts that the user has set come before the last resorts (otherwise).
--- Nothing changes if all are NULL. They are not part of the query, which Citus runs on another node.
+-- Nothing changes if all are NULL. They are not part of the query, which another node may run.
 CREATE FUNCTION pgsimhash._collection(
     collection text, lock_timeout text, otherwise text, statement_timeout text,
     statement_otherwise text
@@ -217,8 +217,8 @@ $$;
 -- marks a rebuild.
 --
 -- lock_timeout limits the whole wait. After 5 s, longer than the detection of deadlocks takes, there
--- is an error if it is for a rebuild, else a warning. It is SET LOCAL, not set_config(), because
--- Citus forwards only that to the node of the row.
+-- is an error if it is for a rebuild, else a warning. SET LOCAL, unlike set_config(), also reaches the
+-- node of the row.
 CREATE FUNCTION pgsimhash._lock_collections(collection_ids integer[], strength integer)
 RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -458,7 +458,7 @@ $$;
 CREATE FUNCTION pgsimhash._forget_batches(own_id integer, undone bigint) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
 DECLARE
-    -- Citus knows no composite variables.
+    -- A cluster could not plan composite variables.
     forgotten_number bigint;
     ids bigint[];
     times timestamptz[];

@@ -26,7 +26,7 @@ _BEFORE = re.compile(
     r"SELECT 1|(?:(?:ROLLBACK TO |RELEASE )?SAVEPOINT) pgsimhash|"
     r"SELECT pg_catalog\.pg_backend_pid\(\)|SELECT version_num FROM \S+\.alembic_version"
 )
-SENT_FILES = "deployed.sql", "worker.sql", "foreign_objects.sql"
+SENT_FILES = "deployed.sql", "citus_worker.sql", "foreign_objects.sql"
 _FILES = [
     re.compile(re.escape(read_sql(name)).replace("pgsimhash", r'"?\w+"?')) for name in SENT_FILES
 ]

@@ -44,7 +44,7 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
             "array_nulls is off, so missing values would be stored as the text NULL; turn "
             "it on for the role or the connection: SET array_nulls TO on"
         )
-    if has_citus and _row(connection, read_sql("worker.sql"))[0]:
+    if has_citus and _row(connection, read_sql("citus_worker.sql"))[0]:
         # Each node has its own sequences, so a page added here would get an id that is too low.
         raise unsuitable(
             f"the connection is to a worker of a Citus cluster, and the schema {schema} belongs "

@@ -76,7 +76,7 @@ def test_a_worker_is_refused(dsn: str) -> None:
         connect(there)
     with connect(dsn):
         pass
-    with pytest.raises(psycopg.Error, match="On a worker of a Citus cluster, connect to"):
+    with pytest.raises(psycopg.Error, match="On a worker of a cluster, connect to"):
         run_sql(there, "SELECT pgsimhash.add_page('https://a.example/', 1)")
 
 
