@@ -119,7 +119,8 @@ _NAMES: Final = {
         "advert adverts advertisement advertisements advertising adsense adsbygoogle adslot"
         " sponsored werbung anzeige anzeigen publicidad publicite popup popups popover popovers"
         " modal modals newsletter newsletters subscribe role=dialog role=alertdialog mostread"
-        " trending outbrain taboola promo promos promoted promotion"
+        " trending outbrain taboola promo promos promoted promotion advertorial adsbox adbox"
+        " werbeblock werbebanner reklama reklame advertentie"
     ),
     # The same below an article, in an element beside it.
     Named.APART | Named.BELOW: (
@@ -141,6 +142,7 @@ _NAMES: Final = {
     Named.SHORT | Named.WITH_SHORT: "ad ads share shares sharing sidebar social follow",
     Named.WITH_SHORT: (
         "area article banner bar block body bottom box button buttons container content div dfp"
+        " background in mid wp"
         " desktop entry frame google gpt icon icons inline item label leaderboard left link links"
         " list media middle mobile native page placement placeholder post right section slot space"
         " sticky story text this toolbar tools top unit widget wrap wrapper zone"

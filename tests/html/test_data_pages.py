@@ -136,7 +136,8 @@ PARTS = sorted(words(
     " werbung-inhalt social-share share share-buttons sidebar newsletter newsletter-body"
     " article__newsletter page__newsletter subscribe-content mostread modal-content"
     " popup-text page__related page__comments related-content main-comments site-cookies"
-    " cookie-content"
+    " cookie-content advertorial-teaser adsbox werbeblock wp-block-ad mid-article-ad in-content-ad"
+    " article__ad-wrapper post__sponsored anzeigen-container adContainer"
 ))  # fmt: skip
 TOPICS = sorted(words(
     "category-kommentare category-cookies tag-cookies tag-newsletter cat-comments"
