@@ -229,9 +229,9 @@ def _to_utf8(body: bytes, charset: str | None) -> bytes:
             return _as_browsers(text, name).encode("utf-8", "surrogatepass")
         if name in _JAPANESE:
             # No other encoding has escape sequences.
-            text = _decode_nearly_valid(body, name, body.count(b"\x1b") if body.isascii() else 0)
-            if text is not None:
-                return _as_browsers(text, name).encode("utf-8", "surrogatepass")
+            nearly = _decode_nearly_valid(body, name, body.count(b"\x1b") if body.isascii() else 0)
+            if nearly is not None:
+                return _as_browsers(nearly, name).encode("utf-8", "surrogatepass")
     return _decode_broken(body, names).encode("utf-8", "surrogatepass")
 
 
