@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Final, NamedTuple, TypeVar
@@ -20,7 +21,7 @@ from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.processes import EndedError, Worker, no_process
 from pgsimhash.runtime.machine import limit_memory, usable_cores
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
-from pgsimhash.schemes.registry import page_values
+from pgsimhash.schemes.registry import read_page
 
 _Other = TypeVar("_Other", bound=Item)
 
@@ -60,22 +61,23 @@ def extract(
     if not isinstance(page, SourcePage):
         return page
     try:
-        values = page_values(
-            page.html, page.url, page.charset, scheme, max_bytes, markdown=markdown
-        )
-        title, canonical = values["title"], values["canonical_url"]
-        values["title"] = title and title[:_TITLE_MAX]
-        if canonical is not None and len(canonical.encode()) > URL_BYTES_MAX:
-            values["canonical_url"] = None
-        if not markdown:
-            values["markdown"] = None
         html = page.html
+        record = read_page(
+            PageRecord, html, page.url, page.charset, scheme, max_bytes, markdown=markdown
+        )
+        link = record.canonical_url
+        is_long = link is not None and len(link.encode()) > URL_BYTES_MAX
         data = html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html
-        digest = hashlib.sha256(data).digest()[:16]
+        return replace(
+            record,
+            title=record.title and record.title[:_TITLE_MAX],
+            canonical_url=None if is_long else link,
+            markdown=record.markdown if markdown else None,
+            html_digest=hashlib.sha256(data).digest()[:16],
+            **{name: getattr(page, name) for name in _PASSED_ON},
+        )
     except Exception as error:  # one page must never end the others
         return failed(page.url, error)
-    values |= {name: getattr(page, name) for name in _PASSED_ON}
-    return PageRecord(page.url, html_digest=digest, **values)
 
 
 def failed(url: str, error: Exception) -> PageFailure:

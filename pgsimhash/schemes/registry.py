@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import mmh3
 import numpy as np
@@ -41,6 +41,8 @@ from pgsimhash.schemes.features import (
 )
 from pgsimhash.schemes.interop import CategoryWords, read_with_references
 from pgsimhash.search.layout import DISTANCE_MAX
+
+_Read = TypeVar("_Read", bound=PageFields)
 
 
 class Vote(NamedTuple):
@@ -253,11 +255,12 @@ def fingerprint(
         ArgumentError: no scheme has this name.
     """
     recipe = get_scheme(scheme)
-    values = page_values(frozen(html), url, charset, recipe, max_bytes, markdown=markdown)
-    return Fingerprint(scheme=recipe.name, url=url, **values)
+    kind = partial(Fingerprint, scheme=recipe.name)
+    return read_page(kind, frozen(html), url, charset, recipe, max_bytes, markdown=markdown)
 
 
-def page_values(
+def read_page(
+    kind: Callable[..., _Read],
     html: bytes | str,
     url: str | None,
     charset: str | None,
@@ -265,21 +268,22 @@ def page_values(
     max_bytes: int,
     *,
     markdown: bool,
-) -> dict[str, Any]:
-    """Return the simhash and the values of :class:`PageFields`; see :func:`fingerprint`."""
+) -> _Read:
+    """Return a page of this kind with its URL, simhash and fields; see :func:`fingerprint`."""
     size = checked_size(html, max_bytes)
     if url is not None:
         check_url(url, any_id=reads_texts(scheme))
     article = scheme.extract(html, url, charset)
-    return {
+    return kind(
         **scheme.vote(article)._asdict(),
-        "title": article.title,
-        "canonical_url": article.canonical_url,
-        "language": article.language,
-        "structure": article.structure,
-        "html_bytes": size,
-        "markdown": article.markdown if markdown else "",
-    }
+        url=url,
+        title=article.title,
+        canonical_url=article.canonical_url,
+        language=article.language,
+        structure=article.structure,
+        html_bytes=size,
+        markdown=article.markdown if markdown else "",
+    )
 
 
 def reads_texts(scheme: str | Scheme) -> bool:

@@ -2,9 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from itertools import count, repeat
 from typing import Any, Final
 
@@ -39,6 +39,13 @@ _TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "
 _SENT: Final = tuple(
     each.name for each in fields(PageRecord) if each.name not in ("signature", *UNSTORED)
 )
+_SENT_OF_STATUS: Final = ("url", "is_gone", "fetched_at", "etag", "last_modified")
+# Their forms in JSON, if they have another one.
+_FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("simhash", *BITS_64), to_bigint),
+    "fetched_at": lambda moment: moment.isoformat(),
+    "html_digest": lambda digest: f"\\x{digest.hex()}",
+}
 # The fields of a record that its verdict repeats; ``_add_batch`` returns the others.
 _SHOWN: Final = ("url", "simhash", "html_bytes", "truncated", "title", "markdown")
 _DECIDED: Final = (
@@ -275,7 +282,7 @@ def add_batch(
     sent = sent_options(collection, options)
     numbers = count(1)
     pages = [
-        {"number": next(numbers), **_page(collection, item), **own}
+        _sent(collection, item, next(numbers)) | own
         for item, own in zip(items, own_values or repeat({}), strict=False)
         if not isinstance(item, PageFailure)
     ]
@@ -335,25 +342,18 @@ def _verdict_of_failure(item: PageFailure) -> Verdict:
     return Verdict(item.url, kind, item.reason, detail=item.detail)
 
 
-def _page(collection: Collection, record: PageRecord | PageStatus) -> dict[str, Any]:
+def _sent(collection: Collection, item: PageRecord | PageStatus, number: int) -> dict[str, Any]:
     """Return a page as ``_add_batch`` reads it; None is omitted."""
-    moment = record.fetched_at
-    if isinstance(record, PageStatus):
-        return {**asdict(record), "fetched_at": None if moment is None else moment.isoformat()}
-    high, low = to_halves(record.signature)
-    digest, link = record.html_digest, record.canonical_url
-    page: dict[str, Any] = {name: getattr(record, name) for name in _SENT}
-    for name in BITS_64:
-        page[name] = None if page[name] is None else to_bigint(page[name])
-    page |= {
-        "simhash": to_bigint(record.simhash),
-        "fetched_at": None if moment is None else moment.isoformat(),
-        "html_digest": None if digest is None else f"\\x{digest.hex()}",
-        "signature_high": high,
-        "signature_low": low,
-        "markdown": record.markdown if collection.keep_markdown else None,
-        "canonical": link
-        if link not in (None, record.url) and same_site(link, record.url)
-        else None,
-    }
-    return {name: value for name, value in page.items() if value is not None}
+    page: dict[str, Any] = {"number": number}
+    for name in _SENT if isinstance(item, PageRecord) else _SENT_OF_STATUS:
+        if (value := getattr(item, name)) is not None:
+            page[name] = _FORMS[name](value) if name in _FORMS else value
+    if isinstance(item, PageRecord):
+        if item.signature is not None:
+            page["signature_high"], page["signature_low"] = to_halves(item.signature)
+        if not collection.keep_markdown:
+            page.pop("markdown", None)
+        link = item.canonical_url
+        if link not in (None, item.url) and same_site(link, item.url):
+            page["canonical"] = link
+    return page
