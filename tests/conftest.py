@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import settings
 
 from pgsimhash import Store
 from pgsimhash.html import implementation
@@ -21,6 +22,10 @@ ON_CITUS = bool(os.environ.get("PGSIMHASH_TEST_CITUS_DSN"))
 if ON_CITUS:
     # Over those of the same names in pgsimhash.testing.
     pytest_plugins.append("tests.citus")
+
+# A busy machine says nothing about the code.
+settings.register_profile("pgsimhash", deadline=None)
+settings.load_profile("pgsimhash")
 
 ROOT = Path(__file__).parent.parent
 

@@ -78,7 +78,7 @@ def after_a_wait(holder: psycopg.Connection, work: Callable[[], T]) -> T:
 
 def database_examples(count: int) -> settings:
     shared = [HealthCheck.function_scoped_fixture]
-    return settings(max_examples=count, deadline=None, suppress_health_check=shared)
+    return settings(max_examples=count, suppress_health_check=shared)
 
 
 def copy_simhashes(dsn: str, simhashes: NDArray[np.uint64], collection: str = "default") -> None:

@@ -362,7 +362,7 @@ def test_the_release_has_absolute_links(tmp_path: Path) -> None:
     where = {"GITHUB_REPOSITORY": "owner/name", "GITHUB_REF_NAME": "v1.2.3"}
     subprocess.run(["sh", script], cwd=tmp_path, env=os.environ | where, check=True)
     targets = re.findall(r"\]\(([^)]+)\)", (tmp_path / "README.md").read_text("utf-8"))
-    assert "https://raw.githubusercontent.com/owner/name/v1.2.3/docs/report.svg" in targets
+    assert "https://raw.githubusercontent.com/owner/name/v1.2.3/docs/seen.svg" in targets
     assert "https://github.com/owner/name/blob/v1.2.3/docs/files.md" in targets
     assert [target for target in targets if not target.startswith("https://")] == []
 

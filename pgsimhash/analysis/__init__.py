@@ -11,11 +11,12 @@ from pgsimhash.runtime import loaded_later
 if TYPE_CHECKING:
     from pgsimhash.analysis.changes import Version as Version
     from pgsimhash.analysis.changes import versions as versions
+    from pgsimhash.analysis.comparison import Block as Block
+    from pgsimhash.analysis.comparison import BlockPair as BlockPair
+    from pgsimhash.analysis.comparison import Comparison as Comparison
+    from pgsimhash.analysis.comparison import compare_pages as compare_pages
     from pgsimhash.analysis.evaluation import Evaluation as Evaluation
     from pgsimhash.analysis.evaluation import evaluate as evaluate
-    from pgsimhash.analysis.explanation import Explanation as Explanation
-    from pgsimhash.analysis.explanation import explain as explain
-    from pgsimhash.analysis.explanation import read_side as read_side
     from pgsimhash.analysis.pairs import LabelledPair as LabelledPair
     from pgsimhash.analysis.pairs import PagePair as PagePair
     from pgsimhash.analysis.pairs import page_pairs as page_pairs
@@ -28,7 +29,7 @@ else:
         {
             "pgsimhash.analysis.changes": "Version versions",
             "pgsimhash.analysis.evaluation": "Evaluation evaluate",
-            "pgsimhash.analysis.explanation": "Explanation explain read_side",
+            "pgsimhash.analysis.comparison": "Block BlockPair Comparison compare_pages",
             "pgsimhash.analysis.pairs": "LabelledPair PagePair page_pairs read_labels",
             "pgsimhash.analysis.reports": "Report report",
         },

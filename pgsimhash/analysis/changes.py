@@ -26,7 +26,7 @@ _AHEAD: Final = 20  # paragraphs among which one is searched
 _ALIKE: Final = 0.3
 
 # Words with the space after them; single characters in scripts without spaces.
-_WORD: Final = re.compile(r"[^\W\u2e80-\U0003ffff]+\s*|.\s*", re.DOTALL)
+_WORD: Final = re.compile(r"\d+(?:[.,]\d+)*\s*|[^\W\u2e80-\U0003ffff]+\s*|.\s*", re.DOTALL)
 
 _VALUES: Final = (
     *("url", "simhash", "fetched_at", "seen_at", "title", "structure", "html_bytes"),
@@ -207,7 +207,7 @@ def _differing(a: Sequence[str], b: Sequence[str]) -> Iterator[Row]:
             # Dice's coefficient.
             if 2 * len(words & words_b[place]) >= _ALIKE * (len(words) + len(words_b[place])):
                 yield from map(_added, b[start:place])
-                yield _changed(left, b[place])
+                yield Row("changed", *changed_words(left, b[place]))
                 start = place + 1
                 break
         else:
@@ -219,14 +219,15 @@ def _added(line: str) -> Row:
     return Row("added", right=(Piece(line, True),))
 
 
-def _changed(before: str, after: str) -> Row:
+def changed_words(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return both texts in pieces, which are marked as changed where their words differ."""
     a, b = _WORD.findall(before), _WORD.findall(after)
     if len(a) > _WORDS_MAX or len(b) > _WORDS_MAX:
-        return Row("changed", (Piece(before, True),), (Piece(after, True),))
+        return (Piece(before, True),), (Piece(after, True),)
     runs = SequenceMatcher(None, _words(before), _words(after)).get_opcodes()
     left = tuple(Piece("".join(a[i:j]), tag != "equal") for tag, i, j, *_ in runs if i < j)
     right = tuple(Piece("".join(b[i:j]), tag != "equal") for tag, *_, i, j in runs if i < j)
-    return Row("changed", left, right)
+    return left, right
 
 
 def _words(line: str) -> list[str]:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import pgsimhash
-from pgsimhash import analysis, html_reports, schemes
-from pgsimhash.cli import options, show
+from pgsimhash import analysis, html_reports
+from pgsimhash.cli import options, people, show
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
+from pgsimhash.sources import SourcePage
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.evaluation import Counts
@@ -33,7 +34,6 @@ def analyse() -> None:
 @click.argument("b", metavar="B")
 @options.distance("the collection's, else the scheme's")
 @options.html_page
-@options.summary
 @options.scheme(f"the collection's, else {DEFAULT_NAME}")
 @click.option(
     "--collection",
@@ -45,45 +45,42 @@ def explain(
     b: str,
     distance: int | None,
     output: Path | None,
-    summary: bool,
     scheme: str | None,
     collection: str | None,
     dsn: str | None,
 ) -> None:
     """Explain why two pages match or do not.
 
-    A and B are HTML files (- for stdin), URLs of pages in the collection, or simhashes. Prints one
-    JSON line. Features and texts need files, or pages that are stored with their Markdown, whose
-    fingerprints can differ by "bits_off". Exits with 1 if a page is unknown or has no fingerprint.
+    A and B are HTML files (- for stdin), URLs of pages in the collection, or simhashes. URL@DATE is
+    the version of a day, such as 2026-11-25. In a pipe it prints one JSON line. -o writes a page
+    that compares the two block by block, which needs files, or pages that are stored with their
+    Markdown. Exits with 1 if a page is unknown or has no fingerprint.
     """
-    from pgsimhash.analysis.explanation import Side, explain_sides
-
     if a == b == "-":
         raise click.UsageError("stdin can be read only once; give one of the pages as a file")
     options.check_output(output, a, b)
 
-    def side(word: str, recipe: schemes.Scheme) -> Side:
+    def page(word: str) -> SourcePage | bytes | str | int:
+        if options.is_url(word):
+            return word
         simhash = options.as_simhash(word)
         if simhash is not None:
-            return Side(simhash)
-        return analysis.read_side(options.read_file(word), recipe, options.file_url(word))
+            return simhash
+        url, html = options.file_url(word), options.read_file(word)
+        return html if url is None else SourcePage(url, html)
 
-    urls = [word for word in (a, b) if options.is_url(word)]
-    if urls or collection is not None:
+    if options.is_url(a) or options.is_url(b) or collection is not None:
         name = collection or options.DEFAULT_COLLECTION
         with pgsimhash.connect(dsn, collection=name, create=False, scheme=scheme) as store:
-            recipe = schemes.get_scheme(store.collection.scheme)
-            sides = [word if word in urls else side(word, recipe) for word in (a, b)]
-            explanation = analysis.explain(store, *sides, distance=distance)
+            found = analysis.compare_pages(page(a), page(b), store=store, distance=distance)
     else:
-        recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
-        pages = side(a, recipe), side(b, recipe)
-        explanation = explain_sides(*pages, scheme=recipe, distance=distance)
-    show.json_line(explanation.as_json())
-    if summary:
-        _print_explanation(explanation)
+        found = analysis.compare_pages(page(a), page(b), scheme=scheme, distance=distance)
     if output is not None:
-        show.write_file(output, html_reports.explanation_page(explanation))
+        show.write_file(output, html_reports.comparison_page(found))
+    if show.for_people():
+        people.comparison(found, output)
+    else:
+        show.json_line(found.as_json())
 
 
 @analyse.command()
@@ -272,39 +269,6 @@ def evaluate(
         _print_evaluation(evaluation, summary)
     failed = _report_failures(evaluations)
     sys.exit(failed or not all(evaluation.best for evaluation in evaluations))
-
-
-def _print_explanation(explanation: analysis.Explanation) -> None:
-    from rich.text import Text
-
-    console = show.console()
-    sides = (("A", explanation.a), ("B", explanation.b))
-    for name, side in sides:
-        labels = [text for text in (side.title, side.url) if text] or ["a simhash without a page"]
-        console.print(f"{name}  {' | '.join(labels)}")
-    for own, other in (("a", "b"), ("b", "a")):
-        line = Text("   ")
-        for block in explanation.blocks:
-            for bit, opposite in zip(getattr(block, own), getattr(block, other), strict=True):
-                line.append(bit, style="" if bit == opposite else "bold reverse")
-            line.append(" ")
-        console.print(line, soft_wrap=True)
-    console.print(explanation.sentence)
-    for name, side in sides:
-        if side.unseen is not None:
-            console.print(f"in low-weight blocks of {name}: {side.unseen:.1%} of the words")
-            for beginning in side.unseen_blocks:
-                console.print(f"   {beginning}")
-    if (features := explanation.features) is not None:
-        for name, only in (("A", features.only_a), ("B", features.only_b)):
-            off = ""
-            if only.bits_off != 0:
-                far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
-                off = f" (by its Markdown, which is {far})"
-            shown = ", ".join(f"{feature} {weight}" for feature, weight in only.shown)
-            console.print(f"only in {name}{off}: {only.count:,} features: {shown}")
-    if explanation.difference is not None:
-        console.print("The JSON line and the HTML page of -o show how the texts differ.")
 
 
 def _print_versions(versions: list[analysis.Version]) -> None:

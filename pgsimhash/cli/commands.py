@@ -46,6 +46,22 @@ class _Commands(click.Group):
             return super().invoke(ctx)
 
 
+def _add_json(command: click.Command) -> None:
+    """Add ``--json`` to a command, or to those of a group."""
+    for each in command.commands.values() if isinstance(command, click.Group) else ():
+        _add_json(each)
+    if not isinstance(command, click.Group):
+        command.params.append(
+            click.Option(
+                ["--json"],
+                is_flag=True,
+                expose_value=False,
+                callback=lambda context, _, value: context.meta.update({show.JSON: value}),
+                help="Print JSON lines on a terminal too, as in a pipe.",
+            )
+        )
+
+
 @contextmanager
 def _errors_of_commands() -> Iterator[None]:
     try:
@@ -133,3 +149,6 @@ def commands() -> None:
     Ctrl-C, SIGTERM or SIGHUP; 141 stdout was closed, as by head.
     """
     show.escape_other_output()
+
+
+_add_json(commands)

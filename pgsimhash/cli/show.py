@@ -35,6 +35,9 @@ _UNPRINTABLE: Final = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 )
 
+JSON: Final = "json"
+"""The key of ``--json`` in the context's ``meta``."""
+
 _TITLE: Final = 300  # characters of a title in a CSV table
 # With tabs and line ends, which are escaped, these are the characters that OWASP lists.
 _FORMULAS: Final = tuple("=+-@＝＋－＠")  # noqa: RUF001
@@ -92,8 +95,15 @@ def message(line: str) -> None:
     click.echo(printable(line), err=True)
 
 
-def console() -> Console:
-    """Return the console on stderr, without colours and motion if it is piped."""
+def for_people() -> bool:
+    """Return whether stdout is a terminal and ``--json`` was not given: then people read it."""
+    context = click.get_current_context(silent=True)
+    asked = context is not None and context.meta.get(JSON)
+    return sys.stdout is not None and sys.stdout.isatty() and not asked
+
+
+def console(*, stdout: bool = False) -> Console:
+    """Return the console on stderr, or on stdout, without colours and motion if it is piped."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -110,7 +120,7 @@ def console() -> Console:
                 yield Segment(text, segment.style, segment.control)
 
     # Names may look like markup, in which a link is an escape sequence.
-    return PrintableConsole(stderr=True, highlight=False, markup=False, emoji=False)
+    return PrintableConsole(stderr=not stdout, highlight=False, markup=False, emoji=False)
 
 
 def table(

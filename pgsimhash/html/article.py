@@ -16,7 +16,7 @@ from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simha
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
 from pgsimhash.html.markdown import escape, escape_start, render
 from pgsimhash.html.native import NativePage
-from pgsimhash.html.page_words import WeightedWords, read_words
+from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
 from pgsimhash.html.repair import show_hidden
 from pgsimhash.html.weights import weigh
@@ -174,7 +174,7 @@ class _WeighedPage:
         for block in blocks:
             block.counted = block.shown and not is_frame_only
         self.shown = [block.shown for block in blocks]
-        self.words = WeightedWords([block for block in blocks if block.words])
+        self.words = weighted_words(self._outline, blocks)
         self.word_count = sum(len(block.words) for block in blocks)
 
     def text(self) -> str:

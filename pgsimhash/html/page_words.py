@@ -12,7 +12,7 @@ order sums up what is below.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, groupby
 from math import log
@@ -30,6 +30,7 @@ from pgsimhash.html.blocks import (
     Named,
     Outline,
     Siblings,
+    block_texts,
     outline_of_text,
     words,
 )
@@ -118,6 +119,8 @@ class WeightedWords(NamedTuple):
     """The text blocks of a page that have words, in order and with their weights."""
 
     blocks: list[TextBlock]
+    texts: Callable[[], list[str]]
+    """Returns the text of each block, on one line."""
 
     @property
     def length(self) -> int:
@@ -178,7 +181,18 @@ def read_words(outline: Outline) -> list[TextBlock]:
 
 def words_by_line(text: str) -> WeightedWords:
     """Return the words of plain text; each line is a block of weight 1."""
-    return WeightedWords([block for block in read_words(outline_of_text(text)) if block.words])
+    outline = outline_of_text(text)
+    return weighted_words(outline, read_words(outline))
+
+
+def weighted_words(outline: Outline, blocks: Sequence[TextBlock]) -> WeightedWords:
+    """Return those of a page's blocks that have words, with their texts."""
+
+    def texts() -> list[str]:
+        own = zip(block_texts(outline.text), blocks, strict=True)
+        return [text for text, block in own if block.words]
+
+    return WeightedWords([block for block in blocks if block.words], texts)
 
 
 def kinds_of(tokens: Sequence[str]) -> Sequence[int]:

@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from pgsimhash.analysis.explanation import Explanation
+    from pgsimhash.analysis.comparison import Comparison
     from pgsimhash.analysis.reports import Report
 
-__all__ = ["explanation_page", "report_page"]
+__all__ = ["comparison_page", "report_page"]
 
 _POLICY: Final = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
 
 
-def explanation_page(explanation: Explanation) -> str:
-    """Return an explanation as one HTML page."""
-    result = "near-duplicates" if explanation.matches else "no match"
-    title = f"Two pages: {result}, {explanation.distance} bits apart"
-    return _render("explanation", title, explanation=explanation)
+def comparison_page(comparison: Comparison) -> str:
+    """Return a comparison of two pages as one HTML page."""
+    # The policy allows no style attributes, so widths and places are classes.
+    rules = [f".f{width}{{flex:{max(width, 0.5)}}}" for width in range(101)]
+    rules += [f".x{bits}{{left:{bits / 0.64:.2f}%}}" for bits in range(65)]
+    return _render("comparison", comparison.headline, "".join(rules), found=comparison)
 
 
 def report_page(report: Report) -> str:
@@ -53,12 +54,12 @@ def web_link(url: str | None) -> str | None:
         return None
 
 
-def _render(template: str, title: str, **values: object) -> str:
+def _render(template: str, title: str, rules: str = "", **values: object) -> str:
     # Imported here because `--help` of commands with a page needs no templates.
     from mako.lookup import TemplateLookup
 
     folder = files(__package__)
-    style = folder.joinpath("style.css").read_text(encoding="utf-8")
+    style = folder.joinpath("style.css").read_text(encoding="utf-8") + rules
     policy = _POLICY.format(base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
     templates = TemplateLookup([str(folder)], default_filters=["h"], strict_undefined=True)
     page = templates.get_template(f"{template}.html")

@@ -50,14 +50,18 @@ def names_of(group: click.Group, before: str = "") -> Iterator[str]:
             yield f"{before}{name}"
 
 
-def on_a_terminal(*arguments: str | Path) -> Result:
-    """Run ``pgsimhash`` with stderr on a terminal and stdout in a pipe."""
+def on_a_terminal(*arguments: str | Path, whole: bool = False, **variables: str) -> Result:
+    """Run ``pgsimhash`` with stderr on a terminal of 100 columns and stdout in a pipe.
+
+    If ``whole``, stdout is on the terminal too, which has 80 columns. What the terminal shows is
+    returned as ``stderr``.
+    """
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [*PGSIMHASH, *arguments],
-        stdout=subprocess.PIPE,
+        stdout=terminal if whole else subprocess.PIPE,
         stderr=terminal,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80" if whole else "100", **variables},
     )
     os.close(terminal)
     shown = b""
@@ -66,7 +70,7 @@ def on_a_terminal(*arguments: str | Path) -> Result:
             shown += piece
     os.close(controller)
     stdout, _ = process.communicate()
-    return Result(process.returncode, stdout.decode(), shown.decode())
+    return Result(process.returncode, (stdout or b"").decode(), shown.decode())
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pgsimhash import analysis, connect
+from pgsimhash.analysis import compare_pages
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.cli.conftest import Run, on_a_terminal
 from tests.conftest import ROOT
@@ -25,8 +27,7 @@ def test_explain_needs_no_database_for_files_stdin_and_simhashes(run: Run, folde
     assert (done.code, done.stderr) == (0, "")
     (line,) = done.lines
     assert line["reason"] == "beyond_distance"
-    assert line["features"]["only_a"]["top"]
-    assert line["difference"]["rows"]
+    assert {pair["kind"] for pair in line["blocks"]} >= {"only_a", "only_b"}
     known = run("fingerprint", wells).lines[0]["simhash"]
     (line,) = run("analyse", "explain", "-", known, *nowhere, stdin=wells.read_bytes()).lines
     assert (line["reason"], line["distance"], line["max_distance"]) == ("same_simhash", 0, 8)
@@ -56,29 +57,33 @@ def test_explain_does_not_overwrite_a_page_that_it_reads(run: Run, folder: Path)
     assert wells.read_bytes() == before
 
 
-def test_explain_shows_bits_features_and_low_weight_blocks(run: Run, tmp_path: Path) -> None:
-    sides = [PAGES / "tide-pools.html", PAGES / "tide-pools-one-comment.html"]
+def test_explain_shows_the_skyline_and_what_differs(tmp_path: Path) -> None:
+    sides = [PAGES / "repair-cafe.html", PAGES / "repair-cafe-corrected.html"]
     target = tmp_path / "why.html"
-    done = run("analyse", "explain", *sides, "--summary", "-o", target)
-    (line,) = done.lines
-    shown, html = " ".join(done.stderr.split()), target.read_text()
-    assert "They have the same simhash" in shown or "they match at" in shown
-    # Small weights keep two digits.
-    feature, weight = line["features"]["only_a"]["top"][0]
-    assert 0 < weight < 0.05
-    assert f"{feature} {weight:.2g}," in shown
-    assert " 0.0," not in shown
-    assert f'{feature}</bdi> <span class="quiet">{weight:.2g}</span>' in html
-    page = line["a"]
-    assert f"in low-weight blocks of A: {page['unseen']:.1%} of the words" in shown
-    assert f"A: {page['unseen']:.1%} of the words" in html
-    assert len(page["unseen_blocks"]) == 5
-    for beginning in page["unseen_blocks"]:
-        assert beginning in shown
-        assert f"<li><bdi>{beginning}</bdi></li>" in html
-    bare = run("analyse", "explain", "1", "2", "--summary").stderr
-    assert "simhash without a page" in bare
-    assert "low-weight" not in bare
+    shown = {}
+    for name, variables in {
+        "color": {},
+        "plain": {"NO_COLOR": "1"},
+        "dumb": {"TERM": "dumb"},
+    }.items():
+        done = on_a_terminal("analyse", "explain", *sides, "-o", target, whole=True, **variables)
+        assert done.code == 0
+        lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in done.stderr.splitlines()]
+        assert max(map(len, lines)) <= 80
+        assert len(lines) <= 24
+        shown[name] = " ".join(" ".join(lines).split())
+    found = compare_pages(*(page.read_bytes() for page in sides))
+    for text in shown.values():
+        assert f"{found.headline}, the limit is 8" in text
+        assert " ".join(found.summary.split()) in text
+        assert "the tables, and 1,496 1,521 of them could" in text
+        assert text.endswith(f"written to {target}")
+    for name in ("plain", "dumb"):
+        assert re.search(r" \^+ ", shown[name])
+    assert f"<h1>{found.headline}</h1>" in target.read_text()
+    # Programs can ask for JSON on a terminal too.
+    done = on_a_terminal("analyse", "explain", *sides, "--json", whole=True)
+    assert json.loads(done.stderr)["distance"] == found.distance
 
 
 def test_history_prints_a_line_for_each_version(run: Run, folder: Path) -> None:

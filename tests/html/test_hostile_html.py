@@ -217,13 +217,13 @@ def test_odd_documents_numbers_and_urls() -> None:
 ENDS = {"fingerprint", "too_short", "error_page", "needs_script"}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.sampled_from(["", "", "", "<div>" * 2100]), st.lists(PIECES, max_size=40).map("".join))
 def test_any_markup_gives_a_fingerprint_or_a_page_error(deep: str, page: str) -> None:
     assert outcome(deep + page) in ENDS
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=400), st.none() | st.text(max_size=12))
 def test_any_bytes_give_a_fingerprint_or_a_page_error(html: bytes, charset: str | None) -> None:
     for page in (html, f"<p>{TEXT}".encode() + html):

@@ -11,10 +11,12 @@ import pytest
 from lxml import etree, html
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.analysis.explanation import Explanation, Side, explain_sides
+from pgsimhash.analysis.comparison import Comparison, Side, compared
 from pgsimhash.hashing.bits import format_simhash, to_bigint
-from pgsimhash.html_reports import explanation_page, report_page, web_link
+from pgsimhash.html_reports import comparison_page, report_page, web_link
 from pgsimhash.reading.kept_markdown import kept_article
+from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.search.layout import DEFAULT_LAYOUT
 
 TEXTS: Final = [
     "<script>window.hacked = 1; fetch('https://tracker.invalid/1')</script>",
@@ -44,13 +46,25 @@ URLS: Final = [
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def explanation() -> Explanation:
+def comparison() -> Comparison:
     sides = []
     for number, url in ((0, URLS[0]), (7, URLS[3])):
         told = TEXTS[number % len(TEXTS)]
         article = kept_article("\n\n".join(f"{text} {number}" for text in TEXTS), told)
-        sides.append(Side(number, url, told, BEGIN, 0, 0, article, "markdown", 0.5, tuple(TEXTS)))
-    return explain_sides(sides[0], sides[1])
+        sides.append(
+            Side(
+                number,
+                url,
+                told,
+                BEGIN,
+                signature=0,
+                structure=0,
+                canonical_url=URLS[1],
+                article=article,
+                origin="markdown",
+            )
+        )
+    return compared(sides[0], sides[1], DEFAULT_SCHEME, DEFAULT_LAYOUT, 8)
 
 
 def fill(store: Store) -> None:
@@ -83,7 +97,7 @@ def hostile_pages(dsn: str) -> dict[str, str]:
     with connect(dsn, collection="hostile", create=True, keep_markdown=True) as store:
         fill(store)
         report = report_page(analysis.report(store))
-    return {"report": report, "explanation": explanation_page(explanation())}
+    return {"report": report, "comparison": comparison_page(comparison())}
 
 
 @pytest.fixture
@@ -134,15 +148,15 @@ def test_texts_are_shown_unchanged_and_are_no_templates(pages: dict[str, str]) -
         assert not re.findall(r"60481729", text)
         for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
             etree.fromstring(picture)
-    assert "7777*7777" in pages["explanation"]
+    assert "7777*7777" in pages["comparison"]
     assert "<svg" in pages["report"]
 
 
-def test_an_explanation_without_texts_says_so() -> None:
-    page = explanation_page(explain_sides(Side(0), Side(5)))
+def test_a_comparison_without_texts_says_so() -> None:
+    page = comparison_page(analysis.compare_pages(0, 5))
     assert "a simhash without a page" in page
     assert "Unknown, because a text is missing." in page
-    assert page.count("<b>1</b>") == 2
+    assert page.count('class="d1"') == page.count('class="d0"') == 2
 
 
 def test_bars_are_in_proportion(store: Store) -> None:

@@ -160,7 +160,7 @@ def test_mutated_pages(part: int) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(PAGES, CHARSETS)
 def test_fuzzed_pages(html: str | bytes, charset: str | None) -> None:
     check(html, charset)

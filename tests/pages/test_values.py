@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import Store, fingerprint
-from pgsimhash.analysis.explanation import read_side
+from pgsimhash.analysis import compare_pages
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.pages import urls
 from pgsimhash.pages.policies import given_options
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import EARLIEST, check_age, check_time, frozen, parse_age
-from pgsimhash.schemes import DEFAULT_SCHEME, read_text
+from pgsimhash.schemes import read_text
 from pgsimhash.schemes.registry import scheme_names
 from pgsimhash.sources import SourcePage
 from tests.conftest import HAS_READABILITY
@@ -172,7 +172,7 @@ def test_readers_and_fingerprints(kind: Callable[[bytes], Any]) -> None:
     for name in scheme_names():
         if name.startswith("pgsimhash-") and (HAS_READABILITY or "blog" not in name):
             assert fingerprint(kind(PAGE), scheme=name) == fingerprint(PAGE, scheme=name)
-    assert read_side(kind(PAGE), DEFAULT_SCHEME) == read_side(PAGE, DEFAULT_SCHEME)
+    assert compare_pages(kind(PAGE), PAGE).distance == 0
     with pytest.raises(PageError, check=because("too_large")):
         fingerprint(kind(PAGE), max_bytes=len(PAGE) - 1)
     with pytest.raises(PageError, check=because("not_html")):

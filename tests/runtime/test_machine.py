@@ -116,8 +116,10 @@ def test_results_in_a_notebook(store: Store) -> None:
     assert "2 pages like https://a.example/&lt;0&gt;" in cluster._repr_html_()
     assert "<td>https://a.example/&lt;1&gt;</td>" in cluster._repr_html_()
     assert repr(analysis.report(store)) == "<default: 3 pages, 1 duplicates in 1 clusters>"
-    explained = analysis.explain(store, "https://a.example/<0>", "https://a.example/<1>")
-    assert repr(explained) == f"<pgsimhash-article-1: {explained.sentence}>"
+    explained = analysis.compare_pages(
+        "https://a.example/<0>", "https://a.example/<1>", store=store
+    )
+    assert repr(explained) == f"<pgsimhash-article-1: {explained.headline}>"
     texts = {"a": ["Blue mug, 300 ml"], "b": ["Mug, blue, 300ml"], "label": ["same"]}
     evaluation = analysis.evaluate(texts, scheme="pgsimhash-short-1")
     assert repr(evaluation) == f"<pgsimhash-short-1: {evaluation.sentence}>"

@@ -13,7 +13,7 @@ import lxml.html
 import mmh3
 import pytest
 from bs4 import BeautifulSoup, Tag
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from readability import Document, readability
 
@@ -293,7 +293,6 @@ def test_the_same_elements_are_preserved(inside: str) -> None:
     assert kept == their_page.get_preserved_elements(tree)
 
 
-@settings(deadline=None)
 @given(st.lists(PIECES).map("".join))
 def test_any_soup_of_tags_is_read(page: str) -> None:
     with suppress(PageError):

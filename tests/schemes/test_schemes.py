@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import fingerprint, format_simhash, schemes, simhash
@@ -221,7 +221,6 @@ def test_a_batch_gives_what_each_text_gives(scheme: Scheme) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* texts have fewer")
-@settings(deadline=None)  # the first example fills a table of characters
 @given(st.lists(st.text() | st.text(alphabet="ab1 é.\nß朝", max_size=200)))
 def test_any_texts(texts: list[str]) -> None:
     assert list(simhash_texts(texts, BRIEF)) == [one_by_one(text, BRIEF) for text in texts]

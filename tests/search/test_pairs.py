@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -74,7 +74,6 @@ def test_many_simhashes_in_several_chunks(distance: int) -> None:
     assert distance != 8 or rows(find_pairs(array)) == pairs
 
 
-@settings(deadline=None)
 @given(
     shared=st.lists(st.integers(0, 63), max_size=50), seed=st.integers(0, 99),
     strays=st.integers(0, 9), distance=st.integers(0, 9),

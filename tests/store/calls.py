@@ -49,7 +49,7 @@ READS: dict[str, Callable[[Store], Any]] = {
     "maintenance.status": lambda store: maintenance.status(store)[0],
     "page_pairs": lambda store: list(analysis.page_pairs(store, 8)),
     "evaluate": lambda store: analysis.evaluate(LABELLED, store).omitted,
-    "explain": lambda store: analysis.explain(store, A, B),
+    "compare_pages": lambda store: analysis.compare_pages(A, B, store=store),
     "versions": lambda store: analysis.versions(store, A),
     "runs": lambda store: maintenance.runs(store),
     "marks": lambda store: maintenance.marks(store),

@@ -59,12 +59,12 @@ def test_a_new_collection_has_the_distance_of_its_scheme(
     migrate.upgrade(empty_dsn, layout=layout)
     with connect(empty_dsn, collection="new", create=True, scheme=scheme) as store:
         assert store.collection.default_distance == distance
-        assert analysis.explain(store, 0, 1).max_distance == distance
+        assert analysis.compare_pages(0, 1, store=store).max_distance == distance
         beyond = get_layout(store.collection.layout).distances[-1] + 1
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             maintenance.change_settings(store, distance=beyond)
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            analysis.explain(store, 0, 1, distance=beyond)
+            analysis.compare_pages(0, 1, store=store, distance=beyond)
         assert store.collection.default_distance == distance
 
 

@@ -67,7 +67,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             assert abs(run.finished_at - maintenance.marks(store)[0].marked_at) < DAY / 99
             assert len(analysis.report(store).changed) == 1
             assert store.should_fetch(f"{URL}0", older_than=AGE)
-            explained = analysis.explain(store, f"{URL}0", f"{URL}1")
+            explained = analysis.compare_pages(f"{URL}0", f"{URL}1", store=store)
             assert explained.a.fetched_at == WHEN + 4 * DAY
             told: list[Verdict] = []
             maintenance.rebuild(store, max_age=AGE, replace=True, verdicts=told.append)

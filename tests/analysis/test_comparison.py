@@ -1,7 +1,6 @@
 """Why two pages match, how a page changed, and two texts side by side."""
 
-import contextlib
-import dataclasses
+import itertools
 import json
 import random
 from collections.abc import Iterator
@@ -13,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.analysis import read_side
+from pgsimhash.analysis import compare_pages
 from pgsimhash.analysis.changes import CHARS_MAX, Change, judge, side_by_side
-from pgsimhash.analysis.explanation import Side, block_bits, explain_sides, weighted_features
-from pgsimhash.errors import NotFoundError, PageError
-from pgsimhash.html import read_article
-from pgsimhash.reading.kept_markdown import kept_article
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
-from pgsimhash.schemes.registry import TEXT_SCHEME
-from pgsimhash.search.layout import LAYOUTS, Layout
+from pgsimhash.analysis.comparison import BLOCKS_MAX, Side, compared
+from pgsimhash.errors import ArgumentError, NotFoundError, PageError
+from pgsimhash.html import Article, read_article
+from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.search.layout import DEFAULT_LAYOUT
+from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
 from tests.refusals import because
 from tests.store.content import page_at
@@ -29,31 +27,8 @@ from tests.store.content import page_at
 PAGES = ROOT / "examples" / "pages"
 
 
-CHOSEN = dataclasses.replace(TEXT_SCHEME, name="chosen", extract=read_article)
-"""A scheme of the visible text only, which Markdown contains."""
-
-
-def side(name: str, scheme: Scheme = DEFAULT_SCHEME) -> Side:
-    return read_side((PAGES / f"{name}.html").read_bytes(), scheme)
-
-
-def from_markdown(page: Side) -> Side:
-    assert page.article is not None
-    kept = kept_article(page.article.markdown, page.title)
-    return dataclasses.replace(page, article=kept, origin="markdown")
-
-
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_blocks_of_each_layout(layout: Layout) -> None:
-    rng = random.Random(7)
-    for _ in range(50):
-        bits = rng.randint(0, layout.distances[-1])
-        a = rng.getrandbits(64)
-        b = a ^ sum(1 << bit for bit in rng.sample(range(64), bits))
-        blocks = list(block_bits(a, b, layout))
-        assert int("".join(block.a for block in blocks), 2) == a
-        assert int("".join(block.b for block in blocks), 2) == b
-        assert sum(block.differing for block in blocks) == bits
+def page(name: str) -> bytes:
+    return (PAGES / f"{name}.html").read_bytes()
 
 
 @pytest.mark.parametrize(("bits", "distance", "signature_bits", "reason", "matches_from"), [
@@ -69,73 +44,107 @@ def test_the_reason_and_the_distance_of_a_match(
     signatures = (
         (None, None) if signature_bits is None else (100, (2**signature_bits - 1) << 8 | 100)
     )
-    sides = [
+    a, b = (
         Side(simhash, signature=own)
         for simhash, own in zip((0, 2**bits - 1), signatures, strict=True)
-    ]
-    found = explain_sides(*sides, distance=distance)
+    )
+    found = compared(a, b, DEFAULT_SCHEME, DEFAULT_LAYOUT, distance)
     assert (found.reason, found.matches_from) == (reason, matches_from)
     assert found.matches == (matches_from is not None and matches_from <= distance)
     assert str(bits) in found.sentence or bits == 0
+    words = {0: "all 64 bits are equal", 3: "3 of 64 bits differ"}
+    assert words.get(bits, "") in found.headline
 
 
 def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
     with pytest.raises(PageError, check=because("too_large")):
-        read_side(b"x" * 10_000_001, DEFAULT_SCHEME)
+        compare_pages(b"x" * 10_000_001, 0)
     with pytest.raises(PageError, check=because("invalid_url")):
-        read_side(b"<p>x", DEFAULT_SCHEME, "not a URL")
+        compare_pages(SourcePage("not a URL", b"<p>x"), 0)
+    for bad in (-1, 2**64):
+        with pytest.raises(ArgumentError):
+            compare_pages(bad, 0)
 
 
-def test_features_only_one_page_has_come_heaviest_first() -> None:
-    found = explain_sides(side("tide-pools"), side("tide-pools-print"))
-    assert found.features is not None
-    only = found.features.only_a
-    weights = [weight for _, weight in only.top]
-    assert weights == sorted(weights, reverse=True)
-    others, _ = weighted_features(side("tide-pools-print"), DEFAULT_SCHEME)
-    assert not {feature for feature, _ in only.top} & set(others)
-    assert only.count > len(only.top) == 20
-    assert found.features.shared > 500
-    assert (found.a.origin, only.bits_off) == ("page", 0)
+@pytest.mark.parametrize(("a", "b", "headline", "summary"), [
+    ("tide-pools", "tide-pools", "The same page: all 64 bits are equal",
+     "100% of the vote is the same. Every block of one page is on the other."),
+    ("tide-pools", "night-train", "Different pages: ", "The biggest difference, "),
+    ("repair-cafe", "repair-cafe-corrected", "Near-duplicates: ", "The biggest change, "),
+    ("sourdough", "sourdough-other-ads", "The same page: ", "but they hardly count: "),
+])  # fmt: skip
+def test_the_headline_and_what_two_pages_share(a: str, b: str, headline: str, summary: str) -> None:
+    found = compare_pages(page(a), page(b))
+    assert found.headline.startswith(headline)
+    assert summary in found.summary
+    assert found.agreement is not None
+    assert found.matches == (found.agreement > 0.8)
+    again = compare_pages(page(b), page(a))
+    assert again.agreement == pytest.approx(found.agreement)
+    assert again.distance == found.distance
+
+
+def test_shares_are_those_of_the_vote_and_each_block_is_there_once() -> None:
+    names = ["tide-pools", "tide-pools-redesign", "night-train", "town-swifts", "morning-market-ja"]
+    for a, b in itertools.product(names, names):
+        found = compare_pages(page(a), page(b))
+        for side, article in (("a", read(a)), ("b", read(b))):
+            blocks = [getattr(pair, side) for pair in found.blocks if getattr(pair, side)]
+            assert article.words is not None
+            assert [block.words for block in blocks] == [len(w.words) for w in article.words.blocks]
+            assert sum(block.share for block in blocks) == pytest.approx(1)
+            assert max(block.weight for block in blocks) == 1
+        if a == b:
+            assert {pair.kind for pair in found.blocks} == {"same"}
+            assert found.agreement == pytest.approx(1)
+
+
+def read(name: str) -> Article:
+    return read_article(page(name))
+
+
+def test_what_is_alone_what_changed_and_where_it_is() -> None:
+    texts = [" ".join(f"w{number}x{n}" for n in range(30)) for number in range(4)]
+    menu = "<nav><ul><li><a href=/>Home</a><li><a href=/a>All about us</a></ul></nav>"
+    a = f"{menu}<article><p>{texts[0]}<p>{texts[1]} 1,496 people<p>{texts[2]}</article>"
+    b = f"<article><p>{texts[0]}<p>{texts[1]} 1,521 people<p>{texts[3]}</article>{menu}"
+    found = compare_pages(a, b)
+    kinds = [(pair.kind, pair.blocks[0].place) for pair in found.blocks]
+    assert kinds.count(("moved", "menu")) == 4
+    assert [kind for kind in kinds if kind[1] == "text"] == [
+        ("same", "text"), ("changed", "text"), ("only_a", "text"), ("only_b", "text"),
+    ]  # fmt: skip
+    (changed,) = (pair for pair in found.blocks if pair.kind == "changed")
+    assert [piece.text for piece in changed.left if piece.changed] == ["1,496 "]
+    assert [piece.text for piece in changed.right if piece.changed] == ["1,521 "]
+    assert [pair.kind for pair in found.differing] == ["only_a", "only_b", "changed"]
+    line = json.loads(json.dumps(found.as_json()))
+    assert line["blocks"][-3]["b"]["text"] == texts[3]
+
+
+@pytest.mark.parametrize("html", [
+    "<p>" + "<p>".join(f"word{n} {n}" for n in range(30_000)),
+    "<p>x y z " * 5_000,
+    "<p>" + "long " * 400_000,
+    "<div>" * 3_000 + "deep words " * 40,
+])  # fmt: skip
+def test_a_large_page_is_compared_by_its_loudest_blocks(html: str) -> None:
+    found = compare_pages(html, html.replace("word7", "other7"))
+    assert 1 <= len(found.blocks) <= 2 * BLOCKS_MAX
+    assert sum(pair.a.share for pair in found.blocks if pair.a) == pytest.approx(1)
+    assert all(len(block.text) <= 2_000 for pair in found.blocks for block in pair.blocks)
+
+
+def test_schemes_without_weighted_blocks_compare_texts() -> None:
+    a, b = ("\n".join([*PARAGRAPHS, line]) for line in ("The end.", "To be continued."))
+    found = compare_pages(a, b, scheme="pgsimhash-blog-words-1")
+    assert found.blocks == ()
+    assert found.agreement is not None
     assert found.difference is not None
-    assert "removed" in {row.kind for row in found.difference.rows}
-
-
-def test_low_weight_blocks_are_listed_the_largest_first() -> None:
-    text = " ".join(f"w{number}x" for number in range(60))
-    menu = " ".join(f"<li><a href=/{n}>Menu {'entry' * 9} {n}</a></li>" for n in range(8))
-    footer = " ".join(f"Footer{n}" for n in range(25))  # 240 characters
-    html = f"<nav><ul>{menu}</ul></nav><article><p>{text}</article><footer><p>{footer}</footer>"
-    page = read_side(html, DEFAULT_SCHEME)
-    explained = explain_sides(page, Side(0)).as_json()
-    assert explained["a"]["unseen"] == (8 * 3 + 25) / (8 * 3 + 25 + 60)
-    first, *others = explained["a"]["unseen_blocks"]
-    assert first == footer.lower()[:150] + " ..."
-    assert others == [f"menu {'entry' * 9} {n}" for n in range(4)]
-    assert (explained["b"]["unseen"], explained["b"]["unseen_blocks"]) == (None, ())
-    assert read_side(html, CHOSEN).unseen is None  # the scheme does not weigh blocks
-
-
-def test_the_features_of_kept_markdown_are_those_that_were_hashed() -> None:
-    read = 0
-    for path in sorted(PAGES.glob("*.html")):
-        with contextlib.suppress(PageError):
-            page = side(path.stem, CHOSEN)
-            weights, bits_off = weighted_features(from_markdown(page), CHOSEN)
-            assert bits_off == 0
-            assert weights == weighted_features(page, CHOSEN)[0]
-            read += 1
-    assert read > 20
-    # Markdown that differs from the hashed page is reported.
-    page = side("tide-pools", CHOSEN)
-    other = dataclasses.replace(from_markdown(page), simhash=page.simhash ^ 0b11)
-    assert weighted_features(other, CHOSEN)[1] == 2
-    cut = dataclasses.replace(page, article=kept_article("a few words", None), origin="markdown")
-    assert weighted_features(cut, CHOSEN)[1] is None
-
-
-def page(name: str) -> bytes:
-    return (PAGES / f"{name}.html").read_bytes()
+    assert {row.kind for row in found.difference.rows} >= {"changed", "skipped"}
+    bare = compare_pages(0, 7)
+    assert (bare.agreement, bare.difference, bare.blocks) == (None, None, ())
+    assert bare.summary == "Their texts cannot be compared: A and B has no text here."
 
 
 def url(name: str) -> str:
@@ -150,23 +159,18 @@ def keeping(dsn: str) -> Iterator[Store]:
         yield opened
 
 
-def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None:
-    found = analysis.explain(keeping, url("tide-pools"), url("tide-pools-print"))
+def test_two_known_pages_are_compared_by_their_markdown(keeping: Store) -> None:
+    found = compare_pages(url("tide-pools"), url("tide-pools-print"), store=keeping)
     stored = page_at(keeping, url("tide-pools-print"))
     assert (found.matches, found.distance) == (True, stored.distance)
-    assert (found.max_distance, found.scheme, found.layout) == (
-        8,
-        keeping.collection.scheme,
-        keeping.collection.layout,
-    )
+    assert (found.max_distance, found.scheme) == (8, keeping.collection.scheme)
     assert found.containment is not None
     assert found.structure_distance is not None
-    assert found.features is not None
     assert found.b.origin == "markdown"
     # Markdown contains the words without their weights.
-    assert found.features.only_b.bits_off is not None
-    assert found.features.only_b.bits_off <= 12
-    assert found.difference is not None
+    assert {block.weight for pair in found.blocks for block in pair.blocks} == {1.0}
+    with pytest.raises(ArgumentError, match="the scheme is the store's"):
+        compare_pages(0, 1, store=keeping, scheme=DEFAULT_SCHEME)
 
 
 def test_the_sentence_names_a_mark_that_decides(store: Store) -> None:
@@ -176,33 +180,47 @@ def test_the_sentence_names_a_mark_that_decides(store: Store) -> None:
     maintenance.mark(store, url("c"), url("a"), same=False)
 
     def sentence(one: str, other: str) -> str:
-        return analysis.explain(store, url(one), url(other)).sentence
+        return compare_pages(url(one), url(other), store=store).sentence
 
     assert sentence("b", "a").endswith(" But they are marked as the same: that decides.")
     assert sentence("a", "c").endswith(" But they are marked as different: that decides.")
     assert "marked" not in sentence("b", "c")
 
 
+def test_the_sentence_names_a_canonical_link(store: Store) -> None:
+    link = f'<link rel=canonical href="{url("tide-pools")}">'.encode()
+    store.ingest(url("tide-pools"), page("tide-pools"))
+    store.ingest(url("print"), link + page("night-train"))
+    found = compare_pages(url("tide-pools"), url("print"), store=store)
+    assert "The canonical link of B names the other page: " in found.sentence
+
+
 def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store, store: Store) -> None:
-    fetched = read_side(page("tide-pools-redesign"), DEFAULT_SCHEME)
-    found = analysis.explain(keeping, url("tide-pools"), fetched)
-    assert found.features is not None
+    fetched = page("tide-pools-redesign")
+    found = compare_pages(url("tide-pools"), fetched, store=keeping)
+    assert found.blocks
     assert (found.a.origin, found.b.origin) == ("markdown", "page")
-    bare = analysis.explain(keeping, url("tide-pools"), 0)
-    assert (bare.features, bare.difference) == (None, None)
+    bare = compare_pages(url("tide-pools"), 0, store=keeping)
+    assert bare.blocks == ()
     assert json.loads(json.dumps(bare.as_json()))["b"]["text"] is None
     # Without Markdown the bits are explained alone.
     store.ingest(url("tide-pools"), page("tide-pools"))
-    found = analysis.explain(store, url("tide-pools"), fetched)
-    assert (found.matches, found.features, found.difference) == (True, None, None)
+    found = compare_pages(url("tide-pools"), fetched, store=store)
+    assert (found.matches, found.blocks) == (True, ())
+    assert found.summary == "Their texts cannot be compared: A has no text here."
 
 
-def test_the_present_version_counts_and_an_unknown_url_is_an_error(store: Store) -> None:
-    store.add_page(url("x"), 0)
-    store.add_page(url("x"), 7)
-    assert analysis.explain(store, url("x"), Side(7)).distance == 0
+def test_the_present_version_counts_or_that_of_a_day(store: Store) -> None:
+    for day, simhash in ((20, 0), (24, 7), (26, 63)):
+        store.add_page(url("x"), simhash, fetched_at=datetime(2026, 11, day, tzinfo=UTC))
+    for name, distance in (
+        ("x", 6), ("x@2026-11-26", 6), ("x@2026-11-25", 3), ("x@2026-11-20", 0),
+    ):  # fmt: skip
+        assert compare_pages(url(name), 0, store=store).distance == distance
+    with pytest.raises(NotFoundError, match=r"no version of https://a\.example/x of 2026-11-19"):
+        compare_pages(url("x@2026-11-19"), 0, store=store)
     with pytest.raises(NotFoundError, match=r"does not know https://a\.example/none: .*ingest"):
-        analysis.explain(store, url("none"), Side(0))
+        compare_pages(url("none"), 0, store=store)
 
 
 URL = "https://a.example/x"

@@ -1,0 +1,614 @@
+"""Compare two pages: why they match or do not, and which text both have.
+
+Each text block has its share of the vote, so the comparison says what made the two simhashes alike
+or different. The shares are those of the words and pairs of words that voted.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from difflib import SequenceMatcher
+from heapq import nlargest
+from itertools import pairwise
+from typing import Any, Final, Literal, NamedTuple
+
+from pgsimhash.analysis.changes import (
+    Difference,
+    Piece,
+    changed_words,
+    known_distance,
+    side_by_side,
+    stored_versions,
+)
+from pgsimhash.analysis.wording import counted, listed, percent, shortened
+from pgsimhash.errors import NotFoundError, invalid_argument
+from pgsimhash.hashing.bits import (
+    BITS,
+    IDENTICAL_MAX,
+    check_distance,
+    check_simhash,
+    hamming_distance,
+)
+from pgsimhash.hashing.signature import containment, containment_min, verified
+from pgsimhash.html import Article
+from pgsimhash.html.blocks import BESIDE_TAGS, Element, Named
+from pgsimhash.html.page_words import VOLATILE, TextBlock
+from pgsimhash.pages.records import SourcePage, json_values
+from pgsimhash.pages.urls import check_url
+from pgsimhash.pages.values import BytesLike, checked_size, frozen
+from pgsimhash.reading.kept_markdown import kept_article
+from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights, Scheme, get_scheme
+from pgsimhash.schemes.features import OCCURRENCES, words_of
+from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
+from pgsimhash.store import Store
+
+Reason = Literal["same_simhash", "within_distance", "beyond_distance", "signatures_differ"]
+Origin = Literal["page", "markdown"]
+Place = Literal["text", "menu", "header", "footer", "overlay", "beside the text"]
+Kind = Literal["same", "changed", "moved", "only_a", "only_b"]
+
+BLOCKS_MAX: Final = 1_000
+"""How many blocks of a page are compared: those with the largest shares of its vote."""
+
+_QUIET: Final = 0.12  # a block below this share of the largest weight hardly votes
+_ALIKE: Final = 0.4  # Dice's coefficient of the words of a changed block
+_AHEAD: Final = 20
+_TEXT: Final = 2_000  # characters of a block's text
+
+_VERSION: Final = re.compile(r"@\d{4}-\d\d-\d\d$")
+_VALUES: Final = (
+    *("simhash", "url", "title", "fetched_at", "signature", "structure", "markdown"),
+    "canonical_url",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A page to compare; a bare simhash has no other values."""
+
+    simhash: int
+    url: str | None = None
+    title: str | None = None
+    fetched_at: datetime | None = None
+    signature: int | None = None
+    structure: int | None = None
+    canonical_url: str | None = None
+    article: Article | None = None
+    origin: Origin | None = None
+
+
+class Block(NamedTuple):
+    """A text block: its text, number of words, weight, share of the page's vote, and place.
+
+    ``weight`` is 1 for the page's loudest block. The shares of a page's blocks sum to 1.
+    """
+
+    text: str
+    words: int
+    weight: float
+    share: float
+    place: Place
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it hardly votes: below 12% of the weight of the loudest block."""
+        return self.weight < _QUIET
+
+
+class BlockPair(NamedTuple):
+    """A block of each page, or of one.
+
+    ``same`` blocks have the same words, ``moved`` ones too, but in another order of blocks.
+    ``changed`` ones share words; ``left`` and ``right`` are the texts in pieces then.
+    """
+
+    kind: Kind
+    a: Block | None = None
+    b: Block | None = None
+    left: tuple[Piece, ...] = ()
+    right: tuple[Piece, ...] = ()
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of both pages."""
+        return [block for block in (self.a, self.b) if block is not None]
+
+    @property
+    def words(self) -> int:
+        """The words of the larger block."""
+        return max(block.words for block in self.blocks)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no block of it votes much."""
+        return all(block.is_quiet for block in self.blocks)
+
+    def unshared(self, block: Block | None) -> float:
+        """Return which share of one of its blocks, 0 to 1, the other page does not have."""
+        if block is None or self.kind in ("same", "moved"):
+            return 0.0
+        pieces = self.left if block is self.a else self.right
+        whole = sum(len(piece.text) for piece in pieces)
+        if self.kind != "changed" or not whole:
+            return 1.0
+        return sum(len(piece.text) for piece in pieces if piece.changed) / whole
+
+    @property
+    def difference(self) -> float:
+        """The larger share of a vote that only one of the pages has."""
+        return max(block.share * self.unshared(block) for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two pages, and everything that decides whether they match at ``max_distance``.
+
+    ``distance`` is their distance in bits, and ``matches_from`` the smallest ``max_distance`` at
+    which they match, or None. ``headline`` says whether they are the same page, ``summary`` what
+    they share, and ``sentence`` what decided.
+
+    ``agreement`` is the share of the vote, 0 to 1, that both pages have: twice the smaller weight
+    of each shared feature, of all weights. It and ``blocks`` need both texts: those of pages, or
+    the Markdown that a collection keeps. Without blocks (schemes that do not weigh them),
+    ``difference`` compares the texts.
+    """
+
+    a: Side
+    b: Side
+    scheme: str
+    max_distance: int
+    distance: int
+    matches: bool
+    reason: Reason
+    matches_from: int | None
+    headline: str
+    summary: str
+    sentence: str
+    containment: float | None
+    structure_distance: int | None
+    agreement: float | None
+    shared_words: tuple[str, ...]
+    blocks: tuple[BlockPair, ...]
+    difference: Difference | None
+
+    def __repr__(self) -> str:
+        return f"<{self.scheme}: {self.headline}>"
+
+    @property
+    def differing(self) -> list[BlockPair]:
+        """The blocks that are not on both pages, the largest differences first."""
+        differing = [pair for pair in self.blocks if pair.kind not in ("same", "moved")]
+        return sorted(differing, key=lambda pair: -pair.difference)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all fields as JSON values, simhashes as 16 hex digits."""
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "a": _side_json(self.a),
+            "b": _side_json(self.b),
+            "blocks": [_pair_json(pair) for pair in self.blocks],
+            "difference": self.difference and self.difference.as_json(),
+        }
+
+
+def compare_pages(
+    a: SourcePage | BytesLike | str | int,
+    b: SourcePage | BytesLike | str | int,
+    *,
+    store: Store | None = None,
+    scheme: str | Scheme | None = None,
+    distance: int | None = None,
+) -> Comparison:
+    """Compare two pages block by block, and say whether they match and why.
+
+    A page is its HTML, a :class:`~pgsimhash.SourcePage`, or a simhash. With ``store``, a str is the
+    URL of a stored page, for its present version, or ``URL@2026-11-25`` for the version of a day.
+
+    Args:
+        a: the first page.
+        b: the second page.
+        store: the store that has the pages of URLs, and whose scheme and distance count.
+        scheme: what reads and weighs pages without a store, by default the default scheme.
+        distance: the largest number of differing bits of a match, by default the collection's or
+            the scheme's.
+
+    A stored page has a text if the collection keeps Markdown, whose blocks weigh all the same. The
+    sentence names marks and canonical links between two stored pages.
+
+    Raises:
+        NotFoundError: the collection does not have the URL, or no version of that day.
+        PageError: a page has no fingerprint (too short, too large, not HTML, ...).
+        ArgumentError: the layout does not support ``distance``, the scheme is unknown, or a simhash
+            is not in 0..2**64-1.
+    """
+    if store is None:
+        recipe = DEFAULT_SCHEME if scheme is None else get_scheme(scheme)
+        layout, limit = DEFAULT_LAYOUT, min(recipe.distance, DEFAULT_LAYOUT.distances[-1])
+    elif scheme is None:
+        recipe = get_scheme(store.collection.scheme)
+        layout, limit = get_layout(store.collection.layout), store.collection.checked_distance(None)
+    else:
+        raise invalid_argument("the scheme is the store's: give one of both")
+    limit = limit if distance is None else check_distance(distance, layout.distances[-1])
+
+    def side(page: SourcePage | BytesLike | str | int) -> Side:
+        if isinstance(page, int):
+            return Side(check_simhash(page))
+        if store is not None and isinstance(page, str):
+            return _stored_side(store, page)
+        return read_side(page, recipe)
+
+    first, second = side(a), side(b)
+    found = compared(first, second, recipe, layout, limit)
+    named = "" if store is None else _named(store, first, second)
+    return replace(found, sentence=f"{found.sentence} {named}".strip())
+
+
+def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Comparison:
+    """Return the comparison of two sides at a distance that the layout supports."""
+    bits = hamming_distance(a.simhash, b.simhash)
+    agreed = verified(bits, a.signature, b.signature)
+    share, signatures = None, ""
+    if a.signature is not None and b.signature is not None:
+        share = containment(a.signature, b.signature)
+        least = containment_min(bits, a.signature, b.signature)
+        signatures = (
+            f"by their signatures, the larger page has {share:.0%} of the smaller one, and of "
+            f"copies as near as this {least:.0%} or more"
+        )
+    reason, sentence = _decision(bits, limit, agreed, signatures, layout)
+    agreement, shared = None, tuple[str, ...]()
+    blocks = tuple[BlockPair, ...]()
+    difference = None
+    if a.article is not None and b.article is not None:
+        votes = [scheme.weigh(scheme.tokenize(side.text), side) for side in (a.article, b.article)]
+        agreement, shared = _agreement(*votes)
+        if isinstance(scheme.weigh, BlockWeights):
+            weigh = scheme.weigh
+            own = (_blocks_of(article, weigh) for article in (a.article, b.article))
+            blocks = tuple(_aligned(*own))
+        else:
+            difference = side_by_side(a.article.markdown, b.article.markdown)
+    matches = bits <= limit and agreed
+    found = Comparison(
+        a=a,
+        b=b,
+        scheme=scheme.name,
+        max_distance=limit,
+        distance=bits,
+        matches=matches,
+        reason=reason,
+        matches_from=bits if bits in layout.distances and agreed else None,
+        headline=_headline(bits, limit, matches),
+        summary="",
+        sentence=sentence,
+        containment=share,
+        structure_distance=known_distance(a.structure, b.structure),
+        agreement=agreement,
+        shared_words=shared,
+        blocks=blocks,
+        difference=difference,
+    )
+    return replace(found, summary=_summary(found))
+
+
+def read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:
+    """Return the side of a page's HTML, read by ``scheme``.
+
+    Raises:
+        PageError: the page has no fingerprint (too short, too large, not HTML, ...).
+    """
+    if not isinstance(page, SourcePage):
+        checked_size(page)
+        html, url, charset = frozen(page), None, None
+    else:
+        checked_size(page.html)
+        check_url(page.url)
+        html, url, charset = page.html, page.url, page.charset
+    article = scheme.extract(html, url, charset)
+    vote = scheme.vote(article)
+    return Side(
+        vote.simhash,
+        url,
+        article.title,
+        None if not isinstance(page, SourcePage) else page.fetched_at,
+        vote.signature,
+        article.structure,
+        article.canonical_url,
+        article,
+        "page",
+    )
+
+
+def _stored_side(store: Store, url: str) -> Side:
+    day = ""
+    if _VERSION.search(url):
+        url, day = url[:-11], url[-10:]
+    pages = stored_versions(store, url, _VALUES, all_versions=day != "")
+    until = [page for page in pages if not day or page["fetched_at"].date().isoformat() <= day]
+    if not until:
+        raise NotFoundError(
+            "unknown_page",
+            f"collection {store.collection.name!r} has no version of {url} of {day} or before; "
+            "`pgsimhash analyse history` lists its versions",
+        )
+    page = until[-1]
+    article = kept_article(page.pop("markdown"), page["title"], store.collection.scheme)
+    return Side(**page, article=article, origin=None if article is None else "markdown")
+
+
+def _named(store: Store, a: Side, b: Side) -> str:
+    """Return a sentence on the mark or the canonical links of two stored pages, if any."""
+    with store._session.calls_to_read() as calls:
+        marks = calls.marks()
+    for mark in marks:
+        if a.url != b.url and {mark.a, mark.b} == {a.url, b.url}:
+            name = "the same" if mark.same else "different"
+            return f"But they are marked as {name}: that decides."
+    for one, name, other in ((a, "A", b), (b, "B", a)):
+        if other.url is not None and one.url != other.url and one.canonical_url == other.url:
+            return (
+                f"The canonical link of {name} names the other page: that decides where policies "
+                "trust such links."
+            )
+    return ""
+
+
+def _headline(bits: int, limit: int, matches: bool) -> str:
+    """Return whether two pages are the same, and the number of bits, in a few words."""
+    if matches:
+        what = "The same page" if bits <= IDENTICAL_MAX else "Near-duplicates"
+    else:
+        what = "Different pages" if bits > limit else "No match"
+    if bits == 0:
+        return f"{what}: all {BITS} bits are equal"
+    return f"{what}: {bits} of {BITS} bits {'differs' if bits == 1 else 'differ'}"
+
+
+def _decision(
+    bits: int, limit: int, agreed: bool, signatures: str, layout: Layout
+) -> tuple[Reason, str]:
+    """Return why two pages match or not, as a code and as a sentence."""
+    largest = layout.distances[-1]
+    requested = f"the requested distance is {limit}"
+    differ = f"They differ in {bits} of {BITS} bits"
+    if bits <= limit and not agreed:
+        return "signatures_differ", (
+            f"{differ}, which is within the requested distance of {limit}. But {signatures}: "
+            "no match, unless lookups do not verify."
+        )
+    if bits == 0:
+        same = "They have the same simhash, so they match at every distance"
+        return "same_simhash", f"{same}; {requested}."
+    above = f"they match at distance {bits} and above"
+    if bits <= limit:
+        return "within_distance", f"{differ}, so {above}; {requested}."
+    why = f"; {above}."
+    if bits > largest:
+        why = f", nor at any distance that the layout {layout.name} supports (0 to {largest})."
+    elif not agreed:
+        why = f", nor at a larger distance: {signatures}."
+    return "beyond_distance", f"{differ}, and {requested}: no match{why}"
+
+
+def _agreement(
+    a: Mapping[str, float], b: Mapping[str, float]
+) -> tuple[float | None, tuple[str, ...]]:
+    """Return the share of the votes that both pages have, and the loudest words of both."""
+    shared = {name: min(weight, b[name]) for name, weight in a.items() if name in b}
+    total = sum(a.values()) + sum(b.values())
+    names = (name for name in shared if " " not in name)
+    words = nlargest(4, names, key=lambda name: (len(name) > 3, shared[name]))
+    return (2 * sum(shared.values()) / total if total else None), tuple(words)
+
+
+def _summary(found: Comparison) -> str:
+    """Return what two pages share, and what differs most, in one or two sentences."""
+    if found.agreement is None:
+        missing = [name for name, side in (("A", found.a), ("B", found.b)) if side.article is None]
+        return f"Their texts cannot be compared: {listed(missing)} has no text here."
+    shared = f"{percent(found.agreement)} of the vote is the same"
+    if found.agreement < 0.5 and found.shared_words:
+        named = ", ".join(f"“{word}”" for word in found.shared_words)
+        shared += f": words such as {named}"
+    if not found.blocks:
+        return f"{shared}."
+    differing = found.differing
+    if not differing:
+        return f"{shared}. Every block of one page is on the other."
+    quiet = sum(pair.is_quiet for pair in differing)
+    if found.matches and (2 * quiet >= len(differing) or found.agreement > 0.97):
+        differ = counted(len(differing), "block differs", "blocks differ")
+        count = "it hardly counts" if len(differing) == 1 else "they hardly count"
+        return f"{shared}. {differ}, but {count}: {_things(differing)}."
+    largest = differing[0]
+    what = "change" if found.matches else "difference"
+    share = percent(largest.difference)
+    return f"{shared}. The biggest {what}, {share} of the vote: “{_beginning(largest, 90)}”."
+
+
+def _things(differing: Sequence[BlockPair]) -> str:
+    """Return what differs in a few words, such as "menu (12 blocks), footer"."""
+    places = Counter(
+        pair.blocks[0].place
+        for pair in differing
+        if pair.is_quiet and pair.blocks[0].place != "text"
+    )
+    named = [
+        f"{place} ({count} blocks)" if count > 1 else place for place, count in places.most_common()
+    ]
+    loud = [
+        f"“{_beginning(pair, 60)}”"
+        for pair in differing
+        if not pair.is_quiet or pair.blocks[0].place == "text"
+    ]
+    total = max(
+        sum(pair.a.share * pair.unshared(pair.a) for pair in differing if pair.a),
+        sum(pair.b.share * pair.unshared(pair.b) for pair in differing if pair.b),
+    )
+    return f"{', '.join([*named, *loud[:2]][:4])}: together {percent(total)} of the vote"
+
+
+def _beginning(pair: BlockPair, most: int) -> str:
+    """Return the beginning of the longest changed text of a pair."""
+    changed = [piece.text.strip() for piece in (*pair.left, *pair.right) if piece.changed]
+    return shortened(max(changed, key=len) if changed else pair.blocks[0].text, most)
+
+
+def _blocks_of(article: Article, weigh: BlockWeights) -> tuple[list[Block], list[tuple[str, ...]]]:
+    """Return the blocks of an article, and their words.
+
+    A feature's weight in the vote is damped by all its occurrences; each block has its part of it.
+    """
+    words = words_of(article)
+    found = words.blocks
+    factors = [*OCCURRENCES.values()]
+    sums: defaultdict[str, float] = defaultdict(float)
+    parts: list[dict[str, float]] = []
+    for block in found:
+        part: defaultdict[str, float] = defaultdict(float)
+        for word, kind in zip(block.words, block.kinds, strict=True):
+            part[word] += block.weight * factors[min(kind, VOLATILE)]
+        kinds = map(max, pairwise(block.kinds))
+        for pair, kind in zip(map(" ".join, pairwise(block.words)), kinds, strict=True):
+            part[pair] += block.weight * factors[4 + min(kind, VOLATILE)]
+        for name, weight in part.items():
+            sums[name] += weight
+        parts.append(part)
+    damped = {name: (1.0 + weight) ** -weigh.damping for name, weight in sums.items()}
+    votes = [sum(weight * damped[name] for name, weight in part.items()) for part in parts]
+    loudest = max((block.weight for block in found), default=1.0) or 1.0
+    total = sum(votes) or 1.0
+    blocks = [
+        Block(text[:_TEXT], len(block.words), block.weight / loudest, vote / total, place)
+        for text, block, vote, place in zip(
+            words.texts(), found, votes, map(_place, found), strict=True
+        )
+    ]
+    return _bounded(blocks, [tuple(block.words) for block in found])
+
+
+def _bounded(
+    blocks: list[Block], words: list[tuple[str, ...]]
+) -> tuple[list[Block], list[tuple[str, ...]]]:
+    """Return the blocks with the largest shares, and the others as one."""
+    if len(blocks) <= BLOCKS_MAX:
+        return blocks, words
+    kept = sorted(nlargest(BLOCKS_MAX - 1, range(len(blocks)), key=lambda at: blocks[at].share))
+    others = set(range(len(blocks))).difference(kept)
+    rest = Block(
+        f"{counted(len(others), 'more block')}",
+        sum(blocks[at].words for at in others),
+        max(blocks[at].weight for at in others),
+        sum(blocks[at].share for at in others),
+        "text",
+    )
+    return [*(blocks[at] for at in kept), rest], [*(words[at] for at in kept), (rest.text,)]
+
+
+def _place(block: TextBlock) -> Place:
+    """Return where a block is on the page, by the tags and names around it."""
+    element: Element = block.element
+    while element.parent is not element:
+        flags = element.names.flags
+        if element.tag in ("nav", "menu"):
+            return "menu"
+        if element.tag == "footer" or flags & Named.FOOTER:
+            return "footer"
+        if element.tag == "dialog" or flags & Named.OVERLAY:
+            return "overlay"
+        if element.tag in BESIDE_TAGS or flags & Named.BESIDE:
+            return "beside the text"
+        if element.tag == "header" or flags & Named.HEADER:
+            return "header"
+        element = element.parent
+    return "text"
+
+
+def _aligned(
+    a: tuple[list[Block], list[tuple[str, ...]]], b: tuple[list[Block], list[tuple[str, ...]]]
+) -> Iterator[BlockPair]:
+    """Yield the blocks of both pages in one order: equal ones side by side, alike ones paired."""
+    (blocks_a, words_a), (blocks_b, words_b) = a, b
+    known_a, known_b = set(words_a), set(words_b)
+
+    def only_a(at: int) -> BlockPair:
+        return BlockPair("moved" if words_a[at] in known_b else "only_a", a=blocks_a[at])
+
+    def only_b(at: int) -> BlockPair:
+        return BlockPair("moved" if words_b[at] in known_a else "only_b", b=blocks_b[at])
+
+    def between(i: int, j: int, k: int, m: int) -> Iterator[BlockPair]:
+        runs = SequenceMatcher(None, words_a[i:j], words_b[k:m], autojunk=False).get_opcodes()
+        for tag, start_a, end_a, start_b, end_b in runs:
+            own, others = range(i + start_a, i + end_a), range(k + start_b, k + end_b)
+            if tag == "equal":
+                for at, other in zip(own, others, strict=True):
+                    yield BlockPair("same", blocks_a[at], blocks_b[other])
+            else:
+                yield from differing(own, others)
+
+    def differing(own: range, others: range) -> Iterator[BlockPair]:
+        sets = {other: set(words_b[other]) for other in others}
+        start = others.start
+        for at in own:
+            words = set(words_a[at])
+            for other in range(start, min(start + _AHEAD, others.stop)):
+                if 2 * len(words & sets[other]) >= _ALIKE * (len(words) + len(sets[other])):
+                    yield from map(only_b, range(start, other))
+                    a, b = blocks_a[at], blocks_b[other]
+                    yield BlockPair("changed", a, b, *changed_words(a.text, b.text))
+                    start = other + 1
+                    break
+            else:
+                yield only_a(at)
+        yield from map(only_b, range(start, others.stop))
+
+    before_a = before_b = 0
+    for at, other in _anchors(words_a, words_b):
+        yield from between(before_a, at, before_b, other)
+        yield BlockPair("same", blocks_a[at], blocks_b[other])
+        before_a, before_b = at + 1, other + 1
+    yield from between(before_a, len(words_a), before_b, len(words_b))
+
+
+def _anchors(a: Sequence[tuple[str, ...]], b: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
+    """Return the places of equal blocks in the same order that have the most words together.
+
+    Only blocks that are on each page once, so a menu of few words never moves the text.
+    """
+    once_a, once_b = (Counter(words) for words in (a, b))
+    places = {words: at for at, words in enumerate(b) if once_b[words] == 1}
+    found = [
+        (at, places[words]) for at, words in enumerate(a) if once_a[words] == 1 and words in places
+    ]
+    best: list[tuple[int, int]] = []  # the words up to each, and the one before it
+    for at, (own, other) in enumerate(found):
+        earlier = ((best[i][0], i) for i in range(at) if found[i][1] < other)
+        most, before = max(earlier, default=(0, -1))
+        best.append((most + len(a[own]), before))
+    at = max(range(len(best)), key=lambda at: best[at], default=-1)
+    chain = []
+    while at >= 0:
+        chain.append(found[at])
+        at = best[at][1]
+    return chain[::-1]
+
+
+def _side_json(side: Side) -> dict[str, Any]:
+    return {
+        **json_values(side, "url", "title", "simhash", "fetched_at"),
+        "text": side.origin,
+    }
+
+
+def _pair_json(pair: BlockPair) -> dict[str, Any]:
+    values: dict[str, Any] = {"kind": pair.kind}
+    for name, block, pieces in (("a", pair.a, pair.left), ("b", pair.b, pair.right)):
+        if block is not None:
+            values[name] = block._asdict()
+            if pieces:
+                values[name]["changed"] = [p.text.strip() for p in pieces if p.changed]
+    return values
