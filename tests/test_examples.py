@@ -93,21 +93,27 @@ def test_metrics_for_prometheus(dsn: str, tmp_path: Path) -> None:
     labels = 'collection="default",name="ingest"'
     assert f'pgsimhash_results_total{{{labels},result="new"}} 8.0' in shown
     assert f'pgsimhash_results_total{{{labels},result="too_short"}} 1.0' in shown
-    assert f"pgsimhash_seconds_count{{{labels}}} 1.0" in shown
+    # A slow machine decides several batches.
+    assert re.search(rf"pgsimhash_seconds_count{{{labels}}} [1-9]", shown)
     assert 'pgsimhash_results_total{collection="default",name="find",result="found"}' in shown
 
 
 def test_traces_for_opentelemetry(dsn: str, tmp_path: Path) -> None:
     shown = run_commands([f"python {EXAMPLES / 'opentelemetry_traces.py'}"], dsn, tmp_path)
-    spans = {value["name"]: value for value in documents(shown) if "name" in value}
+    found = [value for value in documents(shown) if "name" in value]
+    spans = {value["name"]: value for value in found}
     assert set(spans) == {"pgsimhash ingest", "pgsimhash find", "job"}
     ingest = spans["pgsimhash ingest"]
     assert ingest["parent_id"] == spans["job"]["context"]["span_id"]
     assert ingest["kind"] == "SpanKind.CLIENT"
-    assert ingest["attributes"] == {
-        "db.system.name": "postgresql", "db.operation.name": "ingest",
-        "pgsimhash.collection": "default", "pgsimhash.count": 24, "pgsimhash.run_id": 1,
-    }  # fmt: skip
+    # A slow machine decides several batches.
+    batches = [value["attributes"] for value in found if value["name"] == ingest["name"]]
+    assert sum(batch.pop("pgsimhash.count") for batch in batches) == 24
+    for batch in batches:
+        assert batch == {
+            "db.system.name": "postgresql", "db.operation.name": "ingest",
+            "pgsimhash.collection": "default", "pgsimhash.run_id": 1,
+        }  # fmt: skip
     assert '"pgsimhash.result": "new"' in shown
 
 
