@@ -57,9 +57,12 @@ def test_explain_does_not_overwrite_a_page_that_it_reads(run: Run, folder: Path)
     assert wells.read_bytes() == before
 
 
-def test_explain_shows_the_skyline_and_what_differs(tmp_path: Path) -> None:
+def test_explain_shows_the_skyline_and_what_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     sides = [PAGES / "repair-cafe.html", PAGES / "repair-cafe-corrected.html"]
-    target = tmp_path / "why.html"
+    target = Path("why.html")
     shown = {}
     for name, variables in {
         "color": {},
