@@ -19,6 +19,8 @@ from pgsimhash.errors import StoreError, check_type, invalid_argument
 if TYPE_CHECKING:
     import psycopg
 
+REVISION: Final = "0001"  # the schema revision of this package version
+COMPATIBLE_FROM: Final = "0001"  # the oldest revision whose packages can use this one
 SCHEMA: Final = "pgsimhash"  # the default schema
 SCHEMA_VARIABLE: Final = "PGSIMHASH_SCHEMA"
 
@@ -38,7 +40,7 @@ SCHEMA_FILES: Final = (
     "sources.sql",
     "check.sql",
     "roles.sql",
-    "digests.sql",
+    "build.sql",
 )  # in the order of deployment
 
 # No name that needs escaping or is too long.
@@ -85,6 +87,15 @@ def read_sql(path: str) -> LiteralString:
 def parameters_of(text: str) -> list[tuple[str, str, str, str]]:
     """Return the parameters of a function: OUT or nothing, name, type, and brackets of an array."""
     return _PARAMETER.findall(" ".join(text.split()))
+
+
+def numbered(name: str) -> str:
+    """Return the name under which this revision deploys a function or type of ``sql/``.
+
+    The package only uses objects with its own number, and these only use each other. So those of
+    two revisions can exist side by side, while packages of both are in use.
+    """
+    return f"_{name.removeprefix('_')}_{int(REVISION)}"
 
 
 def in_schema(text: LiteralString, schema: str) -> LiteralString:

@@ -23,6 +23,7 @@ from psycopg.rows import RowFactory, tuple_row
 from pgsimhash.db.schema_names import (
     SCHEMA_FILES,
     in_schema,
+    numbered,
     parameters_of,
     read_sql,
     schema_of,
@@ -51,7 +52,7 @@ def fetch(
     *,
     columns: tuple[str, ...] = (),
 ) -> list[Any]:
-    """Call the function ``name``, or ``_name``, and return its rows, by default as tuples."""
+    """Call the function ``name``, or ``_name``, of ``sql/``; return its rows, by default as tuples."""
     return execute(connection, call_of(name, schema_of(connection), columns), parameters, rows)
 
 
@@ -176,7 +177,7 @@ def call_of(name: str, schema: str, columns: tuple[str, ...] = ()) -> LiteralStr
         for column in columns
     )
     selected = ", ".join(quoted) or "*"
-    call = f"SELECT {selected} FROM pgsimhash.{function}({arguments})"  # noqa: S608
+    call = f"SELECT {selected} FROM pgsimhash.{numbered(function)}({arguments})"  # noqa: S608
     return in_schema(call, schema)
 
 

@@ -1,5 +1,6 @@
 """Databases with the schema: its revision, connections for it, and its roles."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -10,6 +11,7 @@ import psycopg
 from pgsimhash.db.connection import open_connection, unsuitable
 from pgsimhash.db.dsn import EMBEDDED, configured_dsn, resolve_dsn
 from pgsimhash.db.schema_names import (
+    REVISION,
     SCHEMA,
     bound_to_schema,
     configured_schema,
@@ -22,14 +24,12 @@ from pgsimhash.db.statements import close, execute, fetch, in_thread
 from pgsimhash.errors import SchemaError, StoreError, check_type, install_command
 from pgsimhash.schema.scripts import digests
 
-REVISION: Final = "0001"  # the schema revision of this package version
-
 _own_digests: Final = cache(digests)
 _PREPARED_AFTER: Final = 5  # executions before psycopg prepares a statement, its default
 
 
 def check_schema(connection: psycopg.Connection[Any]) -> None:
-    """Check that the schema can be used and has the revision of this package version."""
+    """Check that the schema can be used, at this version's revision or a compatible later one."""
     schema = schema_of(connection)
     option, argument = (
         ("", "") if schema == SCHEMA else (f" --schema {schema}", f', schema="{schema}"')
@@ -66,13 +66,13 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
             f"the schema {schema} is at revision {revision} and this version of pgsimhash needs "
             f"{REVISION}; run: {migrate}",
         )
-    if revision > REVISION:
+    if revision > REVISION and not _is_compatible(revision, body):
         raise SchemaError(
             "newer",
-            f"the schema {schema} is at revision {revision}, created by a newer pgsimhash than "
-            f"this, which knows {REVISION}; upgrade {install_command()}",
+            f"the schema {schema} is at revision {revision}, which needs a newer pgsimhash than "
+            f"this, for {REVISION}; upgrade {install_command()}",
         )
-    if is_other_build(body, schema):
+    if revision == REVISION and is_other_build(body, schema):
         raise SchemaError(
             "older",
             f"another build of pgsimhash deployed the functions of the schema {schema}; run: "
@@ -80,8 +80,15 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         )
 
 
+def _is_compatible(revision: str, body: str | None) -> bool:
+    """Return whether a later revision has what this version calls, given the body of ``_build``."""
+    declared = re.search(r"revision (\w+) compatible_from (\w+)", body or "")
+    # A later revision that does not replace the function declares nothing.
+    return declared is not None and declared[1] == revision and declared[2] <= REVISION
+
+
 def is_other_build(body: str | None, schema: str) -> bool:
-    """Return whether another build deployed the functions, given the body of ``_digests``.
+    """Return whether another build deployed the functions, given the body of ``_build``.
 
     Another build's tables are a ``SchemaError``.
     """

@@ -4,11 +4,21 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from hashlib import sha256
 from typing import Final
 
-from pgsimhash.db.schema_names import SCHEMA, SCHEMA_FILES, in_schema, parameters_of, read_sql
+from pgsimhash.db.schema_names import (
+    COMPATIBLE_FROM,
+    REVISION,
+    SCHEMA,
+    SCHEMA_FILES,
+    in_schema,
+    numbered,
+    parameters_of,
+    read_sql,
+)
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, Permutation
 
 _PARTS: Final = re.compile(
@@ -27,6 +37,10 @@ _STAYS: Final = re.compile(r"^CREATE (?:TABLE|INDEX|FUNCTION pgsimhash\.host_of\
 _PROFILES: Final = dict(
     re.findall(r"^(\w+):\n +(.*(?:\n +.*)*)", read_sql("profiles.sql"), re.MULTILINE)
 )
+_NUMBERED: Final = re.compile(
+    r"^CREATE (?:FUNCTION|TYPE) pgsimhash\.(?!host_of\b|_build\b)(\w+)", re.MULTILINE
+)
+_USED: Final = re.compile(r"\bpgsimhash\.(\w+)")
 _DESCRIBED: Final = re.compile(
     r"^((?:--[^\n]*\n)+)CREATE (FUNCTION|PROCEDURE|TYPE) (pgsimhash\.[a-z]\w*)"
     r"(?:\((.*?)\)\s+(?:RETURNS|LANGUAGE))?",
@@ -134,6 +148,68 @@ def _statements(layout: Layout = DEFAULT_LAYOUT, *, tables: bool = True) -> Iter
                 yield statement
 
 
+def _with_numbers(statement: str) -> Iterator[str]:
+    """Yield what creates a function or type under its number, and if it is public, its name.
+
+    The numbered one uses only numbered ones. Of others, the public one uses only the private.
+    """
+    created = _NUMBERED.search(statement)
+    if created is not None:
+        # A parameter can be qualified with the name of its function.
+        own = re.compile(rf"(?<![\w.]){created[1]}(?=\.)")
+        yield _USED.sub(_number_of, own.sub(numbered(created[1]), statement))
+    if created is None or not created[1].startswith("_"):
+        yield _USED.sub(lambda used: _number_of(used) if used[1][0] == "_" else used[0], statement)
+
+
+def _number_of(used: re.Match[str]) -> str:
+    return f"pgsimhash.{numbered(used[1])}" if used[1] in _numbered_names() else used[0]
+
+
+@cache
+def _numbered_names() -> frozenset[str]:
+    return frozenset(name for file in SCHEMA_FILES for name in _NUMBERED.findall(read_sql(file)))
+
+
+def replace_statements(
+    script: str, schema: str = SCHEMA, *, recreated: Iterable[str] = (), dropped: str | None = None
+) -> list[str]:
+    """Return the statements that replace functions in place, for a compatible revision.
+
+    Sessions go on to use them meanwhile. Grants are repeated.
+
+    Args:
+        script: creates the functions and types, as :func:`schema_script` without tables.
+        schema: the schema's name.
+        recreated: the public functions whose parameters or results differ, and the public types
+            whose attributes do, with the functions that use them. Other types must not differ.
+        dropped: a pattern of the names of functions and types to drop afterwards.
+    """
+
+    def replaced(statement: str) -> str:
+        if "\nCREATE TYPE" in f"\n{statement}":
+            return f"DO $$ BEGIN {statement}; EXCEPTION WHEN duplicate_object THEN END $$"
+        return re.sub(
+            r"^CREATE (?=FUNCTION|PROCEDURE)",
+            "CREATE OR REPLACE ", statement, count=1, flags=re.MULTILINE,
+        )
+
+    kept, repeated = split_statements(in_schema(read_sql("grants.sql"), schema))
+    return [
+        kept,
+        *_dropped("|".join(recreated), schema),
+        *map(replaced, split_statements(script)),
+        repeated,
+        *_dropped(dropped, schema),
+    ]
+
+
+def lock_statement(schema: str, *tables: str) -> str:
+    """Return a statement that locks tables before a compatible revision changes them."""
+    names = ", ".join(f"pgsimhash.{table}" for table in tables)
+    return in_schema(read_sql("lock.sql").replace("${tables}", names).strip(), schema)
+
+
 def digests() -> list[str]:
     """Return the digests of the tables and of the functions, for any schema and layout.
 
@@ -147,10 +223,14 @@ def digests() -> list[str]:
 def drop_statements(schema: str = SCHEMA, *, tables: bool = True) -> list[str]:
     """Return the statements that drop all objects of the package from a schema, or functions."""
     names = {name for each in _statements(tables=tables) for name in _CREATED.findall(each)}
-    return [
-        f"SET LOCAL deployed.names = '{'|'.join(sorted(names))}'",
-        in_schema(read_sql("drop.sql"), schema),
-    ]
+    # Of functions and types, also those with the numbers of other revisions.
+    names |= {rf"_{name.removeprefix('_')}_\d+" for name in names & _numbered_names()}
+    return _dropped("|".join(sorted(names)), schema)
+
+
+def _dropped(names: str | None, schema: str) -> list[str]:
+    drop = in_schema(read_sql("drop.sql"), schema)
+    return [f"SET LOCAL deployed.names = '{names}'", drop] if names else []
 
 
 def schema_script(
@@ -160,7 +240,9 @@ def schema_script(
     statements = (
         commented.strip()
         for statement in _statements(layout, tables=tables)
-        for commented in _with_comments(statement)
+        for deployed in _with_numbers(statement)
+        for commented in _with_comments(deployed)
     )
     script = in_schema(";\n\n".join(statements) + ";\n", schema)
-    return script.replace("${digests}", " ".join(digests()))
+    build = f"{' '.join(digests())} revision {REVISION} compatible_from {COMPATIBLE_FROM}"
+    return script.replace("${build}", build)

@@ -35,7 +35,7 @@ FROM generate_series(1, %(pages)s) AS n
 """
 
 WINDOW: LiteralString = (
-    "SELECT pgsimhash._window(ARRAY[1], 'www.site7.example', 20, 9223372036854775807)"
+    "SELECT pgsimhash._window_1(ARRAY[1], 'www.site7.example', 20, 9223372036854775807)"
 )
 
 pytestmark = [pytest.mark.long, pytest.mark.one_server("it reads plans")]
@@ -178,7 +178,7 @@ def test_deletions(server: Server, store: Store) -> None:
 
 @pytest.mark.parametrize(("statement", "most"), [
     (
-        "SELECT pages FROM pgsimhash._expire_batch('default', interval '1000 days', 0, 20)",
+        "SELECT pages FROM pgsimhash._expire_batch_1('default', interval '1000 days', 0, 20)",
         2_000,
     ),
     ("SELECT count(*) FROM pgsimhash.check_collection(false, 100, 2000)", 1_200),

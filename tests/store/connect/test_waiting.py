@@ -24,7 +24,7 @@ from tests.manual import text_of
 from tests.refusals import because, sqlstate
 from tests.store.calls import CHANGES, LOOKUPS, A, B
 
-LOCK = "SELECT pgsimhash._lock_collections(ARRAY[1], %s)"
+LOCK = "SELECT pgsimhash._lock_collections_1(ARRAY[1], %s)"
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_long_wait_logs_how_to_find_the_holder(held: psycopg.Connection, dsn: 
 
 def test_no_collection_is_locked_at_once(dsn: str) -> None:
     with psycopg.connect(dsn, options="-c statement_timeout=20s") as connection:
-        connection.execute("SELECT pgsimhash._lock_collections(ARRAY[NULL::integer], 2)")
+        connection.execute("SELECT pgsimhash._lock_collections_1(ARRAY[NULL::integer], 2)")
 
 
 def test_loaders_share_the_lock_and_writers_and_deletions_do_not(dsn: str) -> None:
@@ -274,11 +274,11 @@ def test_the_manual_says_to_ingest_first_and_names_no_private_function() -> None
 
 
 FROM_SQL = [
-    "SELECT pgsimhash._lock_collections(ARRAY[1], 2)",
-    "SELECT pgsimhash._delete_pages('default', ARRAY[1], NULL)",
+    "SELECT pgsimhash._lock_collections_1(ARRAY[1], 2)",
+    "SELECT pgsimhash._delete_pages_1('default', ARRAY[1], NULL)",
     "SELECT pgsimhash.delete_page('https://a.example/')",
     "SELECT pgsimhash.delete_host('a.example')",
-    "SELECT pgsimhash._expire_batch('default', interval '1 day', 0, 10)",
+    "SELECT pgsimhash._expire_batch_1('default', interval '1 day', 0, 10)",
     "CALL pgsimhash.expire(interval '1 day')",
     "SELECT pgsimhash.mark('https://a.example/1', 'https://a.example/2', true)",
     "SELECT pgsimhash.rename_collection('default', 'other')",

@@ -192,7 +192,7 @@ def test_the_remaining_pages_follow_the_rule(
             say(world, database, step)
         elif isinstance(step, Delete):
             database.plain.execute(
-                "SELECT pgsimhash._delete_pages(%s, array_agg(page_id)) "
+                "SELECT pgsimhash._delete_pages_1(%s, array_agg(page_id)) "
                 "FROM pgsimhash.pages WHERE url = ANY (%s)",
                 [OWN, step.urls],
             )

@@ -69,7 +69,7 @@ def put_marks(dsn: str, collection: str) -> None:
     with psycopg.connect(dsn) as connection:
         for a, b, same in said:
             connection.execute(
-                "SELECT pgsimhash._put_mark(pgsimhash._id_of(%s), %s, %s, %s)",
+                "SELECT pgsimhash._put_mark_1(pgsimhash._id_of_1(%s), %s, %s, %s)",
                 [collection, f"https://{a}", f"https://{b}", same],
             )
 

@@ -178,7 +178,7 @@ def test_the_masks_are_those_of_python(dsn: str) -> None:
             radii = [radius for radius, count in enumerate(counts) if count <= PROBES_MAX]
             for radius in (-1, *radii):
                 ((flips,),) = connection.execute(
-                    "SELECT pgsimhash._flips(%s, %s)", [width, radius]
+                    "SELECT pgsimhash._flips_1(%s, %s)", [width, radius]
                 ).fetchall()
                 assert sorted(flips) == permutation.flips(radius)
 

@@ -294,7 +294,7 @@ class TestOtherBuilds:
         before = script
         for now, then in (
             (digests()[1], "0" * 16),
-            ("_draw_run() RETURNS", "_draw_run(number integer DEFAULT 0) RETURNS"),
+            ("_draw_run_1() RETURNS", "_draw_run_1(number integer DEFAULT 0) RETURNS"),
             ("url text, kind text, reason text,", "url text, reason text, kind text,"),
         ):
             assert now in before
@@ -318,10 +318,10 @@ class TestOtherBuilds:
     def test_tables_are_refused(self, empty_dsn: str, known: bool) -> None:
         migrate.upgrade(empty_dsn)
         if known:
-            of_other_tables = read_sql("digests.sql").replace("CREATE", "CREATE OR REPLACE")
-            run_sql(empty_dsn, of_other_tables.replace("${digests}", f"{'0' * 16} {digests()[1]}"))
+            of_other_tables = read_sql("build.sql").replace("CREATE", "CREATE OR REPLACE")
+            run_sql(empty_dsn, of_other_tables.replace("${build}", f"{'0' * 16} {digests()[1]}"))
         else:
-            run_sql(empty_dsn, "DROP FUNCTION pgsimhash._digests")
+            run_sql(empty_dsn, "DROP FUNCTION pgsimhash._build")
         for use in (connect, migrate.upgrade, lambda dsn: upgrade_in_own_history(dsn, "pgsimhash")):
             with pytest.raises(SchemaError, match="load the data", check=because("older")):
                 use(empty_dsn)

@@ -108,7 +108,7 @@ REFUSED = {
     "policy_for('https://a.example/', 'nowhere')": ("PS001", "does not exist"),
     "mark('https://a.example/', 'https://b.example/', false, 'nowhere')": ("PS001", "not exist"),
     "delete_page('', 'nowhere')": ("PS001", "does not exist"),
-    "_expire_batch('default', interval '1 day', 0, 0)": ("PS010", "such as 1000"),
+    "_expire_batch_1('default', interval '1 day', 0, 0)": ("PS010", "such as 1000"),
     "find_many('{{1}, {2}}'::bigint[])": ("PS012", "NULL or an array"),
     "set_policy('*')": ("PS013", "a policy needs a setting"),
     "set_policy('*', 3, scope => 'page')": ("PS013", "policies_scope_known"),
@@ -127,11 +127,11 @@ REFUSED = {
         for call in (
             "should_fetch('https://a.example/', older_than",
             "fetch_conditions('https://a.example/', older_than",
-            "_expire_batch('default', after_page => 0, batch => 1, older_than",
+            "_expire_batch_1('default', after_page => 0, batch => 1, older_than",
         )
         for age in ("-1 day", "90000 years")
     },
-    "_expire_batch('default', '0', 0, 1)": ("PS010", "an age must be positive"),
+    "_expire_batch_1('default', '0', 0, 1)": ("PS010", "an age must be positive"),
     "status('typo')": ("PS001", "does not exist"),
     "lock_collection(NULL)": ("PS001", "does not exist"),
     "check_collection(slices => NULL)": ("PS010", "counted from 0"),
@@ -202,9 +202,9 @@ def test_recent_pages_are_read_without_reading_all(dsn: str) -> None:
         insert(connection, number, sample(2000))
         plans = explained(connection)
         arrived = connection.execute(
-            "SELECT cardinality(pgsimhash._lock_compared("
+            "SELECT cardinality(pgsimhash._lock_compared_1("
             "'default', %s, ARRAY[%s], (SELECT ARRAY[max(page_id) - 100] FROM pgsimhash.pages), "
-            'ARRAY[json_populate_record(NULL::pgsimhash._decision, \'{"simhash": 0, '
+            'ARRAY[json_populate_record(NULL::pgsimhash._decision_1, \'{"simhash": 0, '
             '"distance": 64}\')]))',
             [number, number],
         ).fetchone()
@@ -235,7 +235,7 @@ def test_the_server_reads_the_host_of_a_url_as_python_does(dsn: str, collation: 
     found = run_sql(dsn, sql.SQL(hosts).format(sql.Identifier(collation)), [HOSTS])
     assert found == [(host_of(url),) for url in HOSTS]
     assert (host_of("http://me:1@[FE80::1]:80/"), host_of("file:///x.html")) == ("[fe80::1]", None)
-    pattern = sql.SQL("SELECT host FROM pgsimhash._pattern_parts('WIKI.info' COLLATE {})")
+    pattern = sql.SQL("SELECT host FROM pgsimhash._pattern_parts_1('WIKI.info' COLLATE {})")
     assert run_sql(dsn, pattern.format(sql.Identifier(collation))) == [("wiki.info",)]
 
 
@@ -247,7 +247,7 @@ def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:
     columns = zip(*((d, *to_halves(a), *to_halves(b)) for d, a, b in cases), strict=True)
     answers = run_sql(
         dsn,
-        "SELECT pgsimhash._verified(q.d, q.ah, q.al, q.bh, q.bl) "
+        "SELECT pgsimhash._verified_1(q.d, q.ah, q.al, q.bh, q.bl) "
         "FROM unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) "
         "WITH ORDINALITY AS q (d, ah, al, bh, bl, number) ORDER BY q.number",
         list(map(list, columns)),
@@ -262,10 +262,10 @@ def test_verification_is_inlined(dsn: str) -> None:
     plan = run_sql(
         dsn,
         "EXPLAIN (VERBOSE) SELECT FROM pgsimhash.pages AS p "
-        "WHERE pgsimhash._verified(8, p.signature_high, p.signature_low, 1, 2)",
+        "WHERE pgsimhash._verified_1(8, p.signature_high, p.signature_low, 1, 2)",
     )
     assert "bit_count" in str(plan)
-    assert "_verified" not in str(plan)
+    assert "_verified_1" not in str(plan)
 
 
 # Pages added by SQL get the package's decisions.
@@ -305,7 +305,7 @@ def test_times_that_no_page_was_fetched_at_are_refused(
         with pytest.raises(psycopg.errors.CheckViolation, match="pages_fetched_at_fits"):
             connection.execute(
                 "INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at) "
-                "VALUES (pgsimhash._id_of('default'), 'https://a.example/', 1, %s)",
+                "VALUES (pgsimhash._id_of_1('default'), 'https://a.example/', 1, %s)",
                 [time],
             )
 

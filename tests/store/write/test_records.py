@@ -308,7 +308,7 @@ def test_the_last_times_arrive_unchanged(dsn: str) -> None:
         connect(connection)
         connection.execute("SET DateStyle = 'SQL, DMY'; SET TimeZone = 'America/St_Johns'")
         connection.execute(
-            "SELECT pgsimhash._add_batch('default', 1, %s::json, '{}', false)",
+            "SELECT pgsimhash._add_batch_1('default', 1, %s::json, '{}', false)",
             [
                 '[{"number": 1, "url": "https://a.example/", "simhash": 1, '
                 '"fetched_at": "9999-12-29T23:59:59.999999+00:00"}]'

@@ -186,7 +186,7 @@ def test_a_run_counts_only_in_its_collection(dsn: str, store: Store) -> None:
         )
         for opened, pages in ((store, 1), (other, 5)):
             stored = connection.execute(
-                "SELECT pgsimhash._batch_stored(%s, %s, %s, '{}', '{}')",
+                "SELECT pgsimhash._batch_stored_1(%s, %s, %s, '{}', '{}')",
                 [opened.collection.collection_id, run, pages],
             ).fetchone()
             assert stored == (True,)
