@@ -3,7 +3,7 @@ DO $$
 BEGIN
     PERFORM set_config('deployed.grants', coalesce(json_object_agg(g.name, g.grants)::text, '{}'), true)
     FROM (
-        SELECT ltrim(regexp_replace(p.proname, '_\d+$', ''), '_') AS name, max(p.proacl::text) AS grants
+        SELECT regexp_replace(p.proname, '_\d+$', '') AS name, max(p.proacl::text) AS grants
         FROM pg_proc AS p
         JOIN pg_namespace AS n ON n.oid = p.pronamespace
         WHERE n.nspname = 'pgsimhash' AND p.proacl IS NOT NULL
@@ -23,7 +23,7 @@ BEGIN
             FROM pg_proc AS p
             JOIN pg_namespace AS n ON n.oid = p.pronamespace
             JOIN json_each_text(current_setting('deployed.grants')::json) AS g
-                ON g.key = ltrim(regexp_replace(p.proname, '_\d+$', ''), '_')
+                ON g.key = regexp_replace(p.proname, '_\d+$', '')
             WHERE n.nspname = 'pgsimhash' AND p.proacl IS DISTINCT FROM g.value::aclitem[]
         )
         SELECT format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', c.label) FROM created AS c

@@ -4,11 +4,18 @@
 DO $$
 DECLARE
     present constant text := current_setting('lock_timeout');
+    latest timestamptz;
+    target text;
 BEGIN
     FOR attempt IN 1..100 LOOP
+        latest := clock_timestamp() + interval '900 milliseconds';
         BEGIN
-            SET LOCAL lock_timeout = '900ms';
-            LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE;
+            FOREACH target IN ARRAY ARRAY['${tables}'] LOOP
+                PERFORM set_config('lock_timeout', greatest(
+                    1, 1000 * extract(epoch FROM latest - clock_timestamp())
+                )::integer::text, true);
+                EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target);
+            END LOOP;
             PERFORM set_config('lock_timeout', present, true);
             RETURN;
         EXCEPTION WHEN lock_not_available OR deadlock_detected THEN

@@ -4,7 +4,10 @@
 -- also of a job that goes on, which does not have the token of a later row. Returns the rows of all these
 -- files; a single page that was deleted since counts as not stored.
 CREATE FUNCTION pgsimhash._begin_sources(own_id integer, rows jsonb)
-RETURNS SETOF pgsimhash.sources
+RETURNS TABLE (
+    path text, size bigint, modified_ns bigint, last_record bigint, failed bigint[], page_id bigint,
+    token uuid
+)
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     paths constant text[] := ARRAY(SELECT r ->> 'path' FROM jsonb_array_elements(rows) AS r);
@@ -13,10 +16,10 @@ BEGIN
     SELECT own_id, r.path, r.size, r.modified_ns, 0, '{}'
     FROM jsonb_populate_recordset(NULL::pgsimhash.sources, rows) AS r
     ORDER BY r.path
-    ON CONFLICT (collection_id, path) DO NOTHING;
+    ON CONFLICT ON CONSTRAINT sources_pkey DO NOTHING;
     RETURN QUERY
     SELECT
-        s.collection_id, s.path, s.size, s.modified_ns,
+        s.path, s.size, s.modified_ns,
         CASE WHEN s.page_id IS NOT DISTINCT FROM p.page_id THEN s.last_record ELSE 0 END,
         s.failed, p.page_id, s.token
     FROM pgsimhash.sources AS s

@@ -70,6 +70,7 @@ def downgrade(
     schema: str | None = None,
     *,
     since: str | None = None,
+    layout: str | None = None,
 ) -> None:
     """Downgrade the schema to ``revision``; do nothing if it has that or an earlier revision.
 
@@ -80,11 +81,12 @@ def downgrade(
         revision: the last revision to keep.
         schema: see :func:`upgrade`.
         since: the present revision, for ``--sql``; None means the newest that this package knows.
+        layout: the layout of the schema, for ``--sql``, by default 22+21+21.
 
     Raises:
         SchemaError: the schema has a revision of a newer package. Others as for :func:`upgrade`.
     """
-    _migrate(op, revision, schema, since, up=False)
+    _migrate(op, revision, schema, since, up=False, layout=layout)
 
 
 def _migrate(

@@ -52,7 +52,7 @@ def fetch(
     *,
     columns: tuple[str, ...] = (),
 ) -> list[Any]:
-    """Call the function ``name``, or ``_name``, of ``sql/``; return its rows, by default as tuples."""
+    """Call the function ``name``, or ``_name``, and return its rows, by default as tuples."""
     return execute(connection, call_of(name, schema_of(connection), columns), parameters, rows)
 
 

@@ -66,7 +66,7 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
             f"the schema {schema} is at revision {revision} and this version of pgsimhash needs "
             f"{REVISION}; run: {migrate}",
         )
-    if revision > REVISION and not _is_compatible(revision, body):
+    if revision > REVISION and not is_compatible(revision, body):
         raise SchemaError(
             "newer",
             f"the schema {schema} is at revision {revision}, which needs a newer pgsimhash than "
@@ -80,11 +80,11 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         )
 
 
-def _is_compatible(revision: str, body: str | None) -> bool:
-    """Return whether a later revision has what this version calls, given the body of ``_build``."""
+def is_compatible(revision: str, body: str | None) -> bool:
+    """Return whether a later revision serves this version too, given the body of ``_build``."""
     declared = re.search(r"revision (\w+) compatible_from (\w+)", body or "")
     # A later revision that does not replace the function declares nothing.
-    return declared is not None and declared[1] == revision and declared[2] <= REVISION
+    return declared is not None and declared[2] <= REVISION < declared[1] == revision
 
 
 def is_other_build(body: str | None, schema: str) -> bool:

@@ -32,7 +32,7 @@ from pgsimhash.errors import (
     invalid_argument,
 )
 from pgsimhash.log import logger
-from pgsimhash.schema.deployed import is_other_build
+from pgsimhash.schema.deployed import is_compatible, is_other_build
 from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 
@@ -145,6 +145,9 @@ def _run(
     with refusals_translated(), engine_for(dsn).begin() as connection:
         logger.info("%s to revision %s", "upgrade" if up else "downgrade", revision)
         context = context_for(revision, name, up=up, connection=connection)
+        present = "".join(context.get_current_heads())
+        if up and revision == "head" and is_compatible(present, _build_of(connection, name)):
+            return
         run_revisions(context, name, citus=citus, layout=layout)
 
 
@@ -260,8 +263,13 @@ def functions_differ(context: MigrationContext, schema: str) -> bool:
     newest = known_revisions().get_current_head()
     if connection is None or context.get_current_heads() != (newest,):
         return False
+    return is_other_build(_build_of(connection, schema), schema)
+
+
+def _build_of(connection: Connection, schema: str) -> str | None:
+    """Return the body of ``_build``, if the schema has it."""
     *_, body = connection.exec_driver_sql(in_schema(read_sql("deployed.sql"), schema)).one()
-    return is_other_build(body, schema)
+    return None if body is None else str(body)
 
 
 def layout_of(context: MigrationContext, schema: str, layout: str | None) -> Layout:

@@ -191,7 +191,10 @@ def replace_statements(
             return f"DO $$ BEGIN {statement}; EXCEPTION WHEN duplicate_object THEN END $$"
         return re.sub(
             r"^CREATE (?=FUNCTION|PROCEDURE)",
-            "CREATE OR REPLACE ", statement, count=1, flags=re.MULTILINE,
+            "CREATE OR REPLACE ",
+            statement,
+            count=1,
+            flags=re.MULTILINE,
         )
 
     kept, repeated = split_statements(in_schema(read_sql("grants.sql"), schema))
@@ -206,7 +209,7 @@ def replace_statements(
 
 def lock_statement(schema: str, *tables: str) -> str:
     """Return a statement that locks tables before a compatible revision changes them."""
-    names = ", ".join(f"pgsimhash.{table}" for table in tables)
+    names = "', '".join(f"pgsimhash.{table}" for table in tables)
     return in_schema(read_sql("lock.sql").replace("${tables}", names).strip(), schema)
 
 

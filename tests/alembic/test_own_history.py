@@ -12,8 +12,8 @@ from sqlalchemy import create_engine, text
 import pgsimhash
 import pgsimhash.alembic
 from pgsimhash.db.connection import open_connection
+from pgsimhash.db.schema_names import REVISION
 from pgsimhash.schema import migrate
-from pgsimhash.schema.deployed import REVISION
 from pgsimhash.testing import url_of_dsn
 from tests.alembic.conftest import Project
 from tests.database import let, run_sql

@@ -18,12 +18,12 @@ from psycopg import conninfo
 
 import pgsimhash.alembic
 from pgsimhash import SchemaError, StoreError, connect
-from pgsimhash.db.schema_names import read_sql
+from pgsimhash.db.schema_names import REVISION, read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.pages.policies import SETTINGS, MatchOptions
 from pgsimhash.pages.records import CAPTURE, Verdict
 from pgsimhash.schema import migrate, scripts
-from pgsimhash.schema.deployed import REVISION, check_schema
+from pgsimhash.schema.deployed import check_schema
 from pgsimhash.schema.scripts import digests
 from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX
 from pgsimhash.sqlalchemy import metadata
