@@ -25,7 +25,6 @@ from scrapy.exceptions import DropItem
 from scrapy.statscollectors import MemoryStatsCollector
 
 from pgsimhash import ArgumentError, PgsimhashError, connect, maintenance
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schemes import register_scheme
 from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
@@ -204,7 +203,7 @@ def test_an_add_on_skips_requests_for_known_pages(site: Site, dsn: str) -> None:
     assert one.counted["no_page"] == again.counted["no_page"] + 1
     assert site.url + left[1:] in [item["url"] for item in one.items]
     with connect(dsn) as store:
-        maintenance.set_policy(store, "*", PolicySettings(refetch_after=timedelta(microseconds=1)))
+        maintenance.set_policy(store, "*", refetch_after=timedelta(microseconds=1))
     assert Crawl(site, dsn, ADDON).counted["unchanged"] == COUNT - SHORT
 
 

@@ -15,7 +15,6 @@ from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 
 from pgsimhash import connect, maintenance
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.records import StoredPage
 from tests.database import run_sql
 from tests.programs import run_program
@@ -253,7 +252,7 @@ def test_files_and_robots_are_not_pages(site: Site, dsn: str) -> None:
 def make_due(dsn: str) -> datetime:
     """All known pages are fetched again; return the present time."""
     with connect(dsn) as store:
-        maintenance.set_policy(store, "*", PolicySettings(refetch_after=timedelta(microseconds=1)))
+        maintenance.set_policy(store, "*", refetch_after=timedelta(microseconds=1))
     return datetime.now(UTC)
 
 

@@ -14,7 +14,6 @@ import pgsimhash
 from pgsimhash import analysis, maintenance
 from pgsimhash.cli import options, show
 from pgsimhash.errors import ArgumentError, NotFoundError
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.urls import check_url, host_of, lowered
 
 if TYPE_CHECKING:
@@ -194,9 +193,8 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
 @options.collection_and_dsn
 def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) -> None:
     """Set the policy of a pattern; other settings stay. Prints it as a JSON line."""
-    changed = PolicySettings(**settings)
     with pgsimhash.connect(dsn, collection=collection) as store:
-        show.json_line(maintenance.set_policy(store, pattern, changed).as_json())
+        show.json_line(maintenance.set_policy(store, pattern, **settings).as_json())
 
 
 @policy.command()

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import psycopg
 from psycopg.rows import dict_row
@@ -12,7 +12,7 @@ from pgsimhash.db.schema_names import bound_to_schema, in_schema, read_sql, sche
 from pgsimhash.db.server_errors import translated_errors
 from pgsimhash.db.statements import execute, fetch, is_idle, transaction
 from pgsimhash.errors import NotFoundError, check_type
-from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
+from pgsimhash.pages.policies import SETTINGS, Policy, PolicyOptions, PolicySettings
 from pgsimhash.pages.records import CollectionStatus, Deletion, JsonRecord, Mark, RunRecord
 from pgsimhash.runtime import no_progress
 from pgsimhash.store import Store, deleting
@@ -60,20 +60,21 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
         store._session.collection = dataclasses.replace(calls.collection, name=name)
 
 
-def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
+def set_policy(store: Store, pattern: str, **settings: Unpack[PolicyOptions]) -> Policy:
     """Set the policy of the pages that match ``pattern``, and return it.
 
-    Settings that are None keep their values. The policy applies to future verdicts of all
-    processes. ``pattern`` is a host, including its subdomains, or ``*``; optionally followed by a
-    path in which ``*`` matches anything: ``example.com/shop/*``.
+    ``settings`` are those of :class:`~pgsimhash.pages.policies.PolicySettings`; others keep their
+    values. The policy applies to future verdicts of all processes. ``pattern`` is a host,
+    including its subdomains, or ``*``; optionally followed by a path in which ``*`` matches
+    anything: ``example.com/shop/*``.
 
     Raises:
         ArgumentError: the pattern is invalid, no setting is given, or the layout does not support
             the distance.
     """
-    check_type(settings, PolicySettings, "settings are PolicySettings")
-    store.collection.checked_distance(settings.distance)
-    values = {name: getattr(settings, name) for name in SETTINGS}
+    checked = PolicySettings(**settings)
+    store.collection.checked_distance(checked.distance)
+    values = {name: getattr(checked, name) for name in SETTINGS}
     with store._session.calls_to_write() as calls:
         return calls.records("set_policy", Policy, pattern=pattern, **values)[0]
 

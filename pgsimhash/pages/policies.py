@@ -37,6 +37,13 @@ class MatchOptions(TypedDict, total=False):
     min_tokens: int | None
 
 
+class PolicyOptions(MatchOptions, total=False):
+    """The :class:`PolicySettings` of a pattern as keyword arguments; missing ones stay."""
+
+    expire_after: timedelta | None
+    refetch_after: timedelta | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySettings:
     """What makes a page a duplicate, and how long pages stay known; None for what is not set.

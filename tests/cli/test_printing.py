@@ -15,7 +15,6 @@ from click.testing import CliRunner
 from pgsimhash import connect, maintenance
 from pgsimhash.cli import show
 from pgsimhash.cli.commands import commands
-from pgsimhash.pages.policies import PolicySettings
 from tests.cli.conftest import names_of
 from tests.programs import run_program
 from tests.public import compare
@@ -51,7 +50,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
     }.items():  # fmt: skip
         (folder / name).write_text(content, newline="")
     with connect(dsn, collection=EVIL, create=True, keep_markdown=True) as store:
-        maintenance.set_policy(store, "c.example", PolicySettings(distance=1))
+        maintenance.set_policy(store, "c.example", distance=1)
         store.ingest(OTHER, html)
         store.start_run(EVIL)
         store.ingest(f"{OTHER}2", html)

@@ -12,7 +12,6 @@ import pytest
 from psycopg import conninfo
 
 from pgsimhash import StoreError, connect, maintenance
-from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import a_cluster, fresh
@@ -72,7 +71,7 @@ def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) 
         list(store.ingest_many([(A, PAGE), (B, PAGE), (A, PAGE + "<p>Water and stone.")]))
         list(store.add_pages((f"https://c.example/{n}", n) for n in range(20)))
         maintenance.mark(store, A, B, same=True)
-        maintenance.set_policy(store, "c.example", PolicySettings(distance=2))
+        maintenance.set_policy(store, "c.example", distance=2)
         with connect(standby.dsn("crawl"), create=False) as reader:
             for name, read in READS.items():
                 assert read(reader) == read(store), name

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from pgsimhash import Store, analysis, maintenance
-from pgsimhash.pages.policies import PolicySettings
 
 A, B = "https://a.example/", "https://b.example/"
 PAGE = Path(__file__).parents[2] / "examples" / "pages" / "sourdough.html"
@@ -70,7 +69,7 @@ CHANGES: dict[str, Callable[[Store], Any]] = {
     "gone": lambda store: store.gone(A),
     "mark": lambda store: maintenance.mark(store, A, B, same=True),
     "unmark": lambda store: maintenance.unmark(store, A, B),
-    "set_policy": lambda store: maintenance.set_policy(store, "*", PolicySettings(distance=3)),
+    "set_policy": lambda store: maintenance.set_policy(store, "*", distance=3),
     "remove_policy": lambda store: maintenance.remove_policy(store, "*"),
     "change_settings": lambda store: maintenance.change_settings(store, keep_markdown=True),
     "rebuild": lambda store: maintenance.rebuild(store),

@@ -11,7 +11,6 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
-from pgsimhash.pages.policies import PolicySettings
 from tests.database import run_sql
 from tests.refusals import because
 from tests.store.content import page_at
@@ -47,7 +46,7 @@ def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
     store.add_page(url, 1 << 40, fetched_at=now - 20 * day)  # a new version
     assert not store.should_fetch(url, older_than=21 * day)
     for age, fetch in ((21, False), (19, True)):
-        maintenance.set_policy(store, "a.example", PolicySettings(refetch_after=age * day))
+        maintenance.set_policy(store, "a.example", refetch_after=age * day)
         assert store.should_fetch(url) is fetch
         assert not store.should_fetch(url, older_than=21 * day)
     assert store.should_fetch(url, older_than=timedelta(0))

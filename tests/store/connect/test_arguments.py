@@ -134,17 +134,11 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "report: a rule": lambda store: analysis.report(store, canonical="best"),
     "report: a linkage": lambda store: analysis.report(store, linkage="chain"),  # type: ignore[arg-type]
     "mark: equal URLs": lambda store: maintenance.mark(store, B, B, same=True),
-    "set_policy: no setting": lambda store: maintenance.set_policy(store, "*", PolicySettings()),
-    "set_policy: a pattern": lambda store: maintenance.set_policy(
-        store, "a b", PolicySettings(distance=3)
-    ),
-    "set_policy: a distance": lambda store: maintenance.set_policy(
-        store, "*", PolicySettings(distance=13)
-    ),
+    "set_policy: no setting": lambda store: maintenance.set_policy(store, "*"),
+    "set_policy: a pattern": lambda store: maintenance.set_policy(store, "a b", distance=3),
+    "set_policy: a distance": lambda store: maintenance.set_policy(store, "*", distance=13),
     "mark: NUL": lambda store: maintenance.mark(store, NUL, A, same=True),
-    "set_policy: NUL": lambda store: maintenance.set_policy(
-        store, "a\0", PolicySettings(distance=3)
-    ),
+    "set_policy: NUL": lambda store: maintenance.set_policy(store, "a\0", distance=3),
     "undo_run: no such run": lambda store: maintenance.undo_run(store, 2**70),
 }
 
@@ -282,7 +276,7 @@ EVERY: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "rename": (maintenance.rename, {"name": "default"}),
     "set_policy": (
         maintenance.set_policy,
-        {"pattern": "a.example", "settings": PolicySettings(distance=3)},
+        {"pattern": "a.example", "expire_after": None, "refetch_after": None, **OPTIONS},
     ),
     "remove_policy": (maintenance.remove_policy, {"pattern": "b.example"}),
     "policy_for": (maintenance.policy_for, {"url": A}),
@@ -364,7 +358,7 @@ def test_numbers_of_numpy_are_numbers(store: Store) -> None:
     assert [match.url for match in store.find(5, limit=limit)] == [A]
     options: Any = {"distance": limit, "window_size": limit, "max_copies": limit}
     assert store.add_page(B, 4, min_tokens=limit, **options).kind == "duplicate"
-    policy = maintenance.set_policy(store, "*", PolicySettings(**options))
+    policy = maintenance.set_policy(store, "*", **options)
     assert (policy.distance, policy.max_copies) == (1, 1)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pgsimhash import PgsimhashError, Store, Verdict, connect, maintenance
 from pgsimhash.hashing.bits import to_bigint
-from pgsimhash.pages.policies import MatchOptions, PolicySettings
+from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord
 from tests.database import database_examples, run_sql
 from tests.html.made_streams import Stream, kept_each_day
@@ -59,7 +59,7 @@ def test_a_copy_of_versions_that_moved_far(store: Store) -> None:
 
 @pytest.mark.parametrize("reason", ["canonical_link", "marked_same"])
 def test_a_named_original_takes_no_text_away(store: Store, reason: str) -> None:
-    maintenance.set_policy(store, "*", PolicySettings(canonical_link=reason == "canonical_link"))
+    maintenance.set_policy(store, "*", canonical_link=reason == "canonical_link")
     named = {"canonical_url": PAGE}
     keeps(store, edition(PAGE, 0), edition(VARIANT, 0, **named), edition(AMP, 0, **named))
     if reason == "marked_same":
@@ -242,7 +242,7 @@ def test_a_change_of_a_safe_text_is_kept_or_safe_elsewhere(
     database.begin({})
     store, archive = database.stores[OWN], Archive()
     for pattern, options in policies.items():
-        maintenance.set_policy(store, pattern, PolicySettings(**options))
+        maintenance.set_policy(store, pattern, **options)
     for step in steps:
         if isinstance(step, Fetch):
             of_step = database.stores[step.collection]

@@ -9,7 +9,6 @@ import pytest
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError, NotFoundError
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.records import Mark, PageRecord
 from pgsimhash.search.clusters import ClusterPage, Linkage
 from pgsimhash.store.clusters import join_marked, split_marked
@@ -161,7 +160,7 @@ def test_clusters_are_joined_as_a_whole() -> None:
 def test_a_removed_mark_gives_the_canonical_page_of_the_site_back(
     store: Store, rebuilt: bool, url: str, canonical: str, is_original: bool
 ) -> None:
-    maintenance.set_policy(store, "*", PolicySettings(canonical_link=True))
+    maintenance.set_policy(store, "*", canonical_link=True)
     list(
         store.ingest_many([PageRecord(canonical, 0), PageRecord(url, FAR, canonical_url=canonical)])
     )

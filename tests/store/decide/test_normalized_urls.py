@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from pgsimhash import CollectionError, Store, analysis, connect, maintenance
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from tests.refusals import because
 from tests.store.content import page_at
@@ -48,7 +47,7 @@ def test_links_marks_and_policies_name_pages_in_any_spelling(normal: Store) -> N
     assert (named.reason, named.duplicate_of) == ("canonical_link", PLAIN)
     maintenance.mark(normal, OTHERS[0], other + "#x", same=False)
     assert maintenance.unmark(normal, other, OTHERS[2])
-    maintenance.set_policy(normal, "example.com/story", PolicySettings(distance=3))
+    maintenance.set_policy(normal, "example.com/story", distance=3)
     assert maintenance.policy_for(normal, "https://EXAMPLE.com/story").distance == 3
 
 

@@ -30,11 +30,11 @@ def settings_for(store: Store, urls: list[str]) -> list[PolicySettings]:
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
-    made = maintenance.set_policy(store, "Shop.example/Sale/*", PolicySettings(distance=3))
+    made = maintenance.set_policy(store, "Shop.example/Sale/*", distance=3)
     assert (made.pattern, made.distance) == ("shop.example/Sale/*", 3)
-    made = maintenance.set_policy(store, "shop.example/Sale/*", PolicySettings(scope="host"))
+    made = maintenance.set_policy(store, "shop.example/Sale/*", scope="host")
     assert (made.distance, made.scope) == (3, "host")
-    maintenance.set_policy(store, "*", PolicySettings(distance=6, max_age=timedelta(days=30)))
+    maintenance.set_policy(store, "*", distance=6, max_age=timedelta(days=30))
     patterns = [policy.pattern for policy in maintenance.policies(store)]
     assert patterns == ["*", "shop.example/Sale/*"]
     merged = PolicySettings(distance=3, scope="host", max_age=timedelta(days=30))
@@ -49,7 +49,7 @@ def asked(store: Store, url: str, *patterns: str) -> list[str]:
     for policy in maintenance.policies(store):
         maintenance.remove_policy(store, policy.pattern)
     for number, pattern in enumerate(patterns, 1):
-        maintenance.set_policy(store, pattern, PolicySettings(max_copies=number))
+        maintenance.set_policy(store, pattern, max_copies=number)
     fitting: list[str] = []
     while (first := maintenance.policy_for(store, url).max_copies) is not None:
         fitting.append(patterns[first - 1])
@@ -88,7 +88,7 @@ def test_the_patterns_of_a_url_in_their_order(store: Store) -> None:
 def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[str]) -> None:
     for policy in maintenance.policies(store):
         maintenance.remove_policy(store, policy.pattern)
-    maintenance.set_policy(store, f"a.example{pattern}", PolicySettings(distance=1))
+    maintenance.set_policy(store, f"a.example{pattern}", distance=1)
     policies = settings_for(store, [f"https://a.example{path}" for path in paths])
     fitting = [at for at, policy in enumerate(policies) if policy.distance]
     # fnmatch interprets brackets too, and the patterns have none.
@@ -99,9 +99,11 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
     hosts = ["a.example", "b.a.example", "c.b.a.example", "xa.example", "test"]
     patterns = ["*", "*/a/*", "example", "a.example/*1", "b.a.example", "b.a.example/a/*"]
     for number, pattern in enumerate(patterns, 1):
-        maintenance.set_policy(store, pattern, PolicySettings(max_copies=number))
-        also = PolicySettings(distance=number) if number % 2 else PolicySettings(window_size=9)
-        maintenance.set_policy(store, pattern, also)
+        maintenance.set_policy(store, pattern, max_copies=number)
+        if number % 2:
+            maintenance.set_policy(store, pattern, distance=number)
+        else:
+            maintenance.set_policy(store, pattern, window_size=9)
     maintenance.remove_policy(store, "*")
     urls = [f"https://{host}/{path}" for host in hosts for path in ("", "a/", "a/1", "1", "b")] * 2
     found = settings_for(store, urls)
@@ -116,7 +118,7 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
 
 
 def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
-    maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
+    maintenance.set_policy(store, "long.example", min_tokens=10_000)
     copy_html = f"<title>A copy</title>{HTML}"
     pages = [("https://long.example/", HTML), ("https://a.example/", HTML)]
     short, new, copy = store.ingest_many([*pages, ("https://b.example/", copy_html)])
@@ -132,13 +134,13 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
     with connect(dsn) as other:
         store.ingest("https://a.example/", HTML)
         assert other.decide("https://b.example/", HTML).kind == "duplicate"
-        maintenance.set_policy(store, "*", PolicySettings(scope="host"))
+        maintenance.set_policy(store, "*", scope="host")
         for add in (other.decide, other.ingest):
             assert add("https://b.example/", HTML).kind == "new"
         run_sql(dsn, "SELECT pgsimhash.remove_policy('*')")
         assert other.decide("https://c.example/", HTML).kind == "duplicate"
         # A page that a policy refused is not refused without it.
-        maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
+        maintenance.set_policy(store, "long.example", min_tokens=10_000)
         assert other.ingest("https://long.example/", HTML).reason == "policy"
         maintenance.remove_policy(store, "long.example")
         for add in (other.decide, other.ingest):
@@ -151,9 +153,9 @@ def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> 
     with psycopg.connect(dsn) as connection:
         own = connect(connection)
         connection.commit()
-        maintenance.set_policy(own, "*", PolicySettings(distance=0))
+        maintenance.set_policy(own, "*", distance=0)
         connection.rollback()
-        maintenance.set_policy(store, "*", PolicySettings(distance=3))
+        maintenance.set_policy(store, "*", distance=3)
         assert own.add_page("https://b.example/", 0b1).kind == "duplicate"
 
 
@@ -165,18 +167,18 @@ def test_each_host_has_its_own_age_to_expire(store: Store, dsn: str) -> None:
     ]
     assert {verdict.kind for verdict in store.ingest_many(pages, scope="host")} == {"new"}
     # Without an age and a policy nothing expires.
-    maintenance.set_policy(store, "*", PolicySettings(distance=3))
+    maintenance.set_policy(store, "*", distance=3)
     with pytest.raises(ArgumentError, match="policy set"):
         store.expire()
     for host, days in (("news.example", 30), ("text.example", 30), ("a.example", 90)):
         age = timedelta(days=days)
-        maintenance.set_policy(store, host, PolicySettings(expire_after=age))
+        maintenance.set_policy(store, host, expire_after=age)
     told: list[int] = []
     assert store.expire(progress=told.append).deleted == 2
     assert told[-1] == 2
     assert store.get("https://news.example/0") is None
     assert store.get("https://a.example/1") is not None
-    maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=59)))
+    maintenance.set_policy(store, "a.example", expire_after=timedelta(days=59))
     run_sql(dsn, "CALL pgsimhash.expire()")
     assert store.get("https://a.example/1") is None
 
@@ -188,11 +190,11 @@ class TestRefusals:
         others = ("a.example /x", "*.example", "a@b.example", "a:80")
         for pattern in ("", "https://a.example/", *others):
             with pytest.raises(ArgumentError, match="without https://"):
-                maintenance.set_policy(store, pattern, PolicySettings(distance=3))
+                maintenance.set_policy(store, pattern, distance=3)
 
     def test_settings(self, store: Store) -> None:
         with pytest.raises(ArgumentError, match="needs a setting"):
-            maintenance.set_policy(store, "*", PolicySettings())
+            maintenance.set_policy(store, "*")
         with pytest.raises(ArgumentError, match="max_copies"):
             PolicySettings(max_copies=0)
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
@@ -214,8 +216,8 @@ class TestRefusals:
         migrate.upgrade(dsn, layout="32+32")
         with connect(dsn, collection="two", create=True) as store:
             with pytest.raises(ArgumentError, match="from 0 to 7"):
-                maintenance.set_policy(store, "*", PolicySettings(distance=8))
-            maintenance.set_policy(store, "*", PolicySettings(distance=7))
+                maintenance.set_policy(store, "*", distance=8)
+            maintenance.set_policy(store, "*", distance=7)
             with pytest.raises(psycopg.Error, check=sqlstate("PS013"), match="does not support"):
                 run_sql(dsn, "SELECT pgsimhash.set_policy('*', 8, collection => 'two')")
             run_sql(dsn, "UPDATE pgsimhash.policies SET distance = 8")

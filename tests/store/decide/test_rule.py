@@ -22,7 +22,7 @@ from psycopg.rows import namedtuple_row
 from pgsimhash import PgsimhashError, connect, maintenance
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import verified
-from pgsimhash.pages.policies import MatchOptions, PolicySettings
+from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.pages.urls import host_of, same_site
 from tests.database import database_examples, some_session_waits
@@ -397,7 +397,7 @@ class Database:
         )
         self.policies = policies
         for pattern, options in policies.items():
-            maintenance.set_policy(self.stores[OWN], pattern, PolicySettings(**options))
+            maintenance.set_policy(self.stores[OWN], pattern, **options)
 
     def settings(self, url: str, batch: Batch) -> SimpleNamespace:
         return settings_of(url, batch.collection, batch.options, self.policies)

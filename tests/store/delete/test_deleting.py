@@ -11,7 +11,6 @@ from psycopg import sql
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import CollectionError, NotFoundError, StoreError
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
 from tests.database import after_a_wait, insert_page, run_sql, simhashes_in
@@ -99,7 +98,7 @@ class TestRuns:
         store.expire(2 * DAY)
         assert [run.label for run in maintenance.runs(store)] == ["young"]
         run_sql(dsn, finished)
-        maintenance.set_policy(store, "*", PolicySettings(expire_after=2 * DAY))
+        maintenance.set_policy(store, "*", expire_after=2 * DAY)
         store.expire()
         assert maintenance.runs(store) == []
 
@@ -273,7 +272,7 @@ class TestCollections:
     def fill(self, store: Store) -> None:
         list(store.add_pages([(A, 1), (A, 1), (B, 2**40)]))
         maintenance.mark(store, A, B, same=True)
-        maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
+        maintenance.set_policy(store, "a.example", distance=2)
 
     def test_exactly_its_rows_are_deleted(self, dsn: str) -> None:
         with connect(dsn, collection="small", create=True) as store:

@@ -13,7 +13,6 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from tests.database import run_sql
 
@@ -267,7 +266,7 @@ def test_a_killed_crawl_begun_again(dsn: str) -> None:
         return [url for url, count in Counter(crawl(store, day)).items() if count > 1]
 
     with connect(dsn) as killed, connect(dsn) as store:
-        maintenance.set_policy(store, "*", PolicySettings(refetch_after=timedelta(hours=1)))
+        maintenance.set_policy(store, "*", refetch_after=timedelta(hours=1))
         assert len(kept(store, 1)) == 20
         run_sql(dsn, "UPDATE pgsimhash.pages SET fetched_at = fetched_at - interval '1 day'")
         before = seen(dsn)
@@ -281,5 +280,5 @@ def test_a_killed_crawl_begun_again(dsn: str) -> None:
         assert all(map(store.should_fetch, urls))
         assert len(kept(store, 2)) == 4
         # Without an undo, a policy for lists makes their links known again.
-        maintenance.set_policy(store, "*/list/*", PolicySettings(refetch_after=timedelta(0)))
+        maintenance.set_policy(store, "*/list/*", refetch_after=timedelta(0))
         assert [url for url in urls if store.should_fetch(url)] == list(links)

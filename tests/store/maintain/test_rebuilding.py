@@ -21,7 +21,6 @@ from pgsimhash.errors import (
     SchemaError,
     StoreError,
 )
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schema import migrate
 from tests.conftest import ROOT
 from tests.database import after_a_wait, end_others, insert_page, run_sql, wait_for_a_lock
@@ -87,7 +86,7 @@ def test_everything_is_copied(
     dsn: str, store: Store, tmp_path: Path, into_schema: str | None
 ) -> None:
     put_marks(dsn, "default")
-    maintenance.set_policy(store, "c.example", PolicySettings(distance=3, scope="host"))
+    maintenance.set_policy(store, "c.example", distance=3, scope="host")
     ingested = stored_ones(list(store.ingest_many(crawl(1))))
     store.start_run("later")
     at = datetime(2026, 3, 1, tzinfo=UTC)
@@ -144,7 +143,7 @@ WRITES: list[Callable[[Store], object]] = [
     lambda store: store.add_page(url(7), 7),
     lambda store: list(store.add_pages([(url(n), n) for n in range(40)])),
     lambda store: store.delete_page(url(1)),
-    lambda store: maintenance.set_policy(store, "*", PolicySettings(distance=2)),
+    lambda store: maintenance.set_policy(store, "*", distance=2),
     lambda store: maintenance.rebuild(store, "again"),
     lambda store: maintenance.rename(store, "renamed"),
 ]
@@ -207,7 +206,7 @@ def test_a_write_that_waits_for_the_end_applies_to_the_new_collection(
     for number in (0, 1 << 40, 0xFF << 20):
         store.add_page(url(number), number)
     maintenance.mark(store, urls["a"], urls["b"], same=True)
-    maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
+    maintenance.set_policy(store, "a.example", distance=2)
     before = counts(store)
     with psycopg.connect(dsn) as ending:
         maintenance.rebuild(connect(ending))
@@ -319,7 +318,7 @@ def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:
         migrate.upgrade(dsn, schema=schema, layout=layout)
     connect(dsn, schema="wide").close()
     run_sql(dsn, "UPDATE newer.alembic_version SET version_num = '9999'")
-    maintenance.set_policy(store, "a.example", PolicySettings(distance=8))
+    maintenance.set_policy(store, "a.example", distance=8)
     for options, error, match in IMPOSSIBLE:
         with pytest.raises(error, match=match):
             pytest.fail(f"{options}: {maintenance.rebuild(store, **options)}")
@@ -333,7 +332,7 @@ def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) ->
         first.add_page("https://first.example/", 5)
         assert first.collection.collection_id == store.collection.collection_id
     list(store.add_pages((url(n), n) for n in (FAR, 7, 0)))
-    maintenance.set_policy(store, "*", PolicySettings(scope="global", distance=1))
+    maintenance.set_policy(store, "*", scope="global", distance=1)
     verdicts: list[Verdict] = []
     maintenance.rebuild(store, into_schema="wide", verdicts=verdicts.append)
     assert [one.duplicate_of for one in verdicts] == [None, "https://first.example/", None]

@@ -14,7 +14,6 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.hashes import murmur3_32_32
 from pgsimhash.html import Article
 from pgsimhash.maintenance import rebuilding
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schema import migrate
 from pgsimhash.schemes import (
@@ -173,8 +172,8 @@ def test_pages_without_markdown_or_too_short_are_reported(dsn: str, kept: Store)
     kept.ingest("https://a.example/3", page(paragraph(3)))
     kept.ingest("https://b.example/4", page(*ARTICLE, paragraph(4, 40)))
     kept.ingest("https://a.example/5", page(*ARTICLE))
-    maintenance.set_policy(kept, "b.example", PolicySettings(min_tokens=400))
-    maintenance.set_policy(kept, "*", PolicySettings(scope="host", expire_after=timedelta(days=9)))
+    maintenance.set_policy(kept, "b.example", min_tokens=400)
+    maintenance.set_policy(kept, "*", scope="host", expire_after=timedelta(days=9))
     verdicts = refingerprint(kept, "again", patient)
     assert [(v.kind, v.reason) for v in verdicts] == [
         ("new", "first_seen"), ("failed", "unreadable"), ("too_short", "too_short"),

@@ -10,7 +10,7 @@ import pytest
 
 from pgsimhash import Store, Verdict, connect, maintenance
 from pgsimhash.maintenance import rebuilding
-from pgsimhash.pages.policies import MatchOptions, PolicySettings
+from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord
 from tests.database import run_sql
 from tests.store.content import content, original_of, rebuild_apart
@@ -156,12 +156,12 @@ def test_after_a_deleted_run_the_rest_is_evaluated_without_it(dsn: str, store: S
 
 
 def test_policies_apply_unless_overridden(store: Store) -> None:
-    maintenance.set_policy(store, "b.example", PolicySettings(distance=1))
+    maintenance.set_policy(store, "b.example", distance=1)
     ingested = list(store.add_pages([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
     assert [v.duplicate_of for v in ingested] == [None, None, A, A, A]
     assert reevaluated(store) == ingested
     assert [v.duplicate_of for v in reevaluated(store, distance=2)] == [None, A, A, A, A]
-    maintenance.set_policy(store, "b.example", PolicySettings(distance=2))
+    maintenance.set_policy(store, "b.example", distance=2)
     assert [v.duplicate_of for v in reevaluated(store, save=True)][1] == A
 
 

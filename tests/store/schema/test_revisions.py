@@ -14,7 +14,6 @@ from psycopg import conninfo
 
 import pgsimhash.alembic
 from pgsimhash import SchemaError, StoreError, connect, maintenance
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schema import deployed, migrate
 from pgsimhash.sources import read_pages
 from tests.conftest import ROOT
@@ -55,7 +54,7 @@ def filled(empty_dsn: str) -> str:
         list(store.ingest_many(read_pages([EXAMPLES])))
         store.ingest(DOTTED, (EXAMPLES / "tide-pools.html").read_bytes())
         maintenance.mark(store, DOTTED, (EXAMPLES / "town-swifts.html").as_uri(), same=True)
-        maintenance.set_policy(store, "example.com", PolicySettings(distance=3))
+        maintenance.set_policy(store, "example.com", distance=3)
         assert store.save_clusters()
     with connect(empty_dsn, collection="apart", create=True) as store:
         pages = [7, 5, 2**63, 7]

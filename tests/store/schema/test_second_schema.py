@@ -22,7 +22,6 @@ from pgsimhash.db.schema_names import (
 )
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
 from pgsimhash.maintenance.collections import delete_collection
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schema import migrate
 from pgsimhash.schema.deployed import check_schema, checked_connection, schema_revision
 from pgsimhash.schema.scripts import drop_statements, schema_script
@@ -81,7 +80,7 @@ def test_everything_works_where_there_is_no_schema_pgsimhash(empty_dsn: str) -> 
                 assert store.save_clusters(8)
                 assert len(list(store.ingest_files([file]))) == 1
                 rebuild_apart(store, f"{name} rebuilt", scheme=WORDS)
-                maintenance.set_policy(store, "a.example/*", PolicySettings(expire_after=30 * DAY))
+                maintenance.set_policy(store, "a.example/*", expire_after=30 * DAY)
                 assert store.expire().deleted == 4
                 for call in {**READS, **CHANGES}.values():
                     call(store)

@@ -12,7 +12,6 @@ from psycopg import conninfo, sql
 from pgsimhash import StoreError, Verdict, analysis, connect, maintenance
 from pgsimhash.cli.commands import commands
 from pgsimhash.db.connection import open_connection
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.schema import migrate
 from tests.database import let, run_sql
 from tests.refusals import because, sqlstate
@@ -42,8 +41,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
         if not own and "client_encoding" in settings:
             connection.execute("SET client_encoding TO 'UTF8'")
         with connect(dsn if own else connection, keep_markdown=True) as store:
-            said = PolicySettings(max_age=AGE, expire_after=AGE * 9)
-            set_now = maintenance.set_policy(store, "a.example", said)
+            set_now = maintenance.set_policy(store, "a.example", max_age=AGE, expire_after=AGE * 9)
             for made in (set_now, *maintenance.policies(store)):
                 assert (made.max_age, made.expire_after) == (AGE, AGE * 9)
                 assert made.set_at is not None

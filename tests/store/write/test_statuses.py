@@ -10,7 +10,6 @@ import pytest
 
 from pgsimhash import Store, connect, connect_async, maintenance
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.pages.records import PageRecord, PageStatus, StoredPage
 from pgsimhash.sources import SourcePage
 from pgsimhash.store.lookups import names_of
@@ -22,7 +21,7 @@ from tests.store.pages import page, paragraph
 A, B = "https://a.example/", "https://b.example/"
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
-WEEK = PolicySettings(refetch_after=7 * DAY)
+WEEK = 7 * DAY
 
 
 def versions(store: Store, url: str) -> list[StoredPage]:
@@ -92,7 +91,7 @@ def test_wrong_arguments_are_refused(store: Store, call: Any) -> None:
 
 
 def test_a_gone_page_is_fetched_again_like_others(store: Store) -> None:
-    maintenance.set_policy(store, "a.example", WEEK)
+    maintenance.set_policy(store, "a.example", refetch_after=WEEK)
     store.add_page(A, 0, fetched_at=ago(30))
     assert store.should_fetch(A)
     store.gone(A, fetched_at=ago(6))
