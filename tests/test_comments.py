@@ -14,6 +14,9 @@ _FUNCTION = re.compile(r"(?<![.\w])(\w+)\(\)")
 # A word with an underscore is a name of the code.
 _NAME = re.compile(r"(?<![.\w/])(_?[a-z0-9]+(?:_[a-z0-9]+)+|_[a-z0-9]+)\b(?!\.py|/)")
 
+_OF_POSTGRESQL = {"deadlock_timeout"}
+"""Names of PostgreSQL that only comments have."""
+
 
 def _parts() -> Iterator[tuple[str, list[str], str]]:
     """The name of each file, its comments, and its code without them."""
@@ -42,4 +45,4 @@ def test_what_comments_name_exists() -> None:
     )
     assert min(len(called), len(named)) > 20
     assert {(file, name) for file, name in called if name not in functions} == set()
-    assert {(file, name) for file, name in named if name not in names} == set()
+    assert {(file, name) for file, name in named if name not in names | _OF_POSTGRESQL} == set()

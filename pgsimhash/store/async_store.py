@@ -228,8 +228,8 @@ class AsyncStore:
         """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
         if signature is None and self._store._session.connections.owned:
             # Without a greenlet for each of them.
-            most = check_query(self.collection, simhash, distance, limit, signature)
-            matches: list[Match] = await self._store.finds.call((simhash, most), distance)
+            limit = check_query(self.collection, simhash, distance, limit, signature)
+            matches: list[Match] = await self._store.finds.call((simhash, limit), distance)
             return matches
         return await self.run_sync(Store.find, simhash, distance, limit=limit, signature=signature)
 
