@@ -6,22 +6,18 @@ has less than 400 characters, the first container with as many is used, else the
 is the text. bench/README.md describes the effects.
 
 Some of readability's steps read the same text many times: for each ancestor, for each list below a
-heading, for each empty element nearby. The characters read are counted, and a page that needs too
-many is read without it. The first page loads both packages.
+heading, for each empty element nearby. So a page with too many elements for its size, or too deep
+ones, is read without it. The first page loads both packages.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import logging
 import re
-import threading
 from collections import Counter
-from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -53,18 +49,10 @@ ATTRIBUTES_MAX: Final = 60_000  # attributes of a page that count
 # For each element, readability reads all text in some steps, and all ancestors in others.
 WORK_MAX: Final = 1_000_000_000  # elements times characters of HTML
 DEPTH_MAX: Final = 100
-CHARS_MAX: Final = 2_500_000  # characters of HTML
-LOOKED_AT_MAX: Final = 30_000_000  # characters to read, with repetitions
-_LOOK: Final = 50  # more characters that each reading counts
-
-_LONG: Final = re.compile(r"(?<!\s)\s{255,}")
-_BREAKS: Final = re.compile(r"(?<!\s)\s*\n\s*")
-_BLANKS: Final = re.compile(r"\t|[ \t]{2,}")
+CHARS_MAX: Final = 1_000_000  # characters of HTML
 
 # The attributes that readability removes from an article, with a pass over the text for each.
 _PRESENTATION: Final = re.compile("width|height|[-a-z]*color|background[-a-z]*|on*", re.IGNORECASE)
-
-_work = threading.local()
 
 
 def spaced_words(text: str) -> list[str]:
@@ -204,115 +192,17 @@ def _is_too_much(soup: BeautifulSoup, chars: int) -> bool:
     return False
 
 
-class _TooMuchError(BaseException):
-    """Readability takes too long. Not an ``Exception``, because readability catches those."""
-
-
 def article_of(html: str) -> HtmlElement | None:
-    """Return the article that readability chooses, or None if the page takes too long."""
-    readability = _readability()
-    _work.left = LOOKED_AT_MAX
+    """Return the article that readability chooses, or None if it chooses none."""
     try:
-        return parse(str(readability.Summary(html).summary()))
-    except (readability.Unparseable, _TooMuchError):
-        return None
-
-
-def _look_at(size: int) -> None:
-    _work.left -= size + _LOOK
-    if _work.left < 0:
-        raise _TooMuchError
-
-
-def clean(text: str) -> str:
-    """Return the result of readability's ``clean``, in linear time."""
-    _look_at(len(text))
-    text = _BREAKS.sub("\n", _LONG.sub(" " * 255, text))
-    return _BLANKS.sub(" ", text).strip()
-
-
-def _counted(written: Callable[..., str | bytes]) -> Callable[..., str | bytes]:
-    def write(*arguments: Any, **options: Any) -> str | bytes:
-        text = written(*arguments, **options)
-        _look_at(len(text))
-        return text
-
-    return write
-
-
-def _lists_contents(element: HtmlElement) -> bool:
-    heading = element.getprevious() if element.tag == "ul" else None
-    return (
-        heading is not None
-        and heading.tag in ("h2", "h3", "h4")
-        and clean(heading.text_content()).lower() == "table of contents"
-    )
-
-
-@cache
-def _readability() -> Any:
-    """Return a private copy of readability's module, with some functions replaced."""
-    if importlib.util.find_spec("readability") is None:
+        from readability import Document, readability
+    except ImportError as error:
         raise MissingPackageError(
             "not_installed",
             "the schemes pgsimhash-blog-* need readability-lxml, which pip installs with Python "
             "3.14 or older; use one of these, or another scheme",
-        )
-    spec = importlib.util.find_spec("readability.readability")
-    assert spec is not None
-    assert spec.loader is not None
-    readability: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(readability)
-    readability.clean = clean
-    readability.tostring = _counted(readability.tostring)
-    readability.tounicode = _counted(readability.tounicode)
-    # Used only for its log, and they keep the last page in memory.
-    readability.describe = readability.text_content = lambda *_: ""
-    # It logs every page without an article as an error.
-    logging.getLogger("readability").addHandler(logging.NullHandler())
-
-    class Summary(readability.Document):  # type: ignore[misc]
-        """Readability with bounds on depth and time."""
-
-        def _parse(self, input: str) -> HtmlElement:  # noqa: A002
-            root: HtmlElement = super()._parse(parse(input))
-            return root
-
-        def get_clean_html(self) -> str:
-            # The attributes that it removes are already gone.
-            return str(etree.tostring(self.html, encoding="unicode", method="html"))
-
-        def get_link_density(self, elem: HtmlElement) -> float:
-            _look_at(int(elem.xpath("count(.//*)")))
-            return float(super().get_link_density(elem))
-
-        def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
-            matches = readability.REGEXES["editorialLeadRe"].search
-            named = self.html.xpath("//*[@class or @id]")
-            leads = sum(
-                1 for node in named if matches(f"{node.get('class', '')} {node.get('id', '')}")
-            )
-            # It searches the previous leads for each lead and its ancestors.
-            _look_at(10 * leads * leads)
-            return list(super().get_editorial_leads(best_elem))
-
-        def get_preserved_elements(self, node: HtmlElement) -> dict[HtmlElement, bool]:
-            # Readability looks at all ancestors of each list and block.
-            preserved: list[HtmlElement] = []
-            for element in node.getroottree().iter():
-                if _lists_contents(element):
-                    preserved.extend(element.iter("ul"))
-                if self._leads_to_quote(element):
-                    preserved.extend(element.iter("div", "section"))
-            return dict.fromkeys(preserved, True)
-
-        def _leads_to_quote(self, element: HtmlElement) -> bool:
-            following = element.getnext()
-            block = next(element.iter("div", "section"), None)
-            if block is None or following is None or following.find(".//blockquote") is None:
-                return False
-            text = clean(element.text_content())
-            return len(text) >= self.min_text_length and text.endswith(":")
-
-    readability.Summary = Summary
-    return readability
+        ) from error
+    try:
+        return parse(str(Document(html).summary()))
+    except readability.Unparseable:
+        return None

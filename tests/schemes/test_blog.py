@@ -15,7 +15,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 from hypothesis import given
 from hypothesis import strategies as st
-from readability import Document, readability
+from readability import Document
 
 from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
@@ -263,34 +263,12 @@ def test_a_page_of_too_many_elements_is_refused(monkeypatch: pytest.MonkeyPatch)
         read_blog("<i></i>" * 310)
 
 
-@pytest.mark.parametrize("limit", ["WORK_MAX", "DEPTH_MAX", "CHARS_MAX", "LOOKED_AT_MAX"])
+@pytest.mark.parametrize("limit", ["WORK_MAX", "DEPTH_MAX", "CHARS_MAX"])
 def test_expensive_pages_avoid_readability(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     html = f"<main><h1>Lights</h1><div class=story><p>{TEXT}</p><p>{TEXT}</p></div></main>"
     assert read_blog(html).text == f"{TEXT}\n\n{TEXT}"
     monkeypatch.setattr(blog, limit, 3)
     assert read_blog(html).text == f"# Lights\n\n{TEXT}\n\n{TEXT}"
-
-
-@given(st.lists(st.sampled_from(["a", " ", "\t", "\n", "\r", "\xa0", " " * 254, " " * 256])))
-def test_text_is_cleaned_as_readability_does(pieces: list[str]) -> None:
-    text = "".join(pieces)
-    blog._work.left = blog.LOOKED_AT_MAX
-    assert blog.clean(text) == readability.clean(text)
-
-
-@pytest.mark.parametrize("inside", [
-    "<h2>Table of contents</h2><ul><li>fog<ul><li>rain</ul></ul>",
-    "<h2>Contents</h2><ul><li>fog</ul>",
-    f"<div><div><div>{TEXT[:90]}:</div></div></div><p><blockquote>{TEXT}</blockquote>",
-    f"<section>{TEXT[:90]}:</section><section>{TEXT}</section>",
-])  # fmt: skip
-def test_the_same_elements_are_preserved(inside: str) -> None:
-    own = blog._readability()
-    own_page, their_page = own.Summary(""), Document("")
-    tree = lxml.html.document_fromstring(page(inside))
-    blog._work.left = blog.LOOKED_AT_MAX
-    kept = own_page.get_preserved_elements(tree)
-    assert kept == their_page.get_preserved_elements(tree)
 
 
 @given(st.lists(PIECES).map("".join))
