@@ -75,12 +75,12 @@ def explain(
             found = analysis.compare_pages(page(a), page(b), store=store, distance=distance)
     else:
         found = analysis.compare_pages(page(a), page(b), scheme=scheme, distance=distance)
-    if output is not None:
-        show.write_file(output, html_reports.comparison_page(found))
     if show.for_people():
         people.comparison(found, output)
     else:
         show.json_line(found.as_json())
+    if output is not None:
+        show.write_file(output, html_reports.comparison_page(found))
 
 
 @analyse.command()
