@@ -349,7 +349,10 @@ BEGIN
             one, (
                 SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
                 FROM pg_attribute AS a
+                -- The other schema can have another revision.
+                JOIN pg_attribute AS b USING (attname)
                 WHERE a.attrelid = format('pgsimhash.%I', one)::regclass
+                    AND b.attrelid = format('%I.%I', from_schema, one)::regclass
                     AND a.attnum > 0
                     AND NOT a.attisdropped
                     AND a.attidentity <> 'a'

@@ -155,7 +155,8 @@ def in_own_history(dsn: str, up: bool) -> None:
 
 @pytest.mark.parametrize("route", [by_script, in_own_history])
 def test_other_routes_and_statements(filled: str, route: Callable[[str, bool], None]) -> None:
-    run_sql(filled, "REVOKE EXECUTE ON FUNCTION pgsimhash.find FROM PUBLIC")
+    for function in ("find", "_status_1"):
+        run_sql(filled, f"REVOKE EXECUTE ON FUNCTION pgsimhash.{function} FROM PUBLIC")
     before, schema = known_rows(filled), dump(filled, options=["--schema-only"])
     url = "https://example.com/0"
     with (
@@ -189,12 +190,28 @@ def test_other_routes_and_statements(filled: str, route: Callable[[str, bool], N
             limited = "SELECT * FROM pgsimhash.find(7, 3, 'apart', max_matches => 1)"
             assert len(run_sql(filled, limited)) == 1
             assert newer.add_page(url, 7).kind == "unchanged"
-        assert "REVOKE ALL ON FUNCTION pgsimhash.find(" in dump(filled, options=["--schema-only"])
+        upgraded = dump(filled, options=["--schema-only"])
+        for function in ("find", "_status_1", "_status_2"):
+            assert f"REVOKE ALL ON FUNCTION pgsimhash.{function}(" in upgraded
+        assert upgraded.count("REVOKE ALL") == 3
         with package_at("0002"):
             route(filled, False)
         assert answers() == known
     assert dump(filled, options=["--schema-only"]) == schema
     assert known_rows(filled)[3] == before[3]
+
+
+def test_a_rebuild_into_a_schema_that_was_upgraded(dsn: str) -> None:
+    with package_at("0002"):
+        in_own_history(dsn, True)
+    migrate.upgrade(dsn, schema="crawl")
+    with connect(dsn, schema="crawl") as store:
+        store.add_page(A, 5)
+        maintenance.set_policy(store, "*", distance=3)
+        maintenance.rebuild(store, "copied", into_schema="pgsimhash")
+    with connect(dsn, collection="copied") as store:
+        assert [match.url for match in store.find(5)] == [A]
+        assert [policy.distance for policy in maintenance.policies(store)] == [3]
 
 
 @pytest.mark.long
