@@ -387,3 +387,51 @@ BEGIN
     );
 END
 $$;
+
+-- The newest URLs of each host, or of one, each with the URL of its first original; www. is no part of
+-- a host.
+CREATE FUNCTION pgsimhash._stories(own_id integer, only_host text, most integer)
+RETURNS TABLE (site text, url text, story text)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    hosts constant text[] := ARRAY[only_host, 'www.' || only_host];
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE present AS MATERIALIZED (
+        SELECT
+            regexp_replace(p.host, '^www\.', '') AS site, p.url, p.page_id,
+            row_number() OVER (
+                PARTITION BY regexp_replace(p.host, '^www\.', '') ORDER BY p.page_id DESC
+            ) AS place
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id
+            AND p.host IS NOT NULL
+            AND (only_host IS NULL OR p.host = ANY (hosts))
+            AND NOT EXISTS (
+                SELECT FROM pgsimhash.pages AS newer
+                WHERE newer.collection_id = p.collection_id
+                    AND newer.url = p.url
+                    AND newer.page_id > p.page_id
+            )
+    ),
+    -- Copies have copies: one of a page that max_copies kept, for example.
+    chain AS (
+        SELECT n.page_id AS first_id, n.page_id, 0 AS hops FROM present AS n WHERE n.place <= most
+        UNION ALL
+        SELECT c.first_id, p.duplicate_of, c.hops + 1
+        FROM chain AS c
+        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = c.page_id
+        WHERE p.duplicate_of IS NOT NULL AND c.hops < 50
+    ),
+    root AS (
+        SELECT DISTINCT ON (c.first_id) c.first_id, c.page_id
+        FROM chain AS c
+        ORDER BY c.first_id, c.hops DESC
+    )
+    SELECT n.site, n.url, coalesce(o.url, n.url)
+    FROM present AS n
+    JOIN root AS r ON r.first_id = n.page_id
+    LEFT JOIN pgsimhash.pages AS o ON o.collection_id = own_id AND o.page_id = r.page_id
+    ORDER BY n.site COLLATE "C", n.page_id;
+END
+$$;

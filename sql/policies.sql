@@ -283,3 +283,76 @@ BEGIN
     ORDER BY p.host COLLATE "C", p.path COLLATE "C";
 END
 $$;
+
+-- A URL in one spelling, without the parameters that do not matter: names with commas between them, in
+-- any case, in which * matches anything. The other parameters are sorted by name, a repeated one stays
+-- once, and one without a value gets an empty one. Scheme and host are in lower case, percent-encoding
+-- is as short as possible, and the fragment goes. A URL that is not http or https, or would be longer
+-- than 2048 bytes, stays.
+CREATE FUNCTION pgsimhash.page_address(url text, ignore_parameters text DEFAULT '') RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    parts constant text[] := regexp_match(url, '^(https?://[^/?#]*)([^?#]*)(?:\?([^#]*))?', 'i');
+    ignored constant text[] := ARRAY(
+        SELECT replace(replace(replace(
+            lower(pgsimhash._spelled(btrim(g), '*') COLLATE "C"), '%', '\%'), '_', '\_'), '*', '%')
+        FROM regexp_split_to_table(ignore_parameters, ',') AS g
+    );
+    address text;
+BEGIN
+    IF parts IS NULL THEN
+        RETURN url;
+    END IF;
+    address := (
+        SELECT string_agg(q.name || '=' || q.value, '&' ORDER BY q.name COLLATE "C", q.number)
+        FROM (
+            SELECT p.name, p.value, min(p.number) AS number
+            FROM (
+                SELECT
+                    pgsimhash._spelled(split_part(u.piece, '=', 1)) AS name,
+                    pgsimhash._spelled(substring(u.piece FROM position('=' IN u.piece || '=') + 1))
+                        AS value,
+                    u.number
+                FROM regexp_split_to_table(replace(parts[3], '+', ' '), '&')
+                    WITH ORDINALITY AS u (piece, number)
+                WHERE u.piece <> ''
+            ) AS p
+            WHERE p.name = '' OR NOT lower(p.name COLLATE "C") LIKE ANY (ignored)
+            GROUP BY p.name, p.value
+        ) AS q
+    );
+    address := lower(parts[1] COLLATE "C") || (
+        SELECT string_agg(pgsimhash._spelled(s.segment, '!$&''()*+,;=:@'), '/' ORDER BY s.number)
+        FROM regexp_split_to_table(coalesce(nullif(parts[2], ''), '/'), '/')
+            WITH ORDINALITY AS s (segment, number)
+    ) || coalesce('?' || address, '');
+    RETURN CASE WHEN octet_length(address) > 2048 THEN url ELSE address END;
+END
+$$;
+
+-- Part of a URL with only those characters percent-encoded that are neither unreserved nor given.
+CREATE FUNCTION pgsimhash._spelled(part text, unencoded text DEFAULT '') RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN part ~ '^[A-Za-z0-9_.~-]*$' THEN part ELSE (
+        SELECT string_agg(
+            CASE
+                WHEN t.token[1] !~ '^%..$' THEN CASE
+                    WHEN t.token[1] ~ '^[A-Za-z0-9_.~-]' OR strpos(unencoded, t.token[1]) > 0
+                    THEN t.token[1]
+                    ELSE regexp_replace(
+                        upper(encode(convert_to(t.token[1], 'UTF8'), 'hex')), '(..)', '%\1', 'g')
+                END
+                -- Those of ASCII from 33 on.
+                WHEN t.token[1] ~ '^%[2-7]' AND (
+                    chr(get_byte(decode(substring(t.token[1] FROM 2), 'hex'), 0))
+                        ~ '[A-Za-z0-9_.~-]'
+                    OR strpos(
+                        unencoded, chr(get_byte(decode(substring(t.token[1] FROM 2), 'hex'), 0))
+                    ) > 0
+                ) THEN chr(get_byte(decode(substring(t.token[1] FROM 2), 'hex'), 0))
+                ELSE upper(t.token[1] COLLATE "C")
+            END, '' ORDER BY t.number
+        )
+        FROM regexp_matches(part, '[A-Za-z0-9_.~-]+|%[0-9A-Fa-f]{2}|.', 'g')
+            WITH ORDINALITY AS t (token, number)
+    ) END;

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
+    from pgsimhash.analysis.addresses import Parameter as Parameter
+    from pgsimhash.analysis.addresses import parameters as parameters
     from pgsimhash.analysis.changes import Version as Version
     from pgsimhash.analysis.changes import versions as versions
     from pgsimhash.analysis.comparison import Block as Block
@@ -31,6 +33,7 @@ else:
             "pgsimhash.analysis.evaluation": "Evaluation evaluate",
             "pgsimhash.analysis.comparison": "Block BlockPair Comparison compare_pages",
             "pgsimhash.analysis.pairs": "LabelledPair PagePair page_pairs read_labels",
+            "pgsimhash.analysis.addresses": "Parameter parameters",
             "pgsimhash.analysis.reports": "Report report",
         },
     )

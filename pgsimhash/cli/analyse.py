@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -124,6 +125,32 @@ def report(store: pgsimhash.Store, output: Path | None, summary: bool, **groupin
         _print_report(summarized)
     if output is not None:
         show.write_file(output, html_reports.report_page(summarized))
+
+
+@analyse.command()
+@click.option("--host", help="Only this host, without www.")
+@options.summary
+@options.as_csv
+@options.with_store
+def parameters(store: pgsimhash.Store, host: str | None, summary: bool, as_csv: bool) -> None:
+    """Find parameters of URLs that do not matter.
+
+    Prints a JSON line for each parameter of a host, and for spellings of its URLs, such as www and
+    http. The verdict is "ignorable" if, with a confidence of 95%, at most 5% of the pages that
+    differ only in it are different stories, "matters" if more are, and otherwise "too few".
+    "at_most" is the upper bound of that share. "example" is an exception.
+    """
+    found = list(analysis.parameters(store, host))
+    columns = [each.name for each in fields(analysis.Parameter)] if as_csv else []
+    show.rows((parameter.as_json() for parameter in found), columns)
+    if summary:
+        show.table(
+            ("host", "name", "verdict", *show.numbers("values", "compared", "exceptions")),
+            (
+                (each.host, each.name, each.verdict, each.values, each.compared, each.exceptions)
+                for each in found
+            ),
+        )
 
 
 @analyse.command()

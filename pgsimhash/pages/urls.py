@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit, urlunsplit
 
 from pgsimhash.errors import PageError
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
-__all__ = ["normalized_url"]
+__all__ = ["normalized_url", "page_address"]
 
 URL_BYTES_MAX: Final = 2048  # of the longest URL that the store indexes, in UTF-8
 _SCHEMES: Final = frozenset({"http", "https", "file"})
@@ -34,6 +34,10 @@ _HOST: Final = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#\\]*@)?(\[[0-9A-Za-z:.%]+\]|[^][/?#:@\\]+)(?=[:/?#\\]|\Z)"
 )
 """Equal to the function ``host_of`` in sql/tables.sql. A backslash is a slash, as in browsers."""
+
+_ADDRESS: Final = re.compile(r"(https?://[^/?#]*)([^?#]*)(?:\?([^#]*))?", re.IGNORECASE)
+
+_IN_PATHS: Final = "!$&'()*+,;=:@"  # characters that segments of a path need not encode
 
 _UNSEEN: Final = re.compile(
     r"[\x00- \x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f"
@@ -127,3 +131,38 @@ def normalized_url(url: str) -> str:
         return check_url(canonicalize_url(urlunsplit(cleaned)))
     except ValueError as error:
         raise PageError("invalid_url", f"{url!r} is not a URL: {error}") from error
+
+
+def page_address(url: str, ignore_parameters: str = "") -> str:
+    """Return the URL in one spelling, without the parameters that do not matter.
+
+    ``ignore_parameters`` are names with commas between them, in any case; ``*`` matches anything.
+    Equal to the function ``page_address`` in sql/policies.sql. The other parameters are sorted by
+    name, a repeated one stays once, and one without a value gets an empty one. Scheme and host are
+    in lower case, percent-encoding is as short as possible, and the fragment goes. A URL that is
+    not http or https, or would be longer than 2,048 bytes, stays.
+    """
+    if (parts := address_parts(url)) is None:
+        return url
+    site, path, parameters = parts
+    globs = (_spelled(glob.strip(" "), "*").lower() for glob in ignore_parameters.split(","))
+    ignored = re.compile("|".join(re.escape(glob).replace(r"\*", ".*") for glob in globs))
+    kept = (each for each in parameters if not (each[0] and ignored.fullmatch(each[0].lower())))
+    query = "&".join(map("=".join, sorted(dict.fromkeys(kept), key=lambda each: each[0])))
+    address = f"{site}{path}?{query}" if query else site + path
+    return url if len(address.encode()) > URL_BYTES_MAX else address
+
+
+def address_parts(url: str) -> tuple[str, str, list[tuple[str, str]]] | None:
+    """Return scheme and host, path, and parameters of an http URL, spelled as in addresses."""
+    if (found := _ADDRESS.match(url)) is None:
+        return None
+    site, path, query = found.groups("")
+    pieces = (piece.replace("+", " ").partition("=") for piece in query.split("&") if piece)
+    parameters = [(_spelled(name), _spelled(value)) for name, _, value in pieces]
+    segments = (_spelled(segment, _IN_PATHS) for segment in (path or "/").split("/"))
+    return lowered(site), "/".join(segments), parameters
+
+
+def _spelled(part: str, unencoded: str = "") -> str:
+    return quote(unquote_to_bytes(part), safe=unencoded)

@@ -58,7 +58,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
             store.add_page(OTHER, simhash)
     with psycopg.connect(dsn) as connection:
         # By SQL, because other programs may write these tables.
-        for number, url in enumerate((URL, PERCENT, URL)):
+        for number, url in enumerate((URL, PERCENT, URL, f"{URL}?{EVIL}OWNED")):
             connection.execute(
                 "INSERT INTO pgsimhash.pages (collection_id, url, simhash, title, markdown,"
                 " html_bytes, distance, duplicate_of) SELECT collection_id, %s, %s, %s, %s, 9, 0,"
@@ -84,7 +84,8 @@ CASES = [
     "analyse explain EVIL.html EVILcopy.html", "analyse explain URLunknown URL -c",
     "analyse explain EVIL 0 -o EVIL/EVIL", "analyse history URL --summary -c",
     "analyse history URLunknown -c", "analyse history URL -c --seen-at EVIL",
-    "analyse report --summary -c -o EVILout.html", "analyse evaluate pairs.csv --summary",
+    "analyse report --summary -c -o EVILout.html", "analyse parameters -c --summary",
+    "analyse evaluate pairs.csv --summary",
     "analyse evaluate bad.csv --summary", "analyse evaluate missingEVIL.csv",
     "analyse evaluate known.csv --summary -c", "status", "status --collection EVIL2", "migrate",
     "migrate --sql", "migrate --dsn postgresql://EVIL", "migrate --downgrade EVIL",
