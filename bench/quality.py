@@ -496,17 +496,25 @@ def report(
 def streams(draws: int = 3) -> Iterator[tuple[str, str]]:
     """Yield how many pages of each made stream a store keeps: a row for each kind."""
 
-    def row(name: str, make: Callable[..., Iterable[str]], *values: object) -> tuple[str, str]:
-        return name, " ".join(str(kept(make(Stream(seed), *values))) for seed in range(draws))
+    def row(
+        name: str, make: Callable[..., Iterable[str]], *values: object, **selectors: str
+    ) -> tuple[str, str]:
+        name = ", ".join([name, *(f"{key} {value}" for key, value in selectors.items())])
+        pages = (make(Stream(seed), *values) for seed in range(draws))
+        return name, " ".join(str(kept(each, **selectors)) for each in pages)
 
     for own, ads, size, titled in ((60, 2, 30, False), (300, 2, 14, True)):
         for mark in ("c7", "advertisement"):
             name = f"{own} words, 127 URLs, {ads} blocks of {size}, class {mark}: 1 is right"
             yield row(name, partial(Stream.story, titled=titled), own, ads, size, mark)
+        make = partial(Stream.story, titled=titled)
+        yield row(name.replace(mark, "c7"), make, own, ads, size, "c7", ignore=".c7")
     for mark in ROTATING:
         yield row(f"220 words, 127 URLs, class {mark}: 1", Stream.story, 220, 1, 16, mark)
     for shared, own in ((250, 20), (300, 40), (300, 60)):
-        yield row(f"{own} own words in {shared} of divs: 60", Stream.template, shared, own)
+        name = f"{own} own words in {shared} of divs: 60"
+        yield row(name, Stream.template, shared, own)
+        yield row(name, Stream.template, shared, own, 60, " id=own", content="#own")
     for kind, count in (("comments", 3), ("comments", 20), ("related-posts", 6)):
         yield row(f"an article, {count} {kind}: 1", Stream.below, kind, count)
     for kind in DATA:
@@ -520,6 +528,9 @@ def days() -> Iterator[tuple[str, str]]:
         for kind in DAYS:
             with connect(dsn, collection=kind, create=True) as store:
                 yield kind, " ".join(map(str, kept_each_day(store, Stream(0).days(kind))))
+        with connect(dsn, collection="ignored", create=True) as store:
+            each_day = kept_each_day(store, Stream(0).days(DAYS[-1]), ignore=".c7")
+            yield f"{DAYS[-1]}, ignore .c7", " ".join(map(str, each_day))
 
 
 def main() -> None:

@@ -59,6 +59,7 @@ class PageError(PgsimhashError, ValueError):
 
     reasons: ClassVar[_Codes] = {
         "too_short": "it has too little text: its simhash would match every other short page",
+        "cut_short": "its selectors (`content`, `ignore`) leave too little text",
         "error_page": 'it says "page not found" and has almost no other text',
         "blocked": "it asks for a captcha, JavaScript or cookies first",
         "needs_script": "it is empty until a browser runs its scripts",

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
 from pgsimhash.pages.policies import MatchOptions, given_options
 from pgsimhash.pages.records import Item, PageStatus, Verdict
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.reading.workers import PageReader
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import get_scheme
@@ -256,7 +257,11 @@ class PgsimhashSpiderMiddleware(_Component):
             for name in ("Content-Type", "ETag", "Last-Modified")
         )
         charset = content_type(kind).get_content_charset()
-        page = SourcePage(response.url, response.body, charset, etag=etag, last_modified=modified)
+        content, ignore = (request.meta.get(f"pgsimhash_{name}") for name in Selectors._fields)
+        page = SourcePage(
+            response.url, response.body, charset, etag=etag, last_modified=modified,
+            content=content, ignore=ignore,
+        )  # fmt: skip
         verdict, tag = await self._verdict(page)
         response.meta[self._tag] = tag
         return verdict
@@ -415,7 +420,8 @@ class _StoreThread:
             if not answer.set_running_or_notify_cancel():
                 continue
             try:
-                batch.append((self._extract(as_input(page)), answer))
+                selected = self._store.selected(as_input(page), self._options)
+                batch.append((self._extract(selected), answer))
             except Exception as error:
                 # Such as a scheme that no other process can use; without an answer, it would hang.
                 answer.set_exception(error)

@@ -90,6 +90,7 @@ BEGIN
             WHEN NOT d.is_stored THEN 'unchanged'
             WHEN d.reason IS NOT NULL THEN d.reason
             WHEN d.version_id IS NULL THEN 'first_seen'
+            WHEN d.selectors_changed THEN 'selectors_changed'
             WHEN d.version_digest = d.text_digest THEN 'same_text'
             ELSE 'changed'
         END,
@@ -309,19 +310,21 @@ DECLARE
         )
     );
     counted_pages bigint;
+    reread_ids bigint[];
+    read_by integer[];
 BEGIN
     INSERT INTO pgsimhash.pages (
         collection_id, page_id, url, simhash, fetched_at, html_digest, text_digest, signature_high,
         signature_low, duplicate_of, distance, run_id, title, canonical_url, canonical_on_site,
         language, features, tokens, html_bytes, structure, markdown, etag,
-        last_modified, covered, indexed
+        last_modified, covered, selectors, indexed
     )
     SELECT
         own_id, d.page_id, d.url, d.simhash, coalesce(d.fetched_at, now()), d.html_digest,
         d.text_digest, d.signature_high, d.signature_low, d.original_id, d.original_distance,
         coalesce(batch_run, p.run_id), p.title, p.canonical_url, d.canonical IS NOT NULL,
         p.language, p.features, p.tokens, p.html_bytes, p.structure, p.markdown,
-        p.etag, p.last_modified, d.covered,
+        p.etag, p.last_modified, d.covered, d.selectors,
         row_number() OVER (PARTITION BY d.simhash ORDER BY d.number) = 1
             AND d.simhash <> ALL (indexed_simhashes)
     FROM unnest(batch) AS d
@@ -330,6 +333,19 @@ BEGIN
     WHERE d.is_stored OR has_ids;
     IF has_ids THEN
         RETURN NULL;
+    END IF;
+    SELECT array_agg(u.present_id), array_agg(u.selectors) INTO reread_ids, read_by
+    FROM (
+        SELECT DISTINCT ON (d.present_id) d.present_id, d.selectors
+        FROM unnest(batch) AS d
+        WHERE d.selectors_changed AND NOT d.is_stored
+        ORDER BY d.present_id, d.number DESC
+    ) AS u;
+    IF reread_ids IS NOT NULL THEN
+        UPDATE pgsimhash.pages AS p
+        SET selectors = u.selectors
+        FROM unnest(reread_ids, read_by) AS u (page_id, selectors)
+        WHERE p.collection_id = own_id AND p.page_id = u.page_id;
     END IF;
     -- Each batch writes the run's row, so a run removed by a rollback or an undo reappears with
     -- the next batch. A single page belongs to no run unless the caller started one.
@@ -475,6 +491,22 @@ BEGIN
         last_modified =
             pgsimhash._validator(s.last_modified, excluded.last_modified, excluded.etag),
         outside_at = greatest(s.outside_at, excluded.outside_at);
+END
+$$;
+
+-- Counts pages of a run that selectors did not fit.
+CREATE FUNCTION pgsimhash._count_cuts(
+    own_id integer, run_id bigint, label text, content_missing bigint, cut_short bigint
+) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+BEGIN
+    INSERT INTO pgsimhash.runs AS r (run_id, collection_id, label, content_missing, cut_short)
+    VALUES (run_id, own_id, label, content_missing, cut_short)
+    ON CONFLICT ON CONSTRAINT runs_pkey DO UPDATE SET
+        finished_at = now(), ended_at = NULL,
+        content_missing = r.content_missing + excluded.content_missing,
+        cut_short = r.cut_short + excluded.cut_short;
 END
 $$;
 

@@ -99,7 +99,7 @@ CREATE FUNCTION pgsimhash._collection(
     statement_otherwise text
 ) RETURNS TABLE (
     collection_id integer, name text, scheme text, layout text, default_distance smallint,
-    keep_markdown boolean, normalize_urls boolean
+    keep_markdown boolean, normalize_urls boolean, selectors text
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -122,7 +122,14 @@ BEGIN
     RETURN QUERY
     SELECT
         c.collection_id, c.name, c.scheme, pgsimhash.layout(), c.default_distance, c.keep_markdown,
-        c.normalize_urls
+        c.normalize_urls, (
+            SELECT json_agg(
+                json_build_array(p.host, p.path, p.content, p.ignore)
+                ORDER BY p.path = '*', length(p.path) DESC, p.path COLLATE "C"
+            )::text
+            FROM pgsimhash.policies AS p
+            WHERE p.collection_id = c.collection_id AND num_nonnulls(p.content, p.ignore) > 0
+        )
     FROM pgsimhash.collections AS c
     WHERE c.name = collection;
 END

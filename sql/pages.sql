@@ -4,7 +4,8 @@
 CREATE FUNCTION pgsimhash.status(collection text DEFAULT NULL) RETURNS TABLE (
     name text, scheme text, layout text, default_distance smallint, normalize_urls boolean,
     pages bigint, urls bigint, duplicates bigint, duplicate_bytes bigint, simhashes bigint,
-    estimated boolean, schema_bytes bigint, last_write timestamptz, last_write_age interval
+    estimated boolean, schema_bytes bigint, last_write timestamptz, last_write_age interval,
+    content_missing bigint, cut_short bigint
 )
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -37,7 +38,7 @@ BEGIN
         -- least() and greatest() ignore NULL.
         CASE
             WHEN w.last_write IS NOT NULL THEN greatest(now() - w.last_write, interval '0')
-        END
+        END, coalesce(u.content_missing, 0), coalesce(u.cut_short, 0)
     FROM pgsimhash.collections AS c
     CROSS JOIN LATERAL pgsimhash._count_collection(c.collection_id) AS p
     CROSS JOIN LATERAL (
@@ -46,6 +47,13 @@ BEGIN
             WHERE r.collection_id = c.collection_id
         )) AS last_write
     ) AS w
+    LEFT JOIN LATERAL (
+        SELECT r.content_missing, r.cut_short
+        FROM pgsimhash.runs AS r
+        WHERE r.collection_id = c.collection_id
+        ORDER BY r.run_id DESC
+        LIMIT 1
+    ) AS u ON true
     WHERE collection IS NULL OR c.name = collection
     ORDER BY c.name;
 END
@@ -174,7 +182,7 @@ BEGIN
         pgsimhash._validator(p.last_modified, s.last_modified, s.etag),
         p.title, p.canonical_url, p.language, p.features, p.tokens, p.html_bytes, p.html_digest,
         p.text_digest, p.structure, p.signature_high, p.signature_low, p.markdown, p.run_id, o.url,
-        p.distance, p.covered
+        p.distance, p.covered, p.selectors
     FROM unnest(urls) AS q (url)
     CROSS JOIN LATERAL (
         SELECT n.*

@@ -6,7 +6,8 @@ CREATE FUNCTION pgsimhash.set_policy(
     scope text DEFAULT NULL, window_size integer DEFAULT NULL, max_age interval DEFAULT NULL,
     canonical_link boolean DEFAULT NULL, max_copies integer DEFAULT NULL,
     min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL,
-    refetch_after interval DEFAULT NULL, collection text DEFAULT 'default'
+    refetch_after interval DEFAULT NULL, content text DEFAULT NULL, ignore text DEFAULT NULL,
+    collection text DEFAULT 'default'
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
@@ -17,18 +18,21 @@ DECLARE
 BEGIN
     IF num_nonnulls(
         distance, verify, scope, window_size, max_age, canonical_link, max_copies, min_tokens,
-        expire_after, refetch_after
+        expire_after, refetch_after, content, ignore
     ) = 0 THEN
         RAISE EXCEPTION 'a policy needs a setting'
             USING ERRCODE = 'PS013', HINT = 'Give one, such as max_copies => 2.';
     END IF;
+    PERFORM pgsimhash._check_selectors('content', content);
+    PERFORM pgsimhash._check_selectors('ignore', ignore);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
-        max_copies, min_tokens, expire_after, refetch_after
+        max_copies, min_tokens, expire_after, refetch_after, content, ignore
     )
     SELECT
         own_id, parts.host, parts.path, pgsimhash._policy_distance(distance), verify, scope,
-        window_size, max_age, canonical_link, max_copies, min_tokens, expire_after, refetch_after
+        window_size, max_age, canonical_link, max_copies, min_tokens, expire_after, refetch_after,
+        content, ignore
     FROM pgsimhash._pattern_parts(pattern) AS parts
     ON CONFLICT ON CONSTRAINT policies_pattern_key DO UPDATE SET
         distance = coalesce(excluded.distance, p.distance),
@@ -41,6 +45,8 @@ BEGIN
         min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
         expire_after = coalesce(excluded.expire_after, p.expire_after),
         refetch_after = coalesce(excluded.refetch_after, p.refetch_after),
+        content = coalesce(excluded.content, p.content),
+        ignore = coalesce(excluded.ignore, p.ignore),
         set_at = excluded.set_at
     RETURNING p.* INTO made;
     RETURN made;
@@ -71,11 +77,64 @@ BEGIN
 END
 $$;
 
+-- How many pages that match a pattern were read by other selectors than those of their policies.
+--
+-- So many are read differently when they are fetched again.
+CREATE FUNCTION pgsimhash.count_reread(pattern text, collection text DEFAULT 'default')
+RETURNS bigint
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    own_id constant integer := pgsimhash._id_of(collection);
+    wanted constant text := (SELECT s.host FROM pgsimhash._pattern_parts(pattern) AS s);
+    part record;
+    counted bigint := 0;
+BEGIN
+    FOR part IN
+        SELECT array_agg(n.url) AS urls, array_agg(n.selectors) AS read_by
+        FROM (
+            SELECT p.url, p.selectors, row_number() OVER () / 10000 AS number
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id
+                AND p.html_digest IS NOT NULL
+                AND (
+                    wanted = '*' OR p.host = wanted
+                    OR right(p.host, length(wanted) + 1) = '.' || wanted
+                )
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.pages AS newer
+                    WHERE newer.collection_id = own_id
+                        AND newer.url = p.url
+                        AND newer.page_id > p.page_id
+                )
+        ) AS n
+        GROUP BY n.number
+    LOOP
+        counted := counted + (
+            SELECT count(*)
+            FROM unnest(part.read_by) WITH ORDINALITY AS u (read_by, number)
+            LEFT JOIN pgsimhash._settings_for(own_id, part.urls) WITH ORDINALITY AS s
+                ON s.ordinality = u.number
+            WHERE pgsimhash._selectors_digest(s.content, s.ignore) IS DISTINCT FROM u.read_by
+        );
+    END LOOP;
+    RETURN counted;
+END
+$$;
+
+-- The digest of Selectors in pages/selectors.py; NULL without selectors.
+CREATE FUNCTION pgsimhash._selectors_digest(content text, ignore text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN num_nonnulls(content, ignore) > 0 THEN (
+        ('x' || left(
+            encode(sha256(convert_to(concat(content, E'\n', ignore), 'UTF8')), 'hex'), 8
+        ))::bit(32)::bigint & 2147483647
+    )::integer END;
+
 -- The settings that policies define for a URL; NULL if the collection's own apply.
 CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default') RETURNS TABLE (
     distance smallint, verify boolean, scope text, window_size integer, max_age interval,
     canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval,
-    refetch_after interval
+    refetch_after interval, content text, ignore text
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -84,7 +143,7 @@ BEGIN
     RETURN QUERY
     SELECT
         s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link, s.max_copies,
-        s.min_tokens, s.expire_after, s.refetch_after
+        s.min_tokens, s.expire_after, s.refetch_after, s.content, s.ignore
     FROM (SELECT) AS always
     LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[url]) AS s ON true;
 END
@@ -230,6 +289,50 @@ BEGIN
     LEFT JOIN fitting AS f USING (number)
     LEFT JOIN merged AS m USING (policy_ids)
     ORDER BY a.number;
+END
+$$;
+
+-- An error unless a text is NULL or a list of supported selectors, by the grammar of
+-- pages/selectors.py.
+CREATE FUNCTION pgsimhash._check_selectors(setting text, selectors text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    start constant text := '(?:[_a-zA-Z]|[^\u0001-\u007f]|\\[^\n\r\f0-9a-fA-F])';
+    inside constant text := '(?:[-_a-zA-Z0-9]|[^\u0001-\u007f]|\\[^\n\r\f0-9a-fA-F])';
+    named constant text := '-?' || start || inside || '*';
+    attribute constant text := '\[\s*' || named || '\s*(?:[~|^$*]?=\s*(?:' || named
+        || '|"[^"\\\n\r\f]*"|''[^''\\\n\r\f]*'')\s*)?\]';
+    simple constant text := '(?:#' || inside || '+|\.' || named || '|' || attribute || ')';
+    tag constant text := '(?:' || named || '|\*)';
+    -- Alembic takes a colon before a name for a parameter.
+    negated constant text :=
+        ':' || 'not\(\s*(?:' || tag || simple || '*|' || simple || '+)\s*\)';
+    more constant text := '(?:' || simple || '|' || negated || ')';
+    compound constant text := '(?:' || tag || more || '*|' || more || '+)';
+    selector constant text := '^' || compound || '(?:(?:\s*>\s*|\s+)' || compound || ')*';
+    white constant text := E' \t\n\r\f';
+    rest text COLLATE "C" := ltrim(rtrim(selectors, white), white);
+    piece text;
+    number integer := 0;
+BEGIN
+    WHILE selectors IS NOT NULL LOOP
+        number := number + 1;
+        piece := substring(rest FROM selector);
+        EXIT WHEN piece IS NULL OR length(piece) > 500 OR number > 20;
+        rest := substr(rest, length(piece) + 1);
+        IF rest = '' THEN
+            RETURN;
+        END IF;
+        piece := substring(rest FROM '^\s*,\s*');
+        EXIT WHEN piece IS NULL;
+        rest := substr(rest, length(piece) + 1);
+    END LOOP;
+    IF selectors IS NOT NULL THEN
+        RAISE EXCEPTION '%: selector % is not supported, at "%"', setting, number, left(rest, 20)
+            USING ERRCODE = 'PS013',
+            HINT = 'Up to 20 selectors of 500 characters have tags, classes, ids, attributes, '
+                'descendants, children (>), and not() of one of the first four.';
+    END IF;
 END
 $$;
 

@@ -5,7 +5,7 @@ CREATE TYPE pgsimhash._decision AS (
     -- The number of the page in the batch, from 1, why it failed, if it did, and the page.
     number bigint, failure text, page_id bigint, url text, simhash bigint, fetched_at timestamptz,
     tokens integer, signature_high bigint, signature_low bigint, text_digest bigint,
-    html_digest bytea, canonical text, etag text, last_modified text,
+    html_digest bytea, selectors integer, canonical text, etag text, last_modified text,
     -- Of an answer without a page, whether the page is gone, else unmodified; NULL for a page.
     is_gone boolean,
     -- Its settings.
@@ -15,8 +15,11 @@ CREATE TYPE pgsimhash._decision AS (
     version_id bigint, version_simhash bigint, version_digest bigint, first_page bigint,
     -- What tells whether its text changed, and whether the row's text is kept, here or elsewhere.
     text bigint, version_text bigint, covered boolean,
+    -- Whether the version was read by other selectors, and whether its bytes are the same.
+    selectors_changed boolean, is_reread boolean,
     -- The present version after it: itself, unless it is unchanged.
-    is_stored boolean, present_id bigint, present_digest bigint,
+    is_stored boolean, present_id bigint, present_digest bigint, present_html bytea,
+    present_selectors integer,
     original_id bigint, original_url text, original_distance integer, reason text, copies integer,
     keep boolean
 );
@@ -77,7 +80,8 @@ DECLARE
     before pgsimhash._decision;
 BEGIN
     FOR known IN
-        SELECT number, u.before_number, v.page_id, v.simhash, v.text_digest,
+        SELECT
+            number, u.before_number, v.page_id, v.simhash, v.text_digest, v.html_digest, v.selectors,
             coalesce(v.first_page, batch[u.first_number].page_id) AS first_page
         FROM (
             SELECT
@@ -108,6 +112,18 @@ BEGIN
             page.version_simhash = page.simhash
             AND coalesce(page.version_digest = page.text_digest, true)
         ) IS NOT TRUE AND page.simhash IS NOT NULL;
+        -- Without HTML, nothing was read.
+        IF known.before_number IS NOT NULL THEN
+            known.html_digest := before.present_html;
+            known.selectors := before.present_selectors;
+        END IF;
+        page.selectors_changed := num_nulls(page.html_digest, known.html_digest) = 0
+            AND page.selectors IS DISTINCT FROM known.selectors;
+        page.is_reread := page.selectors_changed AND page.html_digest = known.html_digest;
+        page.present_html := CASE WHEN page.is_stored THEN page.html_digest
+            ELSE known.html_digest END;
+        page.present_selectors := CASE WHEN page.is_stored OR page.selectors_changed
+            THEN page.selectors ELSE known.selectors END;
         page.present_id := CASE WHEN page.is_stored THEN page.page_id ELSE page.version_id END;
         page.present_digest :=
             CASE WHEN page.is_stored THEN page.text_digest ELSE page.version_digest END;
@@ -123,13 +139,14 @@ $$;
 -- The newest version of each URL before a page, and the id of its first version.
 CREATE FUNCTION pgsimhash._versions_before(own_id integer, urls text[], before_page bigint)
 RETURNS TABLE (
-    number bigint, page_id bigint, simhash bigint, text_digest bigint, first_page bigint
+    number bigint, page_id bigint, simhash bigint, text_digest bigint, html_digest bytea,
+    selectors integer, first_page bigint
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY
     SELECT
-        u.number, v.page_id, v.simhash, v.text_digest,
+        u.number, v.page_id, v.simhash, v.text_digest, v.html_digest, v.selectors,
         (
             SELECT f.page_id
             FROM pgsimhash.pages AS f
@@ -139,7 +156,7 @@ BEGIN
         )
     FROM unnest(urls) WITH ORDINALITY AS u (url, number)
     CROSS JOIN LATERAL (
-        SELECT p.page_id, p.simhash, p.text_digest
+        SELECT p.page_id, p.simhash, p.text_digest, p.html_digest, p.selectors
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id AND p.url = u.url AND p.page_id < before_page
         ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
@@ -291,12 +308,13 @@ BEGIN
                 END;
             END IF;
         END IF;
-        page.keep := page.is_stored AND CASE
+        page.keep := page.is_stored AND NOT page.is_reread AND CASE
             WHEN page.original_distance IS NULL
                 THEN (page.version_digest = page.text_digest) IS NOT TRUE
             ELSE greatest(page.copies, (only_text IS NULL)::integer) < page.max_copies
         END;
-        page.covered := page.keep OR page.text = ANY (safe_texts);
+        page.covered := page.keep OR page.text = ANY (safe_texts)
+            OR page.is_reread AND page.version_text = ANY (safe_texts);
         batch[place] := page;
     END LOOP;
     RETURN batch;

@@ -68,6 +68,7 @@ CREATE TABLE pgsimhash.pages (
     distance smallint,               -- The distance to its original in bits; NULL for an original.
     indexed boolean NOT NULL DEFAULT true,  -- False if an indexed page has the same simhash.
     covered boolean NOT NULL DEFAULT true,  -- Whether its text was kept: here, or at another URL.
+    selectors integer,               -- A digest of the selectors by which it was read, if any.
     -- Permutation 1:
     prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 63 to 42.
         (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
@@ -154,6 +155,8 @@ CREATE TABLE pgsimhash.runs (
     updated bigint NOT NULL DEFAULT 0,               -- The number of new versions.
     unchanged bigint NOT NULL DEFAULT 0,             -- The number of unchanged pages.
     gone bigint NOT NULL DEFAULT 0,                  -- The number of pages found gone.
+    content_missing bigint NOT NULL DEFAULT 0,  -- Those read whole: content selected nothing.
+    cut_short bigint NOT NULL DEFAULT 0,        -- Those not stored: selectors left too few words.
     first_page bigint,                               -- The first of its remaining pages.
     last_page bigint,                                -- The last of its remaining pages.
     CONSTRAINT runs_pkey PRIMARY KEY (collection_id, run_id),
@@ -218,6 +221,8 @@ CREATE TABLE pgsimhash.policies (
     min_tokens integer,              -- Pages with fewer tokens are not stored.
     expire_after interval,           -- How long after it was last seen a version expires.
     refetch_after interval,          -- How long after it was last seen a page is fetched again.
+    content text,                    -- CSS selectors of the part of a page that counts.
+    ignore text,                     -- CSS selectors of what does not count.
     set_at timestamptz NOT NULL DEFAULT now(),  -- When it was last set.
     CONSTRAINT policies_pkey PRIMARY KEY (collection_id, policy_id),
     CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path),
@@ -291,5 +296,5 @@ CREATE TYPE pgsimhash._stored_page AS (
     canonical_url text, language text, features integer, tokens integer, html_bytes integer,
     html_digest bytea, text_digest bigint, structure bigint, signature_high bigint,
     signature_low bigint, markdown text, run_id bigint, duplicate_of text, distance smallint,
-    covered boolean
+    covered boolean, selectors integer
 );

@@ -36,11 +36,13 @@ from pgsimhash.html import Article
 from pgsimhash.html.blocks import BESIDE_TAGS, Element, Named
 from pgsimhash.html.page_words import VOLATILE, TextBlock
 from pgsimhash.pages.records import SourcePage, json_values
+from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size, frozen
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights, Scheme, get_scheme
 from pgsimhash.schemes.features import OCCURRENCES, words_of
+from pgsimhash.schemes.registry import read_and_vote
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
 
@@ -66,7 +68,7 @@ _VALUES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A page to compare; a bare simhash has no other values."""
+    """A page to compare; a bare simhash has no other values. ``cut`` is what selectors removed."""
 
     simhash: int
     url: str | None = None
@@ -77,6 +79,7 @@ class Side:
     canonical_url: str | None = None
     article: Article | None = None
     origin: Origin | None = None
+    cut: str | None = None
 
 
 class Block(NamedTuple):
@@ -238,12 +241,17 @@ def compare_pages(
             return Side(check_simhash(page))
         if store is not None and isinstance(page, str):
             return _stored_side(store, page)
+        if store is not None and isinstance(page, SourcePage):
+            page = store.selected(page, {})
         return read_side(page, recipe)
 
     first, second = side(a), side(b)
     found = compared(first, second, recipe, layout, limit)
     named = "" if store is None else _named(store, first, second)
-    return replace(found, sentence=f"{found.sentence} {named}".strip())
+    cuts = [
+        f"Cut from {name}: {one.cut}." for name, one in (("A", first), ("B", second)) if one.cut
+    ]
+    return replace(found, sentence=" ".join(filter(None, [found.sentence, *cuts, named])))
 
 
 def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Comparison:
@@ -302,13 +310,20 @@ def read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:
     """
     if not isinstance(page, SourcePage):
         checked_size(page)
-        html, url, charset = frozen(page), None, None
+        html, url, charset, selectors = frozen(page), None, None, NO_SELECTORS
     else:
         checked_size(page.html)
         check_url(page.url)
         html, url, charset = page.html, page.url, page.charset
-    article = scheme.extract(html, url, charset)
-    vote = scheme.vote(article)
+        selectors = Selectors(page.content, page.ignore)
+    article, vote = read_and_vote(html, url, charset, scheme, selectors)
+    cut = None
+    if any(selectors):
+        words, left = (
+            words_of(each).length for each in (scheme.extract(html, url, charset), article)
+        )
+        missing = " (content selects nothing)" if article.content_missing else ""
+        cut = f"{words - left:,} of {words:,} words by {selectors}{missing}"
     return Side(
         vote.simhash,
         url,
@@ -319,6 +334,7 @@ def read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:
         article.canonical_url,
         article,
         "page",
+        cut,
     )
 
 

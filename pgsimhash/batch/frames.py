@@ -14,9 +14,11 @@ from pgsimhash.hashing.bits import check_distance
 from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
 from pgsimhash.pages.records import PageRecord
+from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress, requires
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
+from pgsimhash.schemes.registry import checked_selectors
 from pgsimhash.schemes.texts import too_short, vote_texts
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, find_pairs
@@ -60,6 +62,8 @@ def mark_duplicates(
     id_column: str | None = None,
     prefix: str = "",
     keep: Literal["first", "last"] = "first",
+    content: str | None = None,
+    ignore: str | None = None,
     progress: Compared = no_progress,
 ) -> Frame:
     """Return the frame with columns that mark near-duplicates of earlier rows.
@@ -94,6 +98,8 @@ def mark_duplicates(
         id_column: the column whose values name the rows.
         prefix: what the names of the added columns begin with.
         keep: whether earlier rows are the originals (``first``) or later ones (``last``).
+        content: CSS selectors of the part of a page that counts.
+        ignore: CSS selectors of what does not count.
         progress: is called with the number of rows read so far, and that of all.
 
     Raises:
@@ -113,12 +119,13 @@ def mark_duplicates(
     cells = _cells(native, column, (str,) if kind == "text" else (str, bytes))
     texts = (cell for cell in cells if cell is not None)
     recipe = named or (DEFAULT_SCHEME if kind == "html" else scheme_for_texts(texts))
+    selectors = checked_selectors(recipe, Selectors(content, ignore))
     limit = recipe.distance if distance is None else distance
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
     labels: Sequence[Any] = range(len(cells)) if names is None else names.to_list()
     if keep == "last":
         cells, urls, labels = cells[::-1], urls[::-1], labels[::-1]
-    rows = read_cells(cells, urls, kind, recipe, jobs, progress)
+    rows = read_cells(cells, urls, kind, recipe, jobs, progress, selectors)
     counts = Counter(row.reason for row in rows)
     if short := counts["too_short"]:
         known = len(cells) - counts["null"]
@@ -152,6 +159,7 @@ def read_cells(
     scheme: Scheme,
     jobs: int = 1,
     progress: Compared = no_progress,
+    selectors: Selectors = NO_SELECTORS,
 ) -> list[Cell]:
     """Return the cells of a column, read; they may be None. Only pages get a signature."""
     present = [(cell, url) for cell, url in zip(cells, urls, strict=True) if cell is not None]
@@ -160,7 +168,8 @@ def read_cells(
         results = (Cell(one, "too_short" if one is None else None) for one in simhashes)
     else:
         # A page can be read without a URL.
-        pages = (SourcePage(cast(str, url), page) for page, url in present)
+        cut = selectors._asdict()
+        pages = (SourcePage(cast(str, url), page, **cut) for page, url in present)
         records = extract_many(pages, jobs, scheme, markdown=False)
         results = (
             Cell(record.simhash, signature=record.signature)

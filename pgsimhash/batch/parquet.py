@@ -56,6 +56,7 @@ VERDICTS: Final = pa.schema(
         ("detail", pa.string()),
         ("html_bytes", pa.int64()),
         ("truncated", pa.string()),
+        ("content_missing", pa.bool_()),
         pa.field("keep", pa.bool_(), nullable=False),
         ("page_id", pa.int64()),
         ("original_page_id", pa.int64()),

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, to_bigint
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
-from pgsimhash.schemes.registry import TEXT_SCHEME
+from pgsimhash.schemes.registry import TEXT_SCHEME, checked_selectors
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
 from pgsimhash.search.memory_index import BlockIndex
@@ -55,13 +56,16 @@ def fingerprint(
     kind: Kind = "text",
     scheme: Scheme | str | None = None,
     url_column: str | None = None,
+    content: str | None = None,
+    ignore: str | None = None,
 ) -> DataFrame:
     """Return the frame with the columns ``simhash`` and ``reason``.
 
     ``reason`` is set if there is no simhash: ``null`` for a null cell, else a code of
     ``PageError.reasons``. ``column`` names the column with plain texts (string), or for the kind
     ``html`` with pages (string or binary), and ``url_column`` that with their URLs, which some
-    schemes use. The scheme is pickled for the workers.
+    schemes use. ``content`` and ``ignore`` are CSS selectors, as of pages in a store. The scheme
+    is pickled for the workers.
 
     Raises:
         ArgumentError: the kind, scheme or column does not exist, or the frame has an added column.
@@ -70,6 +74,7 @@ def fingerprint(
         raise invalid_argument(f"kind must be text or html, not {kind!r}")
     default = TEXT_SCHEME if kind == "text" else DEFAULT_SCHEME
     recipe = get_scheme(default if scheme is None else scheme)
+    selectors = checked_selectors(recipe, Selectors(content, ignore))
     _check_column(frame, column, ("string",) if kind == "text" else ("string", "binary"))
     if url_column is not None:
         _check_column(frame, url_column, ("string",))
@@ -78,7 +83,7 @@ def fingerprint(
         raise invalid_argument(f"the frame already has a column {clashes[0]!r}; rename it first")
 
     def read_batch(cells: Any, urls: Any) -> Any:
-        read = read_cells(_plain(cells), _plain(urls), kind, recipe)
+        read = read_cells(_plain(cells), _plain(urls), kind, recipe, selectors=selectors)
         signed = [None if cell.simhash is None else to_bigint(cell.simhash) for cell in read]
         simhashes = pd.array(signed, dtype="Int64")
         return pd.DataFrame({"simhash": simhashes, "reason": [cell.reason for cell in read]})

@@ -40,6 +40,7 @@ def analyse() -> None:
     "--collection",
     help="The collection of the pages and the scheme.  [default: default, for URLs]",
 )
+@options.cut
 @options.dsn
 def explain(
     a: str,
@@ -49,6 +50,7 @@ def explain(
     scheme: str | None,
     collection: str | None,
     dsn: str | None,
+    **selectors: Any,
 ) -> None:
     """Explain why two pages match or do not.
 
@@ -68,7 +70,9 @@ def explain(
         if simhash is not None:
             return simhash
         url, html = options.file_url(word), options.read_file(word)
-        return html if url is None else SourcePage(url, html)
+        if url is None and not any(selectors.values()):
+            return html
+        return SourcePage(url or "file:/stdin", html, **selectors)
 
     if options.is_url(a) or options.is_url(b) or collection is not None:
         name = collection or options.DEFAULT_COLLECTION

@@ -15,6 +15,7 @@ from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import LEVELS, parse_simhash
 from pgsimhash.pages.policies import NUMBER_MAX, SCOPES
+from pgsimhash.pages.selectors import check_selectors
 from pgsimhash.pages.values import parse_age
 from pgsimhash.runtime.machine import usable_cores
 from pgsimhash.runtime.output import is_same_file
@@ -87,6 +88,16 @@ def number(name: str, help_text: str, default: str | None = None) -> Option:
 def age(name: str, help_text: str) -> Option:
     """Return an option with an age, such as 90d or 12h."""
     return click.option(name, metavar="AGE", callback=checked(parse_age), help=help_text)
+
+
+def _selectors(name: str, help_text: str) -> Option:
+    """Return an option with CSS selectors."""
+
+    def check(text: str) -> str:
+        check_selectors(name, text)
+        return text
+
+    return click.option(name, metavar="CSS", callback=checked(check), help=help_text)
 
 
 def _in_a_folder(name: str) -> Path:
@@ -226,6 +237,11 @@ clusters: Final = _all_of(
     ),
 )
 
+cut: Final = _all_of(
+    _selectors("--content", "The part of a page that counts: CSS selectors, such as main."),
+    _selectors("--ignore", "What does not count: CSS selectors, such as '.promo, #related'."),
+)
+
 match: Final = _all_of(
     distance("the collection's, 8"),
     switch("verify", "Whether the signatures of both pages must also agree.", "verify"),
@@ -249,6 +265,7 @@ match: Final = _all_of(
         "--max-copies", "How many near-duplicates are worth keeping, including the original.", "1"
     ),
     number("--min-tokens", "A page with fewer words is too short.", "the scheme's, 12"),
+    cut,
 )
 """The options of ``MatchOptions``; None keeps a setting."""
 

@@ -220,6 +220,7 @@ def _print_verdicts(
     duplicates: list[Verdict] = []
     failures: list[Verdict] = []
     older: list[str] = []
+    cuts: list[str] = []
     started = time.monotonic()
     with show.progress_bar("ingest") as progress:
         for number, verdict in enumerate(verdicts, start=1):
@@ -230,6 +231,8 @@ def _print_verdicts(
                 failures.append(verdict)
             if verdict.detail and verdict.page_id is not None:
                 older.append(verdict.url)
+            if verdict.content_missing or verdict.reason == "cut_short":
+                cuts.append(verdict.url)
             reasons[verdict.reason] += verdict.kind == "failed"
             if verdict.kind == "failed" and reasons[verdict.reason] == _REPEATED:
                 problem = f"{verdict.url}: {verdict.detail}"
@@ -257,6 +260,11 @@ def _print_verdicts(
         show.message(f"Failed: {counts['failed']:,}. The first: {first.url}: {first.detail}")
     if older:
         show.message(f"Older than the version before: {len(older):,}. The first: {older[0]}")
+    if cuts:
+        show.message(
+            f"Selectors: {len(cuts):,} pages without their content, or with too few words left. "
+            f"The first: {cuts[0]}"
+        )
     if not counts and not known:
         show.message("No page was found.")
     return 0 if (counts or known) and not counts["failed"] else 1

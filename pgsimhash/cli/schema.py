@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -214,7 +213,7 @@ def list_collections(connection: Connection) -> None:
     for name in names:
         known = find_collection(connection, name)
         if known is not None:
-            show.json_line(dataclasses.asdict(known))
+            show.json_line(known.as_json())
 
 
 @collection.command()
@@ -235,7 +234,7 @@ def create(connection: Connection, name: str, **settings: Any) -> None:
     """
     from pgsimhash.store.collection import open_collection
 
-    show.json_line(dataclasses.asdict(open_collection(connection, name, create=True, **settings)))
+    show.json_line(open_collection(connection, name, create=True, **settings).as_json())
 
 
 @collection.command("set")
@@ -252,7 +251,7 @@ def change(name: str, dsn: str | None, **settings: Any) -> None:
         raise click.UsageError("give at least one of --distance and --keep-markdown")
     with pgsimhash.connect(dsn, collection=name, create=False) as store:
         maintenance.change_settings(store, **settings)
-        show.json_line(dataclasses.asdict(store.collection))
+        show.json_line(store.collection.as_json())
 
 
 @collection.command()
@@ -324,11 +323,17 @@ def rebuild(
             progress=lambda _, done, total: progress(done, total),
             **settings,
         )
-    show.json_line(dataclasses.asdict(rebuilt))
+        others = maintenance.count_reread(store) if store.collection.selectors else 0
+    show.json_line(rebuilt.as_json())
     if not replace and into_schema is None:
         old = into or f"{name}-2"
         show.message(
             f"The old collection is now {old}; pgsimhash collection delete {old} deletes it."
+        )
+    if others:
+        show.message(
+            f"{others:,} pages were read by other selectors than those of the policies; a rebuild "
+            "reads Markdown, pgsimhash ingest --reread the pages."
         )
     if failed:
         show.message(f"{failed} versions were omitted; --verdicts shows why.")

@@ -192,9 +192,18 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
 @options.age("--refetch-after", "When after it was last seen to fetch a page again, or always.")
 @options.collection_and_dsn
 def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) -> None:
-    """Set the policy of a pattern; other settings stay. Prints it as a JSON line."""
+    """Set the policy of a pattern; other settings stay. Prints it as a JSON line.
+
+    With --content or --ignore, it also says how many stored pages will be read differently.
+    """
     with pgsimhash.connect(dsn, collection=collection) as store:
         show.json_line(maintenance.set_policy(store, pattern, **settings).as_json())
+        if settings["content"] or settings["ignore"]:
+            count = maintenance.count_reread(store, pattern)
+            show.message(
+                f"{count:,} stored pages of this host will be read by other selectors when they "
+                "are fetched again; pgsimhash ingest --reread reads files again."
+            )
 
 
 @policy.command()

@@ -13,6 +13,7 @@ from lxml.html import HtmlElement
 from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html import native
 from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simhash
+from pgsimhash.html.cut import cut
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
 from pgsimhash.html.markdown import escape, escape_start, render
 from pgsimhash.html.native import NativePage
@@ -20,6 +21,7 @@ from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
 from pgsimhash.html.repair import show_hidden
 from pgsimhash.html.weights import weigh
+from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.values import BytesLike
 
 _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
@@ -36,6 +38,7 @@ def read_article(
     url: str | None = None,
     charset: str | None = None,
     max_elements: int = ELEMENTS_MAX,
+    selectors: Selectors = NO_SELECTORS,
 ) -> Article:
     """Return the main content of a page: all words with weights, and the heaviest to read.
 
@@ -46,6 +49,7 @@ def read_article(
         url: the page's URL, the base of relative URLs.
         charset: the label in the HTTP header, if any.
         max_elements: the most elements of a page.
+        selectors: which part of the page counts; plain text counts as a whole.
 
     Raises:
         PageError: the page has another format (``not_html``) or too many elements (``too_large``),
@@ -57,19 +61,25 @@ def read_article(
         text = source.decode()
         if len(text.split()) <= PAGE_WORDS_MAX:
             check_stand_in(None, text, [])
-        return Article(lambda: unmarked(map(str.strip, text.split("\n"))), text)
+        is_missing = selectors.content is not None
+        paragraphs = map(str.strip, text.split("\n"))
+        return Article(lambda: unmarked(paragraphs), text, content_missing=is_missing)
     root = parse(source, max_elements)
-    return Article("", "") if root is None else article_of_tree(root, url)
+    return Article("", "") if root is None else article_of_tree(root, url, (), selectors)
 
 
 def article_of_tree(
-    root: HtmlElement, url: str | None = None, also: Collection[HtmlElement] = ()
+    root: HtmlElement,
+    url: str | None = None,
+    also: Collection[HtmlElement] = (),
+    selectors: Selectors = NO_SELECTORS,
 ) -> Article:
     """Return the main content of a parsed page, including all elements of ``also``.
 
     The other arguments and the errors are those of :func:`read_article`.
     """
     head = read_head(root, url)
+    is_missing = any(selectors) and cut(root, selectors)
     body = root.find("body")
     body = root if body is None else body
     by_c = None if also else native.read(body)
@@ -101,7 +111,7 @@ def article_of_tree(
     if page.word_count <= PAGE_WORDS_MAX:
         check_stand_in(head.title, text(), _empty_ids(root))
     about = (head.title, head.canonical_url, head.language, page.structure)
-    return Article(markdown, text, *about, words, by_c)
+    return Article(markdown, text, *about, words, by_c, is_missing)
 
 
 class Article:
@@ -119,6 +129,7 @@ class Article:
         words: all words of the page with weights, if the reader computes weights, or a function
             that returns them.
         native: the page as the C extension read it.
+        content_missing: whether ``content`` selects nothing, so that the page was read whole.
     """
 
     def __init__(
@@ -131,10 +142,12 @@ class Article:
         structure: int | None = None,
         words: WeightedWords | Callable[[], WeightedWords] | None = None,
         native: NativePage | None = None,
+        content_missing: bool = False,
     ) -> None:
         self._markdown, self._text, self._words = markdown, text, words
         self.title, self.canonical_url, self.language = title, canonical_url, language
         self.structure, self.native = structure, native
+        self.content_missing = content_missing
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Article) and self._content() == other._content()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pgsimhash.maintenance.collections import Violation as Violation
     from pgsimhash.maintenance.collections import change_settings as change_settings
     from pgsimhash.maintenance.collections import check as check
+    from pgsimhash.maintenance.collections import count_reread as count_reread
     from pgsimhash.maintenance.collections import delete_collection as delete_collection
     from pgsimhash.maintenance.collections import mark as mark
     from pgsimhash.maintenance.collections import marks as marks
@@ -32,8 +33,8 @@ else:
         __name__,
         {
             "pgsimhash.maintenance.collections": (
-                "Violation change_settings check delete_collection mark marks policies "
-                "policy_for remove_policy rename runs set_policy status undo_run unmark"
+                "Violation change_settings check count_reread delete_collection mark marks "
+                "policies policy_for remove_policy rename runs set_policy status undo_run unmark"
             ),
             "pgsimhash.maintenance.rebuilding": "rebuild",
         },

@@ -14,7 +14,9 @@ from pgsimhash.db.statements import execute, fetch, is_idle, transaction
 from pgsimhash.errors import NotFoundError, check_type
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicyOptions, PolicySettings
 from pgsimhash.pages.records import CollectionStatus, Deletion, JsonRecord, Mark, RunRecord
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.runtime import no_progress
+from pgsimhash.schemes.registry import checked_selectors
 from pgsimhash.store import Store, deleting
 from pgsimhash.store.collection import Collection, follow, open_collection
 from pgsimhash.store.deleting import Deleted
@@ -64,19 +66,26 @@ def set_policy(store: Store, pattern: str, **settings: Unpack[PolicyOptions]) ->
     """Set the policy of the pages that match ``pattern``, and return it.
 
     ``settings`` are those of :class:`~pgsimhash.pages.policies.PolicySettings`; others keep their
-    values. The policy applies to future verdicts of all processes. ``pattern`` is a host,
-    including its subdomains, or ``*``; optionally followed by a path in which ``*`` matches
-    anything: ``example.com/shop/*``.
+    values. The policy applies to future verdicts of all processes; other processes read by
+    ``content`` and ``ignore`` from their second batch on. ``pattern`` is a host, including its
+    subdomains, or ``*``; optionally followed by a path in which ``*`` matches anything:
+    ``example.com/shop/*``.
 
     Raises:
-        ArgumentError: the pattern is invalid, no setting is given, or the layout does not support
-            the distance.
+        ArgumentError: the pattern or a selector is invalid, no setting is given, the layout does
+            not support the distance, or the scheme no selectors.
     """
     checked = PolicySettings(**settings)
     store.collection.checked_distance(checked.distance)
+    selectors = Selectors(checked.content, checked.ignore)
+    if any(selectors):
+        checked_selectors(store.collection.scheme, selectors)
     values = {name: getattr(checked, name) for name in SETTINGS}
     with store._session.calls_to_write() as calls:
-        return calls.records("set_policy", Policy, pattern=pattern, **values)[0]
+        policy = calls.records("set_policy", Policy, pattern=pattern, **values)[0]
+        if any(selectors):
+            store._session.collection = follow(*calls)
+    return policy
 
 
 def remove_policy(store: Store, pattern: str) -> bool:
@@ -86,7 +95,20 @@ def remove_policy(store: Store, pattern: str) -> bool:
         ArgumentError: the pattern is invalid.
     """
     with store._session.calls_to_write() as calls:
-        return bool(calls.fetch("remove_policy", pattern=pattern)[0][0])
+        removed = bool(calls.fetch("remove_policy", pattern=pattern)[0][0])
+        if calls.collection.selectors is not None:
+            store._session.collection = follow(*calls)
+    return removed
+
+
+def count_reread(store: Store, pattern: str = "*") -> int:
+    """Return how many pages that match ``pattern`` were read by other selectors than today's.
+
+    When they are fetched again, they are read differently: see the reason ``selectors_changed`` of
+    :class:`~pgsimhash.pages.records.Verdict`.
+    """
+    with store._session.calls_to_read() as calls:
+        return int(calls.fetch("count_reread", pattern=pattern)[0][0])
 
 
 def policies(store: Store) -> list[Policy]:

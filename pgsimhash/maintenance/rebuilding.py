@@ -45,7 +45,8 @@ def rebuild(
     """Rebuild the collection: all versions arrive again in a new one, which gets its name.
 
     They keep their order, ids, times and runs, and get new verdicts from the present settings and
-    policies. Marks, policies and runs are copied. It is one transaction: lookups use the old
+    policies, except for ``content`` and ``ignore``, which need the pages. Marks, policies and runs
+    are copied. It is one transaction: lookups use the old
     collection until the commit, and an interruption changes nothing. Writers raise
     ``CollectionError`` (``being_rebuilt``) after a few seconds. Returns the new collection.
 
@@ -76,6 +77,11 @@ def rebuild(
         StoreError: with ``replace``, a plain INSERT added pages to the old collection meanwhile.
         SchemaError: ``into_schema`` is missing, or older or newer than this package.
     """
+    if options.get("content") or options.get("ignore"):
+        raise invalid_argument(
+            "a rebuild reads Markdown, of which content and ignore select nothing; read the pages "
+            "again (ingest --reread)"
+        )
     session, name = store._session, store.collection.name
     old_name = into or f"{name}-2" if into_schema is None else name
     new_name = name if into_schema is None else into or name

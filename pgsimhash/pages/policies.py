@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypedDict
 
 from pgsimhash.errors import check_number, check_type, invalid_argument
 from pgsimhash.pages.records import json_values
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.values import ALWAYS, check_age
 
 __all__ = ["MatchOptions", "Policy", "PolicySettings"]
@@ -35,6 +36,8 @@ class MatchOptions(TypedDict, total=False):
     canonical_link: bool | None
     max_copies: int | None
     min_tokens: int | None
+    content: str | None
+    ignore: str | None
 
 
 class PolicyOptions(MatchOptions, total=False):
@@ -70,6 +73,9 @@ class PolicySettings:
             policies.
         refetch_after: how long after it was last seen ``should_fetch`` answers yes again; 0 is
             always.
+        content: CSS selectors of the part of a page that counts, by default all. If they select
+            nothing, the page is read whole.
+        ignore: CSS selectors of what does not count.
 
     Raises:
         ArgumentError: a setting is invalid; the layout checks the distance later.
@@ -85,6 +91,8 @@ class PolicySettings:
     min_tokens: int | None = None
     expire_after: timedelta | None = None
     refetch_after: timedelta | None = None
+    content: str | None = None
+    ignore: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.scope, str | None) or self.scope not in (None, *SCOPES):
@@ -95,6 +103,7 @@ class PolicySettings:
                 object.__setattr__(self, name, check_number(name, number))
         for name in ("verify", "canonical_link"):
             check_type(getattr(self, name), bool | None, f"{name} is True or False")
+        Selectors(self.content, self.ignore).checked()
         for age in (self.max_age, self.expire_after, self.refetch_after):
             check_type(age, timedelta | None, "an age is a timedelta, such as timedelta(days=90)")
             if age is not None and (age is not self.refetch_after or age != ALWAYS):

@@ -58,6 +58,8 @@ class PageFields:
             counters and dates of the visit do not count.
         unseen: the share of the page's words in blocks with less than a tenth of the mean weight;
             None if the scheme does not weigh blocks.
+        selectors: a digest of the selectors by which the page was read; None if it was read whole.
+        content_missing: whether ``content`` selected nothing, so that all of it counts.
         markdown: the main content, if it was requested.
     """
 
@@ -71,6 +73,8 @@ class PageFields:
     signature: int | None = None
     text_digest: int | None = None
     unseen: float | None = None
+    selectors: int | None = None
+    content_missing: bool = False
     markdown: str | None = None
 
 
@@ -103,7 +107,7 @@ class PageRecord(PageFields):
     truncated: str | None = None
 
 
-UNSTORED: Final = ("unseen", "truncated")
+UNSTORED: Final = ("unseen", "content_missing", "truncated")
 """The fields that only verdicts or fingerprints have."""
 
 TEXTS: Final = tuple(each.name for each in fields(PageRecord) if "str" in str(each.type).split())
@@ -148,7 +152,7 @@ class SourcePage:
     from outside the page (an HTTP header, a JSON field). ``fetched_at`` has a time zone. ``etag``
     and ``last_modified`` are headers of its response, for conditional requests. ``truncated`` is
     that of the verdict. ``record`` is the number of its line or record in its file; comparisons
-    ignore it.
+    ignore it. ``content`` and ``ignore`` are CSS selectors, and win over options and policies.
     """
 
     url: str
@@ -159,6 +163,8 @@ class SourcePage:
     etag: str | None = None
     last_modified: str | None = None
     truncated: str | None = None
+    content: str | None = None
+    ignore: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "html", frozen(self.html))
@@ -223,6 +229,7 @@ class Verdict(JsonRecord):
     - ``not_modified``: the server or an archive says so (304, or a ``revisit`` record).
     - ``gone``: the server answered 404 or 410.
     - ``changed``: the text differs from the known version.
+    - ``selectors_changed``: ``content`` or ``ignore`` changed since the known version.
     - ``same_text``: only the boilerplate differs from the known version.
     - ``same_bytes``: the original has the same bytes.
     - ``same_simhash``: the original has the same simhash.
@@ -237,6 +244,7 @@ class Verdict(JsonRecord):
     change that nobody kept, of which a mark or a canonical link names the original.
 
     ``truncated`` says why an archive has only the begin of the page, such as ``length``.
+    ``content_missing`` says that the page was read whole, because ``content`` selects nothing.
 
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
     without a row. ``original_page_id`` is that of the original; an ``unchanged`` page has the
@@ -259,6 +267,7 @@ class Verdict(JsonRecord):
     detail: str | None = None
     html_bytes: int | None = None
     truncated: str | None = None
+    content_missing: bool = False
     keep: bool = False
     page_id: int | None = field(default=None, compare=False)
     original_page_id: int | None = field(default=None, compare=False)
@@ -370,7 +379,8 @@ class CollectionStatus(JsonRecord):
 
     ``last_write`` is the latest time at which a page was fetched or seen, or a run wrote a batch;
     ``last_write_age`` is how long ago that is by the server's clock. Both are None without any;
-    comparisons ignore the age.
+    comparisons ignore the age. ``content_missing`` and ``cut_short`` are those of the last run, see
+    :class:`RunRecord`.
     """
 
     _computed = ("duplicate_percent",)
@@ -389,6 +399,8 @@ class CollectionStatus(JsonRecord):
     schema_bytes: int
     last_write: datetime | None
     last_write_age: timedelta | None = field(compare=False)
+    content_missing: int
+    cut_short: int
 
     @property
     def duplicate_percent(self) -> float | None:
@@ -402,7 +414,8 @@ class RunRecord(JsonRecord):
 
     ``finished_at`` is the time of its last batch so far; ``ended_at`` is None if it was not ended,
     as of a killed job. ``pages`` is the sum of the new, duplicate, updated, unchanged and gone
-    pages.
+    pages. ``content_missing`` of them were read whole, because ``content`` selected nothing;
+    ``cut_short`` more were not stored, because selectors left too few words.
     """
 
     _computed = ("state",)
@@ -418,6 +431,8 @@ class RunRecord(JsonRecord):
     updated: int
     unchanged: int
     gone: int
+    content_missing: int
+    cut_short: int
 
     @property
     def state(self) -> str:

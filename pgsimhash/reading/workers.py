@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pgsimhash.errors import ArgumentError, PageError, check_number
 from pgsimhash.pages.records import Input, Item, PageFailure, PageRecord, Pause, SourcePage
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.processes import EndedError, Worker, no_process
@@ -63,8 +64,9 @@ def extract(
     try:
         html = page.html
         record = read_page(
-            PageRecord, html, page.url, page.charset, scheme, max_bytes, markdown=markdown
-        )
+            PageRecord, html, page.url, page.charset, scheme, max_bytes, markdown=markdown,
+            selectors=Selectors(page.content, page.ignore),
+        )  # fmt: skip
         link = record.canonical_url
         is_long = link is not None and len(link.encode()) > URL_BYTES_MAX
         data = html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html

@@ -25,9 +25,11 @@ from lxml.html import HtmlElement
 from pgsimhash.errors import MissingPackageError
 from pgsimhash.html.article import Article
 from pgsimhash.html.blocks import structure_of, words
+from pgsimhash.html.cut import cut
 from pgsimhash.html.head import read_head, restore_images
 from pgsimhash.html.markdown import render
 from pgsimhash.html.parse import clean_text, clean_utf8, parse
+from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -65,20 +67,27 @@ def long_words(text: str) -> list[str]:
     return [word for word in spaced_words(text) if len(word) > 2]
 
 
-def read_blog(html: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
+def read_blog(
+    html: bytes | str,
+    url: str | None = None,
+    charset: str | None = None,
+    selectors: Selectors = NO_SELECTORS,
+) -> Article:
     """Return the main content of a page by the recipe; its text is the Markdown."""
     text = clean_utf8(html, charset)
     root = parse(text, ELEMENTS_MAX)
     if root is None:
         return Article("", "")
     title, base, canonical, language = read_head(root, url)
+    is_missing = any(selectors) and cut(root, selectors)
     structure = structure_of(root)
     restore_images(root)
     soup = _soup(root)
     _clean(soup)
     content = _content(soup)
     markdown = "" if content is None else clean_text(render(content, base))
-    return Article(markdown, markdown, title, canonical, language, structure)
+    about = (title, canonical, language, structure)
+    return Article(markdown, markdown, *about, content_missing=is_missing)
 
 
 def _soup(root: HtmlElement) -> BeautifulSoup:

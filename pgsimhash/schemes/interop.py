@@ -19,6 +19,7 @@ from pgsimhash.html.article import Article, article_of_tree
 from pgsimhash.html.blocks import BESIDE_TAGS, HEADING_TAGS, LIST_TAGS, words
 from pgsimhash.html.markdown import is_data_table
 from pgsimhash.html.parse import clean_utf8, parse
+from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 
 RUN_MAX: Final = 256  # characters of a run of letters that count; longer runs are slow to hash
 CHARS_MAX: Final = 1_000_000  # characters of a text that count
@@ -84,7 +85,10 @@ or the punctuation of scripts without spaces.
 
 
 def read_with_references(
-    html: bytes | str, url: str | None = None, charset: str | None = None
+    html: bytes | str,
+    url: str | None = None,
+    charset: str | None = None,
+    selectors: Selectors = NO_SELECTORS,
 ) -> Article:
     """Return the main content of a page with all references, captions, tables and quotes.
 
@@ -95,7 +99,7 @@ def read_with_references(
     root = parse(clean_utf8(html, charset))
     if root is None:
         return Article("", "")
-    return article_of_tree(root, url, also=list(_included(root)))
+    return article_of_tree(root, url, list(_included(root)), selectors)
 
 
 @dataclass(frozen=True, slots=True)

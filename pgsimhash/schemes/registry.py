@@ -11,6 +11,7 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import signature
 from typing import Final, NamedTuple, TypeVar
 
 import mmh3
@@ -24,6 +25,7 @@ from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html import Article, read_article
 from pgsimhash.html.page_words import WeightedWords
 from pgsimhash.pages.records import PageFields
+from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES, BytesLike, checked_size, frozen
 from pgsimhash.schemes.blog import long_words, read_blog, spaced_words
@@ -67,7 +69,8 @@ class Scheme:
     Attributes:
         name: the name of the recipe in stores, with its version at the end.
         extract: returns the article of a page, its URL and its HTTP header's charset, such as
-            :func:`pgsimhash.html.read_article`.
+            :func:`pgsimhash.html.read_article`. To support ``content`` and ``ignore``, it needs the
+            argument ``selectors`` too.
         weigh: returns the weighted features of the tokens of an article, such as
             ``ShingleWeights((1, 2))``.
         tokenize: returns the tokens of a text in order.
@@ -79,7 +82,7 @@ class Scheme:
     """
 
     name: str
-    extract: Callable[[bytes | str, str | None, str | None], Article]
+    extract: Callable[..., Article]
     weigh: Callable[[Sequence[str], Article], Mapping[str, float]]
     tokenize: Callable[[str], Sequence[str]] = tokenize
     hash_features: HashFunction = murmur3_64
@@ -237,6 +240,8 @@ def fingerprint(
     scheme: Scheme | str = DEFAULT_SCHEME,
     max_bytes: int = MAX_BYTES,
     markdown: bool = True,
+    content: str | None = None,
+    ignore: str | None = None,
 ) -> Fingerprint:
     """Return the fingerprint of a page.
 
@@ -247,16 +252,21 @@ def fingerprint(
         scheme: the recipe, or the name of a registered one.
         max_bytes: the largest size of a page.
         markdown: whether to render the main content, which can take as long as all other steps.
+        content: CSS selectors of the part of the page that counts.
+        ignore: CSS selectors of what does not count.
 
     Raises:
         PageError: the page has no fingerprint: it is ``too_large``, ``not_html``, ``too_short`` for
-            the scheme, an ``error_page``, ``blocked`` or ``needs_script``; or ``url`` is not
-            absolute (``invalid_url``).
-        ArgumentError: no scheme has this name.
+            the scheme, ``cut_short`` by the selectors, an ``error_page``, ``blocked`` or
+            ``needs_script``; or ``url`` is not absolute (``invalid_url``).
+        ArgumentError: no scheme has this name, or selectors are invalid.
     """
     recipe = get_scheme(scheme)
     kind = partial(Fingerprint, scheme=recipe.name)
-    return read_page(kind, frozen(html), url, charset, recipe, max_bytes, markdown=markdown)
+    return read_page(
+        kind, frozen(html), url, charset, recipe, max_bytes, markdown=markdown,
+        selectors=Selectors(content, ignore),
+    )  # fmt: skip
 
 
 def read_page(
@@ -268,22 +278,56 @@ def read_page(
     max_bytes: int,
     *,
     markdown: bool,
+    selectors: Selectors = NO_SELECTORS,
 ) -> _Read:
     """Return a page of this kind with its URL, simhash and fields; see :func:`fingerprint`."""
     size = checked_size(html, max_bytes)
     if url is not None:
         check_url(url, any_id=reads_texts(scheme))
-    article = scheme.extract(html, url, charset)
+    article, vote = read_and_vote(html, url, charset, scheme, selectors)
     return kind(
-        **scheme.vote(article)._asdict(),
+        **vote._asdict(),
         url=url,
         title=article.title,
         canonical_url=article.canonical_url,
         language=article.language,
         structure=article.structure,
         html_bytes=size,
+        selectors=selectors.digest if any(selectors) else None,
+        content_missing=article.content_missing,
         markdown=article.markdown if markdown else "",
     )
+
+
+def read_and_vote(
+    html: bytes | str,
+    url: str | None,
+    charset: str | None,
+    scheme: Scheme,
+    selectors: Selectors = NO_SELECTORS,
+) -> tuple[Article, Vote]:
+    """Return the article of a page that was cut by selectors, and its simhash."""
+    if not any(selectors):
+        article = scheme.extract(html, url, charset)
+        return article, scheme.vote(article)
+    checked_selectors(scheme, selectors)
+    article = scheme.extract(html, url, charset, selectors=selectors)
+    try:
+        return article, scheme.vote(article)
+    except PageError as error:
+        reason = "cut_short" if error.reason == "too_short" else error.reason
+        raise PageError(reason, f"{error}; it was cut by {selectors}") from error
+
+
+def checked_selectors(scheme: Scheme | str, selectors: Selectors) -> Selectors:
+    """Return valid selectors, if the scheme can apply them; raise ArgumentError otherwise."""
+    recipe = get_scheme(scheme)
+    if any(selectors.checked()) and "selectors" not in signature(recipe.extract).parameters:
+        raise invalid_argument(
+            f"content and ignore need HTML, and the reader of scheme {recipe.name!r} takes no "
+            "selectors"
+        )
+    return selectors
 
 
 def reads_texts(scheme: str | Scheme) -> bool:

@@ -27,6 +27,7 @@ from pgsimhash.pages.records import (
     Pause,
     SourcePage,
 )
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import BytesLike, check_time, text_size, validator
 from pgsimhash.sources.page import failure
@@ -94,6 +95,8 @@ def _checked(page: SourcePage | PageRecord | PageStatus) -> Input:
         raise PageError("invalid_url", f"a URL is a str, not {type(page.url).__name__}")
     elif not isinstance(page.html, str | bytes):
         raise PageError("not_html", f"a page is a str or bytes, not {type(page.html).__name__}")
+    else:
+        Selectors(page.content, page.ignore).checked()
     if (moment := page.fetched_at) is not None:
         page = replace(page, fetched_at=check_time(moment))
     etag, modified = validator(page.etag), validator(page.last_modified)

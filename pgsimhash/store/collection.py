@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import psycopg
@@ -15,6 +15,7 @@ from pgsimhash.db.server_errors import MovedCollectionError
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import CollectionError, PageError, check_type
 from pgsimhash.hashing.bits import check_distance
+from pgsimhash.pages.records import JsonRecord
 from pgsimhash.pages.urls import normalized_url
 from pgsimhash.pages.values import text_size
 from pgsimhash.search.layout import get_layout
@@ -39,8 +40,14 @@ class CollectionSettings(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """A row of ``pgsimhash.collections``."""
+class Collection(JsonRecord):
+    """A row of ``pgsimhash.collections``.
+
+    ``selectors`` are the policies with ``content`` or ``ignore``, as JSON for
+    :func:`~pgsimhash.pages.selectors.policy_selectors`, or None. Each batch reads the row anyway.
+    """
+
+    _omitted = ("selectors",)
 
     collection_id: int
     name: str
@@ -49,6 +56,7 @@ class Collection:
     default_distance: int
     keep_markdown: bool
     normalize_urls: bool
+    selectors: str | None = field(default=None, compare=False, repr=False)
 
     def page_url(self, url: str) -> str:
         """Return ``url`` in the collection's spelling; an invalid URL is returned unchanged."""

@@ -26,6 +26,7 @@ from pgsimhash.pages.records import (
     Verdict,
     VerdictKind,
 )
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import same_site
 from pgsimhash.pages.values import text_size
 from pgsimhash.store.batches import next_batch, with_normalized_url
@@ -34,7 +35,9 @@ from pgsimhash.store.lookups import Calls
 from pgsimhash.store.session import Session
 
 # The reasons of pages that are intact but have too little text.
-_TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
+_TOO_SHORT: Final = frozenset(
+    {"policy", "too_short", "cut_short", "error_page", "blocked", "needs_script"}
+)
 # The fields of a record that ``_add_batch`` reads under their names.
 _SENT: Final = tuple(
     each.name for each in fields(PageRecord) if each.name not in ("signature", *UNSTORED)
@@ -47,7 +50,9 @@ _FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "html_digest": lambda digest: f"\\x{digest.hex()}",
 }
 # The fields of a record that its verdict repeats; ``_add_batch`` returns the others.
-_SHOWN: Final = ("url", "simhash", "html_bytes", "truncated", "title", "markdown")
+_SHOWN: Final = (
+    "url", "simhash", "html_bytes", "truncated", "content_missing", "title", "markdown",
+)  # fmt: skip
 _DECIDED: Final = (
     *("number", "detail", "run_pages"),
     *(
@@ -216,7 +221,8 @@ class Ingest:
     ) -> list[Verdict]:
         """Decide about one batch in one transaction, and store it if it has a run."""
         failures = [item for item in items if isinstance(item, PageFailure)]
-        if len(failures) == len(items):
+        cut_short = sum(item.reason == "cut_short" for item in failures)
+        if len(failures) == len(items) and not cut_short:
             return list(map(_verdict_of_failure, failures))
         session = self._session
         with session.calls_to_read() if run is None else session.calls_to_write() as calls:
@@ -224,6 +230,7 @@ class Ingest:
                 items = list(map(with_normalized_url, items))
             verdicts = add_batch(calls, items, options, run)
             if run is not None:
+                _count_cuts(calls, run, sum(each.content_missing for each in verdicts), cut_short)
                 run.unsure = verdicts
         return verdicts
 
@@ -252,8 +259,13 @@ class Ingest:
 
 
 def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any]:
-    """Return the given options as ``_add_batch`` reads them, if all are valid."""
+    """Return the given options as ``_add_batch`` reads them, if all are valid.
+
+    Selectors are for the reader, see :meth:`pgsimhash.store.store.Store.selected`.
+    """
     given = given_options(options)
+    for name in Selectors._fields:
+        given.pop(name, None)
     if "distance" in given:
         given["distance"] = collection.checked_distance(given["distance"])
     if (age := given.get("max_age")) is not None:
@@ -315,6 +327,13 @@ def add_batch(
         shown = _SHOWN if has_page else ("url",)
         verdicts.append(Verdict(**{name: getattr(item, name) for name in shown}, **decision))
     return verdicts
+
+
+def _count_cuts(calls: Calls, run: Run, content_missing: int, cut_short: int) -> None:
+    """Count the pages of a run that selectors do not fit, so that a redesign is not missed."""
+    if run.label is not None and content_missing + cut_short:
+        counts: dict[str, Any] = {"content_missing": content_missing, "cut_short": cut_short}
+        calls.fetch("count_cuts", run_id=run.draw_id(calls), label=run.label, **counts)
 
 
 def _is_stored(calls: Calls, run_id: int | None, run_pages: int, verdicts: list[Verdict]) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, SupportsIndex, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, SupportsIndex, TypeVar, Unpack
 
 from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch
-from pgsimhash.errors import check_number, check_type
+from pgsimhash.errors import ArgumentError, check_number, check_type
 from pgsimhash.hashing.bits import as_simhashes, check_simhash, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
@@ -25,9 +27,11 @@ from pgsimhash.pages.records import (
     NearPage,
     PageRecord,
     PageStatus,
+    SourcePage,
     StoredPage,
     Verdict,
 )
+from pgsimhash.pages.selectors import Selectors, policy_selectors
 from pgsimhash.pages.urls import check_url, lowered
 from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, check_time, text_size
 from pgsimhash.runtime import no_progress
@@ -45,6 +49,8 @@ from pgsimhash.store.session import Session, lookup, retried
 # Methods import what only they need: a lookup reads no page and needs no numpy.
 if TYPE_CHECKING:
     from pgsimhash.search.pairs import Compared, Pairs
+
+_Input = TypeVar("_Input", bound=Input)
 
 
 class Store:
@@ -301,7 +307,7 @@ class Store:
             options: settings that override those of the policies and the collection.
         """
         page = page_of(url, html, fetched_at, etag=etag, last_modified=last_modified)
-        (item,) = self._read([page], markdown, max_bytes=max_bytes)
+        (item,) = self._read([page], options, markdown, max_bytes=max_bytes)
         return self._verdict_of(item, options)
 
     def ingest_many(
@@ -348,7 +354,8 @@ class Store:
         """
         check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
         inputs = map(as_input, pages)
-        items = self._read(inputs, markdown, jobs, max_bytes, page_seconds, page_memory)
+        reading = jobs, max_bytes, page_seconds, page_memory
+        items = self._read(inputs, options, markdown, *reading)
         size = batches.BATCH_PAGES
         return self._ingest.decide_each(items, size, options, batch_size=batch_size, label=label)
 
@@ -414,7 +421,8 @@ class Store:
         **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and store nothing."""
-        (item,) = self._read([page_of(url, html, fetched_at)], markdown, max_bytes=max_bytes)
+        page = page_of(url, html, fetched_at)
+        (item,) = self._read([page], options, markdown, max_bytes=max_bytes)
         return self._verdict_of(item, options, dry_run=True)
 
     def decide_many(
@@ -434,7 +442,8 @@ class Store:
         """
         check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
         inputs = map(as_input, pages)
-        items = self._read(inputs, markdown, jobs, max_bytes, page_seconds, page_memory)
+        reading = jobs, max_bytes, page_seconds, page_memory
+        items = self._read(inputs, options, markdown, *reading)
         return self._ingest.decide_each(items, batches.BATCH_PAGES, options, dry_run=True)
 
     def add_page(
@@ -581,9 +590,26 @@ class Store:
         (verdict,) = self._ingest.decide_batch([item], options, dry_run=dry_run)
         return verdict
 
+    def selected(self, page: _Input, options: MatchOptions) -> _Input:
+        """Return a page with its selectors: its own, else the options', else the policies'.
+
+        The policies are those of the last batch, or of the opening of the store.
+        """
+        given = Selectors(options.get("content"), options.get("ignore"))
+        rules = self.collection.selectors
+        if not isinstance(page, SourcePage) or (rules is None and not any(given)):
+            return page
+        selectors = Selectors(page.content, page.ignore).otherwise(given)
+        if rules is not None:
+            with suppress(ArgumentError):  # the reader reports an invalid URL
+                url = self.collection.page_url(page.url)
+                selectors = selectors.otherwise(policy_selectors(rules, url))
+        return replace(page, content=selectors.content, ignore=selectors.ignore)
+
     def _read(
         self,
         inputs: Iterable[Input],
+        options: MatchOptions,
         markdown: bool,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
@@ -591,8 +617,13 @@ class Store:
         page_memory: int | None = None,
     ) -> Iterator[Item]:
         check_type(markdown, bool, "markdown is True or False")
+        if "content" in options or "ignore" in options:
+            from pgsimhash.schemes.registry import checked_selectors
+
+            given = Selectors(options.get("content"), options.get("ignore"))
+            checked_selectors(self.collection.scheme, given)
         return self._extract(
-            inputs,
+            (self.selected(page, options) for page in inputs),
             jobs,
             self.collection.scheme,
             markdown=markdown or self.collection.keep_markdown,

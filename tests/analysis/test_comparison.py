@@ -319,3 +319,17 @@ def test_the_rows_contain_both_texts(a: str, b: str) -> None:
         pieces = [getattr(row, side) for row in rows]
         kept = ["".join(piece.text for piece in line) for line in pieces if line]
         assert kept == [line.strip() for line in whole.splitlines() if line.strip()]
+
+
+def test_what_selectors_cut_is_said(store: Store) -> None:
+    html = f"<body><div id=a><p>{'own words here ' * 9}</p></div><p>{'frame text ' * 9}</p></body>"
+    cut_page = SourcePage("https://a.example/1", html, content="#a")
+    found = compare_pages(cut_page, html)
+    assert found.a.cut == "18 of 45 words by content '#a'"
+    assert found.b.cut is None
+    assert f"Cut from A: {found.a.cut}." in found.sentence
+    # A page of a store is cut by its policies.
+    maintenance.set_policy(store, "a.example", content="#b")
+    cut_page = SourcePage("https://a.example/1", html)
+    cut = compare_pages(cut_page, html.encode(), store=store).a.cut
+    assert cut == "0 of 45 words by content '#b' (content selects nothing)"

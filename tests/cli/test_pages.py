@@ -37,8 +37,8 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
         ("looms.html", "new"), ("short.html", "too_short"), ("wells.html", "new"),
         ("wells-copy.html", "duplicate"),
     ]  # fmt: skip
-    fields = "url kind reason simhash distance duplicate_of detail truncated keep page_id"
-    more = "original_page_id source record fetched_at similarity_percent"
+    fields = "url kind reason simhash distance duplicate_of detail truncated content_missing keep"
+    more = "page_id original_page_id source record fetched_at similarity_percent"
     assert {" ".join(line) for line in done.lines} == {f"{fields} {more}"}
     copy = done.lines[-1]
     assert name(copy["duplicate_of"]) == "wells.html"

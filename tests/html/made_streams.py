@@ -86,12 +86,12 @@ class Stream:
                 pages.append((f"https://n.example/{number}", self.page(0, story + below)))
             yield pages
 
-    def template(self, shared: int, own: int, count: int = 60) -> Iterator[str]:
-        """Short pages in a template of plain divs."""
+    def template(self, shared: int, own: int, count: int = 60, mark: str = "") -> Iterator[str]:
+        """Short pages in a template of plain divs; ``mark`` is an attribute of their own part."""
         around = [f"<div>{self.words(25)}</div>" for _ in range(shared // 25)]
         half = len(around) // 2
         for _ in range(count):
-            body = f"<div><h1>{self.words(4)}</h1><p>{self.words(own)}</p></div>"
+            body = f"<div{mark}><h1>{self.words(4)}</h1><p>{self.words(own)}</p></div>"
             yield f"<body>{''.join(around[:half])}{body}{''.join(around[half:])}</body>"
 
     def below(self, kind: str, count: int) -> Iterator[str]:
@@ -143,16 +143,20 @@ class Stream:
             yield self.page(0, f"{head}<{tag}>{data}</{tag}>")
 
 
-def kept_each_day(store: Store, days: Iterable[list[tuple[str, str]]]) -> list[int]:
+def kept_each_day(
+    store: Store, days: Iterable[list[tuple[str, str]]], ignore: str | None = None
+) -> list[int]:
     """Return how many pages of each day a store keeps."""
-    return [sum(verdict.keep for verdict in store.ingest_many(pages)) for pages in days]
+    return [
+        sum(verdict.keep for verdict in store.ingest_many(pages, ignore=ignore)) for pages in days
+    ]
 
 
-def kept(pages: Iterable[str]) -> int:
+def kept(pages: Iterable[str], content: str | None = None, ignore: str | None = None) -> int:
     """Return how many of these pages a store keeps that compares each with those kept before."""
     known: list[Fingerprint] = []
     for html in pages:
-        page = fingerprint(html, markdown=False)
+        page = fingerprint(html, markdown=False, content=content, ignore=ignore)
         if not any(_is_copy(page, other) for other in known):
             known.append(page)
     return len(known)

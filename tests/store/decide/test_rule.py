@@ -121,7 +121,11 @@ def expected(
         # It takes nothing away from such a change.
         eligible = eligible if changed else max(eligible, 1)
 
-    is_safe = text_of(record) in safe_texts(world, collection, wanted)
+    # Read by other selectors: if its bytes are those of the version, its text was there before.
+    by_others, same_bytes = is_reread(present, record)
+    is_safe = text_of(record) in safe_texts(world, collection, wanted) or (
+        same_bytes and present is not None and present.text in safe_texts(world, collection, wanted)
+    )
     if bits is None and present is None:
         row = Page(collection, record)
         return Answer("new", "first_seen", None, None, keep=True, row=row)
@@ -131,10 +135,12 @@ def expected(
         same_text = known_text is not None and known_text == record.text_digest
         moved = hamming_distance(record.simhash, present.record.simhash)
         reason = "same_text" if same_text else "changed"
-        row = Page(collection, record, covered=is_safe or not same_text)
-        return Answer("updated", reason, moved, None, keep=not same_text, row=row)
+        keep = not (same_text or same_bytes)
+        row = Page(collection, record, covered=is_safe or keep)
+        reason = "selectors_changed" if by_others else reason
+        return Answer("updated", reason, moved, None, keep=keep, row=row)
     inside = original if original is not None and original.collection == collection else None
-    keep = eligible < wanted.max_copies
+    keep = eligible < wanted.max_copies and not same_bytes
     return Answer(
         "duplicate" if bits <= 3 else "near",
         reason,
@@ -143,6 +149,14 @@ def expected(
         keep=keep,
         row=Page(collection, record, inside, bits, covered=is_safe or keep),
     )
+
+
+def is_reread(present: Page | None, record: PageRecord) -> tuple[bool, bool]:
+    """Whether the version before was read by other selectors, and whether its bytes are equal."""
+    if present is None or None in (present.record.html_digest, record.html_digest):
+        return False, False
+    by_others = present.record.selectors != record.selectors
+    return by_others, by_others and present.record.html_digest == record.html_digest
 
 
 def text_of(record: PageRecord) -> int:
@@ -280,6 +294,7 @@ def records(
         signature=st.sampled_from([None, 0, (1 << 25) - 1, (1 << 128) - 1]),
         text_digest=st.none() | st.integers(1, 2),
         html_digest=st.sampled_from([None, b"1" * 16, b"2" * 16]),
+        selectors=st.none() | st.integers(1, 2),
     )
 
 
@@ -439,7 +454,7 @@ class Database:
             "HAVING count(*) FILTER (WHERE indexed) <> 1"
         ).fetchall()
         found = self.plain.execute(
-            "SELECT c.name, p.url, p.simhash, o.url, p.distance, p.covered "
+            "SELECT c.name, p.url, p.simhash, o.url, p.distance, p.covered, p.selectors "
             "FROM pgsimhash.pages AS p "
             "JOIN pgsimhash.collections AS c USING (collection_id) "
             "LEFT JOIN pgsimhash.pages AS o "
@@ -473,6 +488,16 @@ def take(
         row = answers[-1].row
         if row is not None:
             world.pages.append(row)
+            continue
+        # The same text, read by other selectors.
+        place = max(
+            at for at, one in enumerate(world.pages)
+            if (one.collection, one.url) == (collection, record.url)
+        )  # fmt: skip
+        page = world.pages[place]
+        if is_reread(page, record)[0]:
+            reread = replace(page.record, selectors=record.selectors)
+            replace_page(world.pages, place, page._replace(record=reread))
     return answers
 
 
@@ -489,6 +514,7 @@ def rows_of(world: World) -> list[tuple[Any, ...]]:
             None if page.original is None else page.original.url,
             page.distance,
             page.covered,
+            page.record.selectors,
         )
         for page in world.pages
     ]

@@ -258,6 +258,7 @@ def test_settings_and_verdicts_have_the_same_fields_in_python_and_sql(
     assert settings - {"expire_after", "refetch_after"} == set(MatchOptions.__annotations__)
     ((verdict,),) = connection.execute(names, ["pgsimhash.verdict"]).fetchall()
     of_pages = {"simhash", "html_bytes", "title", "markdown", "detail", "truncated", *CAPTURE}
+    of_pages.add("content_missing")
     assert set(verdict) == {each.name for each in fields(Verdict)} - of_pages
 
 

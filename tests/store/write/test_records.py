@@ -202,7 +202,7 @@ FULL = PageRecord(
     A, 1 << 63, WHEN, title="a title", canonical_url=f"{A}canonical", language="de",
     features=NUMBER_MAX, html_bytes=NUMBER_MAX, structure=TOP, signature=2**128 - 1, markdown="# a",
     tokens=NUMBER_MAX, html_digest=bytes(range(240, 256)), text_digest=TOP, etag='W/"1"',
-    last_modified="Sat, 03 Feb 2024 04:05:06 GMT",
+    last_modified="Sat, 03 Feb 2024 04:05:06 GMT", selectors=NUMBER_MAX,
 )  # fmt: skip
 FIELDS = [each.name for each in fields(PageRecord) if each.name not in UNSTORED]
 SESSIONS = [
@@ -218,8 +218,8 @@ def stored(connection: psycopg.Connection, url: str) -> tuple[Any, ...]:
     (row,) = connection.execute(
         "SELECT url, simhash, extract(epoch FROM fetched_at)::text, title, canonical_url, "
         "language, features, html_bytes, structure, signature_high, signature_low, markdown, "
-        "tokens, encode(html_digest, 'hex'), text_digest, etag, last_modified "
-        "FROM pgsimhash.pages WHERE url = %s",
+        "tokens, encode(html_digest, 'hex'), text_digest, etag, last_modified, "
+        "selectors FROM pgsimhash.pages WHERE url = %s",
         [url],
     ).fetchall()
     return tuple(row)
@@ -235,7 +235,7 @@ def as_row(record: PageRecord) -> tuple[Any, ...]:
         record.title, record.canonical_url, record.language, record.features, record.html_bytes,
         big[0], *to_halves(record.signature), record.markdown, record.tokens,
         None if record.html_digest is None else record.html_digest.hex(), big[1], record.etag,
-        record.last_modified,
+        record.last_modified, record.selectors,
     )  # fmt: skip
 
 

@@ -1,0 +1,151 @@
+"""Which part of a page counts: CSS selectors, checked by a grammar that SQL has too.
+
+``sql/policies.sql`` has the same grammar, digest and order of policies.
+:mod:`pgsimhash.html.cut` applies selectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from pgsimhash.errors import check_type, invalid_argument
+from pgsimhash.pages.urls import host_of
+
+SELECTORS_MAX: Final = 20
+SELECTOR_CHARS_MAX: Final = 500
+
+_CHARACTER: Final = r"(?:[-_a-zA-Z0-9]|[^\x01-\x7f]|\\[^\n\r\f0-9a-fA-F])"
+_NAME: Final = rf"-?(?:[_a-zA-Z]|[^\x01-\x7f]|\\[^\n\r\f0-9a-fA-F]){_CHARACTER}*"
+_VALUE: Final = rf"""(?:{_NAME}|"[^"\\\n\r\f]*"|'[^'\\\n\r\f]*')"""
+_ATTRIBUTE: Final = rf"\[\s*{_NAME}\s*(?:[~|^$*]?=\s*{_VALUE}\s*)?\]"
+_SIMPLE: Final = rf"(?:#{_CHARACTER}+|\.{_NAME}|{_ATTRIBUTE})"
+_TAG: Final = rf"(?:{_NAME}|\*)"
+_NOT: Final = rf":not\(\s*(?:{_TAG}{_SIMPLE}*|{_SIMPLE}+)\s*\)"
+_COMPOUND: Final = rf"(?:{_TAG}(?:{_SIMPLE}|{_NOT})*|(?:{_SIMPLE}|{_NOT})+)"
+_SELECTOR: Final = re.compile(rf"{_COMPOUND}(?:(?:\s*>\s*|\s+){_COMPOUND})*", re.ASCII)
+_BETWEEN: Final = re.compile(r"\s*,\s*", re.ASCII)
+
+
+class Selectors(NamedTuple):
+    """The selectors of a page; None for those that are not set."""
+
+    content: str | None = None
+    ignore: str | None = None
+
+    @property
+    def digest(self) -> int:
+        """31 bits, equal to ``_selectors_digest`` in SQL; a row has them."""
+        text = f"{self.content or ''}\n{self.ignore or ''}"
+        digest = hashlib.sha256(text.encode()).digest()
+        return int.from_bytes(digest[:4]) & 0x7FFFFFFF
+
+    def __str__(self) -> str:
+        given = (f"{name} {value!r}" for name, value in self._asdict().items() if value)
+        return " and ".join(given)
+
+    def checked(self) -> Selectors:
+        """Return these, if both are valid; raise ArgumentError otherwise."""
+        for name, value in self._asdict().items():
+            check_selectors(name, value)
+        return self
+
+    def otherwise(self, other: Selectors) -> Selectors:
+        """Return these, and the other's selectors for those that are not set."""
+        return Selectors(*(a if b is None else b for a, b in zip(other, self, strict=True)))
+
+
+NO_SELECTORS: Final = Selectors()
+
+
+def check_selectors(name: str, text: str | None) -> None:
+    """Raise ArgumentError unless a text is None or a list of supported selectors."""
+    check_type(text, str | None, f"{name} is CSS selectors as a str")
+    if text is not None and (problem := _problem(text)):
+        raise invalid_argument(f"{name}: {problem}")
+
+
+@lru_cache
+def _problem(text: str) -> str | None:
+    """Return what is wrong with a list of selectors, and where."""
+    number, text = 0, text.strip(" \t\n\r\f")
+    place = 0
+    while True:
+        number += 1
+        selector = _SELECTOR.match(text, place)
+        if selector is None or len(selector[0]) > SELECTOR_CHARS_MAX or number > SELECTORS_MAX:
+            break
+        place = selector.end()
+        if place == len(text):
+            return None
+        comma = _BETWEEN.match(text, place)
+        if comma is None:
+            break
+        place = comma.end()
+    return (
+        f"selector {number} of {text[:100]!r} is not supported, at character {place + 1} "
+        f"({text[place : place + 20]!r}); up to {SELECTORS_MAX} selectors of {SELECTOR_CHARS_MAX} "
+        "characters have tags, classes, ids, attributes, descendants, children (>), and :not of "
+        "one of the first four"
+    )
+
+
+class _Rule(NamedTuple):
+    """A policy with selectors."""
+
+    host: str
+    path: str
+    content: str | None
+    ignore: str | None
+
+
+def policy_selectors(rules: str, url: str) -> Selectors:
+    """Return the selectors that policies define for a URL, as ``_settings_for`` in SQL does.
+
+    ``rules`` are those of :class:`pgsimhash.store.collection.Collection`.
+    """
+    by_host = _rules_by_host(rules)
+    host, selectors = host_of(url) or "", NO_SELECTORS
+    labels = host.split(".") if host else []
+    names = [".".join(labels[start:]) for start in range(len(labels))]
+    if known := [rule for name in (*names, "*") for rule in by_host.get(name, ())]:
+        path = _PATH.match(url)
+        rest = path[1] if path else ""
+        rest = rest if rest.startswith("/") else f"/{rest}"
+        for rule in known:
+            if rule.path == "*" or _is_like(rest, rule.path):
+                selectors = selectors.otherwise(Selectors(rule.content, rule.ignore))
+    return selectors
+
+
+_PATH: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)", re.DOTALL)
+
+
+@lru_cache(maxsize=8)
+def _rules_by_host(rules: str) -> dict[str, list[_Rule]]:
+    """Return the rules of each host; those of one host are in order, the first one decides."""
+    by_host: dict[str, list[_Rule]] = {}
+    for values in json.loads(rules):
+        rule = _Rule(*values)
+        by_host.setdefault(rule.host, []).append(rule)
+    return by_host
+
+
+def _is_like(path: str, pattern: str) -> bool:
+    """Return whether a path matches a pattern in which ``*`` matches anything, in linear time."""
+    first, *parts = pattern.split("*")
+    if not parts:
+        return path == first
+    *parts, last = parts
+    place, end = len(first), len(path) - len(last)
+    if not (path.startswith(first) and path.endswith(last) and place <= end):
+        return False
+    for part in parts:
+        place = path.find(part, place, end)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
