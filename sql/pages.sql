@@ -245,22 +245,64 @@ BEGIN
 END
 $$;
 
+-- The bits from a page to the present version of the other page that its canonical link names; NULL
+-- if that is not stored.
+CREATE FUNCTION pgsimhash._canonical_distance(
+    own_id integer, url text, simhash bigint, canonical_url text
+) RETURNS integer
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (
+        SELECT pgsimhash.hamming_distance(t.simhash, _canonical_distance.simhash)
+        FROM pgsimhash.pages AS t
+        WHERE t.collection_id = own_id AND t.url = _canonical_distance.canonical_url
+            AND t.url <> _canonical_distance.url
+        ORDER BY t.page_id DESC
+        LIMIT 1
+    );
+
+-- The first present versions whose canonical link names a page that is more than so many bits away,
+-- and how many there are.
+CREATE FUNCTION pgsimhash._canonical_elsewhere(own_id integer, distance integer, most bigint)
+RETURNS TABLE (page_id bigint, url text, canonical_url text, pages bigint)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY
+    SELECT p.page_id, p.url, p.canonical_url, count(*) OVER ()
+    FROM pgsimhash.pages AS p
+    WHERE p.collection_id = own_id AND p.canonical_url <> p.url
+        AND pgsimhash._canonical_distance(own_id, p.url, p.simhash, p.canonical_url)
+            > _canonical_elsewhere.distance
+        AND NOT EXISTS (
+            SELECT FROM pgsimhash.pages AS newer
+            WHERE newer.collection_id = p.collection_id
+                AND newer.url = p.url
+                AND newer.page_id > p.page_id
+        )
+    ORDER BY p.page_id
+    LIMIT most;
+END
+$$;
+
 -- The present versions of all pages that share a cluster, or else a simhash, with another page. The
 -- clusters come as arrays, because a standby has no temporary tables.
 CREATE FUNCTION pgsimhash._clusters(own_id integer, simhashes bigint[], clusters bigint[])
 RETURNS TABLE (
     cluster bigint, page_id bigint, url text, simhash bigint, fetched_at timestamptz, title text,
-    features integer, canonical_url text
+    features integer, canonical_url text, tokens integer, canonical_distance integer,
+    signature_high bigint, signature_low bigint
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY
     SELECT
         member.cluster, member.page_id, member.url, member.simhash, member.fetched_at,
-        member.title, member.features, member.canonical_url
+        member.title, member.features, member.canonical_url, member.tokens,
+        pgsimhash._canonical_distance(own_id, member.url, member.simhash, member.canonical_url),
+        member.signature_high, member.signature_low
     FROM (
         SELECT
             p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.features, p.canonical_url,
+            p.tokens, p.signature_high, p.signature_low,
             coalesce(c.cluster, p.simhash) AS cluster,
             count(*) OVER (PARTITION BY coalesce(c.cluster, p.simhash)) AS pages
         FROM pgsimhash.pages AS p

@@ -4,29 +4,20 @@ The number of statements and the size of each result are bounded.
 """
 
 import heapq
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
 
+from pgsimhash.analysis.canonical_links import PROBLEMS, canonical_problems
 from pgsimhash.analysis.changes import Difference, side_by_side
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.pages.records import CollectionStatus, json_values
-from pgsimhash.search.clusters import Cluster, ClusterPage, Linkage, Score, scorer
+from pgsimhash.search.clusters import CANONICAL, Cluster, ClusterPage, Linkage, Score, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
 from pgsimhash.store.lookups import Calls, read_status
-
-PROBLEMS: Final = {
-    "missing": "no page names a canonical URL",
-    "conflicting": "pages name different canonical URLs",
-    "outside": "a page names a canonical URL that is not in the cluster",
-    "variants": "URLs differ only in their parameters, http, www or a slash at the end",
-}
-"""The problems of a cluster's canonical links, and what they mean."""
 
 _EXAMPLES: Final = 5  # clusters with a problem of canonical links that are shown
 _TEXTS: Final = 3  # of a cluster that are compared with the canonical page
@@ -77,11 +68,43 @@ class ClusterView(NamedTuple):
     members: tuple[Member, ...]
 
 
-class CanonicalFigures(NamedTuple):
-    """The number of clusters with each of the :data:`PROBLEMS`, and pages of the first of them."""
+class LinkingPage(NamedTuple):
+    """A page, and the URL that it names as canonical, if any."""
 
-    clusters: dict[str, int]
-    examples: dict[str, list[list[ClusterPage]]]
+    url: str
+    canonical_url: str | None
+
+
+class CanonicalFigures(NamedTuple):
+    """The number of pages with each of the :data:`PROBLEMS`, and the first of them."""
+
+    pages: dict[str, int]
+    examples: dict[str, list[LinkingPage]]
+    chained: set[int]
+
+    def add(self, cluster: Cluster, distance: int) -> None:
+        """Count the pages of a cluster; those with other content are counted by the database."""
+        problems = canonical_problems(cluster, distance)
+        others = {page.page_id for page in problems.pop("other_content", ())}
+        for problem, pages in problems.items():
+            self.pages[problem] += len(pages)
+            room = _EXAMPLES - len(self.examples[problem])
+            self.examples[problem] += [LinkingPage(p.url, p.canonical_url) for p in pages[:room]]
+        # These name a page of their cluster, but a far one: a chain joins them.
+        self.chained.update(
+            page.page_id
+            for page in cluster.pages
+            if (page.canonical_distance or 0) > distance and page.page_id not in others
+        )
+
+    def add_others(self, calls: Calls, distance: int) -> None:
+        """Count the pages that name a page of other content, in a cluster or not."""
+        most = _EXAMPLES + len(self.chained)
+        rows = calls.fetch("canonical_elsewhere", distance=distance, most=most)
+        if rows:
+            self.pages["other_content"] = rows[0][-1] - len(self.chained)
+        found = [LinkingPage(*row[1:3]) for row in rows if row[0] not in self.chained]
+        self.examples["other_content"] = found[:_EXAMPLES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +154,7 @@ class Report:
             "all_clusters": self.all_clusters,
             "clustered_pages": self.clustered_pages,
             "clustered_duplicates": self.clustered_duplicates,
-            "canonical_links": self.canonical_links.clusters,
+            "canonical_links": self.canonical_links.pages,
             "changed": [page._asdict() for page in self.changed],
             "all_changed": self.all_changed,
         }
@@ -143,7 +166,7 @@ def report(
     distance: int | None = None,
     *,
     linkage: Linkage = "single",
-    canonical: str | Score | Sequence[str] = "earliest",
+    canonical: str | Score | Sequence[str] = CANONICAL,
     clusters: int = 20,
     members: int = 10,
     hosts: int = 30,
@@ -170,9 +193,11 @@ def report(
         # One row more than none says how many there are.
         ((distances, *tables),) = calls.fetch("report", hosts=max(hosts, 1), urls=max(urls, 1))
         by_host, changed = ([tuple(row.values()) for row in table] for table in tables)
-        links = CanonicalFigures(dict.fromkeys(PROBLEMS, 0), {problem: [] for problem in PROBLEMS})
+        counts = dict.fromkeys(PROBLEMS, 0)
+        links = CanonicalFigures(counts, {problem: [] for problem in PROBLEMS}, set())
         all_clusters = clusters_of(calls, limit, linkage, score)
-        views, number, pages = _biggest(all_clusters, clusters, members, links)
+        views, number, pages = _biggest(all_clusters, limit, clusters, members, links)
+        links.add_others(calls, limit)
         if members:
             # One cluster after the other, to hold few whole texts at a time.
             views = [_with_differences(calls, view) for view in views]
@@ -193,54 +218,14 @@ def report(
     )
 
 
-def cluster_rows(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    """Yield JSON values for each page: its own, the cluster's and its canonical link's problems."""
-    values = cluster.as_json()
-    problems = {
-        problem: {page.page_id for page in pages}
-        for problem, pages in _canonical_problems(cluster).items()
-    }
-    for page, row in zip(cluster.pages, values["pages"], strict=True):
-        named = [problem for problem, pages in problems.items() if page.page_id in pages]
-        yield {**values, **row, "canonical_problems": " ".join(named) or None}
-
-
-def _canonical_problems(cluster: Cluster) -> dict[str, list[ClusterPage]]:
-    """Return the problems of a cluster, and the pages that have them."""
-    linked = [page for page in cluster.pages if page.canonical_url]
-    urls = {page.url for page in cluster.pages}
-    spelled = defaultdict[tuple[str, str], list[ClusterPage]](list)
-    for page in cluster.pages:
-        spelled[_spelling(page.url)].append(page)
-    problems = {
-        "missing": [] if linked else list(cluster.pages),
-        "conflicting": linked if len({page.canonical_url for page in linked}) > 1 else [],
-        "outside": [page for page in linked if page.canonical_url not in urls],
-        "variants": [page for pages in spelled.values() if len(pages) > 1 for page in pages],
-    }
-    return {problem: pages for problem, pages in problems.items() if pages}
-
-
-def _spelling(url: str) -> tuple[str, str]:
-    """Return what is left of a URL without what does not change the page on most sites."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # it is no URL
-        return "", url
-    return parts.netloc.lower().removeprefix("www."), parts.path.rstrip("/")
-
-
 def _biggest(
-    clusters: Iterable[Cluster], count: int, members: int, links: CanonicalFigures
+    clusters: Iterable[Cluster], distance: int, count: int, members: int, links: CanonicalFigures
 ) -> tuple[list[ClusterView], int, int]:
     """Return the biggest clusters and the numbers of clusters and pages; count all in ``links``."""
     heap: list[tuple[int, int, ClusterView]] = []
     number = pages = 0
     for cluster in clusters:
-        for problem, examples in _canonical_problems(cluster).items():
-            links.clusters[problem] += 1
-            if len(links.examples[problem]) < _EXAMPLES:
-                links.examples[problem].append(examples[:members])
+        links.add(cluster, distance)
         number += 1
         pages += len(cluster.pages)
         rank = (len(cluster.pages), -cluster.cluster_id)

@@ -17,6 +17,7 @@ from pgsimhash import analysis, html_reports
 from pgsimhash.cli import options, people, show
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
+from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import SourcePage
 
 if TYPE_CHECKING:
@@ -223,11 +224,11 @@ def clusters(
         if not as_csv:
             show.rows(cluster.as_json() for cluster in all_clusters)
             return
-        from pgsimhash.analysis.reports import cluster_rows
+        from pgsimhash.analysis.canonical_links import COLUMNS, cluster_rows
 
-        columns = ("cluster", "url", "simhash", "canonical", "title")
-        links = ("canonical_url", "canonical_problems")
-        show.rows(chain.from_iterable(map(cluster_rows, all_clusters)), columns + links)
+        bits = store.collection.checked_distance(grouping["distance"], DISTANCE_MAX)
+        rows = chain.from_iterable(cluster_rows(cluster, bits) for cluster in all_clusters)
+        show.rows(rows, COLUMNS)
 
 
 @analyse.command()

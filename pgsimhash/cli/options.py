@@ -20,7 +20,7 @@ from pgsimhash.pages.values import parse_age
 from pgsimhash.runtime.machine import usable_cores
 from pgsimhash.runtime.output import is_same_file
 from pgsimhash.schemes import BUILT_IN
-from pgsimhash.search.clusters import LINKAGES, RULES
+from pgsimhash.search.clusters import CANONICAL, LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT
 from pgsimhash.sources.page import plain_path
 
@@ -231,7 +231,7 @@ clusters: Final = _all_of(
         "--canonical",
         type=click.Choice(list(RULES)),
         multiple=True,
-        default=["earliest"],
+        default=CANONICAL,
         show_default=True,
         help="How to choose the page that represents a cluster; repeat to break ties.",
     ),

@@ -16,10 +16,17 @@ With the sizes, R gives the share of the smaller page that the larger one has. A
 most of the page and adds to it. Another page of the same template replaces a part by its own.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Final, SupportsIndex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 from pgsimhash.hashing.bits import BITS, checked_integer, from_bigint, to_bigint
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["from_halves", "to_halves", "verified"]
 
@@ -57,6 +64,36 @@ def containment_min(distance: int, a: int, b: int) -> float:
     largest = 2 if min(a & _SIZES, b & _SIZES) < _FEW else 8
     # At 0.69, rounding would decide between Python and SQL for some numbers of bits.
     return 0.6902 + 0.03 * min(max(distance, 2), largest)
+
+
+def confirmations(
+    signatures: Sequence[int | None],
+) -> Callable[[int, NDArray[np.int64], NDArray[Any]], NDArray[np.bool_]]:
+    """Return :func:`verified` for one of the signatures and many others, given their distances."""
+    import numpy as np
+
+    halves = np.array([to_halves(each) for each in signatures if each is not None])
+    signed = np.array([each is not None for each in signatures])
+    high, low = np.zeros((2, len(signatures)), dtype=np.uint64)
+    if len(halves):
+        high[signed], low[signed] = halves.astype(np.int64).T.view(np.uint64)
+    sizes = (low & np.uint64(_SIZES)).astype(np.int64)
+    low >>= np.uint64(SIZE_BITS)
+
+    def confirmed(
+        one: int, others: NDArray[np.int64], distances: NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        differing = np.bitwise_count(high[others] ^ high[one]).astype(np.int64)
+        differing += np.bitwise_count(low[others] ^ low[one])
+        resemblance = np.maximum(1 - 2 * differing / _SAMPLED, 0)
+        ratio = np.exp2(np.minimum(abs(sizes[others] - sizes[one]), SIZE_STEPS) / SIZE_STEPS)
+        share = np.minimum(resemblance * (1 + ratio) / (1 + resemblance), 1)
+        few = np.minimum(sizes[others], sizes[one]) < _FEW
+        least = 0.6902 + 0.03 * np.clip(distances, 2, np.where(few, 2, 8))
+        result: NDArray[np.bool_] = ~(signed[others] & signed[one]) | (share >= least)
+        return result
+
+    return confirmed
 
 
 def to_halves(signature: SupportsIndex | None) -> tuple[int | None, int | None]:

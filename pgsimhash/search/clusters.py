@@ -8,8 +8,10 @@ Information Retrieval", 2008, section 17.2).
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -32,7 +34,12 @@ LINKAGES: Final[tuple[Linkage, ...]] = ("single", "complete")
 
 @dataclass(frozen=True, slots=True)
 class ClusterPage:
-    """The current version of a page, as a member of a cluster."""
+    """The current version of a page, as a member of a cluster.
+
+    ``tokens`` are the words of its main content. ``canonical_distance`` are the bits to the page
+    that its ``rel=canonical`` names, if that is another stored one. ``links`` counts the pages of
+    the cluster that name it there.
+    """
 
     page_id: int
     url: str
@@ -41,6 +48,10 @@ class ClusterPage:
     title: str | None
     features: int | None
     canonical_url: str | None = None
+    tokens: int | None = None
+    canonical_distance: int | None = None
+    signature: int | None = None
+    links: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +92,28 @@ class Cluster:
 # The page with the largest score is the canonical one; among equals the one stored first.
 Score = Callable[[ClusterPage], Any]
 
+# Addresses of copies: parameters, sessions, versions for printers and telephones.
+_COPY: Final = re.compile(
+    r"[?;]|//(?:amp|m|mobile|print)\.|/(?:amp|print|printable|printer)(?:[./]|$)", re.IGNORECASE
+)
+
 RULES: Final[dict[str, Score]] = {
+    "linked": lambda page: page.links,
     "earliest": lambda page: -page.page_id,
     "newest": lambda page: page.page_id,
     "shortest-url": lambda page: -len(page.url),
     "https": lambda page: page.url.startswith("https://"),
+    "plain-url": lambda page: _COPY.search(page.url) is None,
     "longest": lambda page: page.features or 0,
 }
-"""The rules for the canonical page, by name; ``longest`` takes the page with most features."""
+"""The rules for the canonical page, by name.
+
+``linked`` takes the page that most canonical links of the cluster name, ``plain-url`` one without
+parameters and not for printers, ``longest`` the page with most features.
+"""
+
+CANONICAL: Final = ("linked", "https", "plain-url", "shortest-url")
+"""The default rules."""
 
 
 def scorer(rule: str | Score | Sequence[str]) -> Score:
@@ -114,8 +139,12 @@ def check_linkage(linkage: str) -> None:
 
 def make_cluster(pages: Sequence[ClusterPage], score: Score) -> Cluster:
     """Return the cluster of ``pages``, given in the order of their ids."""
-    canonical = max(pages, key=lambda page: (score(page), -page.page_id))
-    return Cluster(pages[0].page_id, canonical, tuple(pages))
+    links = Counter(page.canonical_url for page in pages)
+    counted = [
+        replace(page, links=links[page.url]) if page.url in links else page for page in pages
+    ]
+    canonical = max(counted, key=lambda page: (score(page), -page.page_id))
+    return Cluster(pages[0].page_id, canonical, tuple(counted))
 
 
 def cluster_simhashes(

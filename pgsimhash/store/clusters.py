@@ -1,4 +1,7 @@
-"""The clusters of a collection, joined and split by marks, and their table.
+"""The clusters of a collection, confirmed by signatures, joined and split by marks; their table.
+
+In a cluster by simhashes, signatures must confirm the matches, as in verdicts. The cluster falls
+into the connected parts of the confirmed ones.
 
 A ``same`` mark joins the clusters of its two pages, with ``complete`` linkage too. Then
 ``different`` marks split clusters. Each marked page, in the order of page ids, goes to the nearest
@@ -8,6 +11,7 @@ stay together.
 """
 
 from array import array
+from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, groupby
@@ -18,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.hashing.bits import from_bigint, hamming_distance
+from pgsimhash.hashing.signature import confirmations, from_halves
 from pgsimhash.pages.records import Mark
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import (
@@ -62,12 +67,13 @@ def clusters(
     with closing(calls.stream("clusters", **arrays)) as rows:
         for _, members in groupby(rows, key=itemgetter(0)):
             pages = [
-                ClusterPage(page_id, url, from_bigint(simhash), *others)
-                for _, page_id, url, simhash, *others in members
+                ClusterPage(page_id, url, from_bigint(simhash), *[*others, from_halves(high, low)])
+                for _, page_id, url, simhash, *others, high, low in members
             ]
-            for part in split_marked(pages, marks):
-                if len(part) > 1:
-                    yield make_cluster(part, score)
+            for confirmed in confirmed_parts(pages, marks, distance):
+                for part in split_marked(confirmed, marks):
+                    if len(part) > 1:
+                        yield make_cluster(part, score)
 
 
 def stream_clusters(
@@ -138,6 +144,42 @@ def join_marked(
     links = Pairs(ends[:, 0], ends[:, 1], np.zeros(len(ends), dtype=np.uint8))
     new_roots = cluster_simhashes(simhashes, [links])
     return new_roots[np.searchsorted(simhashes, roots)]
+
+
+def confirmed_parts(
+    pages: Sequence[ClusterPage], marks: Iterable[Mark], distance: int
+) -> list[list[ClusterPage]]:
+    """Return the parts of a cluster that signatures or ``same`` marks connect, in its order."""
+    nodes: dict[tuple[int, int | None], int] = {}
+    places = [nodes.setdefault((page.simhash, page.signature), len(nodes)) for page in pages]
+    if len(nodes) == 1:
+        return [list(pages)]
+    urls = {page.url for page in pages}
+    units = _units(mark for mark in marks if mark.a in urls and mark.b in urls)
+    joined = defaultdict[str, set[int]](set)
+    for page, place in zip(pages, places, strict=True):
+        if page.url in units:
+            joined[units[page.url]].add(place)
+    simhashes = np.array([simhash for simhash, _ in nodes], dtype=np.uint64)
+    confirmed = confirmations([signature for _, signature in nodes])
+    part = np.full(len(nodes), -1)
+    for first in range(len(nodes)):
+        reached = [first] if part[first] < 0 else []
+        part[reached] = first
+        while reached:
+            place = reached.pop()
+            rest = np.flatnonzero(part < 0)
+            bits = np.bitwise_count(simhashes[rest] ^ simhashes[place])
+            found = set(rest[(bits <= distance) & confirmed(place, rest, bits)].tolist())
+            for group in joined.values():
+                if place in group:
+                    found |= group.intersection(rest.tolist())
+            part[list(found)] = first
+            reached += found
+    parts = defaultdict[int, list[ClusterPage]](list)
+    for page, place in zip(pages, places, strict=True):
+        parts[int(part[place])].append(page)
+    return list(parts.values())
 
 
 def split_marked(pages: Sequence[ClusterPage], marks: Iterable[Mark]) -> list[list[ClusterPage]]:

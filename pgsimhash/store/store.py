@@ -35,7 +35,7 @@ from pgsimhash.pages.selectors import Selectors, policy_selectors
 from pgsimhash.pages.urls import check_url, lowered
 from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, check_time, text_size
 from pgsimhash.runtime import no_progress
-from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
+from pgsimhash.search.clusters import CANONICAL, Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import check_paths
 from pgsimhash.sources.page import OnSkipped, Reading
@@ -538,10 +538,13 @@ class Store:
         distance: int | None = None,
         *,
         linkage: Linkage = "single",
-        canonical: str | Score | Sequence[str] = "earliest",
+        canonical: str | Score | Sequence[str] = CANONICAL,
         progress: Compared = no_progress,
     ) -> Generator[Cluster]:
         """Yield the clusters of more than one page, from the present versions of all pages.
+
+        As in verdicts, signatures must confirm a match: without the signature of another page of
+        the cluster that does, a page leaves it. Marks override both.
 
         Args:
             distance: the largest number of differing bits of a pair; see :meth:`pairs`.
@@ -549,7 +552,9 @@ class Store:
                 are within ``distance``.
             canonical: how to choose the page that represents a cluster: a rule in
                 :data:`pgsimhash.search.clusters.RULES`, several to break ties, or a function from
-                :class:`~pgsimhash.search.clusters.ClusterPage` to a score; the largest wins.
+                :class:`~pgsimhash.search.clusters.ClusterPage` to a score; the largest wins. By
+                default the page that most canonical links of the cluster name; else https, without
+                parameters, the shortest URL, the one stored first.
             progress: see :meth:`pairs`. The first cluster follows when all pairs are found.
         """
         check_linkage(linkage)
@@ -563,7 +568,7 @@ class Store:
         distance: int | None = None,
         *,
         linkage: Linkage = "single",
-        canonical: str | Score | Sequence[str] = "earliest",
+        canonical: str | Score | Sequence[str] = CANONICAL,
         progress: Compared = no_progress,
     ) -> int:
         """Replace the collection's rows of the table ``clusters``, and return how many clusters.

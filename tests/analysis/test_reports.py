@@ -1,13 +1,16 @@
 """A collection at a glance."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from random import Random
 
 import pytest
 
 from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash.analysis.canonical_links import cluster_rows
 from pgsimhash.html_reports import report_page
 from pgsimhash.pages.records import PageRecord
 from tests.conftest import ROOT
@@ -88,32 +91,57 @@ def test_a_host_whose_template_decides_is_named(store: Store) -> None:
 
 
 def test_canonical_links_that_are_missing_or_disagree_are_counted(store: Store) -> None:
-    clusters: dict[str, list[tuple[str, str | None]]] = {
-        "missing": [("a.example/1", None), ("b.example/2", None)],
-        "conflicting": [("a.example/3", "a.example/3"), ("b.example/4", "b.example/4")],
-        "outside": [("a.example/5", "c.example/"), ("b.example/6", "c.example/")],
-        "variants": [("a.example/7/", "a.example/7/"), ("www.a.example/7?x=1", "a.example/7/")],
-        "": [("a.example/8", "a.example/8"), ("b.example/9", "a.example/8")],
-    }
-    records = [
-        PageRecord(
-            f"https://{url}", 0xFFFF << 12 * number, canonical_url=link and f"https://{link}"
-        )
-        for number, pages in enumerate(clusters.values())
-        for url, link in pages
-    ]
+    # The pages of a cluster, the URLs that they name as canonical, and their problems.
+    clusters: list[list[tuple[str, str | None, str | None]]] = [
+        [("a.example/1", None, "missing"), ("b.example/2", None, "missing")],
+        [("a.example/3", "a.example/3", None), ("a.example/3?b=1", None, "missing")],
+        [("a.example/4", None, None), ("b.example/4", "a.example/4", None)],
+        [("a.example/5", "a.example/5", None), ("b.example/6", "b.example/6", "conflicting")],
+        [("a.example/7", "c.example/", "outside"), ("b.example/8", "c.example/", "outside")],
+        # A right link of a variant, also where the page that it names is not stored.
+        [("a.example/9/", "a.example/9/", None), ("www.a.example/9?x=1", "a.example/9/", None)],
+        [("a.example/10?utm=1", "a.example/10", None), ("a.example/10;s=2", "a.example/10", None)],
+        [("a.example/list", None, None), ("a.example/list-print", "a.example/list", None)],
+        # The second page of a list is no copy of the first, in a cluster or not.
+        [("a.example/list?page=2", "a.example/list", "other_content")],
+        [("a.example/list?page=3", "a.example/list", "other_content"),
+         ("a.example/list?page=4", "a.example/list", "other_content")],
+        # A chain of three pages; its ends are far from each other.
+        [("a.example/b1", None, None), ("a.example/b2", "a.example/b1", None),
+         ("a.example/b3", "a.example/b1", None)],
+        [("a.example/alone", "c.example/alone", None)],
+    ]  # fmt: skip
+    random = Random(5)
+    records, problems = [], defaultdict[str, list[str]](list)
+    for pages in clusters:
+        simhash = random.getrandbits(64)
+        for n, (url, link, problem) in enumerate(pages):
+            changed = (1 << 6 * n) - 1 if "/b" in url else n
+            records.append(
+                PageRecord(
+                    f"https://{url}",
+                    simhash ^ changed,
+                    canonical_url=link and f"https://{link}",
+                )
+            )
+            if problem:
+                problems[problem].append(f"https://{url}")
     list(store.ingest_many(records))
     report = analysis.report(store)
-    counted = {problem: 1 for problem in clusters if problem}
-    assert report.all_clusters == 5
-    assert report.canonical_links.clusters == counted
+    assert report.all_clusters == sum(len(pages) > 1 for pages in clusters)
+    counted = {problem: len(pages) for problem, pages in problems.items()}
+    assert report.canonical_links.pages == counted
     assert report.as_json()["report"]["canonical_links"] == counted
-    for problem, pages in list(clusters.items())[:-1]:
-        (shown,) = report.canonical_links.examples[problem]
-        assert [page.url for page in shown] == [f"https://{url}" for url, _ in pages]
+    shown = report.canonical_links.examples
+    assert {name: [page.url for page in pages] for name, pages in shown.items()} == problems
     page = report_page(report)
-    assert "1 clusters</b>: a page names a canonical URL that is not in the cluster" in page
+    assert "2 pages</b> name a canonical page that is neither stored nor a copy" in page
     assert "https://c.example/" in page
+    table = {row["url"]: row for cluster in store.clusters() for row in cluster_rows(cluster, 8)}
+    for problem, urls in problems.items():
+        assert {table[url]["canonical_problems"] for url in urls if url in table} == {problem}
+    row = table["https://a.example/3?b=1"]
+    assert (row["host"], row["path_pattern"]) == ("a.example", "/*?b=*")
 
 
 def test_pages_that_changed_come_with_their_changes(store: Store) -> None:

@@ -159,7 +159,11 @@ def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_pa
     for cluster in run("analyse", "clusters", *options).lines:
         assert cluster["canonical"] == min((page["url"] for page in cluster["pages"]), key=len)
     table = list(csv.DictReader(run("analyse", "clusters", "--csv").stdout.splitlines()))
-    assert {row.pop("canonical_problems") for row in table} >= {"conflicting outside"}
+    assert {row.pop("canonical_problems") for row in table} >= {"outside"}
+    assert all(int(row.pop("words")) > 12 for row in table)
+    assert all(50 < int(row.pop("shared_percent")) <= 100 for row in table)
+    assert {row.pop("host") for row in table} == {""}
+    assert all(row.pop("path_pattern").endswith("/*") for row in table)
     rows = [
         {**page, "cluster": cluster["cluster"], "canonical": cluster["canonical"]}
         for cluster in clusters
@@ -197,7 +201,8 @@ def test_the_table_of_clusters_has_titles_and_canonical_links(run: Run, tmp_path
     run("ingest", tmp_path)
     table = list(csv.DictReader(run("analyse", "clusters", "--csv").stdout.splitlines()))
     assert [row["canonical_url"] for row in table[:3]] == ["", "https://b.example/", ""]
-    assert [row["canonical_problems"] for row in table[:3]] == ["", "outside", ""]
+    assert [row["canonical_problems"] for row in table[:3]] == ["missing", "outside", "missing"]
+    assert {row["path_pattern"] for row in table} == {"/*"}
     escaped = [f"'{title}" for title in ("=1+1", *formulas)]
     assert [row["title"] for row in table] == [" ".join(long.split())[:300], *escaped]
 

@@ -3,6 +3,7 @@
 import itertools
 import random
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import combinations, cycle
 from typing import Any
@@ -17,7 +18,14 @@ from numpy.typing import NDArray
 from pgsimhash import compat, hamming_distance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.search import pairs as block_pairs
-from pgsimhash.search.clusters import ClusterPage, Linkage, cluster_simhashes, make_cluster, scorer
+from pgsimhash.search.clusters import (
+    CANONICAL,
+    ClusterPage,
+    Linkage,
+    cluster_simhashes,
+    make_cluster,
+    scorer,
+)
 from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.search.pairs import Pairs, find_pairs, stream_pairs
 from tests.refusals import because
@@ -242,9 +250,39 @@ def test_the_canonical_page_is_chosen_by_a_rule(rule: Any, number: int) -> None:
     assert cluster.pages == tuple(PAGES)
 
 
+@pytest.mark.parametrize(("urls", "links", "best"), [
+    (["http://a.example/x", "https://www.a.example/long/x"], {}, 1),
+    (["https://a.example/x?utm_source=mail", "https://a.example/folder/x"], {}, 1),
+    (["https://a.example/x;jsessionid=1", "https://a.example/folder/x"], {}, 1),
+    (["https://a.example/print/x", "https://a.example/articles/x"], {}, 1),
+    (["https://m.a.example/x", "https://www.a.example/x"], {}, 1),
+    (["https://a.example/printing/x", "https://a.example/articles/xyz"], {}, 0),
+    (["https://a.example/long", "https://a.example/x", "https://a.example/y"], {}, 1),
+    # Links decide, but not to a page that is none of the cluster's.
+    (["https://a.example/x", "http://a.example/x?y=1"], {0: 1, 1: 1}, 1),
+    (["https://a.example/print/x", "https://a.example/x"], {0: "https://a.example/none"}, 1),
+])  # fmt: skip
+def test_by_default_links_choose_the_canonical_page_and_then_the_url(
+    urls: list[str], links: dict[int, int | str], best: int
+) -> None:
+    def link(number: int) -> str | None:
+        named = links.get(number)
+        return urls[named] if isinstance(named, int) else named
+
+    pages = [
+        replace(page(number + 1, url), canonical_url=link(number))
+        for number, url in enumerate(urls)
+    ]
+    cluster = make_cluster(pages, scorer(CANONICAL))
+    assert (cluster.canonical.url, cluster.cluster_id) == (urls[best], 1)
+    assert [member.links for member in cluster.pages] == [
+        sum(link(number) == url for number in range(len(urls))) for url in urls
+    ]
+
+
 @pytest.mark.parametrize("rule", ["best", ["https", "best"], []])
 def test_an_unknown_rule_or_linkage_is_refused_with_the_ones_there_are(rule: str) -> None:
-    with pytest.raises(ArgumentError, match="there are: earliest"):
+    with pytest.raises(ArgumentError, match="there are: linked, earliest"):
         scorer(rule)
     with pytest.raises(ArgumentError, match="single, complete"):
         cluster_simhashes(CHAIN, [], "average", 3)  # type: ignore[arg-type]

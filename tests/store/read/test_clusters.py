@@ -1,11 +1,16 @@
 """All near-duplicates within a collection: pairs, clusters, and saved clusters."""
 
+from collections.abc import Sequence
+from random import Random
+
 import numpy as np
 import psycopg
 import pytest
 
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.search.clusters import ClusterPage
+from pgsimhash.hashing.signature import confirmations, verified
+from pgsimhash.pages.records import PageRecord
+from pgsimhash.search.clusters import CANONICAL, ClusterPage
 from pgsimhash.store import clusters
 from tests.database import after_a_wait, run_sql
 from tests.search.test_pairs import brute_force
@@ -78,6 +83,51 @@ def test_pages_with_one_simhash_are_a_cluster_and_only_present_versions_count(st
     assert urls(store) == []
 
 
+WHOLE, OTHER = (1 << 120) - 1 << 8 | 200, 0xFF << 8 | 200
+"""Signatures of pages of one size that share nothing."""
+
+
+def test_signatures_confirm_clusters_as_they_confirm_verdicts(dsn: str) -> None:
+    signatures = {"one": WHOLE, "other": OTHER, "copy": WHOLE, "plain": None}
+    records = [
+        PageRecord(f"https://a.example/{name}", FAR ^ n, signature=signature)
+        for n, (name, signature) in enumerate(signatures.items())
+    ]
+    with connect(dsn) as store:
+        verdicts = {each.url: each for each in store.ingest_many(records[:3])}
+        kinds = [verdicts[record.url].kind for record in records[:3]]
+        assert kinds == ["new", "new", "duplicate"]
+        for linkage in ("single", "complete"):
+            assert urls(store, 2, linkage=linkage) == [["a.example/one", "a.example/copy"]]
+        # A mark joins what signatures do not; a page without one confirms every match.
+        maintenance.mark(store, "https://a.example/one", "https://a.example/other", same=True)
+        together = ["a.example/one", "a.example/other", "a.example/copy"]
+        assert urls(store, 2) == [together]
+        maintenance.unmark(store, "https://a.example/one", "https://a.example/other")
+        list(store.ingest_many(records[3:]))
+        assert urls(store, 2) == [[*together, "a.example/plain"]]
+        assert urls(store, 0) == []
+
+
+def test_confirmations_are_those_of_verified() -> None:
+    random = Random(3)
+    base = random.getrandbits(120)
+    signatures: list[int | None] = [None]
+    for _ in range(60):
+        changed = sum(1 << bit for bit in random.sample(range(120), random.randrange(40)))
+        signatures.append((base ^ changed) << 8 | random.choice((20, 44, 45, 60, 64, 200)))
+    confirmed = confirmations(signatures)
+    others = np.arange(len(signatures))
+    found = []
+    for one in range(len(signatures)):
+        distances = others % 13
+        expected = [verified(int(bits), signatures[one], signatures[other])
+                    for other, bits in zip(others, distances, strict=True)]  # fmt: skip
+        assert confirmed(one, others, distances.astype(np.uint8)).tolist() == expected
+        found += expected
+    assert 500 < sum(found) < len(found) - 500
+
+
 Rows = list[tuple[int, int, bool]]
 
 
@@ -90,7 +140,7 @@ def saved(dsn: str, collection: str = "default") -> Rows:
     )
 
 
-def as_rows(store: Store, distance: int, canonical: str = "earliest") -> Rows:
+def as_rows(store: Store, distance: int, canonical: str | Sequence[str] = CANONICAL) -> Rows:
     return sorted(
         (cluster.cluster_id, page.page_id, page is cluster.canonical)
         for cluster in store.clusters(distance, canonical=canonical)

@@ -1,0 +1,99 @@
+"""What search engines have to guess: problems of canonical links, and the table of clusters."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from pgsimhash.hashing.signature import containment
+from pgsimhash.search.clusters import Cluster, ClusterPage
+
+PROBLEMS: Final = {
+    "missing": "name no canonical page, and no copy names them",
+    "conflicting": "name another canonical page than their copies",
+    "outside": "name a canonical page that is neither stored nor a copy",
+    "other_content": "name a canonical page whose content is different",
+}
+"""The problems of the canonical links of pages, and what they mean."""
+
+COLUMNS: Final = (
+    *("cluster", "url", "simhash", "canonical", "title", "canonical_url", "canonical_problems"),
+    *("host", "path_pattern", "words", "shared_percent"),
+)
+"""The columns of the table of clusters."""
+
+_VARYING: Final = re.compile(r"[^/]*\d[^/]*|[^/]+$")
+
+
+def canonical_problems(cluster: Cluster, distance: int) -> dict[str, list[ClusterPage]]:
+    """Return the problems of a cluster, and the pages that have them.
+
+    A page without a link is fine if others name it. One that was not stored may be named by its
+    own variants: addresses that differ in parameters, http, www or a slash.
+    """
+    urls = {page.url for page in cluster.pages}
+    problems = defaultdict[str, list[ClusterPage]](list)
+    for page in cluster.pages:
+        link = page.canonical_url
+        if link is None:
+            if not page.links:
+                problems["missing"].append(page)
+        elif link not in urls:
+            if page.canonical_distance is not None and page.canonical_distance > distance:
+                problems["other_content"].append(page)
+            elif _spelling(link) != _spelling(page.url):
+                problems["outside"].append(page)
+        elif link != cluster.canonical.url:
+            problems["conflicting"].append(page)
+    return problems
+
+
+def cluster_rows(cluster: Cluster, distance: int) -> Iterator[dict[str, Any]]:
+    """Yield the :data:`COLUMNS` of each page.
+
+    ``shared_percent`` is the share of the smaller page's words that the canonical page or this one
+    also has, estimated from their signatures.
+    """
+    values = cluster.as_json()
+    problems = {
+        page.page_id: name
+        for name, pages in canonical_problems(cluster, distance).items()
+        for page in pages
+    }
+    best = cluster.canonical.signature
+    for page, row in zip(cluster.pages, values["pages"], strict=True):
+        shared = None
+        if best is not None and page.signature is not None:
+            shared = round(100 * containment(best, page.signature))
+        host, pattern = _pattern(page.url)
+        yield {
+            **values,
+            **row,
+            "canonical_problems": problems.get(page.page_id),
+            "host": host,
+            "path_pattern": pattern,
+            "words": page.tokens,
+            "shared_percent": shared,
+        }
+
+
+def _pattern(url: str) -> tuple[str | None, str | None]:
+    """Return the host of a URL, and its path with * for what varies: names and numbers."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # it is no URL
+        return None, None
+    names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
+    query = "&".join(f"{name}=*" for name in names)
+    return parts.hostname, _VARYING.sub("*", parts.path) + (f"?{query}" if query else "")
+
+
+def _spelling(url: str) -> tuple[str, str]:
+    """Return what is left of a URL without what does not change the page on most sites."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", url
+    path = parts.path.partition(";")[0].rstrip("/")
+    return parts.netloc.lower().removeprefix("www."), path
