@@ -24,11 +24,7 @@ def unsigned_hash(obj: bytes) -> int:
 
 
 def compute(hashes: Iterable[int]) -> int:
-    """Return the simhash of hashes of 64 bits, 0 without any.
-
-    Raises:
-        ArgumentError: a hash is not in 0..2**64-1.
-    """
+    """Return the simhash of hashes of 64 bits, 0 without any."""
     known = list(hashes)
     return simhash(known) if known else 0
 
@@ -39,10 +35,6 @@ def find_all(
     """Return the pairs of distinct hashes within ``different_bits``, the smaller one first.
 
     The result does not depend on ``number_of_blocks``.
-
-    Raises:
-        ArgumentError: ``different_bits`` is not in 0..12, or not below ``number_of_blocks``; or
-            that is above 64, or a hash is not in 0..2**64-1.
     """
     rule = f"number_of_blocks is an integer above different_bits, up to {BITS}"
     if checked_integer(number_of_blocks, BITS, rule) <= check_distance(different_bits, BITS):
@@ -52,11 +44,7 @@ def find_all(
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Return an iterator over the windows of neighbouring tokens.
-
-    Raises:
-        ArgumentError: ``window`` is below 1.
-    """
+    """Return an iterator over the windows of neighbouring tokens."""
     if checked_integer(window, 2**31, "a window is an integer from 1") < 1:
         raise invalid_argument(f"a window has 1 token or more, not {window}")
     known = list(tokens)

@@ -84,7 +84,10 @@ class NotFoundError(PgsimhashError, LookupError):
 
 
 class ArgumentError(PgsimhashError, ValueError):
-    """An argument, or the content of a file, is invalid."""
+    """An argument, or a file that it names, is invalid.
+
+    Every function may raise it, so docstrings name it only where the reason is not obvious.
+    """
 
     reasons: ClassVar[_Codes] = {
         "invalid_argument": "an argument is invalid; the message says what to pass",

@@ -54,8 +54,6 @@ def upgrade(
         layout: the layout of a new schema, by default 22+21+21.
 
     Raises:
-        ArgumentError: the name of the schema or layout is invalid, or the database is not
-            PostgreSQL.
         SchemaError: this package does not know ``revision``; or the schema, or an object in it,
             belongs to a role that is neither the user, nor granted to the user, nor a superuser.
         StoreError: the connection is not in a transaction (an ``autocommit_block``), or in one that

@@ -45,9 +45,6 @@ class SimhashOperations:
             nullable: whether rows may have no simhash. It must be true if the table has rows.
             indexes: whether to create the indexes. Without, create them by ``op.create_index``, for
                 example concurrently.
-
-        Raises:
-            ArgumentError: the layout does not exist, or would need too many columns.
         """
         impl = operations.get_context().impl
         changed = _table(operations, table, column, layout, schema, nullable=nullable)

@@ -147,9 +147,6 @@ def evaluate(
         precision: from 0 to 1.
         jobs: the number of processes that read pages.
         progress: receives the numbers of finished pages and of all pages.
-
-    Raises:
-        ArgumentError: the pairs or ``precision`` are invalid, or the scheme is unknown.
     """
     check_number("precision", precision, 0, 1, Real)
     given = isinstance(pairs, Sequence) and not isinstance(pairs, str)

@@ -79,9 +79,6 @@ def page_pairs(
     from these. ``distance`` and ``progress`` are as for ``Store.pairs``. The transaction is open
     during the loop, as with ``Store.clusters``. Pages that are added or deleted meanwhile may be
     missing.
-
-    Raises:
-        ArgumentError: ``distance`` is not in 0..12.
     """
     store.collection.checked_distance(distance, DISTANCE_MAX)
     return _page_pairs(store, distance, progress)

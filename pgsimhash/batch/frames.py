@@ -88,7 +88,7 @@ def mark_duplicates(
         frame: a ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``; it is not changed.
         column: the column with the texts (str) or pages (str or bytes).
         kind: ``text`` for plain texts, ``html`` for pages.
-        distance: the largest number of differing bits; by default the scheme's.
+        distance: the largest number of differing bits, 0 to 12; by default the scheme's.
         scheme: the default is "pgsimhash-article-1" for pages, and one choice of
             :func:`~pgsimhash.schemes.scheme_for_texts` for all texts.
         url_column: the column with the URLs of pages, which some schemes use.
@@ -101,11 +101,6 @@ def mark_duplicates(
         content: CSS selectors of the part of a page that counts.
         ignore: CSS selectors of what does not count.
         progress: is called with the number of rows read so far, and that of all.
-
-    Raises:
-        ArgumentError: ``frame`` has the wrong type or is lazy, misses a column, has other values in
-            it, or has one of the added columns; rows have equal labels; ``kind``, ``keep`` or the
-            scheme is unknown; or ``distance`` is not in 0..12.
     """
     native = _checked_frame(frame, prefix)
     names = _names(native, id_column)

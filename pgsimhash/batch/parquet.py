@@ -87,9 +87,6 @@ def write_archive(path: str | Path, simhashes: Iterable[SupportsIndex]) -> int:
     3.2) as a regular Parquet file. The more simhashes there are, the fewer bits the differences
     take. The simhashes, an array, a column of a data frame or integers, are sorted in memory, three
     times 8 bytes each.
-
-    Raises:
-        ArgumentError: the file cannot be written, or a row is not a simhash.
     """
     return _write_simhashes(path, [distinct(as_simhashes(simhashes))])
 
@@ -97,14 +94,11 @@ def write_archive(path: str | Path, simhashes: Iterable[SupportsIndex]) -> int:
 def find_many(
     path: str | Path, simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX
 ) -> Matches:
-    """Return all simhashes of a file within ``distance`` of each of a batch, exactly.
+    """Return all simhashes of a file within ``distance`` (0 to 12) of each of a batch, exactly.
 
     Like the paper's batch queries (section 4), it reads the file once and compares it with the
     batch in memory, some millions at most: an array, a column of a data frame, or integers. The
     matches are by query, nearest first, like those of ``Store.find_many``.
-
-    Raises:
-        ArgumentError: ``distance`` is not in 0..12, or the array or the file is invalid.
     """
     batch = as_simhashes(simhashes)
     limit = check_distance(distance, DISTANCE_MAX)
@@ -127,11 +121,7 @@ def find_many(
 
 
 def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
-    """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``.
-
-    Raises:
-        ArgumentError: the file does not exist, or is not a file of simhashes.
-    """
+    """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``."""
     with (
         _translated_errors(path, "read as a Parquet file"),
         pq.ParquetFile(path, page_checksum_verification=True) as file,
@@ -154,7 +144,6 @@ def save_simhashes(store: Store, path: str | Path) -> int:
     See :func:`write_archive`; each slice of the collection is a row group.
 
     Raises:
-        ArgumentError: the file cannot be written.
         StoreError: the database does not answer.
     """
     with store._session.calls_to_read() as calls:
@@ -191,9 +180,6 @@ def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
     """Write a row for each page of the clusters, and return the number of clusters.
 
     ``clusters`` are for example those of ``Store.clusters``. The rows of a cluster are consecutive.
-
-    Raises:
-        ArgumentError: the file cannot be written.
     """
     count = 0
     with _writing_rows(path, CLUSTERS) as write:

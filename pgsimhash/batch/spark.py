@@ -66,9 +66,6 @@ def fingerprint(
     ``html`` with pages (string or binary), and ``url_column`` that with their URLs, which some
     schemes use. ``content`` and ``ignore`` are CSS selectors, as of pages in a store. The scheme
     is pickled for the workers.
-
-    Raises:
-        ArgumentError: the kind, scheme or column does not exist, or the frame has an added column.
     """
     if kind not in ("text", "html"):
         raise invalid_argument(f"kind must be text or html, not {kind!r}")
@@ -112,9 +109,6 @@ def pairs(
 
     The column of simhashes is a bigint, of which duplicates and nulls are ignored. The result has
     ``low`` and ``high`` (bigint), ordered by their unsigned values, and ``distance``, 0 to 12.
-
-    Raises:
-        ArgumentError: ``distance`` is not in 0..12, or the column does not exist.
     """
     limit = check_distance(distance, DISTANCE_MAX)
     known = _known(frame, column).distinct()
@@ -135,9 +129,6 @@ def find(
 
     Both have the simhashes in a column of bigint, of which duplicates and nulls are ignored. The
     result has ``query`` and ``simhash`` (bigint), and ``distance``, 0 to 12.
-
-    Raises:
-        ArgumentError: ``distance`` is not in 0..12, or the column does not exist.
     """
     limit = check_distance(distance, DISTANCE_MAX)
     queries = _known(batch, column).distinct()

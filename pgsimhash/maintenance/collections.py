@@ -70,10 +70,6 @@ def set_policy(store: Store, pattern: str, **settings: Unpack[PolicyOptions]) ->
     ``content`` and ``ignore`` from their second batch on. ``pattern`` is a host, including its
     subdomains, or ``*``; optionally followed by a path in which ``*`` matches anything:
     ``example.com/shop/*``.
-
-    Raises:
-        ArgumentError: the pattern or a selector is invalid, no setting is given, the layout does
-            not support the distance, or the scheme no selectors.
     """
     checked = PolicySettings(**settings)
     store.collection.checked_distance(checked.distance)
@@ -89,11 +85,7 @@ def set_policy(store: Store, pattern: str, **settings: Unpack[PolicyOptions]) ->
 
 
 def remove_policy(store: Store, pattern: str) -> bool:
-    """Remove the policy of ``pattern``; return whether there was one.
-
-    Raises:
-        ArgumentError: the pattern is invalid.
-    """
+    """Remove the policy of ``pattern``; return whether there was one."""
     with store._session.calls_to_write() as calls:
         removed = bool(calls.fetch("remove_policy", pattern=pattern)[0][0])
         if calls.collection.selectors is not None:

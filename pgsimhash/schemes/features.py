@@ -138,9 +138,6 @@ class ShingleWeights:
     Attributes:
         sizes: the sizes of shingles.
         damping: how a weight grows with the count.
-
-    Raises:
-        ArgumentError: ``sizes`` is empty or has a size below 1, or the damping is unknown.
     """
 
     sizes: tuple[int, ...] = (1, 2)

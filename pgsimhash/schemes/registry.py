@@ -98,7 +98,6 @@ class Scheme:
 
         Raises:
             PageError: the article has fewer than ``min_tokens`` tokens, or no feature.
-            ArgumentError: a weight is negative or not finite.
         """
         if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
             return self._vote_blocks(self.weigh, article)
@@ -259,7 +258,6 @@ def fingerprint(
         PageError: the page has no fingerprint: it is ``too_large``, ``not_html``, ``too_short`` for
             the scheme, ``cut_short`` by the selectors, an ``error_page``, ``blocked`` or
             ``needs_script``; or ``url`` is not absolute (``invalid_url``).
-        ArgumentError: no scheme has this name, or selectors are invalid.
     """
     recipe = get_scheme(scheme)
     kind = partial(Fingerprint, scheme=recipe.name)

@@ -51,7 +51,6 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
             :func:`scheme_for_texts` chooses one by the lengths of texts.
 
     Raises:
-        ArgumentError: no scheme has this name, ``texts`` is one string or a mapping.
         TypeError: an item is not a string.
     """
     if isinstance(texts, str | Mapping):

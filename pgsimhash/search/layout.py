@@ -224,11 +224,8 @@ def get_layout(name: str) -> Layout:
     - "mxn" has m blocks of nearly equal width. Each leads in n permutations, followed by one of n
       parts of the remaining bits.
 
-    Equal layouts have one name: that of :data:`LAYOUTS`, or "m choose 1" for nearly equal widths.
-
-    Raises:
-        ArgumentError: no layout has this name, or it needs more than 100 columns or a prefix of
-            more than 40 bits.
+    It has at most 100 columns, with prefixes of at most 40 bits. Equal layouts have one name: that
+    of :data:`LAYOUTS`, or "m choose 1" for nearly equal widths.
     """
     widths, leading, inner = _form(name)
     columns = comb(len(widths), leading) * max(inner, 1)

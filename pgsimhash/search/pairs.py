@@ -56,11 +56,7 @@ class Pairs(NamedTuple):
     distances: NDArray[np.uint8]
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return a frame of "pandas", "polars" or "pyarrow" with columns low, high and distance.
-
-        Raises:
-            ArgumentError: the library is another one, or is not installed.
-        """
+        """Return a frame of "pandas", "polars" or "pyarrow" with columns low, high and distance."""
         try:
             module = import_module({"pandas", "polars", "pyarrow"}.intersection([library]).pop())
         except (KeyError, ImportError):
@@ -89,9 +85,6 @@ def find_pairs(simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX) -> 
     Args:
         simhashes: an array, a column of a data frame, or integers.
         distance: the largest number of differing bits, 0 to 12.
-
-    Raises:
-        ArgumentError: a row is not a simhash, or ``distance`` is not in 0..12.
     """
     values = distinct(as_simhashes(simhashes))
     check_distance(distance, DISTANCE_MAX)

@@ -90,9 +90,6 @@ def read_pages(
         on_skipped: receives each of them, with its place and the reason.
         texts: whether to read plain texts, for a scheme such as "pgsimhash-text-1": "text" instead
             of "html" where a line or row has both, and WET records instead of pages of archives.
-
-    Raises:
-        ArgumentError: ``paths`` is no list, or ``max_bytes`` is below 1.
     """
     check_paths(paths)
     check_number("max_bytes", max_bytes, 1, 2**63)

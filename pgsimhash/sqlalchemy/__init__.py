@@ -58,10 +58,6 @@ def simhash_columns(
         name: the column's name.
         layout: the layout: its name, such as ``"5 choose 2"``.
         nullable: whether rows may have no simhash.
-
-    Raises:
-        ArgumentError: the layout does not exist or would need too many columns; or the name is too
-            long to derive those of the prefix columns.
     """
     permutations = get_layout(layout).permutations
     return [
@@ -104,10 +100,6 @@ class SimhashMixin:
 
     Two transactions that look for near rows and insert at the same time both find none, unless they
     execute :func:`simhash_lock` first.
-
-    Raises:
-        ArgumentError: a layout does not exist, the mixin follows the base, or a column's name is
-            too long to derive those of the prefix columns.
     """
 
     __simhash_layout__: ClassVar[str | None] = DEFAULT_LAYOUT.name
@@ -271,9 +263,6 @@ def find(
         distance: 0 to 12, if the collection's layout supports it; None means the collection's.
         collection: the collection's name.
         schema: the schema of the package's tables.
-
-    Raises:
-        ArgumentError: an argument is invalid. Errors that only the server detects are SQLAlchemy's.
     """
     query, columns = as_simhash(simhash), ("simhash", "distance")
     return _called("find", query, distance, collection, schema, columns)
@@ -294,9 +283,6 @@ def near_pages(
         distance: see :func:`find`.
         collection: the collection's name.
         schema: the schema of the package's tables.
-
-    Raises:
-        ArgumentError: see :func:`find`.
     """
     query = sa.literal(page, Text()) if isinstance(page, str) else as_simhash(page)
     columns = ("url", "distance", "simhash", "title", "fetched_at", "page_id")

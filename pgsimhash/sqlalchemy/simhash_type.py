@@ -52,9 +52,6 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
 
         Args:
             other: an ``int`` from 0 to 2**64-1, or an expression: another column, a bindparam.
-
-        Raises:
-            ArgumentError: it is neither.
         """
         return _Distance(self.expr, as_simhash(other))
 
@@ -67,10 +64,6 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         Args:
             other: an ``int`` from 0 to 2**64-1, or an expression, such as another table's column.
             distance: 0 to the largest distance that the column's layout supports.
-
-        Raises:
-            ArgumentError: the layout does not support the distance, ``other`` is not a simhash, or
-                the column has no prefix columns.
         """
         column: ColumnElement[Any] = self.expr
         origins = list(column.base_columns)
@@ -85,11 +78,7 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         return _Within(column, as_simhash(other), _lookup(origins[0], layout.name, limit))
 
     def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
-        """Refuse comparisons that would use the order of the signed number.
-
-        Raises:
-            ArgumentError: it is ``<``, ``<=``, ``>``, ``>=`` or ``BETWEEN``.
-        """
+        """Refuse comparisons that would use the order of the signed number."""
         if op in _BY_ORDER | _BETWEEN:
             raise invalid_argument(
                 "simhashes cannot be ordered, because the server's bigint is signed: use "
@@ -105,9 +94,6 @@ class SIMHASH(TypeDecorator[int]):
     Args:
         layout: the name of the layout whose prefix columns accompany the column; ``within`` needs
             them. :func:`pgsimhash.sqlalchemy.simhash_columns` creates them.
-
-    Raises:
-        ArgumentError: the layout does not exist.
     """
 
     impl = BigInteger
