@@ -21,7 +21,6 @@ from pgsimhash.pages.records import PageFailure, PageRecord, PageStatus
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress
-from pgsimhash.runtime.output import html_table
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared
@@ -95,13 +94,6 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return f"<{self.scheme}: {self.sentence}>"
-
-    def _repr_html_(self) -> str:
-        rows = []
-        for at in self.curve:
-            recall = "" if at.counts.recall is None else f"{at.counts.recall:.1%}"
-            rows.append((at.distance, recall, f"{at.counts.precision:.1%}", *at.counts))
-        return html_table(repr(self), ("distance", "recall", "precision", *Counts._fields), rows)
 
     @property
     def sentence(self) -> str:

@@ -1,16 +1,12 @@
-"""Write a file without losing the previous one, and show results in notebooks."""
+"""Write a file without losing the previous one."""
 
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
-from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final
-
-ROWS: Final = 20  # rows that are shown
+from typing import Any, BinaryIO
 
 
 @contextmanager
@@ -62,13 +58,3 @@ def _is_replaceable(path: Path) -> bool:
     if not in_memory and (place.is_relative_to("/dev") or place.is_relative_to("/proc")):
         return False
     return os.access(path.resolve().parent, os.W_OK) and (path.is_file() or not path.exists())
-
-
-def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a title and the first rows as an HTML table."""
-
-    def line(tag: str, cells: Iterable[Any]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(line("td", row) for row in islice(rows, ROWS))
-    return f"<p>{escape(title)}</p><table>{line('th', columns)}{body}</table>"

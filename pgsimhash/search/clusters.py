@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import NEAR_MAX, format_simhash
-from pgsimhash.runtime.output import html_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,10 +66,6 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"<cluster {self.cluster_id}: {len(self.pages):,} pages like {self.canonical.url}>"
-
-    def _repr_html_(self) -> str:
-        rows = ((page.url, f"{page.simhash:016x}") for page in self.pages)
-        return html_table(repr(self), ("url", "simhash"), rows)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, simhashes as 16 hex digits."""

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from pgsimhash.errors import check_type, invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance
 from pgsimhash.runtime import no_progress
-from pgsimhash.runtime.output import ROWS, html_table
 from pgsimhash.search.layout import (
     COLLECTION_SHIFT,
     DISTANCE_MAX,
@@ -69,11 +68,6 @@ class Pairs(NamedTuple):
     def __repr__(self) -> str:
         largest = max(self.distances.tolist(), default=0)
         return f"<pairs of simhashes: {len(self.low):,}, up to {largest} bits apart>"
-
-    def _repr_html_(self) -> str:
-        rows = zip(*(side[:ROWS].tolist() for side in self), strict=True)
-        cells = ((f"{low:016x}", f"{high:016x}", bits) for low, high, bits in rows)
-        return html_table(repr(self), ("low", "high", "distance"), cells)
 
 
 def find_pairs(simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX) -> Pairs:

@@ -134,12 +134,9 @@ def test_a_stream_reports_its_progress() -> None:
     assert (list(empty), reports) == ([], [(0, 0)])
 
 
-def test_pairs_as_a_frame_and_in_a_notebook() -> None:
+def test_pairs_as_a_frame_and_at_a_prompt() -> None:
     pairs = find_pairs([1, 3, 7, 1 << 40], 2)
     assert repr(pairs) == "<pairs of simhashes: 4, up to 2 bits apart>"
-    assert "<tr><td>0000000000000001</td><td>0000000000000003</td><td>1</td></tr>" in (
-        pairs._repr_html_()
-    )
     for library in ("pandas", "polars", "pyarrow"):
         frame = pairs.to_frame(library)
         table = pa.Table.from_pandas(frame) if library == "pandas" else pa.table(frame)
