@@ -5,6 +5,7 @@ import pytest
 from pgsimhash import PageError, fingerprint
 from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html import read_article
+from pgsimhash.html.blocks import words
 from pgsimhash.html.parse import clean_utf8
 from tests.html.texts import LINKS, SENTENCES, STORY, parsed
 from tests.refusals import because
@@ -140,11 +141,22 @@ def test_marks_belong_to_words(text: str, tokens: int) -> None:
     assert len(tokenize(text)) == tokens
 
 
-@pytest.mark.parametrize("unseen", [
-    "\u200c", "\u200d", "\u034f", "\u00ad", "\u0640", "\ufe0f", "\u2060", "\u180b", "\U000e0041",
-])  # fmt: skip
-def test_what_nobody_sees_within_a_word_is_removed(unseen: str) -> None:
-    assert tokenize(f"har{unseen}bour كت{unseen}اب") == tokenize("harbour كتاب")
+# The kashida, and Default_Ignorable_Code_Point of Unicode's DerivedCoreProperties.txt.
+UNSEEN = words(
+    "0640 00AD 034F 061C 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164"
+    " FE00-FE0F FEFF FFA0 FFF0-FFF8 1BCA0-1BCA3 1D173-1D17A E0000-E0FFF"
+)
+
+
+@pytest.mark.parametrize("codes", sorted(UNSEEN))
+def test_what_nobody_sees_within_a_word_is_removed(codes: str) -> None:
+    first, _, last = codes.partition("-")
+    plain = "harbour \u0643\u062a\u0627\u0628 \ud56d\uad6c"
+    for unseen in map(chr, {int(first, 16), int(last or first, 16)}):
+        text = "".join(f"{letter}{unseen}" for letter in plain)
+        assert tokenize(f"{unseen} {text} {unseen}") == tokenize(plain), ascii(unseen)
+        pages = [f"<p>{some}</p>{STORY}" for some in (plain, text)]
+        assert len({fingerprint(page).simhash for page in pages}) == 1, ascii(unseen)
 
 
 @pytest.mark.parametrize(("page", "label", "text"), [
