@@ -17,19 +17,24 @@ _PIECE: Final = 4096
 _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
 
-def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> bytes:
-    """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` of the HTTP headers."""
+def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
+    """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` of the HTTP headers.
+
+    Return also whether all of the page is there. The packed data of another one ends early.
+    """
     if "chunked" in transfer.lower():
         body = _unchunked(body)
+    is_whole = True
     try:
         for name in reversed(encoding.lower().split(",")):
-            body = _decoded(body, name.partition(";")[0].strip(), max_bytes)
-        return body
+            body, is_finished = _decoded(body, name.partition(";")[0].strip(), max_bytes)
+            is_whole = is_whole and is_finished
+        return body, is_whole
     except PageError as error:
         # Many crawlers store the page decoded and keep the header.
         if error.reason != "unreadable" or not body.lstrip(BEFORE_MARKUP).startswith(b"<"):
             raise
-        return body
+        return body, True
 
 
 def _unchunked(body: bytes) -> bytes:
@@ -47,12 +52,12 @@ def _unchunked(body: bytes) -> bytes:
     return b"".join([*data, body[at:]])
 
 
-def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
+def _decoded(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
     if encoding and body.startswith(GZIP.magic):
         encoding = "gzip"  # whatever the header calls it
     match encoding:
         case "" | "identity" | "none":
-            return body
+            return body, True
         case "gzip" | "x-gzip":
             return _inflated(body, GZIP, max_bytes)
         case "deflate":
@@ -68,7 +73,7 @@ def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
             raise PageError("unreadable", f"the content encoding {encoding!r} is unknown")
 
 
-def _inflated(body: bytes, codec: Codec, max_bytes: int) -> bytes:
+def _inflated(body: bytes, codec: Codec, max_bytes: int) -> tuple[bytes, bool]:
     pages: list[bytes] = []
     decoder, at, room = codec.decoder(), 0, max_bytes + 1
     while room and at < len(body):
@@ -100,7 +105,7 @@ def _has_all_but_checksum(decoder: Any) -> bool:
     return True
 
 
-def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
+def _unbrotlied(body: bytes, max_bytes: int) -> tuple[bytes, bool]:
     try:
         brotli = import_module("brotli")
         decoder = brotli.Decompressor()
@@ -114,9 +119,9 @@ def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
     return _checked(page, decoder.is_finished(), "br", max_bytes)
 
 
-def _checked(page: bytes, finished: bool, encoding: str, max_bytes: int) -> bytes:
+def _checked(page: bytes, is_finished: bool, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
     if len(page) > max_bytes:
         raise too_large("the page", max_bytes)
-    if not finished:
+    if not (is_finished or page):
         raise PageError("unreadable", f"its {encoding} data ends early")
-    return page
+    return page, is_finished

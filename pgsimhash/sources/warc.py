@@ -99,33 +99,39 @@ class _Record:
         except StatusAndHeadersParserException:
             raise _NoRecordError(f"{version!r} is not a known version of WARC") from None
         length = self._header("Content-Length")
-        if not (length.isascii() and length.isdigit() and len(length) < 20):
-            raise _NoRecordError("its Content-Length is missing or is not a number")
+        is_number = length.isascii() and length.isdigit() and len(length) < 20
+        if not (is_number or self._header("WARC-Type")):
+            raise _NoRecordError("it has neither a Content-Length nor a WARC-Type")
         self._stream = stream
-        self._unread = int(length)
+        # Without a length, the block ends at the next record, as it does with a wrong length.
+        self._unread = int(length) if is_number else 0
         self._block: list[bytes] = []
-        self._is_short = self._is_whole = False
+        self._is_short = self._is_whole = self._may_be_cut = False
         self._declared = ""
         # Some crawlers write the URL in angle brackets or with spaces.
         url = self._header("WARC-Target-URI").removeprefix("<").removesuffix(">")
         self._url = url.replace(" ", "%20")
 
-    def item(self, name: str, number: int, reading: Reading) -> PageItem | None:
-        """Return the record's page or failure, or None if it has no page."""
+    def item(self, name: str, number: int, reading: Reading) -> PageItem | str:
+        """Return the record's page or failure, or why it has no page, as :meth:`_page` does."""
         try:
-            page = self._page(number, reading)
+            return self._page(number, reading)
         except PageError as error:
-            if self._declared:
-                place = f"{name}#{number}"
-                with suppress(PageError):
-                    place = check_url(self._url)
-                return failure(place, error, number)
-            page = _NO_HTML
-        if not isinstance(page, str):
-            return page
-        if page:
-            reading.skip(page, name, number, self._url or None)
-        return None
+            if not self._declared:
+                return _NO_HTML
+            place = f"{name}#{number}"
+            with suppress(PageError):
+                place = check_url(self._url)
+            return failure(place, error, number)
+
+    def pages(
+        self, item: PageItem | str, name: str, number: int, reading: Reading
+    ) -> Iterator[PageItem]:
+        """Yield the item, or count that it is no page."""
+        if not isinstance(item, str):
+            yield item
+        elif item:
+            reading.skip(item, name, number, self._url or None)
 
     def _page(self, number: int, reading: Reading) -> SourcePage | PageStatus | str:
         """Return the page, or the kind of another record; that of one about the crawl is empty."""
@@ -172,12 +178,13 @@ class _Record:
             raise PageError("unreadable", "the record is one segment of several")
         transfer = http.get_header("Transfer-Encoding") or ""
         encoding = http.get_header("Content-Encoding") or ""
-        body = decode_body(head + self._read(self._unread), transfer, encoding, max_bytes)
+        body, is_whole = decode_body(head + self._read(self._unread), transfer, encoding, max_bytes)
         if not self._declared:
             if not texts and not looks_like_html(body):
                 return _NO_HTML
             self._declared = accepted[0]
         charset, cut = declared.get_content_charset(), self._header("WARC-Truncated").lower()
+        cut = cut or ("" if is_whole and not self._may_be_cut else "unspecified")
         cut = cut if cut in ("", "length", "time", "disconnect") else "unspecified"
         # With the validators of a part, the rest would never be fetched.
         validators = (None, None) if cut else _validators(http)
@@ -200,7 +207,11 @@ class _Record:
     def _checked(self, short: ShortError) -> bytes:
         """Return the last bytes of a file with all of its last record, which has a wrong length."""
         if not (_WHOLE.search(short.data[-1000:]) or _RECORD.search(short.data)):
-            raise short
+            # Its last lines are empty, as those of a record, or the file was cut there.
+            is_header = short.data.startswith(b"HTTP/") and not _split_http(short.data)[1].strip()
+            if is_header or not short.data.endswith(_BLOCK_ENDS):
+                raise short
+            self._may_be_cut = True
         self._is_short = True
         return short.data
 
@@ -270,32 +281,30 @@ def _read_records(
                 record.skip()
                 member = stream.member
                 broken = 0
-                if item is None:
+                if isinstance(item, str):
                     stream.idle(0)
                 try:
                     # Reading further makes gzip verify the checksum of the last record.
                     line = record.next_line()
                 except _WrongLengthError as wrong:
                     line, block = _real_block(stream, wrong.read, reading.max_bytes)
-                    if wrong.is_whole and block is not None:
+                    if wrong.is_whole:
                         item = record.with_block(block).item(name, number, reading)
                 except DamagedError as damage:
                     if isinstance(damage, ChecksumError) and stream.member == member:
                         raise
+                    yield from record.pages(item, name, number, reading)
                     number += 1
-                    if item is not None:
-                        yield item
                     raise
+                yield from record.pages(item, name, number, reading)
             except _NoRecordError as error:
                 detail = f"{error}; skipped to the next record"
-                item = PageFailure(f"{name}#{number}", "unreadable", detail, number)
                 broken += 1
                 if broken > _MAX_BROKEN:
                     raise DamagedError(f"there are no records in {broken:,} places") from None
                 line = _next_version(stream, error.line)
+                yield PageFailure(f"{name}#{number}", "unreadable", detail, number)
             number += 1
-            if item is not None:
-                yield item
     except DamagedError as damage:
         skipped = stream.resume(RECORD_BEGIN) if isinstance(damage, PackedError) else None
         lost = f"record {number} and all after it were not read"
@@ -324,8 +333,8 @@ def _next_line(stream: Stream) -> bytes:
     return line
 
 
-def _real_block(stream: Stream, read: bytes, max_bytes: int) -> tuple[bytes, bytes | None]:
-    """Return the first line of the next record, and the block before it, or None if it is large.
+def _real_block(stream: Stream, read: bytes, max_bytes: int) -> tuple[bytes, bytes]:
+    """Return the first line of the next record, and the block before it, of a large one the begin.
 
     Some of it may be in ``read``, what was read of a record with a wrong length.
     """
@@ -336,11 +345,9 @@ def _real_block(stream: Stream, read: bytes, max_bytes: int) -> tuple[bytes, byt
         lines, size = [read], len(read)
         while (line := stream.readline(_MAX_HEADERS)) and not _VERSION.match(line):
             stream.idle(len(line))
-            size += len(line)
             if size <= max_bytes:
                 lines.append(line)
-        if size > max_bytes:
-            return line, None
+            size += len(line)
         block = b"".join(lines)
     for end in _BLOCK_ENDS:
         block = block.removesuffix(end)

@@ -2,6 +2,7 @@ import gzip
 import re
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -213,7 +214,7 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
     compress = pytest.importorskip(*library).compress
     body = compress(HTML)
     assert one(path, record(**encoded(encoding, body))).html == HTML
-    damaged = (body[:-5], body[:8] + b"x" * 20, compress(bytes(10**7)))
+    damaged = (body[:4], body[:8] + b"x" * 20, compress(bytes(10**7)))
     records = [record(**encoded(encoding, body)) for body in damaged]
     items = read(path, *records, max_bytes=100_000)
     assert [failed(item)[1] for item in items] == ["unreadable", "unreadable", "too_large"]
@@ -232,6 +233,24 @@ def test_bodies_that_are_not_quite_right_are_read(
     path: Path, encoding_and_body: tuple[str, bytes]
 ) -> None:
     assert one(path, record(**encoded(*encoding_and_body))).html == HTML
+
+
+@pytest.mark.parametrize(("encoding", "pack"), [
+    ("gzip", gzipped), ("deflate", zlib.compress), ("deflate", bare_deflate),
+    ("gzip, gzip", lambda body: gzipped(gzipped(body))),
+])  # fmt: skip
+def test_of_a_cut_body_the_begin_is_read(
+    path: Path, encoding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    whole = b"<p>" + b" ".join(b"%d" % (n * n) for n in range(9000))
+    body = pack(whole)
+    http = {"Content-Encoding": encoding, "ETag": '"1"'}
+    page = one(path, record(body[: len(body) // 2], http=http))
+    assert isinstance(page.html, bytes)
+    assert whole.startswith(page.html)
+    assert len(page.html) > len(whole) // 4
+    # With the validators of a part, the rest would never be fetched.
+    assert (page.truncated, page.etag) == ("unspecified", None)
 
 
 def test_a_body_of_many_members_is_not_copied_for_each(
@@ -270,9 +289,9 @@ def test_types_that_are_not_quite_right(path: Path, mime: str, charset: str | No
 
 
 @pytest.mark.parametrize(("broken", "reason"), [
-    (encoded("gzip", gzipped(HTML)[:-20]), "unreadable"),
+    (encoded("gzip", gzipped(HTML)[:9]), "unreadable"),
     (encoded("gzip", b"\x1f\x8bnonsense"), "unreadable"),
-    (encoded("deflate", zlib.compress(HTML)[:-20]), "unreadable"),
+    (encoded("deflate", zlib.compress(HTML)[:2]), "unreadable"),
     (encoded("zstd", b"\x28\xb5\x2f\xfd"), "unreadable"),
     (encoded("gzip, lzw", b"nonsense"), "unreadable"),
     (encoded("gzip", gzipped(bytes(10**8))), "too_large"),
@@ -386,11 +405,34 @@ def test_garbage_is_skipped_and_reported(path: Path, garbage: bytes, zipped: boo
 
 
 @pytest.mark.parametrize("length", ["", "-1", "many", "9" * 30])
-def test_a_record_with_a_wrong_length_is_a_failure(path: Path, length: str) -> None:
-    wrong = record(warc={"Content-Length": length}, zipped=False)
-    broken, page = read(path, wrong, record(url="https://example.com/b", zipped=False))
-    assert failed(broken, "Content-Length") == (f"{path}#1", "unreadable")
-    assert page.url == "https://example.com/b"
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_record_without_a_length_ends_at_the_next_one(
+    path: Path, length: str, zipped: bool
+) -> None:
+    wrong = record(warc={"Content-Length": length}, zipped=zipped)
+    after = record(url="https://example.com/b", zipped=zipped)
+    for records in ((wrong, after), (after, wrong)):
+        pages = read(path, *records)
+        assert sorted(urls(pages)) == ["https://example.com/", "https://example.com/b"]
+        assert {page.html for page in pages if isinstance(page, SourcePage)} == {HTML}
+    # Even a request does not hide the record behind it.
+    request = record(kind="request", warc={"Content-Length": length}, zipped=zipped)
+    assert urls(read(path, request, after)) == ["https://example.com/b"]
+    broken, page = read(path, wrong, after, max_bytes=len(HTML))
+    assert (failed(broken)[1], page.url) == ("too_large", "https://example.com/b")
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("wrong", [1, 4, 200, 10**9])
+def test_the_last_record_may_say_too_much(path: Path, wrong: int, zipped: bool) -> None:
+    block = record(zipped=False).split(b"\r\n\r\n", 1)[1]
+    last = record(warc={"Content-Length": str(len(block) - 4 + wrong)}, zipped=zipped)
+    pages = read(path, record(url="https://example.com/a", zipped=zipped), last)
+    assert urls(pages) == ["https://example.com/a", "https://example.com/"]
+    texts = [page.html for page in pages if isinstance(page, SourcePage)]
+    assert [bytes(text).rstrip() for text in texts if not isinstance(text, str)] == [
+        HTML.rstrip()
+    ] * 2
 
 
 @pytest.mark.parametrize("zipped", [True, False])
