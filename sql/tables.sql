@@ -23,7 +23,7 @@ CREATE TABLE pgsimhash.collections (
     collection_id integer GENERATED ALWAYS AS IDENTITY,  -- The leading bits of every prefix column.
     name text NOT NULL,                            -- Its present name.
     scheme text NOT NULL,                          -- The scheme that computes its simhashes.
-    default_distance smallint NOT NULL DEFAULT 8,  -- The default distance, in bits.
+    default_distance smallint NOT NULL DEFAULT ${distance},  -- The default distance, in bits.
     keep_markdown boolean NOT NULL DEFAULT false,  -- Whether it stores the Markdown of pages.
     normalize_urls boolean NOT NULL DEFAULT false, -- Whether the package normalizes incoming URLs.
     created_at timestamptz NOT NULL DEFAULT now(), -- When it was created.
@@ -31,7 +31,7 @@ CREATE TABLE pgsimhash.collections (
     CONSTRAINT collections_name_key UNIQUE (name),
     CONSTRAINT collections_id_fits CHECK (collection_id BETWEEN 1 AND 8388607),
     CONSTRAINT collections_name_given CHECK (name <> ''),
-    CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND 12)
+    CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND ${largest})
 );
 
 -- The newest row of a URL is its present version. PostgreSQL computes the prefix columns, so plain
@@ -69,17 +69,9 @@ CREATE TABLE pgsimhash.pages (
     indexed boolean NOT NULL DEFAULT true,  -- False if an indexed page has the same simhash.
     covered boolean NOT NULL DEFAULT true,  -- Whether its text was kept: here, or at another URL.
     selectors integer,               -- A digest of the selectors by which it was read, if any.
-    -- Permutation 1:
-    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 63 to 42.
-        (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
-    ) STORED,
-    -- Permutation 2:
-    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 41 to 21.
-        (collection_id::bigint << 40) | ((simhash >> 21) & 2097151)
-    ) STORED,
-    -- Permutation 3:
-    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then bits 20 to 0.
-        (collection_id::bigint << 40) | ((simhash >> 0) & 2097151)
+    -- Permutation ${n}:
+    prefix_${n} bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then ${bits}.
+        (collection_id::bigint << 40) | ${prefix of simhash}
     ) STORED,
     -- All permutations.
     CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id),
@@ -95,14 +87,8 @@ CREATE TABLE pgsimhash.pages (
     autovacuum_analyze_scale_factor = 0.05
 );
 
--- Permutation 1:
-CREATE INDEX pages_prefix_1_idx ON pgsimhash.pages (prefix_1, simhash) WHERE indexed;
-
--- Permutation 2:
-CREATE INDEX pages_prefix_2_idx ON pgsimhash.pages (prefix_2, simhash) WHERE indexed;
-
--- Permutation 3:
-CREATE INDEX pages_prefix_3_idx ON pgsimhash.pages (prefix_3, simhash) WHERE indexed;
+-- Permutation ${n}:
+CREATE INDEX pages_prefix_${n}_idx ON pgsimhash.pages (prefix_${n}, simhash) WHERE indexed;
 
 -- All permutations.
 CREATE INDEX pages_url_idx ON pgsimhash.pages (collection_id, url, page_id);

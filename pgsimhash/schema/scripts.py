@@ -1,10 +1,11 @@
 """Read the SQL files of the package, and render them for a schema and a layout.
 
-``sql/`` has the current schema for the default layout, in the order of :data:`SCHEMA_FILES`.
+``sql/`` has the current schema, in the order of :data:`SCHEMA_FILES`. In it, ``${name}`` stands for
+what depends on the layout.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from typing import Final
@@ -19,14 +20,12 @@ from pgsimhash.db.schema_names import (
     parameters_of,
     read_sql,
 )
-from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, Permutation
+from pgsimhash.hashing.bits import NEAR_MAX
+from pgsimhash.search.layout import DEFAULT_LAYOUT, Block, Layout, Permutation
 
-_PARTS: Final = re.compile(
-    r" *-- Permutation 1:\n.*?( *-- Permutation 2:\n.*?)( *-- Permutation 3:\n.*?)"
-    r"(?= *-- All permutations)",
-    re.DOTALL,
-)
-_RADII: Final = re.compile(r"(?<=-- Distances:\n).*?(?= *-- All distances)", re.DOTALL)
+_FLIPPED: Final = 22  # the widest prefix whose probes are constants
+
+_PART: Final = re.compile(r" *-- Permutation \$\{n\}:\n.*?(?= *-- All permutations)", re.DOTALL)
 _TABLE: Final = re.compile(r"CREATE TABLE (\w+\.\w+) \(\n    -- (.+)$", re.MULTILINE)
 _COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
 _CREATED: Final = re.compile(
@@ -49,52 +48,40 @@ _DESCRIBED: Final = re.compile(
 
 
 def in_layout(script: str, layout: Layout) -> str:
-    """Return a script of ``sql/`` for a layout: each permutation gets its part."""
+    """Return a script of ``sql/`` for a layout, with a part for each permutation."""
 
-    def parts(default: re.Match[str]) -> str:
-        *others, last = layout.permutations
-        rendered = [_part(default[1], 2, permutation) for permutation in others]
-        return "".join([*rendered, _part(default[2], 3, last)])
+    def parts(template: re.Match[str]) -> str:
+        rendered = [_part(template[0], permutation) for permutation in layout.permutations]
+        return re.sub(r"(?<=\n) *UNION ALL\n\Z", "", "".join(rendered))
 
-    radii = "".join(
-        f"        WHEN {distance} THEN '{{{', '.join(map(str, radii))}}}'::integer[]\n"
-        for distance, radii in ((each, layout.radii(each)) for each in layout.distances)
+    widest = Permutation(1, (Block(_FLIPPED, 0),))
+    values: dict[str, object] = {
+        "layout": layout.name,
+        "distance": min(NEAR_MAX, layout.distances[-1]),
+        "largest": layout.distances[-1],
+        "radii": "\n        ".join(
+            f"WHEN {distance} THEN '{{{', '.join(map(str, layout.radii(distance)))}}}'::integer[]"
+            for distance in layout.distances
+        ),
+        **{f"flips {radius}": ",".join(map(str, widest.flips(radius))) for radius in (1, 2)},
+    }
+    return _filled(_PART.sub(parts, script), values)
+
+
+def _part(template: str, permutation: Permutation) -> str:
+    """Return the part of a permutation."""
+    template = re.sub(
+        r"\$\{prefix of ([\w.]+)\}", lambda found: prefix_of(permutation, found[1]), template
     )
-    script = _RADII.sub(radii, _PARTS.sub(parts, script))
-    largest = layout.distances[-1]
-    script = script.replace("NOT NULL DEFAULT 8,", f"NOT NULL DEFAULT {min(8, largest)},")
-    script = script.replace(
-        "default_distance BETWEEN 0 AND 12", f"default_distance BETWEEN 0 AND {largest}"
-    )
-    return script.replace(f"RETURN '{DEFAULT_LAYOUT.name}'", f"RETURN '{layout.name}'")
+    runs = ((block.shift + block.width - 1, block.shift) for block in permutation.leading)
+    bits = " and ".join(f"bits {first} to {last}" for first, last in runs)
+    return _filled(template, {"n": permutation.number, "width": permutation.width, "bits": bits})
 
 
-def _part(text: str, number: int, permutation: Permutation) -> str:
-    """Return the part of a permutation, given that of permutation ``number`` of the default."""
-    default = DEFAULT_LAYOUT.permutations[number - 1]
-    (block,) = default.leading
-    to = permutation.number
-    text = re.sub(
-        rf"\(\(([\w.]+) >> {block.shift}\) & {block.mask}\)",
-        lambda match: prefix_of(permutation, match[1]),
-        text,
-    )
-    for old, new in (
-        (f"Permutation {number}:", f"Permutation {to}:"),
-        (f"WHEN {number} THEN", f"WHEN {to} THEN"),
-        (f"prefix_{number}", f"prefix_{to}"),
-        (f"radii[{number}]", f"radii[{to}]"),
-        (f"_flips({default.width}, ", f"_flips({permutation.width}, "),
-        (_bits(default), _bits(permutation)),
-    ):
-        text = text.replace(old, new)
-    return text
-
-
-def _bits(permutation: Permutation) -> str:
-    return " and ".join(
-        f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading
-    )
+def _filled(template: str, values: Mapping[str, object]) -> str:
+    for name, value in values.items():
+        template = template.replace(f"${{{name}}}", str(value))
+    return template
 
 
 def prefix_of(permutation: Permutation, simhash: str, cast: str = "") -> str:

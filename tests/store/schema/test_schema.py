@@ -24,8 +24,8 @@ from pgsimhash.pages.policies import SETTINGS, MatchOptions
 from pgsimhash.pages.records import CAPTURE, Verdict
 from pgsimhash.schema import migrate, scripts
 from pgsimhash.schema.deployed import check_schema
-from pgsimhash.schema.scripts import digests
-from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX
+from pgsimhash.schema.scripts import digests, in_layout
+from pgsimhash.search.layout import COLLECTION_SHIFT, DEFAULT_LAYOUT, DISTANCE_MAX
 from pgsimhash.sqlalchemy import metadata
 from pgsimhash.testing import url_of_dsn
 from tests.database import let, run_sql
@@ -235,7 +235,7 @@ def test_a_downgrade_drops_the_objects_of_the_package_and_leaves_yours(dsn: str)
 
 
 def test_numbers_of_the_package_stand_in_the_tables_as_they_are() -> None:
-    tables = read_sql("tables.sql")
+    tables = in_layout(read_sql("tables.sql"), DEFAULT_LAYOUT)
     assert f"BETWEEN 1 AND {2 ** (63 - COLLECTION_SHIFT) - 1})" in tables
     assert f"default_distance smallint NOT NULL DEFAULT {NEAR_MAX}, " in tables
     assert tables.count(f"distance BETWEEN 0 AND {DISTANCE_MAX})") == 2
