@@ -420,7 +420,7 @@ class _StoreThread:
             if not answer.set_running_or_notify_cancel():
                 continue
             try:
-                selected = self._store.selected(as_input(page), self._options)
+                selected = self._store._selected(as_input(page), self._options)
                 batch.append((self._extract(selected), answer))
             except Exception as error:
                 # Such as a scheme that no other process can use; without an answer, it would hang.

@@ -316,3 +316,18 @@ def test_pages_that_are_gone_are_marked(site: Site, dsn: str) -> None:
     site.answers.clear()
     assert site.crawl(dsn, "/a").asked == ["/a"]
     assert stored(dsn, f"{site.url}/a").gone_at is None
+
+
+def test_selectors_of_policies_settings_and_requests_cut_pages(site: Site, dsn: str) -> None:
+    def missing(crawl: Crawl) -> dict[str, bool]:
+        tags = {item["url"].removeprefix(site.url): item["tag"] for item in crawl.items}
+        return {path: tag["content_missing"] for path, tag in tags.items()}
+
+    with connect(dsn) as store:
+        maintenance.set_policy(store, "127.0.0.1", content="#none")
+    chosen = {"url": "/2", "meta": {"pgsimhash_content": "p"}}
+    assert missing(site.crawl(dsn, "/1", chosen)) == {"/1": True, "/2": False}
+    set_by = {"PGSIMHASH_MATCH": {"content": "p"}}
+    assert missing(site.crawl(dsn, "/3", chosen | {"url": "/4"}, **set_by)) == {
+        "/3": False, "/4": False
+    }  # fmt: skip

@@ -242,7 +242,7 @@ def compare_pages(
         if store is not None and isinstance(page, str):
             return _stored_side(store, page)
         if store is not None and isinstance(page, SourcePage):
-            page = store.selected(page, {})
+            page = store._selected(page, {})
         return read_side(page, recipe)
 
     first, second = side(a), side(b)

@@ -130,6 +130,7 @@ def rebuild(
             copied += len(versions)
         with in_other_schema(connection, to_schema):
             fetch(connection, "copy_rows", {**scope, "tables": ["last_seen"]})
+            target = follow(connection, target)  # now with its policies
         fetch(connection, "end_rebuild")
     if into_schema is None:
         session.collection = target

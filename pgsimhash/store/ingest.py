@@ -261,7 +261,7 @@ class Ingest:
 def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any]:
     """Return the given options as ``_add_batch`` reads them, if all are valid.
 
-    Selectors are for the reader, see :meth:`pgsimhash.store.store.Store.selected`.
+    Selectors are for the reader, see :meth:`pgsimhash.store.store.Store._selected`.
     """
     given = given_options(options)
     for name in Selectors._fields:

@@ -595,7 +595,7 @@ class Store:
         (verdict,) = self._ingest.decide_batch([item], options, dry_run=dry_run)
         return verdict
 
-    def selected(self, page: _Input, options: MatchOptions) -> _Input:
+    def _selected(self, page: _Input, options: MatchOptions) -> _Input:
         """Return a page with its selectors: its own, else the options', else the policies'.
 
         The policies are those of the last batch, or of the opening of the store.
@@ -628,7 +628,7 @@ class Store:
             given = Selectors(options.get("content"), options.get("ignore"))
             checked_selectors(self.collection.scheme, given)
         return self._extract(
-            (self.selected(page, options) for page in inputs),
+            (self._selected(page, options) for page in inputs),
             jobs,
             self.collection.scheme,
             markdown=markdown or self.collection.keep_markdown,

@@ -18,6 +18,7 @@ from pgsimhash.schemes import Scheme, ShingleWeights, read_text
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
+from tests.html.made_streams import Stream
 from tests.refusals import because
 
 Maker = Callable[[dict[str, Any]], Any]
@@ -83,6 +84,19 @@ def test_pages_are_marked_as_a_store_decides(store: Store) -> None:
         marked = mark_duplicates(frame, "page", kind="html", **some)
         assert type(marked) is type(frame)
         assert added(marked) == verdicts
+
+
+def test_pages_are_cut_by_selectors() -> None:
+    pages = list(Stream(0).template(250, 20, 12, " id=own"))
+    frame = pl.DataFrame({"html": pages})
+    copies = mark_duplicates(frame, "html", kind="html")["is_duplicate"].sum()
+    assert (
+        copies > mark_duplicates(frame, "html", kind="html", content="#own")["is_duplicate"].sum()
+    )
+    with pytest.raises(ArgumentError, match="takes no selectors"):
+        mark_duplicates(pl.DataFrame({"text": ["a b"]}), "text", content="p")
+    with pytest.raises(ArgumentError, match="selector 1"):
+        mark_duplicates(frame, "html", kind="html", ignore="a + b")
 
 
 @pytest.mark.parametrize("options", [{}, {"verify": False}, {"distance": 3}, {"distance": 12}])

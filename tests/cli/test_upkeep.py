@@ -99,6 +99,25 @@ def test_a_policy_is_set_shown_listed_applied_and_removed(run: Run, folder: Path
     assert {line["reason"] for line in lines} == {"policy", "too_short"}
 
 
+def test_selectors_of_a_policy_are_checked_counted_and_applied(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    run("policy", "set", "*", "--ignore", "a + b").ends(2, "selector 1 of 'a + b'")
+    done = run("policy", "set", "*", "--content", "#none", "--ignore", ".promo")
+    done.ends(0, "3 stored pages of this host will be read by other selectors")
+    assert done.lines == [{"pattern": "*", "content": "#none", "ignore": ".promo"}]
+    done = run("ingest", folder, "--reread")
+    done.ends(0, "Selectors: 4 pages without their content")
+    assert [line["content_missing"] for line in done.lines].count(True) == 3
+    assert run("status").lines[0]["content_missing"] == 3
+    run("policy", "set", "*", "--ignore", "p").ends(0, "3 stored pages")
+    done = run("collection", "rebuild", "default")
+    done.ends(0, "3 pages were read by other selectors than those of the policies")
+    assert run("collection", "rebuild", "default", "--content", "main").code != 0
+    explained = run("analyse", "explain", folder / "wells.html", folder / "looms.html",
+                    "--ignore", "h1")  # fmt: skip
+    assert "by ignore 'h1'. Cut from B" in explained.lines[0]["sentence"]
+
+
 REBUILD = "collection", "rebuild"
 SHINGLES = "--scheme", "pgsimhash-blog-shingles-1"
 

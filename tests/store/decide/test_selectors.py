@@ -196,7 +196,10 @@ def test_a_rebuild_goes_on_from_markdown(store: Store) -> None:
     store.ingest(url, page, content=OWN)
     with pytest.raises(ArgumentError, match="reads Markdown"):
         maintenance.rebuild(store, content=OWN)
+    set_policy(store, "b.example", content=OWN)
+    rules = store.collection.selectors
     maintenance.rebuild(store)
+    assert store.collection.selectors == rules is not None
     assert page_at(store, url).selectors == Selectors(OWN).digest
     assert maintenance.count_reread(store) == 1
 
