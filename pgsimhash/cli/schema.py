@@ -14,7 +14,7 @@ from pgsimhash.cli import options, show
 from pgsimhash.db.schema_names import bound_to_schema, check_schema_name, schema_of
 from pgsimhash.pages.records import CollectionStatus, Verdict
 from pgsimhash.schemes import DEFAULT_NAME
-from pgsimhash.search.layout import get_layout
+from pgsimhash.search.layout import LAYOUTS
 
 if TYPE_CHECKING:
     import psycopg
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 @options.yes
 @click.option(
     "--layout",
-    metavar="LAYOUT",
-    callback=options.checked(lambda name: get_layout(name).name),
+    type=click.Choice(list(LAYOUTS)),
     help="The layout of a new schema; by default 22+21+21.",
 )
 @options.flag(

@@ -12,15 +12,14 @@ All SQL that depends on the layout is rendered from here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate, combinations, pairwise
 from math import comb
 from typing import TYPE_CHECKING, Final
 
-from pgsimhash.errors import ArgumentError, invalid_argument
+from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import BITS, check_simhash
 
 if TYPE_CHECKING:
@@ -207,85 +206,29 @@ def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:
     return tuple(width + (number < wider) for number in range(blocks))
 
 
-PERMUTATIONS_MAX: Final = 100  # columns of a deployed layout, each with an index
-NAME_MAX: Final = 39  # characters of a layout's name
-_CHOICE: Final = re.compile("([1-9][0-9]?) choose ([1-9][0-9]?)")
-_WIDTHS: Final = re.compile(r"[1-9][0-9]?(?:\+[1-9][0-9]?)+")
-_NESTED: Final = re.compile("([1-9][0-9]?)x([1-9][0-9]?)")
-
-
-@cache
-def get_layout(name: str) -> Layout:
-    """Return the layout called ``name``: one of :data:`LAYOUTS`, or one of three forms.
-
-    - "40+24" has blocks of these widths, from the highest bit down, and a permutation for each.
-    - "m choose r" has m blocks of nearly equal width, the wider ones first, and a permutation for
-      each choice of r leading blocks.
-    - "mxn" has m blocks of nearly equal width. Each leads in n permutations, followed by one of n
-      parts of the remaining bits.
-
-    It has at most 100 columns, with prefixes of at most 40 bits. Equal layouts have one name: that
-    of :data:`LAYOUTS`, or "m choose 1" for nearly equal widths.
-    """
-    widths, leading, inner = _form(name)
-    columns = comb(len(widths), leading) * max(inner, 1)
-    if columns > PERMUTATIONS_MAX:
-        raise _invalid(
-            name,
-            f"it has {columns:,} columns and indexes, and at most {PERMUTATIONS_MAX} are allowed; "
-            "use fewer blocks, or fewer leading blocks",
-        )
-    if leading == 1 and not inner and widths == equal_widths(len(widths)):
-        name = f"{len(widths)} choose 1"
-    layout = Layout(name, widths, leading, inner)
-    widest = max(permutation.width for permutation in layout.permutations)
-    if widest > COLLECTION_SHIFT:
-        raise _invalid(
-            name,
-            f"it has prefixes of {widest} bits, and there is room for {COLLECTION_SHIFT}; use "
-            "narrower blocks, or fewer leading blocks",
-        )
-    if len(name) > NAME_MAX:
-        raise _invalid(name, f"it has {columns} blocks in its name; use fewer and wider blocks")
-    # A schema records the name, so one layout must not have two.
-    equal = (known for known in LAYOUTS.values() if known.permutations == layout.permutations)
-    return next(equal, layout)
-
-
-def _form(name: str) -> tuple[tuple[int, ...], int, int]:
-    """Return the widths, the number of leading blocks and that of inner blocks."""
-    if match := _CHOICE.fullmatch(name):
-        blocks, leading = int(match[1]), int(match[2])
-        if leading < blocks <= BITS:
-            return equal_widths(blocks), leading, 0
-    elif match := _NESTED.fullmatch(name):
-        blocks, inner = int(match[1]), int(match[2])
-        if 1 < blocks < BITS and 1 < inner < BITS - BITS // blocks:
-            return equal_widths(blocks), 1, inner
-    elif _WIDTHS.fullmatch(name):
-        widths = tuple(map(int, name.split("+")))
-        if sum(widths) == BITS:
-            return widths, 1, 0
-    raise _invalid(
-        name,
-        f"there are {', '.join(LAYOUTS)}, and others like '20+22+22' ({BITS} bits in all), "
-        "'7 choose 4' (some blocks of at most 64, but not all) or '5x4' (2 or more blocks and "
-        "parts of the remaining bits)",
+LAYOUTS: Final = {
+    layout.name: layout
+    for layout in (
+        Layout("22+21+21", (22, 21, 21)),
+        Layout("32+32", (32, 32)),
+        Layout("16+16+16+16", (16, 16, 16, 16)),
+        Layout("5 choose 2", equal_widths(5), leading=2),
+        Layout("4x4", (16, 16, 16, 16), inner=4),
+        Layout("6 choose 3", equal_widths(6), leading=3),
+        Layout("8 choose 2", equal_widths(8), leading=2),
     )
-
-
-_NAMES: Final = (
-    "22+21+21", "32+32", "16+16+16+16", "5 choose 2", "4x4", "6 choose 3", "8 choose 2",
-)  # fmt: skip
-
-LAYOUTS: Final = {name: Layout(name, *_form(name)) for name in _NAMES}
-"""The named layouts; "4x4" and "8 choose 2" are the paper's."""
+}
+"""The layouts of schemas and tables; "4x4", "6 choose 3" and "8 choose 2" are the paper's."""
 
 DEFAULT_LAYOUT: Final = LAYOUTS["22+21+21"]
 
 
-def _invalid(name: str, problem: str) -> ArgumentError:
-    return invalid_argument(f"{name!r} is not a layout: {problem}")
+def get_layout(name: str) -> Layout:
+    """Return the layout called ``name``, one of :data:`LAYOUTS`."""
+    layout = LAYOUTS.get(name)
+    if layout is None:
+        raise invalid_argument(f"{name!r} is not a layout: there are {', '.join(LAYOUTS)}")
+    return layout
 
 
 def _moved(numbers: NDArray[np.uint64], moves: list[tuple[Block, int, int]]) -> NDArray[np.uint64]:

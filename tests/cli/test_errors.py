@@ -177,7 +177,7 @@ MISTAKES = {
     "migrate --downgrade base --layout 32+32": "are only for upgrades",
     "migrate --no-transaction": "need --sql",
     "migrate --from 0001": "need --sql",
-    "migrate --layout '7 choose 8'": "7 choose 8",
+    "migrate --layout '7 choose 8'": "is not one of '22+21+21'",
     "analyse clusters --parquet none/x.parquet": "cannot be written",
     "policy set *": "setting",
     **{

@@ -177,7 +177,7 @@ def test_a_script_has_the_simhashes_in_it(engine: sa.Engine) -> None:
 # -- Exactness ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*LAYOUTS, "7 choose 4"])
+@pytest.mark.parametrize("name", LAYOUTS)
 def test_within_finds_what_a_scan_finds(name: str, engine: sa.Engine) -> None:
     rng = np.random.default_rng(len(name))
     values = family(rng, 40)
