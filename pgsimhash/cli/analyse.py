@@ -91,9 +91,8 @@ def explain(
 
 @analyse.command()
 @click.argument("url")
-@options.summary
 @options.with_store
-def history(store: pgsimhash.Store, url: str, summary: bool) -> None:
+def history(store: pgsimhash.Store, url: str) -> None:
     """Show how a page changed over time.
 
     Prints a JSON line for each version, in order of arrival. A change is "same" for an equal text,
@@ -102,9 +101,7 @@ def history(store: pgsimhash.Store, url: str, summary: bool) -> None:
     unknown.
     """
     versions = analysis.versions(store, url, markdown=False)
-    show.rows(version.as_json() for version in versions)
-    if summary:
-        _print_versions(versions)
+    people.lines((row.as_json() for row in versions), lambda: people.history(versions))
 
 
 @analyse.command()
@@ -134,10 +131,9 @@ def report(store: pgsimhash.Store, output: Path | None, summary: bool, **groupin
 
 @analyse.command()
 @click.option("--host", help="Only this host, without www.")
-@options.summary
 @options.as_csv
 @options.with_store
-def parameters(store: pgsimhash.Store, host: str | None, summary: bool, as_csv: bool) -> None:
+def parameters(store: pgsimhash.Store, host: str | None, as_csv: bool) -> None:
     """Find parameters of URLs that do not matter.
 
     Prints a JSON line for each parameter of a host, and for spellings of its URLs, such as www and
@@ -146,16 +142,14 @@ def parameters(store: pgsimhash.Store, host: str | None, summary: bool, as_csv: 
     "at_most" is the upper bound of that share. "example" is an exception.
     """
     found = list(analysis.parameters(store, host))
-    columns = [each.name for each in fields(analysis.Parameter)] if as_csv else []
-    show.rows((parameter.as_json() for parameter in found), columns)
-    if summary:
-        show.table(
-            ("host", "name", "verdict", *show.numbers("values", "compared", "exceptions")),
-            (
-                (each.host, each.name, each.verdict, each.values, each.compared, each.exceptions)
-                for each in found
-            ),
-        )
+    records = (parameter.as_json() for parameter in found)
+    if as_csv:
+        show.rows(records, [each.name for each in fields(analysis.Parameter)])
+    else:
+        people.table(records, "parameter", _PARAMETERS)
+
+
+_PARAMETERS: Final = ("host", "name", "verdict", "values", "compared", "exceptions")
 
 
 @analyse.command()
@@ -182,7 +176,10 @@ def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool
                 for block in store.pairs(distance, progress=progress)
                 for low, high, bits in zip(*(column.tolist() for column in block), strict=True)
             )
-        show.rows(rows, columns if as_csv else ())
+        if as_csv:
+            show.rows(rows, columns)
+        else:
+            people.table(rows, "pair", ("distance", "a", "b"))
 
 
 @analyse.command()
@@ -259,7 +256,6 @@ def clusters(
 @click.option("--collection", help="The collection of the pages of PAIRS, which are its URLs.")
 @options.dsn
 @options.jobs
-@options.summary
 def evaluate(
     pairs: str,
     pages: tuple[Path, ...],
@@ -268,7 +264,6 @@ def evaluate(
     collection: str | None,
     dsn: str | None,
     jobs: int | None,
-    summary: bool,
 ) -> None:
     """Measure a scheme and a distance on your own pages.
 
@@ -298,18 +293,9 @@ def evaluate(
                 measured = measure(places, scheme=scheme, jobs=processes, progress=progress)
                 evaluations.append(measured)
     for evaluation in evaluations:
-        _print_evaluation(evaluation, summary)
+        _print_evaluation(evaluation)
     failed = _report_failures(evaluations)
     sys.exit(failed or not all(evaluation.best for evaluation in evaluations))
-
-
-def _print_versions(versions: list[analysis.Version]) -> None:
-    rows = []
-    for version in versions:
-        fetched = version.fetched_at.isoformat(sep=" ", timespec="minutes")
-        bits = version.distance, version.distance_to_first, version.structure_distance
-        rows.append((fetched, version.change or "first", *bits, version.title))
-    show.table(("fetched", "change", "bits", "to first", "shape", "title"), rows)
 
 
 def _print_report(report: analysis.Report) -> None:
@@ -328,11 +314,11 @@ def _print_report(report: analysis.Report) -> None:
         show.message(f"{cluster.size:,} pages like {cluster.canonical.url}")
 
 
-def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
+def _print_evaluation(evaluation: analysis.Evaluation) -> None:
     def figures(counts: Counts) -> dict[str, Any]:
         return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
 
-    for at in evaluation.curve:
+    for at in () if show.for_people() else evaluation.curve:
         show.json_line(
             {
                 "scheme": evaluation.scheme,
@@ -344,7 +330,7 @@ def _print_evaluation(evaluation: analysis.Evaluation, summary: bool) -> None:
                 "kinds": {kind: figures(counts) for kind, counts in at.kinds.items()},
             }
         )
-    if not summary:
+    if not show.for_people():
         return
 
     rows = []

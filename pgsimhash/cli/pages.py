@@ -6,24 +6,22 @@ import dataclasses
 import json
 import os
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from datetime import timedelta
 from functools import partial
 from itertools import islice
-from typing import Any, Final, get_args
-from urllib.parse import unquote
+from typing import Any, Final
 
 import click
 
 import pgsimhash
 from pgsimhash import schemes
-from pgsimhash.cli import options, show
+from pgsimhash.cli import options, people, show
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
-from pgsimhash.pages.records import Match, NearPage, Verdict, VerdictKind
+from pgsimhash.pages.records import Match, NearPage, Verdict
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
@@ -33,20 +31,14 @@ from pgsimhash.sources.page import Skipped
 
 _LABEL_MAX: Final = 200
 
-_SHOWN: Final = 20
-"""How many duplicates and failures the closing tables show."""
-
 _REPEATED: Final = 100
 """How many failures of one reason are reported at once: they may have one cause."""
-
-_DUPLICATES: Final = ("duplicate", "near")
 
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=options.INPUT_PATH)
 @options.match
 @options.jobs
-@options.summary
 @options.scheme(f"the collection's, else {DEFAULT_NAME}")
 @click.option(
     "--max-bytes",
@@ -77,7 +69,6 @@ _DUPLICATES: Final = ("duplicate", "near")
 def ingest(
     paths: tuple[str, ...],
     jobs: int | None,
-    summary: bool,
     scheme: str | None,
     page_memory: int | None,
     parquet: str | None,
@@ -132,7 +123,7 @@ def ingest(
             written = write_verdicts(parquet, verdicts)
         # If printing fails, the progress of the files is recorded before the store is closed.
         with closing(verdicts), closing(written):
-            code = _print_verdicts(written, total, skipped, summary)
+            code = _print_verdicts(written, total, skipped)
     if skipped:
         kinds = (f"{kind} ({count:,})" for kind, count in skipped.items())
         hint = "; a file named .html is always read" if OTHER_FILES in skipped else ""
@@ -159,7 +150,10 @@ def decide(store: pgsimhash.Store, file: str, url: str | None, **settings: Any) 
     if page_url is None:
         raise click.UsageError("a page from stdin needs --url")
     verdict = store.decide(page_url, options.read_file(file), **settings)
-    show.json_line(verdict.as_json())
+    if show.for_people():
+        people.decided(verdict)
+    else:
+        show.json_line(verdict.as_json())
     sys.exit(0 if verdict.keep else 1)
 
 
@@ -193,7 +187,7 @@ def should_fetch(
             headers = store.request_headers(checked, older_than=older_than)
             fetched += (fetch := headers is not None)
             more = {"headers": headers} if headers else {}
-            show.json_line({"url": checked, "fetch": fetch, **more})
+            people.record({"url": checked, "fetch": fetch, **more})
     sys.exit(0 if fetched and not failed else 1)
 
 
@@ -208,56 +202,34 @@ def _lines_of_stdin_too(urls: Iterable[str]) -> Iterator[str]:
             yield url
 
 
-def _print_verdicts(
-    verdicts: Iterable[Verdict], total: int | None, skipped: Counter[str], summary: bool
-) -> int:
-    """Print a JSON line for each verdict, then the closing tables; return the exit code.
+def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Counter[str]) -> int:
+    """Print a JSON line for each verdict, or for people the counts alone; return the exit code.
 
     Files that are ``skipped`` count as done.
     """
-    counts, reasons = Counter[str](), Counter[str]()
-    bytes_saved = 0
-    duplicates: list[Verdict] = []
-    failures: list[Verdict] = []
+    done = people.Ingested()
     older: list[str] = []
     cuts: list[str] = []
-    started = time.monotonic()
-    with show.progress_bar("ingest") as progress:
+    for_people = show.for_people()
+    with show.progress_bar("ingest", prints=not for_people) as progress:
         for number, verdict in enumerate(verdicts, start=1):
-            counts[verdict.kind] += 1
-            if verdict.kind in _DUPLICATES and len(duplicates) < _SHOWN:
-                duplicates.append(verdict)
-            if verdict.kind == "failed" and len(failures) < _SHOWN:
-                failures.append(verdict)
+            done.add(verdict)
             if verdict.detail and verdict.page_id is not None:
                 older.append(verdict.url)
             if verdict.content_missing or verdict.reason == "cut_short":
                 cuts.append(verdict.url)
-            reasons[verdict.reason] += verdict.kind == "failed"
-            if verdict.kind == "failed" and reasons[verdict.reason] == _REPEATED:
+            if verdict.kind == "failed" and done.reasons[verdict.reason] == _REPEATED:
                 problem = f"{verdict.url}: {verdict.detail}"
                 show.message(f"{_REPEATED} pages failed as {verdict.reason}, such as {problem}")
-            if verdict.kind in (*_DUPLICATES, "unchanged"):
-                bytes_saved += verdict.html_bytes or 0
-            show.json_line(verdict.as_json())
+            if not for_people:
+                show.json_line(verdict.as_json())
             progress(number + skipped[FILES_BEFORE], total)
-    seconds = time.monotonic() - started
     known = skipped[FILES_BEFORE] + skipped[RECORDS_BEFORE] > 0
-    if summary:
-        _print_duplicates(duplicates, sum(counts[name] for name in _DUPLICATES))
-        for failure in failures:
-            show.message(f"failed: {failure.url}: {failure.detail}")
-        show.figures(
-            {
-                "pages": counts.total(),
-                **{name.replace("_", " "): counts[name] for name in get_args(VerdictKind)},
-                "bytes saved": show.file_size(bytes_saved),
-                "pages a second": f"{counts.total() / seconds:,.1f}" if seconds else "-",
-            }
-        )
-    elif failures:
-        first = failures[0]
-        show.message(f"Failed: {counts['failed']:,}. The first: {first.url}: {first.detail}")
+    counts = done.counts
+    if counts:
+        done.show()
+    elif not known:
+        show.message("No page was found.")
     if older:
         show.message(f"Older than the version before: {len(older):,}. The first: {older[0]}")
     if cuts:
@@ -265,34 +237,9 @@ def _print_verdicts(
             f"Selectors: {len(cuts):,} pages without their content, or with too few words left. "
             f"The first: {cuts[0]}"
         )
-    if not counts and not known:
-        show.message("No page was found.")
+    if for_people and counts:
+        people.hint("the verdicts: pgsimhash ingest PATH > verdicts.jsonl")
     return 0 if (counts or known) and not counts["failed"] else 1
-
-
-def _print_duplicates(duplicates: list[Verdict], count: int) -> None:
-    """Print a table of the first of ``count`` duplicates."""
-    if not duplicates:
-        return
-    from rich.table import Column
-
-    urls = [url for verdict in duplicates for url in (verdict.url, verdict.duplicate_of) if url]
-    common = os.path.commonprefix(urls)  # noqa: RUF071
-    folder = common[: common.rfind("/") + 1]
-
-    def shown(url: str | None) -> str:
-        return unquote((url or "").removeprefix(folder))
-
-    more = f" (the first {len(duplicates)} of {count:,})" if len(duplicates) < count else ""
-    page, original = (Column(name, overflow="fold") for name in ("page", "duplicates"))
-    show.table(
-        (page, "verdict", *show.numbers("bits"), original),
-        (
-            (shown(copy.url), copy.kind, copy.distance, shown(copy.duplicate_of))
-            for copy in duplicates
-        ),
-        title=f"Duplicates{more}",
-    )
 
 
 @click.command()
@@ -323,9 +270,12 @@ def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits:
         if simhash is None:
             page = _fingerprint(what, store.collection.scheme)
             simhash, signature = page.simhash, page.signature if verify else None
-        look_up = store.near_pages if pages else store.find
+        look_up = store.near_pages if pages or show.for_people() else store.find
         matches = look_up(simhash, signature=signature, **limits)
-    show.rows(match.as_json() for match in matches)
+    distance = store.collection.checked_distance(limits["distance"])
+    people.lines(
+        (match.as_json() for match in matches), lambda: people.found(what, matches, distance)
+    )
     sys.exit(0 if matches else 1)
 
 
@@ -407,7 +357,7 @@ def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> N
         if page.structure is not None:
             fields["structure"] = format_simhash(page.structure)
         forms = {"bigint": str(to_bigint(page.simhash)), "base32": to_base32(page.simhash)}
-        show.json_line({"file": name, **fields, **forms})
+        people.record({"file": name, **fields, **forms})
     sys.exit(failed)
 
 

@@ -6,17 +6,31 @@ those that are legible on light and dark: green, magenta, red and blue.
 
 from __future__ import annotations
 
-from itertools import groupby
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pgsimhash.analysis.wording import percent
+from pgsimhash.analysis.wording import counted, percent
 from pgsimhash.cli import show
+from pgsimhash.cli.show import file_size
+from pgsimhash.hashing.bits import IDENTICAL_MAX
+from pgsimhash.pages.urls import host_of
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
+    from pgsimhash.analysis.changes import Version
     from pgsimhash.analysis.comparison import BlockPair, Comparison
+    from pgsimhash.pages.policies import Policy
+    from pgsimhash.pages.records import CollectionStatus, Match, RunRecord, Verdict
+
+ROWS: Final = 15
+"""How many rows of a list are shown."""
 
 _WIDTH_MAX: Final = 100
 _CHANGES: Final = 3
@@ -101,6 +115,322 @@ def _print_skyline(found: Comparison) -> None:
     _say(*key, ("width: words, height: how loud they vote", "dim"))
 
 
+@dataclass(slots=True)
+class Ingested:
+    """What an ingest has brought so far."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    hosts: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[bool] = field(default_factory=Counter)
+    failure: Verdict | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def add(self, verdict: Verdict) -> None:
+        """Count a verdict."""
+        self.counts[verdict.kind] += 1
+        self.sizes[verdict.keep] += verdict.html_bytes or 0
+        if verdict.keep:
+            self.counts["keep"] += 1
+        if verdict.kind in ("duplicate", "near"):
+            self.hosts[host_of(verdict.url) or ""] += 1
+        if verdict.kind == "failed":
+            self.reasons[verdict.reason] += 1
+            self.failure = self.failure or verdict
+
+    def show(self) -> None:
+        """Print how many pages had each verdict, on the terminal; without one only failures."""
+        from rich.text import Text
+
+        console = show.console(stdout=show.for_people())
+        counts = self.counts
+        if not console.is_terminal:
+            if self.failure is not None:
+                first = f"{self.failure.url}: {self.failure.detail}"
+                show.message(f"Failed: {counts['failed']:,}. The first: {first}")
+            return
+        shown = {
+            "new": counts["new"],
+            "updated": counts["updated"],
+            "copies": counts["duplicate"] + counts["near"],
+            "unchanged": counts["unchanged"],
+            "gone": counts["gone"] + counts["unknown"],
+            "too short": counts["too_short"],
+            "failed": counts["failed"],
+        }
+        whole, seconds = sum(shown.values()), time.monotonic() - self.started
+        speed = f" in {seconds:.1f} s" + (f", {whole / seconds:,.0f} a second" if seconds else "")
+        line = Text()
+        for name, count in shown.items():
+            if count:
+                sign, style = SIGNS[name]
+                line.append(f"{sign} {count:,} {name}  ", style)
+        console.print(Text.assemble((counted(whole, "page"), "bold"), speed))
+        console.print(_bar(shown, min(console.width - 2, _WIDTH_MAX)))
+        console.print(line)
+        keep = counted(counts["keep"], "page is", "pages are")
+        other = f"; {file_size(self.sizes[False])} say nothing new" if self.sizes[False] else ""
+        console.print(f"{keep} worth keeping ({file_size(self.sizes[True])}){other}.")
+        if any(self.hosts):
+            most = (f"{host or 'files'} ({count:,})" for host, count in self.hosts.most_common(2))
+            console.print(f"Copies are on {', '.join(most)}.")
+        if self.failure is not None:
+            reasons = ", ".join(
+                f"{name} ({count:,})" for name, count in self.reasons.most_common(3)
+            )
+            failed = counted(counts["failed"], "page")
+            console.print(Text.assemble((f"! {failed} failed", "red"), f": {reasons}. The first:"))
+            show.message(f"{self.failure.url}: {self.failure.detail}")
+
+
+SIGNS: Final = {
+    "new": ("+", "green"),
+    "updated": ("~", "green"),
+    "copies": ("=", "magenta"),
+    "duplicate": ("=", "magenta"),
+    "near": ("≈", "magenta"),
+    "unchanged": ("·", "dim"),
+    "gone": ("o", "dim"),
+    "unknown": ("?", "dim"),
+    "too short": ("-", "dim"),
+    "too_short": ("-", "dim"),
+    "failed": ("!", "red"),
+}
+"""The sign and the colour of each verdict."""
+
+
+def _bar(parts: Mapping[str, int], width: int) -> Text:
+    """Return a bar of the counts; each above zero has at least a character."""
+    from rich.text import Text
+
+    whole = sum(parts.values()) or 1
+    cells = {name: max(round(count / whole * width), count > 0) for name, count in parts.items()}
+    largest = max(cells, key=cells.__getitem__)
+    cells[largest] -= sum(cells.values()) - width
+    bar = Text()
+    for name, cell in cells.items():
+        _, style = SIGNS[name]
+        bar.append(("─" if style == "dim" else "█") * cell, style)
+    return bar
+
+
+def decided(verdict: Verdict) -> None:
+    """Print what ingest would decide about a page."""
+    sign, style = SIGNS[verdict.kind]
+    kind = verdict.kind.replace("_", " ").capitalize()
+    keep = "worth keeping" if verdict.keep else "not worth keeping"
+    _say((f"{sign} {kind}", f"bold {style}"), (f": {keep}\n", "bold"))
+    values = {"page": short(verdict.url, _width() - 14)}
+    if verdict.duplicate_of is not None:
+        values["same as"] = short(verdict.duplicate_of, _width() - 14)
+    if verdict.distance is not None:
+        values["bits"] = f"{verdict.distance} of 64 differ"
+    values["because"] = verdict.detail or verdict.reason.replace("_", " ")
+    _print_values(values)
+    hint("nothing was stored · exit code 1 means: not worth keeping")
+
+
+def found(what: str, matches: Sequence[Match], limit: int) -> None:
+    """Print the known pages near a page or a simhash, the nearest first."""
+    from rich.text import Text
+
+    name = counted(len(matches), "page") if matches else "No page"
+    _say((f"{name} within {limit} bits", "bold"), f" of {short(what, 40)}")
+    table = _grid("right", "left", "left")
+    for match in matches[:ROWS]:
+        near = Text.assemble(
+            ("·" * match.distance, "dim"),
+            ("●", "blue" if match.distance <= IDENTICAL_MAX else "magenta"),
+            ("·" * (limit - match.distance), "dim"),
+        )
+        table.add_row(str(match.distance), near, short(match.url, _width() - limit - 8))
+    if matches:
+        _say()
+        show.console(stdout=True).print(table)
+    _say_rest(len(matches) - ROWS)
+    hint("why: pgsimhash analyse explain A B" if matches else "farther ones: --distance 12")
+
+
+def statuses(collections: Sequence[CollectionStatus]) -> None:
+    """Print what collections hold."""
+    if not collections:
+        _say(("No collection yet", "bold"))
+        hint("the first one: pgsimhash ingest PATH")
+        return
+    pages = sum(row.urls for row in collections)
+    size = file_size(collections[0].schema_bytes)
+    held = f" in {counted(len(collections), 'collection')}, {size} on disk\n"
+    about = "about " if any(row.estimated for row in collections) else ""
+    _say((about + counted(pages, "page"), "bold"), held)
+    table = _grid("left", "right", "left", "right", "left")
+    table.add_row(*_dim("collection", "pages", "copies", "their HTML", "last write"))
+    for row in collections[:ROWS]:
+        share = row.duplicates / row.pages if row.pages else 0.0
+        bar = _bar({"copies": row.duplicates, "unchanged": row.pages - row.duplicates}, 16)
+        last = "never" if row.last_write is None else f"{row.last_write:%Y-%m-%d %H:%M}"
+        saved = file_size(row.duplicate_bytes)
+        name = short(row.name, 20)
+        table.add_row(name, f"{row.urls:,}", bar.append(f" {percent(share)}"), saved, last)
+    show.console(stdout=True).print(table)
+    _say_rest(len(collections) - ROWS)
+    hint("more: pgsimhash analyse report --collection NAME")
+
+
+def runs(records: Sequence[RunRecord]) -> None:
+    """Print the runs that added pages, the last one first."""
+    if not records:
+        _say(("No run yet", "bold"))
+        return
+    last = records[0]
+    _say(
+        (counted(len(records), "run"), "bold"),
+        f"; in the last one, {last.new + last.updated:,} of {counted(last.pages, 'page')} were new "
+        "or updated\n",
+    )
+    table = _grid("right", "left", "right", "left", "right", "right", "right", "right")
+    table.add_row(*_dim("run", "began", "pages", "", "new", "upd.", "copies", "same"))
+    for run in records[:ROWS]:
+        own = (run.new, run.updated, run.duplicates, run.unchanged)
+        bar = _bar(dict(zip(("new", "updated", "copies", "unchanged"), own, strict=True)), 18)
+        began = f"{run.started_at:%Y-%m-%d %H:%M}"
+        cells = (f"{count:,}" if count else "-" for count in own)
+        table.add_row(str(run.run_id), began, f"{run.pages:,}", bar, *cells)
+    show.console(stdout=True).print(table)
+    _say_rest(len(records) - ROWS)
+    hint(f"take back run {last.run_id}: pgsimhash run undo {last.run_id}")
+
+
+def policies(found: Sequence[Policy]) -> None:
+    """Print the policies in words, those for all hosts last."""
+    _say((counted(len(found), "policy", "policies"), "bold"), "; of several the most specific\n")
+    grid = _grid("left", "left")
+    grid.columns[1].no_wrap = False
+    for policy in sorted(found, key=lambda own: (own.host == "*", own.host, own.path))[:ROWS]:
+        values = {name: value for name, value in policy.as_json().items() if value is not None}
+        del values["pattern"]
+        words = (f"{name.replace('_', ' ')} {_plain(value)}" for name, value in values.items())
+        grid.add_row(short(policy.pattern, 30), ", ".join(words))
+    show.console(stdout=True).print(grid)
+    _say_rest(len(found) - ROWS)
+    if found:
+        hint("ages are in seconds · what counts for a page: pgsimhash policy list URL")
+    else:
+        hint("the first one: pgsimhash policy set example.org --distance 5")
+
+
+def history(versions: Sequence[Version]) -> None:
+    """Print the versions of a page as a line of time."""
+    _say(
+        (counted(len(versions), "version"), "bold"), f" of {short(versions[0].url, _width() - 16)}"
+    )
+    _say_rest(len(versions) - ROWS, "earlier version")
+    for version in versions[-ROWS:]:
+        what, style = CHANGES[version.change]
+        bits = "" if version.distance is None else f", {counted(version.distance, 'bit')}"
+        until = version.seen_at > version.fetched_at
+        seen = f"  seen until {version.seen_at:%Y-%m-%d %H:%M}" if until else ""
+        _say(
+            (f"● {version.fetched_at:%Y-%m-%d %H:%M}", "bold"),
+            (f"  {what}", style),
+            bits,
+            (seen, "dim"),
+        )
+    hint("what changed: pgsimhash analyse explain URL@DATE URL")
+
+
+CHANGES: Final = {
+    None: ("first seen", "green"),
+    "same": ("same words", "dim"),
+    "edited": ("edited", "magenta"),
+    "rewritten": ("rewritten", "magenta"),
+    "redesign": ("new template", "blue"),
+}
+"""The words and the colour of each kind of change."""
+
+
+def lines(records: Iterable[dict[str, Any]], view: Callable[[], None]) -> None:
+    """Print the view for people, or JSON lines."""
+    if show.for_people():
+        view()
+    else:
+        show.rows(records)
+
+
+def table(records: Iterable[dict[str, Any]], one: str, columns: Sequence[str] = ()) -> int:
+    """Print JSON objects: the first of them as rows for people, or as JSON lines; return how many.
+
+    ``columns`` are those for people, by default the first six with values.
+    """
+    if not show.for_people():
+        count = 0
+        for count, row in enumerate(records, start=1):  # noqa: B007
+            show.json_line(row)
+        return count
+    following = iter(records)
+    first = list(islice(following, ROWS))
+    count = len(first) + sum(1 for _ in following)
+    _say((counted(count, one), "bold"))
+    if first:
+        filled = [name for name in first[0] if any(row.get(name) is not None for row in first)]
+        names = columns or filled[:6]
+        sides: list[Side] = ["left"] * len(names)
+        grid = _grid(*sides)
+        grid.add_row(*_dim(*names))
+        for row in first:
+            grid.add_row(*(short(_plain(row.get(name)), 40) for name in names))
+        show.console(stdout=True).print(grid)
+        _say_rest(count - ROWS)
+    hint("all values: --json")
+    return count
+
+
+def record(values: dict[str, Any]) -> None:
+    """Print a JSON object: a line for each value that is not null, or a JSON line."""
+    if show.for_people():
+        kept = {name: _plain(value) for name, value in values.items() if value is not None}
+        _print_values({name.replace("_", " "): value for name, value in kept.items()})
+    else:
+        show.json_line(values)
+
+
+def short(text: str, most: int) -> str:
+    """Return a URL or text without what one misses least: the scheme, and the middle."""
+    text = text.removeprefix("https://").removeprefix("http://").removeprefix("file://")
+    most = max(most, 12)
+    return text if len(text) <= most else f"{text[: most // 3]}…{text[-(most - most // 3 - 1) :]}"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list | dict):
+        return f"{len(value):,} in --json"
+    return "-" if value is None else str(value)
+
+
+def _print_values(values: Mapping[str, str]) -> None:
+    from rich.text import Text
+
+    grid = _grid("left", "left")
+    grid.columns[1].no_wrap = False
+    for name, value in values.items():
+        grid.add_row(Text(name, "dim"), value)
+    show.console(stdout=True).print(grid)
+
+
+def _say_rest(count: int, one: str = "more") -> None:
+    if count > 0:
+        _say((f"… and {count:,} {one}" if one == "more" else f"… {counted(count, one)}", "dim"))
+
+
+def _dim(*names: str) -> list[Text]:
+    from rich.text import Text
+
+    return [Text(name, "dim") for name in names]
+
+
 def hint(text: str) -> None:
     """Print what to do next, as the last line."""
     from rich.text import Text
@@ -114,7 +444,10 @@ def _say(*parts: str | tuple[str, str]) -> None:
     show.console(stdout=True).print(Text.assemble(*parts))
 
 
-def _grid(*sides: Literal["left", "right"]) -> Table:
+Side = Literal["left", "right"]
+
+
+def _grid(*sides: Side) -> Table:
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))

@@ -10,9 +10,9 @@ import click
 
 import pgsimhash
 from pgsimhash import maintenance
-from pgsimhash.cli import options, show
+from pgsimhash.cli import options, people, show
 from pgsimhash.db.schema_names import bound_to_schema, check_schema_name, schema_of
-from pgsimhash.pages.records import CollectionStatus, Verdict
+from pgsimhash.pages.records import Verdict
 from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.layout import LAYOUTS
 
@@ -120,7 +120,7 @@ def migrate(
 def status(connection: Connection, collection: str | None) -> None:
     """Show what every collection holds.
 
-    Prints a JSON line each, and a table on a terminal. "pages" counts versions, "schema_bytes" is
+    In a pipe, prints a JSON line each. "pages" counts versions, "schema_bytes" is
     the size on disk of all collections together. Counts of more than 100,000 are "estimated",
     within some per cent. `pgsimhash analyse report` adds clusters, hosts and changes.
     """
@@ -131,9 +131,7 @@ def status(connection: Connection, collection: str | None) -> None:
         # Raises the error if it does not exist.
         open_collection(connection, collection, create=False)
     collections = read_status(connection, collection)
-    show.rows(counters.as_json() for counters in collections)
-    if show.console().is_terminal:
-        _print_status(collections)
+    people.lines((row.as_json() for row in collections), lambda: people.statuses(collections))
 
 
 @click.command()
@@ -155,7 +153,8 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
     def report(violations: Iterable[maintenance.Violation]) -> None:
         nonlocal count, repaired
         for violation in violations:
-            show.json_line(violation.as_json())
+            if not show.for_people() or count < people.ROWS:
+                people.record(violation.as_json())
             count += 1
             repaired += violation.repaired
 
@@ -170,24 +169,6 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
     )
     if repaired < count:
         sys.exit(1)
-
-
-def _print_status(collections: Iterable[CollectionStatus]) -> None:
-    rows = []
-    for row in collections:
-        counts = row.pages, row.urls, row.simhashes, row.duplicates
-        about = "about " if row.estimated else ""
-        figures = [f"{about}{count:,}" for count in counts]
-        if row.duplicate_percent is not None:
-            figures[-1] += f" ({row.duplicate_percent:g} %)"
-        last_write = "-"
-        if row.last_write is not None:
-            last_write = row.last_write.isoformat(sep=" ", timespec="minutes")
-        rows.append((row.name, row.scheme, *figures, last_write))
-    names = ("collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "last write")
-    show.table(names, rows)
-    for size in {row.schema_bytes for row in collections}:
-        show.console().print(f"{show.file_size(size)} on disk with all collections and indexes")
 
 
 def _markdown_option(default: str) -> options.Option:
@@ -209,10 +190,10 @@ def list_collections(connection: Connection) -> None:
     names = collection_names(connection)
     if not names:
         show.message(f"The schema {schema_of(connection)} has no collection yet.")
-    for name in names:
-        known = find_collection(connection, name)
-        if known is not None:
-            show.json_line(known.as_json())
+    found = (find_collection(connection, name) for name in names)
+    columns = "name", "scheme", "layout", "default_distance", "keep_markdown"
+    known = (row.as_json() for row in found if row is not None)
+    people.table(known, "collection", columns)
 
 
 @collection.command()
@@ -233,7 +214,7 @@ def create(connection: Connection, name: str, **settings: Any) -> None:
     """
     from pgsimhash.store.collection import open_collection
 
-    show.json_line(open_collection(connection, name, create=True, **settings).as_json())
+    people.record(open_collection(connection, name, create=True, **settings).as_json())
 
 
 @collection.command("set")
@@ -250,7 +231,7 @@ def change(name: str, dsn: str | None, **settings: Any) -> None:
         raise click.UsageError("give at least one of --distance and --keep-markdown")
     with pgsimhash.connect(dsn, collection=name, create=False) as store:
         maintenance.change_settings(store, **settings)
-        show.json_line(store.collection.as_json())
+        people.record(store.collection.as_json())
 
 
 @collection.command()
@@ -262,7 +243,7 @@ def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
     """Rename a collection, or swap the names of two with --swap."""
     with pgsimhash.connect(dsn, collection=old, create=False) as store:
         maintenance.rename(store, new, swap=swap)
-    show.json_line({"name": new, "before": old, "swapped": swap})
+    people.record({"name": new, "before": old, "swapped": swap})
 
 
 @collection.command()
@@ -307,7 +288,7 @@ def rebuild(
         nonlocal failed
         failed += verdict.kind == "failed"
         if verdicts:
-            show.json_line(verdict.as_json())
+            people.record(verdict.as_json())
 
     with (
         pgsimhash.connect(dsn, collection=name, create=False) as store,
@@ -323,7 +304,7 @@ def rebuild(
             **settings,
         )
         others = maintenance.count_reread(store) if store.collection.selectors else 0
-    show.json_line(rebuilt.as_json())
+    people.record(rebuilt.as_json())
     if not replace and into_schema is None:
         old = into or f"{name}-2"
         show.message(
@@ -355,4 +336,4 @@ def delete(connection: Connection, name: str, yes: bool) -> None:
         open_collection(connection, name, create=False)
         options.confirm(f"Delete collection {show.printable(name)!r} and everything in it?")
     pages = maintenance.delete_collection(connection, name)
-    show.json_line({"name": name, "deleted": pages})
+    people.record({"name": name, "deleted": pages})

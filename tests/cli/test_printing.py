@@ -71,8 +71,8 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
 
 
 CASES = [
-    "ingest . --summary -c", "ingest EVIL.jsonl --summary", "ingest . --parquet EVIL/EVIL.parquet",
-    "ingest missingEVIL --summary", "ingest x --EVIL", "should-fetch URL OTHER -c",
+    "ingest . -c", "ingest EVIL.jsonl", "ingest . --parquet EVIL/EVIL.parquet",
+    "ingest missingEVIL", "ingest x --EVIL", "should-fetch URL OTHER -c",
     "decide EVIL.html --url URL -c", "find 0000000000000000 -c", "find EVIL -c",
     "find EVIL.html -c", "find 0000000000000000 --pages -c", "find URL -c", "find URLunknown -c",
     "find-many queries.jsonl -c", "find-many missingEVIL -c", "analyse pairs -c",
@@ -82,12 +82,12 @@ CASES = [
     "fingerprint --markdown EVIL.html",
     "analyse explain URL PERCENT -c -o EVILout.html",
     "analyse explain EVIL.html EVILcopy.html", "analyse explain URLunknown URL -c",
-    "analyse explain EVIL 0 -o EVIL/EVIL", "analyse history URL --summary -c",
+    "analyse explain EVIL 0 -o EVIL/EVIL", "analyse history URL -c",
     "analyse history URLunknown -c", "analyse history URL -c --seen-at EVIL",
-    "analyse report --summary -c -o EVILout.html", "analyse parameters -c --summary",
-    "analyse evaluate pairs.csv --summary",
-    "analyse evaluate bad.csv --summary", "analyse evaluate missingEVIL.csv",
-    "analyse evaluate known.csv --summary -c", "status", "status --collection EVIL2", "migrate",
+    "analyse report -c -o EVILout.html", "analyse parameters -c",
+    "analyse evaluate pairs.csv",
+    "analyse evaluate bad.csv", "analyse evaluate missingEVIL.csv",
+    "analyse evaluate known.csv -c", "status", "status --collection EVIL2", "migrate",
     "migrate --sql", "migrate --dsn postgresql://EVIL", "migrate --downgrade EVIL",
     "migrate --downgrade EVIL --yes", "migrate --layout EVIL", "check", "check --repair",
     "check --collection EVIL2", "collection create EVIL2", "collection create EVIL3 --scheme EVIL",
