@@ -60,7 +60,7 @@ def read_article(
     if _TAG.search(source) is None:
         text = source.decode()
         if len(text.split()) <= PAGE_WORDS_MAX:
-            check_stand_in(None, text, [])
+            check_stand_in(None, text, text)
         is_missing = selectors.content is not None
         paragraphs = map(str.strip, text.split("\n"))
         return Article(lambda: unmarked(paragraphs), text, content_missing=is_missing)
@@ -92,15 +92,15 @@ def article_of_tree(
         by_c = None if also else native.read(body)
         page = by_c or _WeighedPage(body, also)
 
-    def lines() -> list[str]:
-        return list(compress(block_texts(page.text()), page.shown))
+    def lines(source: str) -> list[str]:
+        return list(compress(block_texts(source), page.shown))
 
     def text() -> str:
-        return "\n".join(lines())
+        return "\n".join(lines(page.text()))
 
     def markdown() -> str:
         if body.xpath("count(.//*) > $limit", limit=MARKED_UP_MAX):
-            return unmarked(lines())
+            return unmarked(lines(page.text()))
         restore_images(body)
         ignored = page.ignored(body) or _WeighedPage(body).ignored(body)
         return clean_text(render(body, head.base, ignored))
@@ -109,7 +109,8 @@ def article_of_tree(
         return (page if isinstance(page, _WeighedPage) else _WeighedPage(body)).words
 
     if page.word_count <= PAGE_WORDS_MAX:
-        check_stand_in(head.title, text(), _empty_ids(root))
+        unlinked = "\n".join(lines(_LINKED.sub(" ", page.text())))
+        check_stand_in(head.title, text(), unlinked, _empty_ids(root))
     about = (head.title, head.canonical_url, head.language, page.structure)
     return Article(markdown, text, *about, words, by_c, is_missing)
 

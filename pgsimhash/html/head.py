@@ -66,20 +66,28 @@ _BLOCK: Final = re.compile(
     r"|(?:bitte|veuillez) (?:aktivieren sie|activer) javascript"
 )
 # These name other things too: a bus line, a film. So the text has to say it again.
-_AMBIGUOUS: Final = re.compile(r"[0-9]{3}|forbidden|not found")
-_CONFIRMED: Final = re.compile(
-    r"(?:not?|n't) (?:be )?(?:find|found|exist|available|authori[sz]ed)|cannot find|no longer"
-    r"|no such|error|sorry|oops|denied|permission|unavailable|missing|went wrong|moved|removed"
-    r"|deleted|looking for|asked for|nicht gefunden|introuvable|no encontrad|não encontrad"
+_AMBIGUOUS: Final = re.compile(
+    r"[0-9]{3}|forbidden|not found|access denied|server error|too many requests"
+    r"|page (?:missing|unavailable)|service unavailable"
+)
+_SAYS_ERROR: Final = re.compile(
+    r"(?:not?|n't) (?:be )?(?:find|found|exist|available|authori[sz]ed)|cannot find"
+    r"|no such|error|sorry|oops|went wrong"
+    r"|looking for|asked for|nicht gefunden|introuvable|no encontrad|não encontrad"
     r"|non trovat|niet gevonden|не найден|見つかりません|不存在|找不到"
+)
+# The sentences of an error page that say so less clearly.
+_MAY_SAY_ERROR: Final = re.compile(
+    r"no longer|denied|permission|unavailable|is missing|moved|removed|deleted|please|wait a"
+    r"|try again|temporar"
 )
 # What the sentences of a bot check, and of a page that scripts fill, are about.
 _CHECK: Final = re.compile(
-    r"javascript|\bjs\b|cookie|browser|robot|\bbots?\b|human|captcha|automat|security|access|verif"
-    r"|redirect|second|ray id|reference id|traffic|extension|reload|refresh|cloudflare|ddos|block"
-    r"|loading|copyright|\u00a9|rights reserved"
+    r"please|sorry|try again|contact|inconvenience|javascript|\bjs\b|cookie|browser|robot|\bbots?\b"
+    r"|human|captcha|automat|security|access|verif|redirect|seconds|ray id|reference id|traffic"
+    r"|extension|reload|refresh|cloudflare|ddos|block|loading|copyright|\u00a9|rights reserved"
 )
-_SENTENCE_WORDS: Final = 8
+_SENTENCE_WORDS: Final = 4  # titles and labels have fewer
 _SENTENCE_ENDS: Final = re.compile(r"[.!?:;\u3002\n]+")
 _PARTS: Final = re.compile(r"\s[|·•»/\u2013\u2014-]\s|\s*[|»]\s*|:\s|\n")
 _MOUNTS: Final = frozenset(
@@ -161,10 +169,13 @@ def restore_images(root: HtmlElement) -> None:
             placeholder.set("src", source)
 
 
-def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None] = ()) -> None:
+def check_stand_in(
+    title: str | None, text: str, unlinked: str, empty_ids: Iterable[str | None] = ()
+) -> None:
     """Raise a PageError if a page is an error page, a bot check or JavaScript-rendered.
 
     Error pages are named in a part of the title or the first line; scripts fill an empty element.
+    ``unlinked`` is the text outside links.
     """
     words = text.split()
     content = " ".join(words).lower()
@@ -175,27 +186,29 @@ def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None]
     label = f"{title or ''}\n{first}".lower().replace("\u2019", "'")
     parts = [part.strip(" .!…\t\r") for part in _PARTS.split(label)]
     errors = [part for part in parts if _ERROR.fullmatch(part)]
-    rest = content.replace(first.lower(), "", 1)
-    if any(not _AMBIGUOUS.fullmatch(part) or _CONFIRMED.search(rest) for part in errors):
+    rest = (
+        content.removeprefix(first.strip().lower()) if first.lower().strip() in errors else content
+    )
+    own_words = _own_words(unlinked)
+    has_text = sum(size for size in own_words if size >= _SENTENCE_WORDS) >= TEXT_WORDS_MIN
+    is_confirmed = _SAYS_ERROR.search(rest) or (_MAY_SAY_ERROR.search(rest) and not has_text)
+    if any(not _AMBIGUOUS.fullmatch(part) or is_confirmed for part in errors):
         raise PageError("error_page", "the page says that there is no such page")
-    has_text = _words_about_other_things(text) >= TEXT_WORDS_MIN
     is_titled = any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts)
-    if is_titled or (not has_text and _BLOCK.search(content)):
+    if not has_text and (is_titled or _BLOCK.search(content)):
         raise PageError("blocked", "the page asks for a check, JavaScript or cookies first")
-    if not has_text and not _MOUNTS.isdisjoint(empty_ids):
+    if sum(own_words) < TEXT_WORDS_MIN and not _MOUNTS.isdisjoint(empty_ids):
         raise PageError(
             "needs_script", "the page is a shell that scripts fill; fetch it with a browser"
         )
 
 
-def _words_about_other_things(text: str) -> int:
-    """Return how many words are in sentences that no bot check or empty page has.
-
-    Titles, labels and lists of links are no sentences.
-    """
-    sentences = (sentence.split() for sentence in _SENTENCE_ENDS.split(text.lower()))
-    return sum(
+def _own_words(text: str) -> list[int]:
+    """Return the number of words of each sentence that no such page has."""
+    sentences = filter(None, map(str.split, _SENTENCE_ENDS.split(text.lower())))
+    patterns = (_CHECK, _SAYS_ERROR, _MAY_SAY_ERROR)
+    return [
         len(words)
         for words in sentences
-        if len(words) >= _SENTENCE_WORDS and not _CHECK.search(" ".join(words))
-    )
+        if not any(pattern.search(" ".join(words)) for pattern in patterns)
+    ]

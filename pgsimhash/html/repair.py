@@ -86,7 +86,8 @@ def repair(root: HtmlElement) -> None:
     _empty_head(root)
     buttons: list[HtmlElement] = []
     copies: list[HtmlElement] = []
-    for element in list(root.iter("svg", "button", "noscript", "template", "ins", "object")):
+    parts = root.iter("svg", "button", "noscript", "template", "ins", "object", "math")
+    for element in list(parts):
         if element.tag == "svg":
             _end_drawing(element)
         elif element.tag == "button":
@@ -102,6 +103,9 @@ def repair(root: HtmlElement) -> None:
             # An advertisement is a block, whose names count.
             if "adsbygoogle" in element.get("class", ""):
                 element.tag = "div"
+        elif element.tag == "math":
+            if _is_copy(element):
+                element.tag = "annotation"
         # Declarative shadow DOM (4.12.3); the other attribute is Chrome's older one.
         elif element.get("shadowrootmode") or element.get("shadowroot"):
             element.tag = "div"
@@ -109,6 +113,18 @@ def repair(root: HtmlElement) -> None:
         button.tag = "div"
     _open_panels(root, buttons)
     _show_copies(root, copies[:_COPIES_MAX])
+
+
+def _is_copy(math: HtmlElement) -> bool:
+    """Return whether a formula is the copy, for screen readers, of the drawn one beside it."""
+    around = math.getparent()
+    beside = () if around is None else (around.getprevious(), around.getnext())
+    return any(
+        other is not None
+        and other.get("aria-hidden") == "true"
+        and next(other.itertext(), None) is not None
+        for other in beside
+    )
 
 
 def _empty_head(root: HtmlElement) -> None:

@@ -116,6 +116,12 @@ def test_many_broken_parts_take_linear_time() -> None:
     f"<h1>Tram</h1>{STORY}<div id=app></div>",
     f"<h1>Help</h1><p>If JavaScript is disabled in your browser, open the settings.</p>{STORY}",
     f"<h1>Help</h1><p>You need to enable cookies to order tickets.</p>{STORY}",
+    f"<title>Access Denied | Cinema</title><h1>Access Denied</h1>{STORY}",
+    f"<title>Just a moment | Café</title><h1>Just a moment</h1>{STORY}",
+    f"<title>CAPTCHA</title><h1>CAPTCHA</h1>{STORY}",
+    f"<title>Not found</title><h1>Not found</h1><p>A cat has been missing since May.</p>{STORY}",
+    "<div id=app></div><h1>Ida Berg</h1><p>Born in Oslo, 1971</p><p>Whales, seals</p><p>Norwegian, "
+    "English, Finnish, German, Sami</p><p>Tuesday, Friday</p><p>Mill Street 12, second floor</p>",
 ])  # fmt: skip
 def test_a_short_page_with_text_of_its_own_is_a_page(page: str) -> None:
     assert fingerprint(page).tokens >= 20
@@ -170,6 +176,32 @@ def test_what_nobody_sees_within_a_word_is_removed(codes: str) -> None:
 ])  # fmt: skip
 def test_characters_are_those_of_browsers(page: bytes, label: str | None, text: str) -> None:
     assert clean_utf8(page, label).decode() == text
+
+
+DRAWN = "<span aria-hidden=true><span>E</span><span>=</span><span>m</span></span>"
+MATH = "<math><mi>E</mi><mo>=</mo><mi>m</mi></math>"
+
+
+@pytest.mark.parametrize("formula", [
+    f"<span class=katex><span class=katex-mathml>{MATH}</span>{DRAWN}</span>",
+    f"<span class=MathJax>{DRAWN}<span class=MJX_Assistive_MathML>{MATH}</span></span>",
+    f"<mjx-container><mjx-math aria-hidden=true></mjx-math><mjx-mml>{MATH}</mjx-mml>",
+    MATH, f"<math><semantics>{MATH}<annotation-xml><ci>E</ci></annotation-xml></semantics></math>",
+])  # fmt: skip
+def test_a_formula_is_read_once(formula: str) -> None:
+    article = read_article(f"<main>{STORY}<p>So {formula} holds.</p></main>")
+    assert "So E=m holds." in article.text
+    assert "So E=m holds." in article.markdown
+
+
+@pytest.mark.parametrize(("inline", "markdown"), [
+    ("un<x-y>believ</x-y>able", "unbelievable"),
+    ("<big>one</big> <acronym>BBC</acronym>", "one BBC"),
+    ("<ruby>東京<rp>(</rp><rt>Tokyo</rt><rp>)</rp></ruby>", "東京(Tokyo)"),
+    ("<fancy-word>a <b>day</b></fancy-word>", "a **day**"), ("Donau<wbr>dampf", "Donaudampf"),
+])  # fmt: skip
+def test_inline_elements_break_no_paragraph(inline: str, markdown: str) -> None:
+    assert f"So {markdown} it is." in read_article(f"{STORY}<p>So {inline} it is.</p>").markdown
 
 
 def test_unknown_elements_are_inline_in_markdown() -> None:
