@@ -317,7 +317,7 @@ BEGIN
         collection_id, page_id, url, simhash, fetched_at, html_digest, text_digest, signature_high,
         signature_low, duplicate_of, distance, run_id, title, canonical_url, canonical_on_site,
         language, features, tokens, html_bytes, structure, markdown, etag,
-        last_modified, covered, selectors, indexed
+        last_modified, covered, selectors, address, indexed
     )
     SELECT
         own_id, d.page_id, d.url, d.simhash, coalesce(d.fetched_at, now()), d.html_digest,
@@ -325,6 +325,10 @@ BEGIN
         coalesce(batch_run, p.run_id), p.title, p.canonical_url, d.canonical IS NOT NULL,
         p.language, p.features, p.tokens, p.html_bytes, p.structure, p.markdown,
         p.etag, p.last_modified, d.covered, d.selectors,
+        CASE
+            WHEN d.ignore_parameters IS NOT NULL
+            THEN pgsimhash.page_address(d.url, d.ignore_parameters)
+        END,
         row_number() OVER (PARTITION BY d.simhash ORDER BY d.number) = 1
             AND d.simhash <> ALL (indexed_simhashes)
     FROM unnest(batch) AS d

@@ -1,12 +1,14 @@
 -- Policies override settings of the collection for some hosts.
 
--- Sets the policy of the pages that match a pattern; omitted settings keep their values.
+-- Sets the policy of the pages that match a pattern; omitted settings keep their values. After a
+-- change of ignore_parameters, fill_addresses finds the pages that are stored already.
 CREATE FUNCTION pgsimhash.set_policy(
     pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, window_size integer DEFAULT NULL, max_age interval DEFAULT NULL,
     canonical_link boolean DEFAULT NULL, max_copies integer DEFAULT NULL,
     min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL,
     refetch_after interval DEFAULT NULL, content text DEFAULT NULL, ignore text DEFAULT NULL,
+    ignore_parameters text DEFAULT NULL, sample_every integer DEFAULT NULL,
     collection text DEFAULT 'default'
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -18,7 +20,7 @@ DECLARE
 BEGIN
     IF num_nonnulls(
         distance, verify, scope, window_size, max_age, canonical_link, max_copies, min_tokens,
-        expire_after, refetch_after, content, ignore
+        expire_after, refetch_after, content, ignore, ignore_parameters, sample_every
     ) = 0 THEN
         RAISE EXCEPTION 'a policy needs a setting'
             USING ERRCODE = 'PS013', HINT = 'Give one, such as max_copies => 2.';
@@ -27,12 +29,13 @@ BEGIN
     PERFORM pgsimhash._check_selectors('ignore', ignore);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
-        max_copies, min_tokens, expire_after, refetch_after, content, ignore
+        max_copies, min_tokens, expire_after, refetch_after, content, ignore,
+        ignore_parameters, sample_every
     )
     SELECT
         own_id, parts.host, parts.path, pgsimhash._policy_distance(distance), verify, scope,
         window_size, max_age, canonical_link, max_copies, min_tokens, expire_after, refetch_after,
-        content, ignore
+        content, ignore, ignore_parameters, sample_every
     FROM pgsimhash._pattern_parts(pattern) AS parts
     ON CONFLICT ON CONSTRAINT policies_pattern_key DO UPDATE SET
         distance = coalesce(excluded.distance, p.distance),
@@ -47,6 +50,8 @@ BEGIN
         refetch_after = coalesce(excluded.refetch_after, p.refetch_after),
         content = coalesce(excluded.content, p.content),
         ignore = coalesce(excluded.ignore, p.ignore),
+        ignore_parameters = coalesce(excluded.ignore_parameters, p.ignore_parameters),
+        sample_every = coalesce(excluded.sample_every, p.sample_every),
         set_at = excluded.set_at
     RETURNING p.* INTO made;
     RETURN made;
@@ -59,7 +64,7 @@ EXCEPTION WHEN check_violation THEN
     RAISE EXCEPTION 'a setting of the policy is out of range: %', broken
         USING ERRCODE = 'PS013',
         HINT = 'Ages are above 0, up to 1000 years; numbers from 1; the scope is host, collection '
-            'or global.';
+            'or global; parameters are names with commas.';
 END
 $$;
 
@@ -134,7 +139,8 @@ CREATE FUNCTION pgsimhash._selectors_digest(content text, ignore text) RETURNS i
 CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default') RETURNS TABLE (
     distance smallint, verify boolean, scope text, window_size integer, max_age interval,
     canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval,
-    refetch_after interval, content text, ignore text
+    refetch_after interval, content text, ignore text,
+    ignore_parameters text, sample_every integer
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -143,21 +149,25 @@ BEGIN
     RETURN QUERY
     SELECT
         s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link, s.max_copies,
-        s.min_tokens, s.expire_after, s.refetch_after, s.content, s.ignore
+        s.min_tokens, s.expire_after, s.refetch_after, s.content, s.ignore,
+        s.ignore_parameters, s.sample_every
     FROM (SELECT) AS always
     LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[url]) AS s ON true;
 END
 $$;
 
--- The answer of should_fetch, and the validators of the present version for a conditional request.
+-- The answer of should_fetch, the validators of the present version for a conditional request, and
+-- the address by which the answer holds for other URLs: NULL without ignored parameters, or if the URL
+-- is a sample of them.
 CREATE FUNCTION pgsimhash.fetch_conditions(
     url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS TABLE (is_due boolean, etag text, last_modified text)
+) RETURNS TABLE (is_due boolean, etag text, last_modified text, address text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
-    address text := url;
+    asked text := url;
     present record;
+    settings pgsimhash.policies;
     age interval;
 BEGIN
     PERFORM pgsimhash._check_age(nullif(older_than, interval '0'));
@@ -171,29 +181,113 @@ BEGIN
         FROM pgsimhash.pages AS p
         LEFT JOIN pgsimhash.last_seen AS s
             ON s.collection_id = p.collection_id AND s.page_id = p.page_id
-        WHERE p.collection_id = own_id AND p.url = address
+        WHERE p.collection_id = own_id AND p.url = asked
         ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
         LIMIT 1;
-        age := coalesce(
-            older_than,
-            (SELECT s.refetch_after FROM pgsimhash._settings_for(own_id, ARRAY[address]) AS s)
-        );
+        SELECT s.* INTO settings FROM pgsimhash._settings_for(own_id, ARRAY[asked]) AS s;
+        age := coalesce(older_than, settings.refetch_after);
         -- Clocks of other machines may be ahead.
         is_due := present.last_fetch IS NULL OR coalesce(
             age = interval '0' OR present.last_fetch < statement_timestamp() - age, false
         );
+        -- Samples show exceptions; they are always the same URLs, so that each is fetched once.
+        IF is_due AND age IS DISTINCT FROM interval '0'
+            AND settings.ignore_parameters IS NOT NULL
+            AND hashtextextended(asked, 0) % coalesce(settings.sample_every, 100) <> 0
+        THEN
+            -- Of a redirect, that of the last page.
+            address := pgsimhash.page_address(asked, settings.ignore_parameters);
+            is_due := NOT pgsimhash._is_fresh(own_id, address, settings.ignore_parameters, age);
+        END IF;
         IF hop = 1 THEN
             etag := present.etag;
             last_modified := present.last_modified;
         END IF;
-        address := (
+        asked := (
             SELECT r.target
             FROM pgsimhash.redirects AS r
-            WHERE r.collection_id = own_id AND r.url = address
+            WHERE r.collection_id = own_id AND r.url = asked
         );
-        EXIT WHEN address IS NULL OR NOT is_due;
+        EXIT WHEN asked IS NULL OR NOT is_due;
     END LOOP;
     RETURN NEXT;
+END
+$$;
+
+-- Whether a page of this address was seen within an age, or without one at all, and is not gone. The
+-- newest 100 versions of the address count. A policy that changed meanwhile gave some of them an
+-- address by other parameters.
+CREATE FUNCTION pgsimhash._is_fresh(
+    own_id integer, address text, ignore_parameters text, age interval
+) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    SET profile = in_order AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN EXISTS (
+        SELECT
+        FROM (
+            SELECT DISTINCT ON (n.url)
+                n.url, greatest(n.fetched_at, s.seen_at) AS seen_at, s.gone_at
+            FROM (
+                SELECT p.page_id, p.url, p.fetched_at
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id AND p.address = address
+                ORDER BY p.collection_id DESC, p.address DESC, p.page_id DESC
+                LIMIT 100
+            ) AS n
+            LEFT JOIN pgsimhash.last_seen AS s
+                ON s.collection_id = own_id AND s.page_id = n.page_id
+            ORDER BY n.url, n.page_id DESC
+        ) AS v
+        -- Not below DISTINCT, which would compute all the addresses.
+        WHERE CASE
+            WHEN v.gone_at IS NULL AND coalesce(v.seen_at >= statement_timestamp() - age, true)
+            THEN pgsimhash.page_address(v.url, ignore_parameters) = address
+        END
+    );
+END
+$$;
+
+-- Sets the addresses of the next 2000 pages of a collection after one, by ignore_parameters; returns
+-- the last of these pages. Call it with that until it returns NULL. Until then should_fetch does not
+-- know these pages by their addresses.
+CREATE FUNCTION pgsimhash.fill_addresses(
+    after_page bigint DEFAULT 0, collection text DEFAULT 'default'
+) RETURNS bigint
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = in_order AS $$
+DECLARE
+    own_id constant integer := pgsimhash._lock_collection(collection, 2);
+    ids bigint[];
+    urls text[];
+    former text[];
+    last_page bigint;
+BEGIN
+    SELECT array_agg(n.page_id), array_agg(n.url), array_agg(n.address), max(n.page_id)
+    INTO ids, urls, former, last_page
+    FROM (
+        SELECT p.page_id, p.url, p.address
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.page_id > after_page
+        ORDER BY p.collection_id, p.page_id
+        LIMIT 2000
+    ) AS n;
+    UPDATE pgsimhash.pages AS p
+    SET address = n.address
+    FROM (
+        SELECT u.page_id, u.former, CASE
+            WHEN u.ignore_parameters IS NOT NULL
+            THEN pgsimhash.page_address(u.url, u.ignore_parameters)
+        END AS address
+        FROM ROWS FROM (
+            unnest(ids, urls, former), pgsimhash._settings_for(own_id, urls)
+        ) AS u (page_id, url, former)
+        OFFSET 0
+    ) AS n
+    WHERE p.collection_id = own_id
+        AND p.page_id = n.page_id
+        AND n.address IS DISTINCT FROM n.former;
+    RETURN last_page;
 END
 $$;
 
@@ -220,6 +314,22 @@ CREATE FUNCTION pgsimhash.should_fetch(
 ) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (SELECT c.is_due FROM pgsimhash.fetch_conditions(url, older_than, collection) AS c);
+
+-- The answers of should_fetch for many URLs, in order; of several with one address, only the first is
+-- fetched.
+CREATE FUNCTION pgsimhash.should_fetch_many(
+    urls text[], older_than interval DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS TABLE (is_due boolean, url text)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY
+    SELECT c.is_due AND (c.address IS NULL OR u.number = min(u.number) OVER same_address), u.url
+    FROM unnest(urls) WITH ORDINALITY AS u (url, number)
+    CROSS JOIN LATERAL pgsimhash.fetch_conditions(u.url, older_than, collection) AS c
+    WINDOW same_address AS (PARTITION BY c.address, c.is_due)
+    ORDER BY u.number;
+END
+$$;
 
 -- The settings that policies define for each URL, in order; no rows without policies. A policy matches
 -- a URL if its host is the URL's host, a parent domain of it or *, and its path, in which * matches

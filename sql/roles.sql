@@ -92,7 +92,9 @@ BEGIN
                     ARRAY[format('UPDATE (%I)', attname)], NULL
                 FROM pg_attribute
                 WHERE attrelid = 'pgsimhash.pages'::regclass
-                    AND attname IN ('duplicate_of', 'distance', 'indexed', 'covered', 'selectors')
+                    AND attname IN (
+                        'duplicate_of', 'distance', 'indexed', 'covered', 'selectors', 'address'
+                    )
                     OR attrelid = 'pgsimhash.collections'::regclass
                     AND attname IN ('name', 'default_distance', 'keep_markdown')
                 UNION ALL

@@ -10,7 +10,7 @@ CREATE TYPE pgsimhash._decision AS (
     is_gone boolean,
     -- Its settings.
     distance integer, verify boolean, scope text, window_size integer, max_age interval,
-    canonical_link boolean, max_copies integer, min_tokens integer,
+    canonical_link boolean, max_copies integer, min_tokens integer, ignore_parameters text,
     -- The present version of the URL before it, and the first one.
     version_id bigint, version_simhash bigint, version_digest bigint, first_page bigint,
     -- What tells whether its text changed, and whether the row's text is kept, here or elsewhere.

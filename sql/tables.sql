@@ -69,6 +69,7 @@ CREATE TABLE pgsimhash.pages (
     indexed boolean NOT NULL DEFAULT true,  -- False if an indexed page has the same simhash.
     covered boolean NOT NULL DEFAULT true,  -- Whether its text was kept: here, or at another URL.
     selectors integer,               -- A digest of the selectors by which it was read, if any.
+    address text,                    -- Its page_address, if its policy has ignore_parameters.
     -- Permutation ${n}:
     prefix_${n} bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's id, then ${bits}.
         (collection_id::bigint << 40) | ${prefix of simhash}
@@ -80,7 +81,8 @@ CREATE TABLE pgsimhash.pages (
     CONSTRAINT pages_fetched_at_fits
         CHECK (fetched_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00'),
     CONSTRAINT pages_validators_fit
-        CHECK (octet_length(etag) <= 512 AND octet_length(last_modified) <= 512)
+        CHECK (octet_length(etag) <= 512 AND octet_length(last_modified) <= 512),
+    CONSTRAINT pages_address_length CHECK (octet_length(address) <= 2048)
 ) WITH (
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_vacuum_scale_factor = 0.05,
@@ -102,6 +104,9 @@ CREATE INDEX pages_text_idx
 -- The originals of a host are adjacent, so copies do not slow down a window.
 CREATE INDEX pages_host_idx
     ON pgsimhash.pages (collection_id, host, (distance IS NULL), page_id);
+
+CREATE INDEX pages_address_idx ON pgsimhash.pages (collection_id, address, page_id)
+    WHERE address IS NOT NULL;
 
 CREATE INDEX pages_original_idx ON pgsimhash.pages (collection_id, page_id)
     WHERE distance IS NULL;
@@ -209,6 +214,8 @@ CREATE TABLE pgsimhash.policies (
     refetch_after interval,          -- How long after it was last seen a page is fetched again.
     content text,                    -- CSS selectors of the part of a page that counts.
     ignore text,                     -- CSS selectors of what does not count.
+    ignore_parameters text,          -- Names of URL parameters that do not matter, with commas.
+    sample_every integer,            -- Of how many fresh addresses one is fetched all the same.
     set_at timestamptz NOT NULL DEFAULT now(),  -- When it was last set.
     CONSTRAINT policies_pkey PRIMARY KEY (collection_id, policy_id),
     CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path),
@@ -225,7 +232,12 @@ CREATE TABLE pgsimhash.policies (
     CONSTRAINT policies_expire_after_fits
         CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
     CONSTRAINT policies_refetch_after_fits
-        CHECK (refetch_after >= interval '0' AND refetch_after <= interval '1000 years')
+        CHECK (refetch_after >= interval '0' AND refetch_after <= interval '1000 years'),
+    CONSTRAINT policies_ignore_parameters_fits CHECK (
+        length(ignore_parameters) <= 1000
+        AND ignore_parameters ~ '^([^\s,&=#?]+(, *[^\s,&=#?]+)*)?$'
+    ),
+    CONSTRAINT policies_sample_every_positive CHECK (sample_every >= 1)
 );
 
 -- Marks refer to URLs, so they apply to later versions too. The functions of marks.sql keep them

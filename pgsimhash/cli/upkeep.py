@@ -192,6 +192,13 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     "Expire versions that were not seen for this long, if expire follows policies.",
 )
 @options.age("--refetch-after", "When after it was last seen to fetch a page again, or always.")
+@click.option(
+    "--ignore-parameters",
+    help="URL parameters that do not matter, such as ref,utm_*: should-fetch answers without them.",
+)
+@options.number(
+    "--sample-every", "Of how many URLs that differ only in these one is fetched anyway.", "100"
+)
 @options.collection_and_dsn
 def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) -> None:
     """Set the policy of a pattern; other settings stay. Prints it as a JSON line.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pgsimhash.maintenance.collections import check as check
     from pgsimhash.maintenance.collections import count_reread as count_reread
     from pgsimhash.maintenance.collections import delete_collection as delete_collection
+    from pgsimhash.maintenance.collections import fill_addresses as fill_addresses
     from pgsimhash.maintenance.collections import mark as mark
     from pgsimhash.maintenance.collections import marks as marks
     from pgsimhash.maintenance.collections import policies as policies
@@ -33,8 +34,9 @@ else:
         __name__,
         {
             "pgsimhash.maintenance.collections": (
-                "Violation change_settings check count_reread delete_collection mark marks "
-                "policies policy_for remove_policy rename runs set_policy status undo_run unmark"
+                "Violation change_settings check count_reread delete_collection fill_addresses "
+                "mark marks policies policy_for remove_policy rename runs set_policy status "
+                "undo_run unmark"
             ),
             "pgsimhash.maintenance.rebuilding": "rebuild",
         },

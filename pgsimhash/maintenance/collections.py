@@ -67,7 +67,8 @@ def set_policy(store: Store, pattern: str, **settings: Unpack[PolicyOptions]) ->
 
     ``settings`` are those of :class:`~pgsimhash.pages.policies.PolicySettings`; others keep their
     values. The policy applies to future verdicts of all processes; other processes read by
-    ``content`` and ``ignore`` from their second batch on. ``pattern`` is a host, including its
+    ``content`` and ``ignore`` from their second batch on. With
+    ``ignore_parameters``, :func:`fill_addresses` follows. ``pattern`` is a host, including its
     subdomains, or ``*``; optionally followed by a path in which ``*`` matches anything:
     ``example.com/shop/*``.
     """
@@ -81,7 +82,20 @@ def set_policy(store: Store, pattern: str, **settings: Unpack[PolicyOptions]) ->
         policy = calls.records("set_policy", Policy, pattern=pattern, **values)[0]
         if any(selectors):
             store._session.collection = follow(*calls)
+    if checked.ignore_parameters is not None:
+        fill_addresses(store)
     return policy
+
+
+def fill_addresses(store: Store) -> None:
+    """Set the addresses of all stored pages, in batches of 2,000.
+
+    :func:`set_policy` does it if ``ignore_parameters`` is given; call it if that was interrupted.
+    """
+    last_page: int | None = 0
+    while last_page is not None:
+        with store._session.calls_to_write() as calls:
+            ((last_page,),) = calls.fetch("fill_addresses", after_page=last_page)
 
 
 def remove_policy(store: Store, pattern: str) -> bool:

@@ -7,6 +7,7 @@ setting by setting: the longer host first, then the longer path. The database de
 override the collection.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
@@ -23,6 +24,8 @@ Scope = Literal["host", "collection", "global"]
 
 NUMBER_MAX: Final = 2**31 - 1  # SQL's largest integer
 SCOPES: Final[tuple[Scope, ...]] = ("host", "collection", "global")
+
+_PARAMETERS: Final = re.compile(r"([^\s,&=#?]+(, *[^\s,&=#?]+)*)?")
 
 
 class MatchOptions(TypedDict, total=False):
@@ -45,6 +48,8 @@ class PolicyOptions(MatchOptions, total=False):
 
     expire_after: timedelta | None
     refetch_after: timedelta | None
+    ignore_parameters: str | None
+    sample_every: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +81,11 @@ class PolicySettings:
         content: CSS selectors of the part of a page that counts, by default all. If they select
             nothing, the page is read whole.
         ignore: CSS selectors of what does not count.
+        ignore_parameters: the names of URL parameters that do not matter, with commas between them,
+            such as ``ref,utm_*``; ``should_fetch`` answers for all URLs of one
+            :func:`~pgsimhash.pages.urls.page_address`. Empty for none.
+        sample_every: of how many URLs whose address is fresh one is fetched all the same, by
+            default 100, so that exceptions can show.
 
     Raises:
         ArgumentError: a setting is invalid; the layout checks the distance later.
@@ -93,17 +103,24 @@ class PolicySettings:
     refetch_after: timedelta | None = None
     content: str | None = None
     ignore: str | None = None
+    ignore_parameters: str | None = None
+    sample_every: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.scope, str | None) or self.scope not in (None, *SCOPES):
             raise invalid_argument(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
-        for name in ("window_size", "max_copies", "min_tokens"):
+        for name in ("window_size", "max_copies", "min_tokens", "sample_every"):
             number = getattr(self, name)
             if number is not None:
                 object.__setattr__(self, name, check_number(name, number))
         for name in ("verify", "canonical_link"):
             check_type(getattr(self, name), bool | None, f"{name} is True or False")
         Selectors(self.content, self.ignore).checked()
+        names = "ignore_parameters are names with commas, such as 'ref,utm_*'"
+        check_type(self.ignore_parameters, str | None, names)
+        given = self.ignore_parameters or ""
+        if len(given) > 1_000 or not _PARAMETERS.fullmatch(given):
+            raise invalid_argument(f"{names}, not {self.ignore_parameters!r}")
         for age in (self.max_age, self.expire_after, self.refetch_after):
             check_type(age, timedelta | None, "an age is a timedelta, such as timedelta(days=90)")
             if age is not None and (age is not self.refetch_after or age != ALWAYS):

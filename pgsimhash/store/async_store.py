@@ -238,6 +238,7 @@ class AsyncStore:
     has_near = _awaited(Store.has_near)
     get = _awaited(Store.get)
     should_fetch = _awaited(Store.should_fetch)
+    should_fetch_many = _awaited(Store.should_fetch_many)
     request_headers = _awaited(Store.request_headers)
     seen = _awaited(Store.seen)
     gone = _awaited(Store.gone)

@@ -219,6 +219,20 @@ class Store:
         """
         return bool(self._fetch_conditions("should_fetch", url, older_than)[0])
 
+    def should_fetch_many(
+        self, urls: Iterable[str], *, older_than: timedelta | None = None
+    ) -> list[bool]:
+        """Return the answers of :meth:`should_fetch` for several URLs, in order.
+
+        Of URLs with one address, which differ in parameters that do not matter, only the first is
+        to be fetched. It is one statement: give some thousands at a time.
+        """
+        asked = list(map(self.collection.page_url, urls))
+        rows = self._ask(
+            "should_fetch_many", len(asked), older_than, "should_fetch_many", urls=asked
+        )
+        return [is_due for is_due, _ in rows]
+
     def request_headers(
         self, url: str, *, older_than: timedelta | None = None
     ) -> dict[str, str] | None:
@@ -228,24 +242,28 @@ class Store:
         ``etag`` and ``last_modified``. Pass an answer 304 to :meth:`seen`. See :meth:`should_fetch`
         for ``older_than``.
         """
-        is_due, *validators = self._fetch_conditions("request_headers", url, older_than)
+        is_due, *validators, _ = self._fetch_conditions("request_headers", url, older_than)
         named = zip(("If-None-Match", "If-Modified-Since"), validators, strict=True)
         return {name: value for name, value in named if value} if is_due else None
 
     def _fetch_conditions(self, name: str, url: str, older_than: timedelta | None) -> Sequence[Any]:
+        page_url = self.collection.page_url(url)
+        return self._ask(name, 1, older_than, "fetch_conditions", url=page_url)[0]
+
+    def _ask(
+        self, name: str, number: int, older_than: timedelta | None, function: str, **asked: object
+    ) -> list[Sequence[Any]]:
         check_type(older_than, timedelta | None, "an age is a timedelta")
-        parameters = {
-            "collection": self.collection.name,
-            "url": self.collection.page_url(url),
-            "older_than": older_than if older_than in (None, ALWAYS) else check_age(older_than),
-        }
+        age = older_than if older_than in (None, ALWAYS) else check_age(older_than)
+        parameters = {"collection": self.collection.name, "older_than": age, **asked}
 
-        def look_up() -> Sequence[Any]:
+        def look_up() -> list[Sequence[Any]]:
             with self._session.connection_to_read() as connection:
-                row: Sequence[Any] = fetch(connection, "fetch_conditions", parameters)[0]
-                return row
+                return fetch(connection, function, parameters)
 
-        return self._session.attempt(name, 1, look_up, lambda row: {"found": int(not row[0])})
+        return self._session.attempt(
+            name, number, look_up, lambda rows: {"found": sum(not row[0] for row in rows)}
+        )
 
     def seen(self, url: str, *, fetched_at: datetime | None = None) -> bool:
         """Record that the page at ``url`` is unmodified, as an answer 304 says.

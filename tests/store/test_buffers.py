@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.cli.commands import commands
+from pgsimhash.db.statements import fetch
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.pages.records import PageStatus
 from pgsimhash.testing import fresh_database
@@ -282,3 +283,30 @@ def test_status(server: Server, store: Store, filled: str, monkeypatch: pytest.M
         )
         status = connect(server.connection, create=False).status()
         assert PAGES * 0.95 < status.pages < PAGES * 2
+
+
+ADDRESSES: LiteralString = """
+WITH page AS (
+    INSERT INTO pgsimhash.pages (collection_id, url, simhash, address)
+    SELECT 1, 'https://a.example/?sid=' || n, n, 'https://a.example/'
+    FROM generate_series(1, 10000) AS n
+    RETURNING page_id
+)
+INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at) SELECT 1, page_id, now() FROM page
+"""
+
+
+@pytest.mark.parametrize("plans", ["force_custom_plan", "force_generic_plan"])
+def test_an_address_with_ten_thousand_pages(dsn: str, plans: str) -> None:
+    server = Server(dsn, plans)
+    store = connect(server.connection)
+    server.connection.execute(FILL, {"pages": 5_000})
+    server.connection.execute(ADDRESSES)
+    maintenance.set_policy(store, "a.example", ignore_parameters="sid", sample_every=2**31 - 1)
+    server.connection.execute("VACUUM (ANALYZE)")
+    with server.connection:
+        assert server.buffers(lambda _: store.should_fetch("https://a.example/?sid=x")) <= 500
+        urls = [f"https://a.example/{n}?sid=1" for n in range(100)]
+        assert server.buffers(lambda _: store.should_fetch_many(urls)) <= 2_000
+        batch = {"after_page": 9_000, "collection": "default"}
+        assert server.buffers(lambda _: fetch(server.connection, "fill_addresses", batch)) <= 7_000

@@ -1,12 +1,18 @@
 """The address of a page: its URL without the parameters that do not matter, in Python and SQL."""
 
+import asyncio
+from datetime import UTC, datetime, timedelta
+
 import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgsimhash import Store, connect, connect_async, maintenance
+from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.urls import page_address
-from tests.database import database_examples
+from tests.database import database_examples, run_sql
+from tests.refusals import because
 
 SITE = "https://a.example/"
 
@@ -90,3 +96,158 @@ def test_any_url_has_one_address(
     addresses = list(map(page_address, urls, ignored))
     assert in_sql(connection, urls, ignored) == addresses
     assert list(map(page_address, addresses, ignored)) == addresses
+
+
+A, B, C = (f"{SITE}item?id=7&sid={n}" for n in (1, 2, 3))
+OTHER = f"{SITE}item?id=8&sid=1"
+DAY = timedelta(days=1)
+NEVER = 2**31 - 1
+
+
+def ignore(
+    store: Store, names: str = "sid", pattern: str = "a.example", every: int = NEVER
+) -> None:
+    maintenance.set_policy(store, pattern, ignore_parameters=names, sample_every=every)
+
+
+def addresses(dsn: str) -> list[str | None]:
+    return [row[0] for row in run_sql(dsn, "SELECT address FROM pgsimhash.pages ORDER BY page_id")]
+
+
+def test_one_fetch_answers_for_all_urls_of_an_address(dsn: str, store: Store) -> None:
+    ignore(store)
+    assert store.should_fetch(A)
+    store.add_page(A, 1)
+    store.add_page("https://b.example/?sid=1", 2)
+    assert addresses(dsn) == [f"{SITE}item?id=7", None]
+    assert not store.should_fetch(B)
+    assert store.request_headers(B) is None
+    assert store.should_fetch(OTHER)
+    assert store.should_fetch("https://b.example/?sid=2")
+    assert store.should_fetch(B, older_than=timedelta(0))
+    assert not store.should_fetch(B, older_than=DAY)
+
+
+def test_the_freshest_page_of_the_address_decides(store: Store) -> None:
+    ignore(store)
+    now = datetime.now(UTC)
+    store.add_page(A, 1, fetched_at=now - 3 * DAY)
+    store.add_page(B, 1, fetched_at=now - 5 * DAY)
+    assert store.should_fetch(C, older_than=2 * DAY)
+    assert not store.should_fetch(C, older_than=4 * DAY)
+    store.seen(A, fetched_at=now - DAY)
+    assert not store.should_fetch(C, older_than=2 * DAY)
+    # B itself is older, but the page is known by A.
+    assert not store.should_fetch(B, older_than=2 * DAY)
+    maintenance.set_policy(store, "a.example", refetch_after=timedelta(hours=1))
+    assert store.should_fetch(C)
+
+
+def test_a_page_that_is_gone_does_not_count(store: Store) -> None:
+    ignore(store)
+    now = datetime.now(UTC)
+    for days, simhash in ((3, 1), (2, 2**40 - 1)):
+        store.add_page(A, simhash, fetched_at=now - days * DAY)
+    store.gone(A)
+    # Neither does its version before; A itself was seen to be gone.
+    assert store.should_fetch(B)
+    assert not store.should_fetch(A)
+    store.seen(A)
+    assert not store.should_fetch(B)
+
+
+def test_many_urls_of_one_address_are_one_fetch(store: Store, dsn: str) -> None:
+    ignore(store)
+    store.add_page(OTHER, 1)
+    plain = "https://b.example/?sid=1"
+    asked = [OTHER, B, A, C, f"{OTHER}2", plain, plain]
+    expected = [False, True, False, False, False, True, True]
+    assert store.should_fetch_many(iter(asked)) == expected
+    assert store.should_fetch_many([]) == []
+    assert store.should_fetch_many(asked, older_than=timedelta(0)) == [True] * len(asked)
+    rows = run_sql(dsn, "SELECT url, is_due FROM pgsimhash.should_fetch_many(%s)", [asked])
+    assert rows == list(zip(asked, expected, strict=True))
+
+    async def ask() -> list[bool]:
+        async with await connect_async(dsn) as opened:
+            return await opened.should_fetch_many(asked)
+
+    assert asyncio.run(ask()) == expected
+
+
+def test_a_policy_finds_pages_that_were_stored_before(
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add_page(A, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr("pgsimhash.maintenance.collections.fill_addresses", lambda _: None)
+        ignore(store)
+    assert store.should_fetch(B)
+    maintenance.fill_addresses(store)
+    assert not store.should_fetch(B)
+    # With other parameters, or without the policy, the old addresses say nothing.
+    with monkeypatch.context() as patched:
+        patched.setattr("pgsimhash.maintenance.collections.fill_addresses", lambda _: None)
+        ignore(store, "ref")
+    assert store.should_fetch(f"{SITE}item?id=7")
+    ignore(store, "id,sid", "a.example/item*")
+    assert addresses(dsn) == [f"{SITE}item"]
+    assert not store.should_fetch(f"{SITE}item")
+    ignore(store, "", "a.example/item*")
+    assert addresses(dsn) == [A]
+    for pattern in ("a.example", "a.example/item*"):
+        maintenance.remove_policy(store, pattern)
+    assert store.should_fetch(B)
+    maintenance.fill_addresses(store)
+    assert addresses(dsn) == [None]
+
+
+def test_addresses_are_filled_in_batches_of_one_collection(dsn: str, store: Store) -> None:
+    with connect(dsn, collection="other", create=True) as other:
+        other.add_page(A, 1)
+        run_sql(
+            dsn,
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT collection_id, 'https://a.example/' || n || '?sid=1', n "
+            "FROM pgsimhash.collections, generate_series(1, 4500) AS n WHERE name = 'default'",
+        )
+        ((first,),) = run_sql(dsn, "SELECT pgsimhash.fill_addresses()")
+        ignore(store)
+        ((again,),) = run_sql(dsn, "SELECT pgsimhash.fill_addresses()")
+        assert first == again
+        known = addresses(dsn)
+        assert known[0] is None
+        assert known[1:] == [f"{SITE}{n}" for n in range(1, 4501)]
+        assert other.should_fetch(B)
+
+
+def test_one_of_some_is_fetched_as_a_sample_once(store: Store) -> None:
+    ignore(store, every=10)
+    store.add_page(A, 1)
+    asked = [f"{SITE}item?id=7&sid=x{n}" for n in range(500)]
+    samples = [url for url in asked if store.should_fetch(url)]
+    assert 20 <= len(samples) <= 90
+    assert [url for url in asked if store.should_fetch(url)] == samples
+    assert store.should_fetch_many(asked) == [url in samples for url in asked]
+    store.add_page(samples[0], 1)
+    assert not store.should_fetch(samples[0])
+
+
+def test_a_redirect_leads_to_an_address(store: Store) -> None:
+    ignore(store)
+    store.add_redirects({"https://b.example/short": B})
+    assert store.should_fetch("https://b.example/short")
+    store.add_page(A, 1)
+    assert not store.should_fetch("https://b.example/short")
+
+
+@pytest.mark.parametrize("names", ["a=1", "a b", "a,,b", ",", "a&b", "x" * 1001])
+def test_wrong_names_are_refused(dsn: str, store: Store, names: str) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_argument")):
+        maintenance.set_policy(store, "a.example", ignore_parameters=names)
+    with pytest.raises(psycopg.Error, match="out of range: policies_ignore_parameters_fits"):
+        run_sql(
+            dsn,
+            "SELECT pgsimhash.set_policy('a.example', ignore_parameters => %s::text)",
+            [names],
+        )

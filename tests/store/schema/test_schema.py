@@ -255,7 +255,8 @@ def test_settings_and_verdicts_have_the_same_fields_in_python_and_sql(
         "SELECT proargnames FROM pg_proc WHERE oid = 'pgsimhash.set_policy'::regproc"
     ).fetchall()
     assert settings == set(SETTINGS) == set(parameters) - {"collection", "pattern"}
-    assert settings - {"expire_after", "refetch_after"} == set(MatchOptions.__annotations__)
+    of_policies = {"expire_after", "refetch_after", "ignore_parameters", "sample_every"}
+    assert settings - of_policies == set(MatchOptions.__annotations__)
     ((verdict,),) = connection.execute(names, ["pgsimhash.verdict"]).fetchall()
     of_pages = {"simhash", "html_bytes", "title", "markdown", "detail", "truncated", *CAPTURE}
     of_pages.add("content_missing")

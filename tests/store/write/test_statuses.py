@@ -222,7 +222,7 @@ def test_the_functions_of_sql(store: Store, dsn: str) -> None:
         with pytest.raises(psycopg.Error, check=sqlstate("PS001")):
             run_sql(dsn, f"SELECT pgsimhash.{function}('{A}', NULL, 'typo')")
     (conditions,) = run_sql(dsn, f"SELECT * FROM pgsimhash.fetch_conditions('{A}')")
-    assert conditions == (False, '"1"', None)
+    assert conditions == (False, '"1"', None, None)
 
 
 class TestValidators:
