@@ -230,6 +230,9 @@ CREATE FUNCTION pgsimhash._with_originals(
 ) RETURNS pgsimhash._decision[]
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    -- Two simhashes within d bits have at least one of d + 1 blocks of bits in common.
+    blocks constant integer := 1 + (SELECT coalesce(max(d.distance), 0) FROM unnest(batch) AS d);
+    width constant integer := least(64 / blocks, 32);
     -- The near simhashes within the batch.
     inner_pairs constant pgsimhash._near_pair[] := ARRAY(
         WITH page AS MATERIALIZED (
@@ -237,13 +240,20 @@ DECLARE
                 d.simhash, max(d.distance) AS distance,
                 min(d.ordinality) AS first_number, max(d.ordinality) AS last_number
             FROM unnest(batch) WITH ORDINALITY AS d
-            WHERE d.is_stored
+            WHERE d.is_stored AND cardinality(batch) > 1
             GROUP BY d.simhash
+        ),
+        part AS MATERIALIZED (
+            SELECT
+                p.*, b.place,
+                p.simhash >> (b.place * width) & (1::bigint << width) - 1 AS bits
+            FROM page AS p, generate_series(0, blocks - 1) AS b (place)
         )
-        SELECT (q.simhash, b.simhash)::pgsimhash._near_pair
-        FROM page AS q
-        JOIN page AS b
-            ON b.first_number < q.last_number
+        SELECT DISTINCT (q.simhash, b.simhash)::pgsimhash._near_pair
+        FROM part AS q
+        JOIN part AS b
+            ON b.bits = q.bits AND b.place = q.place
+            AND b.first_number < q.last_number
             AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.distance
     );
     texts constant bigint[] := ARRAY(
