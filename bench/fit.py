@@ -28,8 +28,8 @@ from zlib import crc32
 
 import numpy as np
 
-from pgsimhash.analysis import Evaluation, LabelledPair, evaluate
-from pgsimhash.analysis.evaluation import Print
+from pgsimhash.analysis import LabelledPair, evaluate
+from pgsimhash.analysis.evaluation import Evaluation, Print
 from pgsimhash.html import weights
 from pgsimhash.html.weights import COEFFICIENTS
 from pgsimhash.schemes import features as blocks

@@ -46,6 +46,7 @@ PARTS: Final = {
     ],
     "Reference": [
         *(f"reference/{name}" for name in reference.PYTHON),
+        "reference/results",
         "reference/command-line",
         "reference/sql",
         "errors",

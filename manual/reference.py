@@ -27,8 +27,6 @@ PYTHON: Final = {
     "store": [
         "pgsimhash",
         "pgsimhash.pages.records",
-        "pgsimhash.search.clusters",
-        "pgsimhash.search.pairs",
         "pgsimhash.sources",
     ],
     "store-functions": [
@@ -55,6 +53,22 @@ PYTHON: Final = {
     "integrations": ["pgsimhash.scrapy", "pgsimhash.testing", "pgsimhash.compat"],
 }
 """The pages about Python, and their modules."""
+
+RESULTS: Final = {
+    "pgsimhash.pages.records": (
+        "CollectionStatus Deletion Mark Matches NearPage PageFields RunRecord StoredPage"
+    ),
+    "pgsimhash.pages.policies": "Policy",
+    "pgsimhash.search.clusters": "Cluster ClusterPage",
+    "pgsimhash.search.pairs": "Pairs",
+    "pgsimhash.maintenance.collections": "Violation",
+    "pgsimhash.analysis.changes": "Version",
+    "pgsimhash.analysis.comparison": "Block BlockPair Comparison",
+    "pgsimhash.analysis.evaluation": "Evaluation",
+    "pgsimhash.analysis.pairs": "PagePair",
+    "pgsimhash.analysis.reports": "Report",
+}
+"""What calls return, by module: nobody imports these, but their fields and methods are public."""
 
 REPORT: Final = """# A sample report
 
@@ -101,6 +115,7 @@ def pages() -> dict[str, str]:
         report = _report(dsn)
     return {
         **{f"reference/{name}.md": _python(name, modules) for name, modules in PYTHON.items()},
+        "reference/results.md": _results(),
         "reference/command-line.md": COMMAND_LINE,
         "reference/sql.md": sql,
         "reference/error-codes.md": error_codes(),
@@ -145,6 +160,14 @@ def _python(page: str, modules: list[str]) -> str:
             # They are shown as names of the package.
             lines.append("   :exclude-members: Fingerprint, fingerprint")
         lines += ["```", ""]
+    return "\n".join(lines)
+
+
+def _results() -> str:
+    lines = ["# Python: results", "", "Calls return these, and nobody imports them.", ""]
+    for module, names in RESULTS.items():
+        for name in names.split():
+            lines += ["```{eval-rst}", f".. autoclass:: {module}.{name}", "   :members:", "```", ""]
     return "\n".join(lines)
 
 

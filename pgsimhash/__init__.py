@@ -13,7 +13,6 @@ from pgsimhash.runtime import loaded_later
 if TYPE_CHECKING:
     from pgsimhash.errors import ArgumentError as ArgumentError
     from pgsimhash.errors import CollectionError as CollectionError
-    from pgsimhash.errors import MissingPackageError as MissingPackageError
     from pgsimhash.errors import NoServerError as NoServerError
     from pgsimhash.errors import NotFoundError as NotFoundError
     from pgsimhash.errors import PageError as PageError
@@ -39,8 +38,8 @@ else:
         __name__,
         {
             "pgsimhash.errors": (
-                "ArgumentError CollectionError MissingPackageError NoServerError NotFoundError "
-                "PageError PgsimhashError SchemaError StoreError"
+                "ArgumentError CollectionError NoServerError NotFoundError PageError "
+                "PgsimhashError SchemaError StoreError"
             ),
             "pgsimhash.hashing.bits": "format_simhash hamming_distance parse_simhash",
             "pgsimhash.hashing.votes": "simhash",

@@ -42,7 +42,6 @@ __all__ = [
     "pgsimhash_empty_url",
     "pgsimhash_store",
     "pgsimhash_url",
-    "url_of_dsn",
 ]
 
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_DSN"

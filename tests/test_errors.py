@@ -71,7 +71,7 @@ def test_errors_can_be_pickled_and_have_base_classes_and_public_names() -> None:
     assert issubclass(MissingPackageError, ImportError)
     assert not issubclass(errors.StoreError, ValueError)
     public = {name for name in vars(pgsimhash)["__all__"] if name.endswith("Error")}
-    assert public == set(CLASSES)
+    assert public == set(CLASSES) - {"MissingPackageError"}
     # None installs the package from an index, where its name is free until a release.
     for path in (ROOT / "pgsimhash").rglob("*.py"):
         assert not re.search(r"pip install[^.\n]*pgsimhash", path.read_text("utf-8")), path

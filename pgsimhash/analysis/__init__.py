@@ -11,29 +11,22 @@ from pgsimhash.runtime import loaded_later
 if TYPE_CHECKING:
     from pgsimhash.analysis.addresses import Parameter as Parameter
     from pgsimhash.analysis.addresses import parameters as parameters
-    from pgsimhash.analysis.changes import Version as Version
     from pgsimhash.analysis.changes import versions as versions
-    from pgsimhash.analysis.comparison import Block as Block
-    from pgsimhash.analysis.comparison import BlockPair as BlockPair
-    from pgsimhash.analysis.comparison import Comparison as Comparison
     from pgsimhash.analysis.comparison import compare_pages as compare_pages
-    from pgsimhash.analysis.evaluation import Evaluation as Evaluation
     from pgsimhash.analysis.evaluation import evaluate as evaluate
     from pgsimhash.analysis.pairs import LabelledPair as LabelledPair
-    from pgsimhash.analysis.pairs import PagePair as PagePair
     from pgsimhash.analysis.pairs import page_pairs as page_pairs
     from pgsimhash.analysis.pairs import read_labels as read_labels
-    from pgsimhash.analysis.reports import Report as Report
     from pgsimhash.analysis.reports import report as report
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
-            "pgsimhash.analysis.changes": "Version versions",
-            "pgsimhash.analysis.evaluation": "Evaluation evaluate",
-            "pgsimhash.analysis.comparison": "Block BlockPair Comparison compare_pages",
-            "pgsimhash.analysis.pairs": "LabelledPair PagePair page_pairs read_labels",
+            "pgsimhash.analysis.changes": "versions",
+            "pgsimhash.analysis.evaluation": "evaluate",
+            "pgsimhash.analysis.comparison": "compare_pages",
+            "pgsimhash.analysis.pairs": "LabelledPair page_pairs read_labels",
             "pgsimhash.analysis.addresses": "Parameter parameters",
-            "pgsimhash.analysis.reports": "Report report",
+            "pgsimhash.analysis.reports": "report",
         },
     )

@@ -21,7 +21,8 @@ from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import SourcePage
 
 if TYPE_CHECKING:
-    from pgsimhash.analysis.evaluation import Counts
+    from pgsimhash.analysis.evaluation import Counts, Evaluation
+    from pgsimhash.analysis.reports import Report
 
 _FAILURES_SHOWN: Final = 20
 
@@ -298,7 +299,7 @@ def evaluate(
     sys.exit(failed or not all(evaluation.best for evaluation in evaluations))
 
 
-def _print_report(report: analysis.Report) -> None:
+def _print_report(report: Report) -> None:
     status = report.status
     counted = ("pages", "urls", "duplicates", "simhashes")
     show.figures(
@@ -314,7 +315,7 @@ def _print_report(report: analysis.Report) -> None:
         show.message(f"{cluster.size:,} pages like {cluster.canonical.url}")
 
 
-def _print_evaluation(evaluation: analysis.Evaluation) -> None:
+def _print_evaluation(evaluation: Evaluation) -> None:
     def figures(counts: Counts) -> dict[str, Any]:
         return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
 
@@ -347,7 +348,7 @@ def _print_evaluation(evaluation: analysis.Evaluation) -> None:
     show.message(evaluation.sentence)
 
 
-def _report_failures(evaluations: Sequence[analysis.Evaluation]) -> bool:
+def _report_failures(evaluations: Sequence[Evaluation]) -> bool:
     """Print each page that failed once, and how many have too little text."""
     pages = dict.fromkeys(page for evaluation in evaluations for page in evaluation.failures)
     failures = [page for page in pages if page.reason != "too_short"]

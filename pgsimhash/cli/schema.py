@@ -19,6 +19,8 @@ from pgsimhash.search.layout import LAYOUTS
 if TYPE_CHECKING:
     import psycopg
 
+    from pgsimhash.maintenance.collections import Violation
+
     Connection = psycopg.Connection[Any]
 
 
@@ -150,7 +152,7 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
 
     count = repaired = 0
 
-    def report(violations: Iterable[maintenance.Violation]) -> None:
+    def report(violations: Iterable[Violation]) -> None:
         nonlocal count, repaired
         for violation in violations:
             if not show.for_people() or count < people.ROWS:

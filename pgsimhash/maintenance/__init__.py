@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.maintenance.collections import Violation as Violation
     from pgsimhash.maintenance.collections import change_settings as change_settings
     from pgsimhash.maintenance.collections import check as check
     from pgsimhash.maintenance.collections import count_reread as count_reread
@@ -34,9 +33,8 @@ else:
         __name__,
         {
             "pgsimhash.maintenance.collections": (
-                "Violation change_settings check count_reread delete_collection fill_addresses "
-                "mark marks policies policy_for remove_policy rename runs set_policy status "
-                "undo_run unmark"
+                "change_settings check count_reread delete_collection fill_addresses mark marks "
+                "policies policy_for remove_policy rename runs set_policy status undo_run unmark"
             ),
             "pgsimhash.maintenance.rebuilding": "rebuild",
         },

@@ -18,7 +18,7 @@ from pgsimhash.pages.records import json_values
 from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.values import ALWAYS, check_age
 
-__all__ = ["MatchOptions", "Policy", "PolicySettings"]
+__all__ = ["MatchOptions", "PolicySettings"]
 
 Scope = Literal["host", "collection", "global"]
 

@@ -15,23 +15,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "CollectionStatus",
-    "Deletion",
     "Event",
-    "Mark",
     "Match",
-    "Matches",
-    "NearPage",
     "PageFailure",
-    "PageFields",
     "PageRecord",
     "PageStatus",
     "Pause",
-    "RunRecord",
     "SourcePage",
-    "StoredPage",
     "Verdict",
-    "VerdictKind",
 ]
 
 VerdictKind = Literal[

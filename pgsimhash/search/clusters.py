@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from pgsimhash.search.pairs import Pairs
 
-__all__ = ["Cluster", "ClusterPage"]
-
 Linkage = Literal["single", "complete"]
 
 LINKAGES: Final[tuple[Linkage, ...]] = ("single", "complete")

@@ -8,15 +8,14 @@ into blocks again. So a hot prefix does not take quadratic time.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cache, partial
-from importlib import import_module
 from math import comb
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, SupportsIndex
+from typing import Final, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import check_type, invalid_argument
+from pgsimhash.errors import check_type
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.layout import (
@@ -27,8 +26,6 @@ from pgsimhash.search.layout import (
     equal_widths,
     runs_of,
 )
-
-__all__ = ["Pairs", "find_pairs"]
 
 _PAIRS: Final = 1 << 16  # pairs collected before they are yielded
 _CHUNK: Final = 1 << 14  # simhashes processed at a time, which stay in the processor's cache
@@ -53,17 +50,6 @@ class Pairs(NamedTuple):
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     distances: NDArray[np.uint8]
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return a frame of "pandas", "polars" or "pyarrow" with columns low, high and distance."""
-        try:
-            module = import_module({"pandas", "polars", "pyarrow"}.intersection([library]).pop())
-        except (KeyError, ImportError):
-            raise invalid_argument(
-                f"a frame is of pandas, polars or pyarrow, which must be installed, not {library!r}"
-            ) from None
-        columns = {"low": self.low, "high": self.high, "distance": self.distances}
-        return (module.table if library == "pyarrow" else module.DataFrame)(columns)
 
     def __repr__(self) -> str:
         largest = max(self.distances.tolist(), default=0)

@@ -26,12 +26,11 @@ from pgsimhash.sources.page import (
     looks_like_html,
     plain_path,
     shown,
-    with_pauses,
 )
 from pgsimhash.sources.rows import read_lines
 from pgsimhash.sources.streams import Stream
 
-__all__ = ["PageFailure", "PageStatus", "Pause", "SourcePage", "read_pages", "with_pauses"]
+__all__ = ["PageFailure", "PageStatus", "Pause", "SourcePage", "read_pages"]
 
 OTHER_FILES: Final = "files that are not pages by name or content"
 FILES_BEFORE: Final = "files already stored"

@@ -2,7 +2,8 @@
 
 For your own tables there are :class:`SIMHASH`, :class:`SimhashMixin`, :func:`simhash_columns` and
 :func:`simhash_lock`, which only need PostgreSQL 14. For joins with the package's tables there are
-:class:`Page`, :class:`Collection`, :func:`find` and :func:`near_pages`.
+:class:`Page`, :class:`Collection`, :data:`clusters`, :func:`find` and :func:`near_pages`. All
+tables are in ``metadata.tables``, such as ``"pgsimhash.runs"``.
 """
 
 import re
@@ -28,14 +29,9 @@ __all__ = [
     "Page",
     "SimhashMixin",
     "clusters",
-    "collections",
     "find",
-    "marks",
     "metadata",
     "near_pages",
-    "pages",
-    "policies",
-    "runs",
     "simhash_columns",
     "simhash_lock",
 ]
@@ -242,8 +238,8 @@ def _read_table(name: str, body: str) -> None:
 for _name, _body in _TABLE.findall(read_sql("tables.sql")):
     _read_table(_name, _body)
 
-clusters, collections, marks, pages, policies, runs = (
-    metadata.tables[f"{SCHEMA}.{name}"] for name in __all__ if f"{SCHEMA}.{name}" in metadata.tables
+clusters, collections, pages = (
+    metadata.tables[f"{SCHEMA}.{name}"] for name in ("clusters", "collections", "pages")
 )
 
 

@@ -11,8 +11,14 @@ import pyarrow as pa
 import pytest
 
 from pgsimhash import Store, connect
-from pgsimhash.analysis import Evaluation, LabelledPair, evaluate
-from pgsimhash.analysis.evaluation import Print, find_pages, fingerprint_pages, stored_fingerprints
+from pgsimhash.analysis import LabelledPair, evaluate
+from pgsimhash.analysis.evaluation import (
+    Evaluation,
+    Print,
+    find_pages,
+    fingerprint_pages,
+    stored_fingerprints,
+)
 from pgsimhash.analysis.pairs import Label
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure

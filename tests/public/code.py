@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from manual.reference import PYTHON
+from manual.reference import PYTHON, RESULTS
 from tests.conftest import ROOT
 
 MODULES = [module for modules in PYTHON.values() for module in modules]
@@ -37,6 +37,9 @@ def python_names() -> Iterator[str]:
             else:
                 for node in _callable(defined.nodes):
                     yield f"{full}{_described(node)}"
+    for module, names in RESULTS.items():
+        for name in names.split():
+            yield from _class_lines(f"result {name}", definition(module, name))
 
 
 def exported(module: str) -> list[str]:

@@ -21,9 +21,8 @@ from pgsimhash.sources import (
     SourcePage,
     count_pages,
     read_pages,
-    with_pauses,
 )
-from pgsimhash.sources.page import Skipped
+from pgsimhash.sources.page import Skipped, with_pauses
 from tests.programs import python
 from tests.sources.content import failed
 
