@@ -41,6 +41,33 @@ BEGIN
 END
 $$;
 
+-- Deletes what a run added, and the run, in one transaction; returns the number of versions. URLs
+-- revert to their previous versions.
+CREATE FUNCTION pgsimhash.undo_run(run_id bigint, collection text DEFAULT 'default')
+RETURNS bigint
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    own_id constant integer := pgsimhash._lock_collection(collection, 3);
+    last_page bigint := 0;
+    deleted bigint := 0;
+    pages bigint;
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pgsimhash.runs AS r
+        WHERE r.collection_id = own_id AND r.run_id = undo_run.run_id
+    ) THEN
+        RAISE EXCEPTION 'collection "%" has no run %', collection, run_id
+            USING ERRCODE = 'PS021', HINT = 'pgsimhash.runs lists them.';
+    END IF;
+    WHILE last_page IS NOT NULL LOOP
+        SELECT d.last_page, d.pages INTO last_page, pages
+        FROM pgsimhash._delete_batch(collection, NULL, NULL, run_id, last_page, 1000) AS d;
+        deleted := deleted + coalesce(pages, 0);
+    END LOOP;
+    RETURN deleted;
+END
+$$;
+
 -- Pages are deleted under the collection's lock, so a writer decides before or after, not in
 -- between. With seen_befores, one for each page, pages seen since then stay. URLs are gone, or
 -- reverted to an earlier version.

@@ -42,6 +42,7 @@ RAISED: Final[dict[str, tuple[type[PgsimhashError], str]]] = {
     "PS014": (ArgumentError, "invalid_argument"),
     "PS015": (ArgumentError, "contrary_mark"),
     "PS020": (NotFoundError, "unknown_page"),
+    "PS021": (NotFoundError, "unknown_run"),
     "PS030": (StoreError, "unsuitable"),
     "PS031": (StoreError, "unsuitable"),
     "PS032": (StoreError, "locked"),

@@ -94,7 +94,10 @@ class History:
         if not listed:
             return
         run = self.random.choice(listed)
-        maintenance.undo_run(self.single, run)
+        if self.random.random() < 0.5:
+            maintenance.undo_run(self.single, run)
+        else:
+            run_sql(self.dsn, "SELECT pgsimhash.undo_run(%s)", [run])
         self.stores.pop(run, None)
         stored = {
             visit.page_id

@@ -133,6 +133,7 @@ REFUSED = {
     },
     "_expire_batch_1('default', '0', 0, 1)": ("PS010", "an age must be positive"),
     "status('typo')": ("PS001", "does not exist"),
+    "undo_run(7)": ("PS021", "has no run 7"),
     "lock_collection(NULL)": ("PS001", "does not exist"),
     "check_collection(slices => NULL)": ("PS010", "counted from 0"),
     "simhash('{{1}, {2}}'::bigint[])": ("PS010", "a weight above 0"),
