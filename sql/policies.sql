@@ -407,11 +407,13 @@ $$;
 CREATE FUNCTION pgsimhash._check_selectors(setting text, selectors text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    start constant text := '(?:[_a-zA-Z]|[^\u0001-\u007f]|\\[^\n\r\f0-9a-fA-F])';
-    inside constant text := '(?:[-_a-zA-Z0-9]|[^\u0001-\u007f]|\\[^\n\r\f0-9a-fA-F])';
+    never constant text := '\\\u0001-\u001f\ufffe\uffff';
+    other constant text := '[^\u0001-\u007f' || never || ']|\\[^0-9a-fA-F' || never || ']';
+    start constant text := '(?:[_a-zA-Z]|' || other || ')';
+    inside constant text := '(?:[-_a-zA-Z0-9]|' || other || ')';
     named constant text := '-?' || start || inside || '*';
     attribute constant text := '\[\s*' || named || '\s*(?:[~|^$*]?=\s*(?:' || named
-        || '|"[^"\\\n\r\f]*"|''[^''\\\n\r\f]*'')\s*)?\]';
+        || '|"[^"' || never || ']*"|''[^''' || never || ']*'')\s*)?\]';
     simple constant text := '(?:#' || inside || '+|\.' || named || '|' || attribute || ')';
     tag constant text := '(?:' || named || '|\*)';
     -- Alembic takes a colon before a name for a parameter.

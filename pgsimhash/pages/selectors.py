@@ -18,9 +18,11 @@ from pgsimhash.pages.urls import host_of
 SELECTORS_MAX: Final = 20
 SELECTOR_CHARS_MAX: Final = 500
 
-_CHARACTER: Final = r"(?:[-_a-zA-Z0-9]|[^\x01-\x7f]|\\[^\n\r\f0-9a-fA-F])"
-_NAME: Final = rf"-?(?:[_a-zA-Z]|[^\x01-\x7f]|\\[^\n\r\f0-9a-fA-F]){_CHARACTER}*"
-_VALUE: Final = rf"""(?:{_NAME}|"[^"\\\n\r\f]*"|'[^'\\\n\r\f]*')"""
+_NEVER: Final = r"\\\x00-\x1f\ud800-\udfff\ufffe\uffff"  # XPath or cssselect fails at these
+_OTHER: Final = rf"[^\x00-\x7f{_NEVER}]|\\[^0-9a-fA-F{_NEVER}]"
+_CHARACTER: Final = rf"(?:[-_a-zA-Z0-9]|{_OTHER})"
+_NAME: Final = rf"-?(?:[_a-zA-Z]|{_OTHER}){_CHARACTER}*"
+_VALUE: Final = rf"""(?:{_NAME}|"[^"{_NEVER}]*"|'[^'{_NEVER}]*')"""
 _ATTRIBUTE: Final = rf"\[\s*{_NAME}\s*(?:[~|^$*]?=\s*{_VALUE}\s*)?\]"
 _SIMPLE: Final = rf"(?:#{_CHARACTER}+|\.{_NAME}|{_ATTRIBUTE})"
 _TAG: Final = rf"(?:{_NAME}|\*)"

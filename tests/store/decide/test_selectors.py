@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pgsimhash import ArgumentError, Store, connect, connect_async, maintenance
 from pgsimhash.db import statements
+from pgsimhash.html import read_article
 from pgsimhash.pages.selectors import Selectors, check_selectors, policy_selectors
 from pgsimhash.sources import SourcePage
 from tests.database import database_examples
@@ -215,7 +216,7 @@ def test_texts_take_no_selectors(dsn: str) -> None:
 PIECES = st.sampled_from(
     ["a", "main", ".x", "#y", "[z]", "[z=1]", '[z="1 2"]', ":not(.x)", ":not(a b)", "*", " ",
      ">", ",", ", ", "+", "~", ":", "::", "(", ")", "\\", "\\:", "\n", "ü", "-", "--", "1", '"',
-     "[", "]", "|", "$", "a" * 499]
+     "[", "]", "|", "$", "a" * 499, "\\\\", "\x01", "\\\x01", "\ufffe", '[z="\x0b"]']
 )  # fmt: skip
 
 
@@ -231,6 +232,8 @@ def test_sql_accepts_the_selectors_that_python_does(dsn: str, text: str) -> None
         refused = pytest.raises(ArgumentError) if state == "PS013" else nullcontext()
         with refused:
             check_selectors("content", text)
+            # What is accepted can be applied.
+            read_article("<p>text", selectors=Selectors(text))
         row = connection.execute(
             "SELECT pgsimhash._selectors_digest_1(%s, NULL)", [text]
         ).fetchone()
