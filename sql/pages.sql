@@ -366,74 +366,198 @@ BEGIN
 END
 $$;
 
--- The figures of a report: the versions that duplicated a known page when they arrived, by distance;
--- the hosts with the most duplicates, where all_hosts counts those with any page; and the pages whose
--- content changed by the most bits, summed over versions, where all_urls counts those with more than
--- one version.
+-- What makes the URL of a copy another one than its original's: //host of an original on another
+-- host; // for http, www, or a slash; ?name= for a parameter; /name/ for a folder; else an empty
+-- text.
+CREATE FUNCTION pgsimhash._copy_cause(url text, original text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    host constant text := coalesce(pgsimhash.host_of(url), '');
+    other_host constant text := coalesce(pgsimhash.host_of(original), '');
+    folders constant text[] :=
+        string_to_array(substring(url FROM '^[^:/?#]*:?//[^/?#;]*/?([^?#;]*)'), '/');
+    other_folders constant text[] :=
+        string_to_array(substring(original FROM '^[^:/?#]*:?//[^/?#;]*/?([^?#;]*)'), '/');
+    names constant text[] := ARRAY(
+        SELECT split_part(part, '=', 1)
+        FROM regexp_split_to_table(
+            substring(split_part(url, '#', 1) FROM '[?;](.*)'), '[?;&]'
+        ) AS part
+    );
+    cause text;
+BEGIN
+    IF original IS NULL OR folders IS NULL OR other_folders IS NULL THEN
+        RETURN '';
+    END IF;
+    IF regexp_replace(host, '^www\.', '') <> regexp_replace(other_host, '^www\.', '') THEN
+        RETURN '//' || other_host;
+    END IF;
+    IF array_remove(folders, '') = array_remove(other_folders, '') THEN
+        SELECT name INTO cause
+        FROM unnest(names) WITH ORDINALITY AS n (name, place)
+        ORDER BY original ~ ('[?;&]' || regexp_replace(name, '\W', '.', 'g') || '='), place
+        LIMIT 1;
+        RETURN coalesce('?' || cause || '=', '//');
+    END IF;
+    SELECT name INTO cause
+    FROM unnest(folders[1 : cardinality(folders) - 1]) WITH ORDINALITY AS f (name, place)
+    WHERE name <> '' AND name <> ALL (other_folders)
+    ORDER BY place
+    LIMIT 1;
+    RETURN coalesce('/' || cause || '/', '');
+END
+$$;
+
+-- The figures of a report on the present versions of pages. A copy is one that duplicated a known
+-- page when it arrived. by_cause and by_host are the most frequent _copy_cause of copies and the
+-- hosts with the most copies; changed are the pages whose content changed by the most bits, summed
+-- over versions, with their last two; runs are the last ones, the newest first. simhashes has all
+-- distinct ones, alone a sample of those that one page has, shared the number of pages with the
+-- simhash of another.
 CREATE FUNCTION pgsimhash._report(
-    own_id integer, hosts bigint, urls bigint,
-    OUT by_distance json, OUT by_host json, OUT changed json
+    own_id integer, hosts bigint, urls bigint, runs bigint, sampled bigint, characters integer,
+    OUT figures json, OUT by_cause json, OUT by_host json, OUT changed json, OUT runs_found json,
+    OUT simhashes bytea, OUT alone bytea
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    by_distance := (
-        SELECT coalesce(json_agg(d), '[]')
-        FROM (
-            SELECT p.distance, count(*) AS pages
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id AND p.distance IS NOT NULL
-            GROUP BY p.distance
-            ORDER BY p.distance
-        ) AS d
-    );
-    by_host := (
-        SELECT coalesce(json_agg(t ORDER BY t.duplicates DESC, t.pages DESC, t.host), '[]')
-        FROM (
-            SELECT
-                coalesce(h.host, '') AS host, h.pages, h.duplicates,
-                (
-                    SELECT count(DISTINCT p.title)
-                    FROM pgsimhash.pages AS p
-                    LEFT JOIN pgsimhash.pages AS o
-                        ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
-                    WHERE p.collection_id = own_id
-                        AND p.host IS NOT DISTINCT FROM h.host AND p.distance IS NOT NULL
-                        AND p.title IS DISTINCT FROM o.title
-                ) AS duplicate_titles,
-                h.duplicate_bytes, h.all_hosts
+    WITH present AS MATERIALIZED (
+        SELECT
+            coalesce(p.host, '') AS host, p.url, p.simhash, p.html_bytes, p.distance, p.title,
+            p.duplicate_of
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id
+            AND NOT EXISTS (
+                SELECT FROM pgsimhash.pages AS newer
+                WHERE newer.collection_id = p.collection_id
+                    AND newer.url = p.url
+                    AND newer.page_id > p.page_id
+            )
+    ), copies AS MATERIALIZED (
+        SELECT
+            p.host, p.title, p.title IS DISTINCT FROM o.title AS has_own_title,
+            pgsimhash._copy_cause(p.url, o.url) AS cause, p.url, o.url AS original
+        FROM present AS p
+        LEFT JOIN pgsimhash.pages AS o
+            ON o.collection_id = own_id AND o.page_id = p.duplicate_of
+        WHERE p.distance IS NOT NULL
+    ), by_simhash AS MATERIALIZED (
+        SELECT p.simhash, count(*) AS pages FROM present AS p GROUP BY p.simhash
+    ), counted AS MATERIALIZED (
+        SELECT
+            p.host, count(*) AS pages, count(p.distance) AS copies,
+            coalesce(sum(p.html_bytes), 0) AS bytes,
+            coalesce(sum(p.html_bytes) FILTER (WHERE p.distance IS NOT NULL), 0) AS copy_bytes
+        FROM present AS p
+        GROUP BY p.host
+    ), largest AS (
+        SELECT c.* FROM counted AS c ORDER BY c.copies DESC, c.pages DESC, c.host LIMIT hosts
+    ), causes AS MATERIALIZED (
+        SELECT
+            c.host, c.cause, count(*) AS copies,
+            min(ARRAY[c.url, coalesce(c.original, '')]) AS example
+        FROM copies AS c
+        GROUP BY c.host, c.cause
+    )
+    SELECT
+        (
+            SELECT json_build_object(
+                'pages', coalesce(sum(c.pages), 0), 'copies', coalesce(sum(c.copies), 0),
+                'html_bytes', coalesce(sum(c.bytes), 0),
+                'copy_bytes', coalesce(sum(c.copy_bytes), 0),
+                'all_hosts', count(*), 'copy_hosts', count(*) FILTER (WHERE c.copies > 0),
+                'alone', (SELECT count(*) FROM by_simhash AS s WHERE s.pages = 1)
+            )
+            FROM counted AS c
+        ),
+        (
+            SELECT coalesce(json_agg(t), '[]')
+            FROM (
+                SELECT regexp_replace(c.cause, '^//.+', '//*') AS name, sum(c.copies) AS copies
+                FROM causes AS c
+                GROUP BY 1
+                ORDER BY 2 DESC, 1
+                LIMIT 4
+            ) AS t
+        ),
+        (
+            SELECT coalesce(json_agg(t ORDER BY t.copies DESC, t.pages DESC, t.host), '[]')
             FROM (
                 SELECT
-                    p.host, count(*) AS pages, count(p.distance) AS duplicates,
-                    coalesce(sum(p.html_bytes) FILTER (WHERE p.distance IS NOT NULL), 0)
-                        AS duplicate_bytes,
-                    count(*) OVER () AS all_hosts
-                FROM pgsimhash.pages AS p
-                WHERE p.collection_id = own_id
-                GROUP BY p.host
-                ORDER BY duplicates DESC, pages DESC, p.host
-                LIMIT hosts
-            ) AS h
-        ) AS t
-    );
+                    l.host, l.pages, l.copies,
+                    (
+                        SELECT count(DISTINCT c.title) FROM copies AS c
+                        WHERE c.host = l.host AND c.has_own_title
+                    ) AS copy_titles,
+                    l.copy_bytes,
+                    (
+                        SELECT coalesce(json_agg(n), '[]')
+                        FROM (
+                            SELECT c.cause AS name, c.copies, c.example
+                            FROM causes AS c
+                            WHERE c.host = l.host
+                            ORDER BY c.copies DESC, c.cause
+                            LIMIT 4
+                        ) AS n
+                    ) AS causes
+                FROM largest AS l
+            ) AS t
+        ),
+        (SELECT string_agg(int8send(s.simhash), ''::bytea) FROM by_simhash AS s),
+        (
+            SELECT string_agg(int8send(t.simhash), ''::bytea)
+            FROM (
+                SELECT s.simhash FROM by_simhash AS s WHERE s.pages = 1
+                ORDER BY hashint8(s.simhash), s.simhash
+                LIMIT sampled
+            ) AS t
+        )
+    INTO figures, by_cause, by_host, simhashes, alone;
     changed := (
         SELECT coalesce(json_agg(c), '[]')
         FROM (
-            SELECT
-                s.url, sum(s.moved) AS moved, count(*) + 1 AS versions,
-                count(*) OVER () AS all_urls
+            SELECT m.*, (
+                SELECT json_agg(v)
+                FROM (
+                    SELECT
+                        p.simhash, p.fetched_at, p.title, p.structure, p.text_digest,
+                        left(p.markdown, characters) AS markdown
+                    FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = own_id AND p.url = m.url
+                    ORDER BY p.page_id DESC
+                    LIMIT 2
+                ) AS v
+            ) AS last_two
             FROM (
                 SELECT
-                    p.url,
-                    pgsimhash.hamming_distance(p.simhash, lag(p.simhash) OVER history) AS moved
-                FROM pgsimhash.pages AS p
-                WHERE p.collection_id = own_id
-                WINDOW history AS (PARTITION BY p.url ORDER BY p.page_id)
-            ) AS s
-            WHERE s.moved IS NOT NULL
-            GROUP BY s.url
-            ORDER BY moved DESC, s.url
-            LIMIT urls
+                    s.url, sum(s.moved) AS moved, count(*) + 1 AS versions,
+                    count(*) OVER () AS all_urls
+                FROM (
+                    SELECT
+                        p.url,
+                        pgsimhash.hamming_distance(p.simhash, lag(p.simhash) OVER history) AS moved
+                    FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = own_id
+                    WINDOW history AS (PARTITION BY p.url ORDER BY p.page_id)
+                ) AS s
+                WHERE s.moved IS NOT NULL
+                GROUP BY s.url
+                ORDER BY moved DESC, s.url
+                LIMIT urls
+            ) AS m
         ) AS c
+    );
+    runs_found := (
+        SELECT coalesce(json_agg(t), '[]')
+        FROM (
+            SELECT
+                r.started_at, r.pages, r.new, r.updated, r.duplicates, r.unchanged,
+                count(*) OVER () AS all_runs
+            FROM pgsimhash.runs AS r
+            WHERE r.collection_id = own_id
+            ORDER BY r.run_id DESC
+            LIMIT runs
+        ) AS t
     );
 END
 $$;

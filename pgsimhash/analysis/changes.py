@@ -28,6 +28,9 @@ _ALIKE: Final = 0.3
 # Words with the space after them; single characters in scripts without spaces.
 _WORD: Final = re.compile(r"\d+(?:[.,]\d+)*\s*|[^\W\u2e80-\U0003ffff]+\s*|.\s*", re.DOTALL)
 
+_LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_SIGNS: Final = re.compile(r"[*_`#>|\\]+|^\s*[-+] ", re.MULTILINE)
+
 _VALUES: Final = (
     *("url", "simhash", "fetched_at", "seen_at", "title", "structure", "html_bytes"),
     "text_digest",
@@ -228,6 +231,73 @@ def changed_words(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Pie
     left = tuple(Piece("".join(a[i:j]), tag != "equal") for tag, i, j, *_ in runs if i < j)
     right = tuple(Piece("".join(b[i:j]), tag != "equal") for tag, *_, i, j in runs if i < j)
     return left, right
+
+
+def merged_changes(
+    before: str, after: str, *, paragraphs: int = 2, context: int = 9, longest: int = 40
+) -> tuple[list[list[tuple[str, str]]], int]:
+    """Return the places of two Markdown texts that changed most, and how many more there are.
+
+    Each is a list of runs of words: ``same``, ``gone``, ``new``, or ``skip`` for what is left out.
+    A paragraph that only moved is no change.
+    """
+    found: list[tuple[int, list[tuple[str, str]]]] = []
+    alone: dict[tuple[Kind, str], int] = {}
+    for row in side_by_side(_unmarked(before), _unmarked(after), context=0).rows:
+        if row.kind == "changed":
+            changed = [piece.text for piece in (*row.left, *row.right) if piece.changed]
+            runs = merged(row.left, row.right, context)
+            found.append((sum(len(text.split()) for text in changed), runs))
+        elif row.kind in ("removed", "added"):
+            (piece,) = row.left or row.right
+            other: Kind = "added" if row.kind == "removed" else "removed"
+            if (moved := alone.pop((other, piece.text), None)) is not None:
+                found[moved] = (0, [])
+                continue
+            alone[row.kind, piece.text] = len(found)
+            words = piece.text.split()
+            kind = "gone" if row.left else "new"
+            runs = [(" ".join(words[:longest]), kind), *[("…", "skip")][: len(words) > longest]]
+            found.append((len(words), runs))
+    places = [place for place, (words, _) in enumerate(found) if words]
+    # Changed words in their context say more than whole paragraphs.
+    places.sort(
+        key=lambda place: (all(kind != "same" for _, kind in found[place][1]), -found[place][0])
+    )
+    shown = sorted(places[:paragraphs])
+    return [found[place][1] for place in shown], len(places) - len(shown)
+
+
+def merged(left: Sequence[Piece], right: Sequence[Piece], context: int) -> list[tuple[str, str]]:
+    """Return both sides of a changed paragraph as one list of runs: their text and its kind.
+
+    A run is ``gone``, ``new`` or ``same``; of this, ``context`` words next to a change.
+    """
+    runs: list[tuple[str, str]] = []
+    rest = list(right)
+    for piece in left:
+        if piece.changed:
+            runs.append((piece.text.strip(), "gone"))
+        while rest and rest[0].changed:
+            runs.append((rest.pop(0).text.strip(), "new"))
+        if not piece.changed:
+            runs.append((_shortened(piece.text, context, first=not runs), "same"))
+            del rest[:1]
+    runs += [(piece.text.strip(), "new") for piece in rest]
+    return [run for run in runs if run[0]]
+
+
+def _shortened(text: str, context: int, *, first: bool) -> str:
+    words = text.split()
+    if len(words) <= 2 * context + 1:
+        return " ".join(words)
+    before, behind = words[:context], words[-context:]
+    return " ".join(["…", *behind] if first else [*before, "…", *behind])
+
+
+def _unmarked(markdown: str) -> str:
+    """Return Markdown without the signs of links and emphasis, one paragraph a line as before."""
+    return _SIGNS.sub("", _LINK.sub(r"\1", _LINK.sub(r"\1", markdown)))
 
 
 def _words(line: str) -> list[str]:

@@ -1,71 +1,166 @@
-"""Summarize a collection by statistics and examples.
+"""Answer at a glance how much of a collection is copies, where they come from and what changed.
 
-The number of statements and the size of each result are bounded.
+The number of statements and the size of each result are bounded; the database counts.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from pgsimhash.analysis.canonical_links import PROBLEMS, canonical_problems
-from pgsimhash.analysis.changes import Difference, side_by_side
-from pgsimhash.hashing.bits import hamming_distance
+from pgsimhash.analysis.changes import Change, judge, known_distance, merged_changes
+from pgsimhash.analysis.comparison import BlockPair, Side, compared
+from pgsimhash.analysis.wording import byte_size, counted, listed, share_in_words
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.pages.records import CollectionStatus, json_values
+from pgsimhash.reading.kept_markdown import kept_article
+from pgsimhash.schemes import get_scheme
 from pgsimhash.search.clusters import CANONICAL, Cluster, ClusterPage, Linkage, Score, scorer
-from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.search.layout import DISTANCE_MAX, get_layout
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
 from pgsimhash.store.lookups import Calls, read_status
 
-_EXAMPLES: Final = 5  # clusters with a problem of canonical links that are shown
-_TEXTS: Final = 3  # of a cluster that are compared with the canonical page
+BEYOND: Final = 12
+"""How many bits beyond the distance are counted."""
+
+_EXAMPLES: Final = 5  # pages with a problem of canonical links that are shown
 _CHARS: Final = 20_000  # of a text that are compared
-_MANY: Final = 10  # with fewer duplicates, their titles say little about a host
-_ROWS: Final = 60  # of a difference that are shown
+_MANY: Final = 10  # with fewer copies, their titles say little about a host
+_RUNS: Final = 14
+_SAMPLE: Final = 3_000  # pages whose nearest other page is searched
+_COMPARED: Final = 10**9  # simhashes, which takes a few seconds
+
+
+class Cause(NamedTuple):
+    """What makes the URLs of copies others than those of their originals.
+
+    ``name`` is ``?name=`` of a parameter, ``/name/`` of a folder, ``//host`` of originals on
+    another host (``//*``: any), ``//`` for http, www or a slash at the end, else empty.
+    ``example`` has the URLs of a copy and of its original, which is empty if it is unknown.
+    """
+
+    name: str
+    copies: int
+    example: tuple[str, str] = ("", "")
+
+    @property
+    def words(self) -> str:
+        """The cause as people say it."""
+        if self.name.startswith("//"):
+            host = self.name.removeprefix("//")
+            return {"": "http, www or a slash", "*": "on another host"}.get(host, f"of {host}")
+        return self.name or "elsewhere on the site"
 
 
 class HostFigures(NamedTuple):
-    """The numbers of pages and duplicates of a host, which is empty for URLs without a host.
+    """The numbers of pages and copies of a host, which is empty for URLs without a host.
 
-    ``duplicate_titles`` counts the titles of its duplicates that their originals do not have.
+    ``copy_titles`` counts the titles of its copies that their originals do not have.
     """
 
     host: str
     pages: int
-    duplicates: int
-    duplicate_titles: int
-    duplicate_bytes: int
+    copies: int
+    copy_titles: int
+    copy_bytes: int
+    causes: tuple[Cause, ...]
 
     @property
     def template_decides(self) -> bool:
-        """Whether most duplicates have titles of their own, so they may match by their template."""
-        return self.duplicates >= _MANY and self.duplicate_titles > 0.5 * self.duplicates
+        """Whether most copies have titles of their own, so they may match by their template."""
+        return self.copies >= _MANY and self.copy_titles > 0.5 * self.copies
+
+
+class Run(NamedTuple):
+    """The counters of a run."""
+
+    started_at: datetime
+    pages: int
+    new: int
+    updated: int
+    copies: int
+    unchanged: int
+
+
+class Neighbours(NamedTuple):
+    """Two pages next to the distance, and their text blocks, if the collection keeps Markdown."""
+
+    distance: int
+    a: str
+    b: str
+    title: str
+    blocks: tuple[BlockPair, ...]
+
+
+class Nearest(NamedTuple):
+    """How many pages are how many bits from the nearest other page, and pairs next to the limit.
+
+    ``sampled`` is the number of pages that were compared, if ``counts`` are estimates from them.
+    """
+
+    counts: dict[int, int]
+    sampled: int | None
+    within: Neighbours | None
+    beyond: Neighbours | None
+
+    def answer(self, limit: int) -> tuple[bool, str, str]:
+        """Return whether the distance is right, in a few words, and why."""
+        near = sum(self.counts.get(bits, 0) for bits in range(limit + 1))
+        above = sum(self.counts.get(bits, 0) for bits in range(limit + 1, limit + 5))
+        edge = sum(self.counts.get(bits, 0) for bits in range(limit - 1, limit + 3))
+        lie = counted(above, "page lies", "pages lie") if above else "No page lies"
+        far = f"{lie} {limit + 1} to {limit + 4} bits from another one"
+        if above <= 0.03 * near:
+            return True, "Yes, there is a gap.", f"{far}, against {near:,} within {limit}."
+        if edge < 0.05 * near:
+            return True, "Probably.", f"{far}; few are next to the line."
+        return False, "Look at the edge.", f"{far}, against {near:,} within {limit}."
 
 
 class ChangedPage(NamedTuple):
-    """A page with several versions, whose content changed by ``bits_moved`` in total."""
+    """A page with several versions, whose content changed by ``bits_moved`` in total.
+
+    ``change`` and ``distance`` are of the last change, between the times ``before`` and ``after``.
+    ``paragraphs`` are its runs of ``same``, ``gone`` and ``new`` words, of which ``more`` are left
+    out.
+    """
 
     url: str
     bits_moved: int
     versions: int
+    title: str | None
+    change: Change
+    distance: int
+    before: datetime
+    after: datetime
+    paragraphs: tuple[tuple[tuple[str, str], ...], ...]
+    more: int
 
 
 class Member(NamedTuple):
-    """A page of a cluster, and its difference from the canonical page."""
+    """A page of a cluster, and its bits from the canonical page."""
 
     page: ClusterPage
     distance: int
-    difference: Difference | None = None
 
 
 class ClusterView(NamedTuple):
-    """A cluster of ``size`` pages: the canonical page, and the pages farthest from it."""
+    """A cluster of ``size`` pages: the canonical page, and the pages farthest from it.
+
+    ``blocks`` compares the text of the first two, if the collection keeps Markdown.
+    """
 
     size: int
     canonical: ClusterPage
     members: tuple[Member, ...]
+    one_title: bool
+    blocks: tuple[BlockPair, ...] = ()
 
 
 class LinkingPage(NamedTuple):
@@ -109,20 +204,28 @@ class CanonicalFigures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The summary of a collection.
+    """The summary of a collection's present versions.
 
-    ``distances`` maps the distance of duplicates from their originals, when they were added, to
-    numbers of pages. Clusters are those of the current versions at ``distance`` and ``linkage``.
-    The ``all_`` fields are the lengths of the full lists.
+    ``copies`` of its ``pages`` duplicated a page that came before. ``causes`` and ``hosts`` are the
+    most frequent ones. Clusters compare the present versions with each other at ``distance`` and
+    ``linkage``. The ``all_`` fields are the lengths of the full lists.
     """
 
     status: CollectionStatus
     made_at: datetime
     distance: int
     linkage: Linkage
-    distances: Mapping[int, int]
+    pages: int
+    copies: int
+    html_bytes: int
+    copy_bytes: int
+    causes: Sequence[Cause]
     hosts: Sequence[HostFigures]
     all_hosts: int
+    copy_hosts: int
+    runs: Sequence[Run]
+    all_runs: int
+    nearest: Nearest
     clusters: Sequence[ClusterView]
     all_clusters: int
     clustered_pages: int
@@ -131,31 +234,70 @@ class Report:
     all_changed: int
 
     def __repr__(self) -> str:
-        duplicates = f"{self.clustered_duplicates:,} duplicates in {self.all_clusters:,} clusters"
-        return f"<{self.status.name}: {self.status.pages:,} pages, {duplicates}>"
+        return f"<{self.status.name}: {self.headline}>"
 
     @property
-    def clustered_duplicates(self) -> int:
-        """The number of duplicates in clusters: all pages except the canonical ones."""
-        return self.clustered_pages - self.all_clusters
+    def headline(self) -> str:
+        """How many pages are copies, in a few words."""
+        if not self.copies:
+            return "No page is a copy of another" if self.pages else "There are no pages"
+        share = share_in_words(self.copies, self.pages)
+        if share.startswith("1 in"):
+            return f"{share} pages is a copy"
+        if " in " in share:
+            return f"{share} pages are copies"
+        return f"{share.capitalize()} of the pages are copies"
+
+    @property
+    def summary(self) -> str:
+        """What the copies cost, and where most of them are, in a sentence."""
+        if not self.copies:
+            return "Every page says something of its own." if self.pages else ""
+        first = self.hosts[0] if self.hosts else None
+        where = ""
+        if first is not None and first.host and first.copies > 0.3 * self.copies:
+            cause = first.causes[0] if first.causes else Cause("", 0)
+            if cause.name and cause.copies > 0.5 * self.copies:
+                where = f"mostly {cause.words} on {first.host}"
+            else:
+                share = share_in_words(first.copies, self.copies)
+                where = f"{share} of the copies on {first.host}"
+        elif frequent := [c.words for c in self.causes[:2] if c.copies > 0.15 * self.copies]:
+            where = f"mostly {listed(frequent)}"
+        cost = f"{byte_size(self.copy_bytes)} of HTML that says nothing new"
+        parts = [cost if self.copy_bytes else "", where]
+        sentence = ", ".join(filter(None, parts)) or f"{self.copies:,} of {self.pages:,} pages"
+        return f"{sentence[0].upper()}{sentence[1:]}."
 
     def as_json(self) -> dict[str, Any]:
         """Return the collection's counters as JSON values, and the other figures as "report"."""
+        numbers = ("pages", "copies", "html_bytes", "copy_bytes", "all_hosts", "all_runs")
         figures = {
-            **json_values(self, "made_at", "distance", "linkage"),
-            "distances": {str(bits): pages for bits, pages in self.distances.items()},
+            **json_values(self, "made_at", "distance", "linkage", *numbers),
+            "causes": [{"name": each.name, "copies": each.copies} for each in self.causes],
             "hosts": [
-                {**host._asdict(), "template_decides": host.template_decides} for host in self.hosts
+                {
+                    **host._asdict(),
+                    "causes": {each.name: each.copies for each in host.causes},
+                    "template_decides": host.template_decides,
+                }
+                for host in self.hosts
             ],
-            "all_hosts": self.all_hosts,
+            "runs": [
+                {**run._asdict(), "started_at": run.started_at.isoformat()} for run in self.runs
+            ],
+            "nearest": {str(bits): pages for bits, pages in self.nearest.counts.items()},
+            "sampled": self.nearest.sampled,
             "clusters": [
                 {"pages": view.size, "canonical": view.canonical.url} for view in self.clusters
             ],
             "all_clusters": self.all_clusters,
             "clustered_pages": self.clustered_pages,
-            "clustered_duplicates": self.clustered_duplicates,
             "canonical_links": self.canonical_links.pages,
-            "changed": [page._asdict() for page in self.changed],
+            "changed": [
+                {"url": page.url, "bits_moved": page.bits_moved, "versions": page.versions}
+                for page in self.changed
+            ],
             "all_changed": self.all_changed,
         }
         return {**self.status.as_json(), "report": figures}
@@ -167,21 +309,20 @@ def report(
     *,
     linkage: Linkage = "single",
     canonical: str | Score | Sequence[str] = CANONICAL,
-    clusters: int = 20,
-    members: int = 10,
+    clusters: int = 12,
+    members: int = 4,
     hosts: int = 30,
-    urls: int = 10,
+    urls: int = 6,
 ) -> Report:
-    """Return the summary of a collection: savings, clusters, distances, hosts, changes.
+    """Return the summary of a collection: copies and their causes, runs, clusters, changes.
 
     :func:`pgsimhash.html_reports.report_page` renders it as an HTML page. It needs the memory of
     ``Store.clusters`` and of the biggest cluster. Pages that are written meanwhile may be in some
     figures and not in others.
 
     ``distance``, ``linkage`` and ``canonical`` are as for ``Store.clusters``. Shown are the biggest
-    ``clusters``, each with the ``members`` farthest from its canonical page, of which the first
-    three are compared with it; the ``hosts`` with the most duplicates; and the ``urls`` that
-    changed most.
+    ``clusters``, each with the ``members`` farthest from its canonical page; the ``hosts`` with the
+    most copies; and the ``urls`` that changed most.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
@@ -191,31 +332,115 @@ def report(
         limit = calls.collection.checked_distance(distance, DISTANCE_MAX)
         (status,) = read_status(calls.connection, calls.collection.name)
         # One row more than none says how many there are.
-        ((distances, *tables),) = calls.fetch("report", hosts=max(hosts, 1), urls=max(urls, 1))
-        by_host, changed = ([tuple(row.values()) for row in table] for table in tables)
+        ((figures, causes, by_host, changed, runs, *simhashes),) = calls.fetch(
+            "report",
+            hosts=max(hosts, 1),
+            urls=max(urls, 1),
+            runs=_RUNS,
+            sampled=_SAMPLE,
+            characters=_CHARS,
+        )
+        alone = figures.pop("alone")
         counts = dict.fromkeys(PROBLEMS, 0)
         links = CanonicalFigures(counts, {problem: [] for problem in PROBLEMS}, set())
         all_clusters = clusters_of(calls, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, limit, clusters, members, links)
         links.add_others(calls, limit)
-        if members:
+        return Report(
+            status=status,
+            made_at=datetime.now(UTC),
+            distance=limit,
+            linkage=linkage,
+            **figures,
+            causes=[Cause(**cause) for cause in causes],
+            hosts=[_host(host) for host in by_host[:hosts]],
+            runs=[_run(run) for run in reversed(runs)],
+            all_runs=runs[0]["all_runs"] if runs else 0,
+            nearest=_nearest(calls, limit, simhashes, alone, figures["pages"]),
             # One cluster after the other, to hold few whole texts at a time.
-            views = [_with_differences(calls, view) for view in views]
-    return Report(
-        status=status,
-        made_at=datetime.now(UTC),
-        distance=limit,
-        linkage=linkage,
-        distances={row["distance"]: row["pages"] for row in distances},
-        hosts=[HostFigures(*row[:-1]) for row in by_host[:hosts]],
-        all_hosts=by_host[0][-1] if by_host else 0,
-        clusters=views,
-        all_clusters=number,
-        clustered_pages=pages,
-        canonical_links=links,
-        changed=[ChangedPage(*row[:-1]) for row in changed[:urls]],
-        all_changed=changed[0][-1] if changed else 0,
+            clusters=[_with_blocks(calls, view) for view in views],
+            all_clusters=number,
+            clustered_pages=pages,
+            canonical_links=links,
+            changed=[_changed(page) for page in changed[:urls]],
+            all_changed=changed[0]["all_urls"] if changed else 0,
+        )
+
+
+def _host(values: dict[str, Any]) -> HostFigures:
+    causes = tuple(
+        Cause(**{**cause, "example": tuple(cause["example"])}) for cause in values.pop("causes")
     )
+    return HostFigures(**values, causes=causes)
+
+
+def _run(values: dict[str, Any]) -> Run:
+    started_at = datetime.fromisoformat(values["started_at"])
+    return Run(
+        started_at,
+        *(values[name] for name in ("pages", "new", "updated", "duplicates", "unchanged")),
+    )
+
+
+def _changed(values: dict[str, Any]) -> ChangedPage:
+    after, before = values["last_two"]
+    bits = hamming_distance(*(from_bigint(version["simhash"]) for version in (before, after)))
+    digests = before["text_digest"], after["text_digest"]
+    shape = known_distance(
+        *(version["structure"] and from_bigint(version["structure"]) for version in (before, after))
+    )
+    paragraphs, more = merged_changes(before["markdown"] or "", after["markdown"] or "")
+    return ChangedPage(
+        values["url"],
+        values["moved"],
+        values["versions"],
+        after["title"],
+        judge(bits, shape, same=None not in digests and digests[0] == digests[1]),
+        bits,
+        datetime.fromisoformat(before["fetched_at"]),
+        datetime.fromisoformat(after["fetched_at"]),
+        tuple(map(tuple, paragraphs)),
+        more,
+    )
+
+
+def _nearest(
+    calls: Calls, limit: int, simhashes: Sequence[bytes | None], alone: int, pages: int
+) -> Nearest:
+    """Count pages by the bits to the nearest other page, of a sample those without an equal one."""
+    present, sample = (
+        np.sort(np.frombuffer(part or b"", dtype=">u8").astype(np.uint64)) for part in simhashes
+    )
+    sample = sample[: max(_COMPARED // max(len(present), 1), 1)]
+    counts = {0: pages - alone} if pages > alone else {}
+    pairs: dict[int, tuple[int, int]] = {}
+    for simhash in sample:
+        bits = np.bitwise_count(present ^ simhash)
+        bits[np.searchsorted(present, simhash)] = 65
+        other = int(bits.argmin())
+        near = int(bits[other])
+        if near <= limit + BEYOND:
+            counts[near] = counts.get(near, 0) + 1
+            pairs.setdefault(near, (int(simhash), int(present[other])))
+    if len(sample) < alone:
+        counts.update({bits: round(n * alone / len(sample)) for bits, n in counts.items() if bits})
+
+    def pair(places: Iterable[int]) -> Neighbours | None:
+        bits = next((bits for bits in places if bits in pairs), None)
+        return None if bits is None else _neighbours(calls, bits, *pairs[bits])
+
+    return Nearest(
+        {bits: counts[bits] for bits in sorted(counts)},
+        len(sample) if len(sample) < alone else None,
+        pair(range(limit, max(limit - 4, 0), -1)),
+        pair(range(limit + 1, limit + 5)),
+    )
+
+
+def _neighbours(calls: Calls, distance: int, *simhashes: int) -> Neighbours:
+    rows = calls.fetch("first_pages", simhashes=[to_bigint(simhash) for simhash in simhashes])
+    (_, a, title), (_, b, _) = rows
+    return Neighbours(distance, a, b, title or a, _blocks(calls, a, b))
 
 
 def _biggest(
@@ -244,19 +469,31 @@ def _view(cluster: Cluster, count: int) -> ClusterView:
         if page is not canonical
     )
     farthest = heapq.nlargest(count, others, key=lambda one: (one.distance, -one.page.page_id))
-    return ClusterView(len(cluster.pages), canonical, tuple(farthest))
+    one_title = len({page.title for page in cluster.pages}) == 1
+    return ClusterView(len(cluster.pages), canonical, tuple(farthest), one_title)
 
 
-def _with_differences(calls: Calls, view: ClusterView) -> ClusterView:
-    """Return the cluster with the differences of the first members, if Markdown is kept."""
-    urls = [view.canonical.url, *(member.page.url for member in view.members[:_TEXTS])]
-    pages = calls.stored_pages(urls, ("url", "markdown"))
-    kept = {page["url"]: page["markdown"] for page in pages if page["markdown"] is not None}
-    original = kept.get(view.canonical.url)
-    members = list(view.members)
-    for place, member in enumerate(members):
-        text = kept.get(member.page.url)
-        if original is not None and text is not None:
-            difference = side_by_side(original[:_CHARS], text[:_CHARS], rows=_ROWS)
-            members[place] = member._replace(difference=difference)
-    return view._replace(members=tuple(members))
+def _with_blocks(calls: Calls, view: ClusterView) -> ClusterView:
+    if not view.members:
+        return view
+    return view._replace(blocks=_blocks(calls, view.canonical.url, view.members[0].page.url))
+
+
+def _blocks(calls: Calls, *urls: str) -> tuple[BlockPair, ...]:
+    """Return the aligned text blocks of two pages, if their Markdown is kept."""
+    collection = calls.collection
+    try:
+        scheme = get_scheme(collection.scheme)
+    except ArgumentError:  # a scheme of another program
+        return ()
+    pages = {page["url"]: page for page in calls.stored_pages(urls, ("url", "simhash", "markdown"))}
+    if not all((pages.get(url) or {}).get("markdown") for url in urls):
+        return ()
+    a, b = (
+        Side(
+            pages[url]["simhash"],
+            article=kept_article(pages[url]["markdown"][:_CHARS], None, scheme.name),
+        )
+        for url in urls
+    )
+    return compared(a, b, scheme, get_layout(collection.layout), collection.default_distance).blocks

@@ -1,6 +1,12 @@
 """Say numbers as people do."""
 
 from collections.abc import Iterable
+from typing import Final
+
+_SHARES: Final = {
+    **{0.97: "nearly all", 0.72: "3 in 4", 0.63: "2 in 3", 0.57: "3 in 5", 0.47: "half"},
+    **{0.38: "2 in 5", 0.29: "1 in 3"},
+}
 
 
 def percent(share: float) -> str:
@@ -30,3 +36,22 @@ def shortened(text: str, most: int) -> str:
         return text
     cut = text[: most - 2]
     return f"{cut[: max(cut.rfind(' '), most // 2)].rstrip()} …"
+
+
+def share_in_words(part: int, whole: int) -> str:
+    """Return a share as people say it: "1 in 4", "half", "nearly all"."""
+    share = part / whole
+    if part == whole:
+        return "all"
+    for least, words in _SHARES.items():
+        if share >= least:
+            return words
+    return f"1 in {round(whole / part):,}" if part else "none"
+
+
+def byte_size(count: int) -> str:
+    """Return a number of bytes in a unit that suits it, in two digits."""
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= step:
+            return f"{count / step:,.{0 if count >= 10 * step else 1}f} {unit}"
+    return counted(count, "byte")

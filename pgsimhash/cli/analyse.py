@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +22,6 @@ from pgsimhash.sources import SourcePage
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.evaluation import Counts, Evaluation
-    from pgsimhash.analysis.reports import Report
 
 _FAILURES_SHOWN: Final = 20
 
@@ -109,25 +108,44 @@ def history(store: pgsimhash.Store, url: str) -> None:
 @options.distance("the collection's")
 @options.clusters
 @options.html_page
-@options.summary
+@click.option(
+    "--clusters",
+    type=click.IntRange(min=0),
+    default=12,
+    show_default=True,
+    help="How many clusters to show, the biggest.",
+)
 @options.with_store
-def report(store: pgsimhash.Store, output: Path | None, summary: bool, **grouping: Any) -> None:
+def report(store: pgsimhash.Store, output: Path | None, **grouping: Any) -> None:
     """Show a collection at a glance.
 
-    Shows what it saved, the biggest clusters, distances, hosts and changes. Prints one JSON line
-    with the statistics of `status` and more. The HTML page of -o needs no network and no scripts,
-    and shows how the pages of a cluster differ if the collection stores Markdown.
+    Says how many pages are copies, where they come from and whether the distance is right, and
+    shows the biggest clusters, canonical links and changes. On a terminal, it writes the HTML page
+    of -o to report.html, or beside a file of that name which is not its own. In a pipe it prints
+    one JSON line with the statistics of `status` and more.
     """
-    if output is None:
+    if output is None and not show.for_people():
         # The JSON line shows no members.
         grouping["members"] = 0
     with show.console().status("reading the collection"):
         summarized = analysis.report(store, **grouping)
-    show.json_line(summarized.as_json())
-    if summary:
-        _print_report(summarized)
+    if show.for_people():
+        output = output or _own_file()
+        people.report(summarized, output)
+    else:
+        show.json_line(summarized.as_json())
     if output is not None:
         show.write_file(output, html_reports.report_page(summarized))
+
+
+def _own_file() -> Path:
+    """Return report.html, or the first of report-2.html and so on that is a report or absent."""
+    names = chain(["report.html"], (f"report-{number}.html" for number in count(2)))
+    return next(path for path in map(Path, names) if not path.exists() or _is_report(path))
+
+
+def _is_report(path: Path) -> bool:
+    return path.is_file() and html_reports.REPORT_MARK in path.read_bytes()
 
 
 @analyse.command()
@@ -297,22 +315,6 @@ def evaluate(
         _print_evaluation(evaluation)
     failed = _report_failures(evaluations)
     sys.exit(failed or not all(evaluation.best for evaluation in evaluations))
-
-
-def _print_report(report: Report) -> None:
-    status = report.status
-    counted = ("pages", "urls", "duplicates", "simhashes")
-    show.figures(
-        {
-            **{name: getattr(status, name) for name in counted},
-            "bytes saved": show.file_size(status.duplicate_bytes),
-            "bytes on disk, all collections": show.file_size(status.schema_bytes),
-            "clusters": report.all_clusters,
-            "duplicates in clusters": report.clustered_duplicates,
-        }
-    )
-    for cluster in report.clusters[:5]:
-        show.message(f"{cluster.size:,} pages like {cluster.canonical.url}")
 
 
 def _print_evaluation(evaluation: Evaluation) -> None:

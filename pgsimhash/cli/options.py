@@ -284,17 +284,6 @@ def choose_jobs(jobs: int | None, pages: int | None) -> int:
     return min(usable_cores(), _JOBS_MAX)
 
 
-def _shows_summary(_: click.Context, option: click.Parameter, value: bool | None) -> bool:
-    return show.console().is_terminal if value is None else value
-
-
-summary: Final = click.option(
-    "--summary/--no-summary",
-    default=None,
-    callback=_shows_summary,
-    help="Whether to print the closing tables; by default only on a terminal.",
-)
-
 as_csv: Final = click.option(
     "--csv", "as_csv", is_flag=True, help="Print CSV with a header instead of JSON lines."
 )

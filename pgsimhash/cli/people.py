@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pgsimhash.analysis.changes import Version
     from pgsimhash.analysis.comparison import BlockPair, Comparison
+    from pgsimhash.analysis.reports import Report
     from pgsimhash.pages.policies import Policy
     from pgsimhash.pages.records import CollectionStatus, Match, RunRecord, Verdict
 
@@ -34,6 +35,7 @@ ROWS: Final = 15
 
 _WIDTH_MAX: Final = 100
 _CHANGES: Final = 3
+_HOSTS: Final = 5
 _CONTEXT: Final = 3  # equal words on each side of changed ones
 
 
@@ -67,30 +69,35 @@ def comparison(found: Comparison, output: Path | None) -> None:
         hint(f"written to {output}")
 
 
+def report(found: Report, output: Path) -> None:
+    """Print how much of a collection is copies, where they come from, and the biggest clusters."""
+    _say((found.headline, "bold"))
+    if found.summary:
+        _say(found.summary)
+    table = _grid("right", "left", "left")
+    for host in found.hosts[:_HOSTS]:
+        if host.copies:
+            causes = ", ".join(cause.words for cause in host.causes[:2])
+            table.add_row(f"{host.copies:,}", host.host or "without a host", causes)
+    if table.row_count:
+        _say(("\ncopies by host", "bold"), (", and what makes their address another one", "dim"))
+        show.console(stdout=True).print(table)
+    if found.clusters:
+        _say(("\nbiggest clusters", "bold"), (f", of {found.all_clusters:,}", "dim"))
+        table = _grid("right", "left")
+        for view in found.clusters[:_HOSTS]:
+            table.add_row(f"{view.size:,}", short(view.canonical.url, _width() - 10))
+        show.console(stdout=True).print(table)
+    hint(f"written to {output} · for programs: --json")
+
+
 def changes(pair: BlockPair) -> list[tuple[str, str]]:
     """Return the runs of a pair: texts that are ``gone``, ``new`` or ``same``, in order."""
     if pair.kind != "changed":
         return [(pair.blocks[0].text, "gone" if pair.b is None else "new")]
-    runs: list[tuple[str, str]] = []
-    right = list(pair.right)
-    for piece in pair.left:
-        if piece.changed:
-            runs.append((piece.text.strip(), "gone"))
-        while right and right[0].changed:
-            runs.append((right.pop(0).text.strip(), "new"))
-        if not piece.changed:
-            runs.append((_shortened(piece.text, first=not runs), "same"))
-            del right[:1]
-    runs += [(piece.text.strip(), "new") for piece in right]
-    return [run for run in runs if run[0]]
+    from pgsimhash.analysis.changes import merged
 
-
-def _shortened(text: str, *, first: bool) -> str:
-    words = text.split()
-    if len(words) <= 2 * _CONTEXT + 1:
-        return " ".join(words)
-    before, behind = words[:_CONTEXT], words[-_CONTEXT:]
-    return " ".join(["…", *behind] if first else [*before, "…", *behind])
+    return merged(pair.left, pair.right, _CONTEXT)
 
 
 def _print_skyline(found: Comparison) -> None:

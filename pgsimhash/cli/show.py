@@ -135,11 +135,6 @@ def table(
     console().print(drawn)
 
 
-def figures(values: dict[str, int | str]) -> None:
-    """Print a table of names and values."""
-    table(("figure", *numbers("value")), values.items(), show_header=False)
-
-
 def file_size(count: int) -> str:
     """Return a number of bytes in a unit that suits it."""
     from rich.filesize import decimal

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["comparison_page", "report_page"]
 
 _POLICY: Final = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
+REPORT_MARK: Final = b'<p class="kicker">pgsimhash report'
+"""What every report contains."""
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -35,14 +37,7 @@ def report_page(report: Report) -> str:
 
     The arguments of :func:`pgsimhash.analysis.report` bound its size.
     """
-    return _render(
-        "report",
-        f"Near-duplicates in {report.status.name}",
-        report=report,
-        status=report.status,
-        largest=max((host.duplicates for host in report.hosts), default=0) or 1,
-        by_template=[host for host in report.hosts if host.host and host.template_decides],
-    )
+    return _render("report", report.headline, report=report)
 
 
 def web_link(url: str | None) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.analysis.canonical_links import cluster_rows
+from pgsimhash.analysis.reports import Cause, HostFigures
 from pgsimhash.html_reports import report_page
 from pgsimhash.pages.records import PageRecord
 from tests.conftest import ROOT
@@ -26,24 +27,109 @@ def sampled(dsn: str) -> Iterator[Store]:
         yield store
 
 
-def test_the_figures_are_those_of_status(sampled: Store) -> None:
-    report = analysis.report(sampled)
+def test_copies_are_counted_once_however_many_versions_they_have(sampled: Store) -> None:
+    before = analysis.report(sampled)
     (status,) = [row for row in maintenance.status(sampled) if row.name == "sample"]
-    assert report.status == status
-    assert sum(report.distances.values()) == status.duplicates > 0
-    assert sum(host.duplicates for host in report.hosts) == status.duplicates
-    assert sum(host.duplicate_bytes for host in report.hosts) == status.duplicate_bytes
-    assert {host.host for host in report.hosts} == {"a.example", "b.example"}
+    assert before.status == status
+    assert (before.pages, before.copies) == (status.urls, status.duplicates)
+    assert before.copy_bytes == status.duplicate_bytes > 0
+    # A new version of a copy, which is a copy too.
+    (copy, *_) = [page for page in before.clusters[0].members if page.distance]
+    sampled.add_page(copy.page.url, before.clusters[0].canonical.simhash)
+    report = analysis.report(sampled)
+    assert (report.status.pages, report.pages) == (status.pages + 1, status.urls)
+    assert report.copies == before.copies
+    for found in (before, report):
+        assert sum(host.copies for host in found.hosts) == found.copies
+        assert sum(host.copy_bytes for host in found.hosts) == found.copy_bytes
+        assert sum(cause.copies for cause in found.causes) == found.copies
+        assert sum(found.nearest.counts.values()) <= found.pages
+        page = report_page(found)
+        assert f"{found.copies} of {found.pages} pages are copies" in page
+        assert found.headline in page
     line = json.loads(json.dumps(report.as_json()))
-    assert (line["name"], line["pages"]) == ("sample", status.pages)
-    assert line["report"]["clustered_duplicates"] == report.clustered_duplicates
+    assert (line["name"], line["report"]["copies"]) == ("sample", report.copies)
+
+
+def test_what_makes_the_url_of_a_copy_another_one(store: Store) -> None:
+    original = "https://a.example/x"
+    causes = {
+        "https://a.example/print/x": "/print/", "https://a.example/x?utm=b&c=1": "?utm=",
+        "https://a.example/x;sid=1": "?sid=", "http://www.a.example/x/": "//",
+        "https://b.example/x?y=1": "//a.example", "https://a.example/z": "",
+        "https://a.example/tag/c%2B%2B/x": "/tag/", "file:///pages/x.html": "//a.example",
+    }  # fmt: skip
+    for url in (original, *causes):
+        store.add_page(url, 7)
+    pairs: list[tuple[str, str | None, str]] = [
+        (url, original, name) for url, name in causes.items()
+    ]
+    pairs += [
+        (original, None, ""),
+        ("https://a.example/x?a=1&b=2", "https://a.example/x?a=2", "?b="),
+    ]
+    with store._session.calls_to_read() as calls:
+        for url, other, name in pairs:
+            assert calls.fetch("copy_cause", url=url, original=other) == [(name,)], url
+    report = analysis.report(store)
+    first, second, *_ = report.hosts
+    assert (first.host, first.copies, len(first.causes)) == ("a.example", 5, 4)
+    assert (second.causes[0].name, second.causes[0].copies) == ("//a.example", 1)
+    assert second.causes[0].example in {(url, original) for url in causes}
+    assert report.causes[0] == Cause("//*", 2)
+    assert report.summary == "3 in 5 of the copies on a.example."
+
+
+def test_the_answer_is_a_sentence(store: Store) -> None:
+    empty = analysis.report(store)
+    assert (empty.headline, empty.summary) == ("There are no pages", "")
+    for copies, pages, headline in (
+        (0, 5, "No page is a copy of another"), (5, 15, "1 in 3 pages is a copy"),
+        (2, 5, "2 in 5 pages are copies"), (5, 10, "Half of the pages are copies"),
+        (98, 100, "Nearly all of the pages are copies"), (1, 4000, "1 in 4,000 pages is a copy"),
+    ):  # fmt: skip
+        assert replace(empty, pages=pages, copies=copies).headline == headline
+    host = HostFigures("a.example", 9, 4, 0, 16_400_000, (Cause("/print/", 3),))
+    found = replace(empty, pages=15, copies=5, copy_bytes=16_400_000, hosts=[host])
+    assert found.summary == ("16 MB of HTML that says nothing new, mostly /print/ on a.example.")
+    many = [host._replace(copies=1, host=f"{n}.example") for n in range(5)]
+    causes = [Cause("//*", 3), Cause("?ref=", 2)]
+    spread = replace(found, hosts=many, causes=causes, copy_bytes=0)
+    assert spread.summary == "Mostly on another host and ?ref=."
+
+
+def test_the_nearest_pages_say_whether_the_distance_is_right(store: Store) -> None:
+    random = Random(9)
+    # Old versions are no neighbours; two pages share a simhash, others are 8 and 9 bits apart.
+    base = [random.getrandbits(64) for _ in range(6)]
+    for n, simhash in enumerate(base):
+        store.add_page(f"https://a.example/{n}", simhash)
+    store.add_page("https://a.example/0", base[0] ^ 7)
+    store.add_page("https://a.example/same", base[1])
+    store.add_page("https://a.example/eight", base[2] ^ 0xFF)
+    store.add_page("https://a.example/nine", base[3] ^ 0x1FF)
+    nearest = analysis.report(store).nearest
+    assert nearest.counts == {0: 2, 8: 2, 9: 2}
+    assert nearest.sampled is None
+    assert nearest.within is not None
+    assert nearest.beyond is not None
+    assert {nearest.within.a, nearest.within.b} == {
+        "https://a.example/2", "https://a.example/eight",
+    }  # fmt: skip
+    assert (nearest.within.distance, nearest.beyond.distance) == (8, 9)
+    assert nearest.answer(8)[:2] == (False, "Look at the edge.")
+    assert nearest._replace(counts={0: 1000, 20: 50}).answer(8)[:2] == (
+        True, "Yes, there is a gap.",
+    )  # fmt: skip
+    assert nearest._replace(counts={0: 1000, 12: 50}).answer(8)[:2] == (True, "Probably.")
 
 
 def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
-    report = analysis.report(sampled, canonical="shortest-url")
+    report = analysis.report(sampled, canonical="shortest-url", members=10)
     found = list(sampled.clusters(report.distance))
     assert report.all_clusters == len(found)
     assert report.clustered_pages == sum(len(cluster.pages) for cluster in found)
+    assert all(cluster.blocks for cluster in report.clusters)
     sizes = [cluster.size for cluster in report.clusters]
     assert sizes == sorted((len(cluster.pages) for cluster in found), reverse=True)
     for cluster in report.clusters:
@@ -52,9 +138,7 @@ def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
         assert cluster.canonical.url == min(urls, key=len)
         distances = [member.distance for member in cluster.members]
         assert distances == sorted(distances, reverse=True)
-        assert all(member.difference is not None for member in cluster.members[:3])
     page = report_page(report)
-    assert "What differs" in page
     # The correction of a false match is ready to copy.
     (cluster, *_) = report.clusters
     marked = f"{cluster.canonical.url} {cluster.members[0].page.url}"
@@ -80,7 +164,7 @@ def test_a_host_whose_template_decides_is_named(store: Store) -> None:
         "story.example": False, "shop.example": True, "a.example": False,
         "mirror.example": False,
     }  # fmt: skip
-    assert {host.duplicate_titles for host in report.hosts} == {0, 1, 15}
+    assert {host.copy_titles for host in report.hosts} == {0, 1, 15}
     page = report_page(report)
     assert "pgsimhash policy set shop.example --distance 3 --collection default" in page
     assert "policy set story.example" not in page
@@ -135,7 +219,7 @@ def test_canonical_links_that_are_missing_or_disagree_are_counted(store: Store) 
     shown = report.canonical_links.examples
     assert {name: [page.url for page in pages] for name, pages in shown.items()} == problems
     page = report_page(report)
-    assert "2 pages</b> name a canonical page that is neither stored nor a copy" in page
+    assert "<b>2</b> pages name a canonical page that is neither stored nor a copy" in page
     assert "https://c.example/" in page
     table = {row["url"]: row for cluster in store.clusters() for row in cluster_rows(cluster, 8)}
     for problem, urls in problems.items():
@@ -156,7 +240,7 @@ def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
         ("little", 3, 2),
     ]
     assert report.all_changed == 2
-    assert "Shown are 2 of 2 pages with more" in report_page(report)
+    assert "2 pages have more than one version." in report_page(report)
 
 
 def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
@@ -175,9 +259,10 @@ def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
     assert (len(report.hosts), report.all_hosts) == (2, 5)
     assert (len(report.changed), report.all_changed) == (1, 2)
     page = report_page(report)
-    assert "Shown are 2 of 5 hosts" in page
-    assert f"Shown are 3 of {report.all_clusters} clusters" in page
+    assert f"The 3 biggest of {report.all_clusters}." in page
     assert "and 3 more" in page
+    assert f"{report.copy_hosts - 2} more hosts have copies." in page
+    assert report.copy_hosts == 5
     nothing = analysis.report(store, clusters=0, members=0, hosts=0, urls=0)
     assert (nothing.clusters, nothing.hosts, nothing.changed) == ([], [], [])
     assert nothing.all_hosts == 5
@@ -187,7 +272,10 @@ def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
 def test_an_empty_collection_has_a_report(store: Store) -> None:
     report = analysis.report(store)
     assert (report.all_clusters, report.all_hosts, report.all_changed) == (0, 0, 0)
-    assert "There are no duplicates." in report_page(report)
+    page = report_page(report)
+    assert "There are no pages" in page
+    assert "<section" not in page
+    assert "0 bytes" not in page
     line = report.as_json()
     zero = ("pages", "urls", "duplicates", "duplicate_bytes", "simhashes")
     assert {line[name] for name in zero} == {0}

@@ -111,10 +111,37 @@ def test_the_report_is_a_json_line_and_a_file(run: Run, folder: Path) -> None:
     assert line["report"]["clusters"][0]["canonical"].startswith("file:")
     page = target.read_text()
     assert page.startswith("<!doctype html>")
-    assert "Near-duplicates in default" in page
-    narrow = run("analyse", "report", "--distance", "3", "--canonical", "newest", "--summary")
-    narrow.ends(0, "bytes saved")
+    assert "<h1>1 in 3 pages is a copy</h1>" in page
+    narrow = run("analyse", "report", "--distance", "3", "--canonical", "newest", "--clusters", "0")
     assert narrow.lines[0]["report"]["distance"] == 3
+    assert narrow.lines[0]["report"]["clusters"] == []
+
+
+def test_on_a_terminal_the_report_is_an_answer_and_a_file_of_its_own(
+    run: Run, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("ingest", PAGES)
+    command = ("analyse", "report", "--dsn", dsn)
+    Path("report.html").write_text("<!doctype html>mine")
+    shown = set()
+    for variables in ({}, {"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        done = on_a_terminal(*command, whole=True, **variables)
+        assert done.code == 0
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", done.stderr)
+        text = text.replace("\r\n", "\n").rpartition("\r")[2]
+        lines = text.strip().splitlines()
+        assert max(map(len, lines)) <= 80
+        assert len(lines) <= 20
+        shown.add(" ".join(" ".join(lines).split()))
+    (text,) = shown
+    assert re.match("(Half of the|[1-9] in [1-9]) pages (is a copy|are copies)", text)
+    assert text.endswith("written to report-2.html · for programs: --json")
+    assert Path("report.html").read_text() == "<!doctype html>mine"
+    assert {path.name for path in tmp_path.glob("*.html")} == {"report.html", "report-2.html"}
+    assert "Biggest clusters" in Path("report-2.html").read_text()
+    done = on_a_terminal(*command, "--json", whole=True)
+    assert json.loads(done.stderr[done.stderr.index("{") :])["name"] == "default"
 
 
 def ordered(rows: Iterable[dict[str, str]]) -> list[list[tuple[str, str]]]:

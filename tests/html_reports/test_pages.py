@@ -5,6 +5,7 @@ import hashlib
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -12,8 +13,11 @@ from lxml import etree, html
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.comparison import Comparison, Side, compared
+from pgsimhash.analysis.reports import HostFigures
 from pgsimhash.hashing.bits import format_simhash, to_bigint
 from pgsimhash.html_reports import comparison_page, report_page, web_link
+from pgsimhash.html_reports.report import marked
+from pgsimhash.pages.records import PageRecord
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.search.layout import DEFAULT_LAYOUT
@@ -76,9 +80,10 @@ def fill(store: Store) -> None:
     rows = []
     for number in range(60):
         own = f"https://host{number % 7}.example/{number}"
-        url = own if number % 3 == 1 else URLS[number % len(URLS)]
+        url = own if number % 3 else URLS[number % len(URLS)]
         told = TEXTS[number % len(TEXTS)].replace("\0", "")
-        simhash = to_bigint((number % 5) << 60 | (1 << number % 4) - 1)
+        group = number % len(TEXTS) * 0x9E37_79B9_7F4A_7C15 % 2**64
+        simhash = to_bigint(group ^ (1 << number % 4) - 1)
         rows.append(
             (
                 collection_id, url, simhash, BEGIN + timedelta(days=number * 3), told, number * 999,
@@ -96,7 +101,7 @@ def fill(store: Store) -> None:
 def hostile_pages(dsn: str) -> dict[str, str]:
     with connect(dsn, collection="hostile", create=True, keep_markdown=True) as store:
         fill(store)
-        report = report_page(analysis.report(store))
+        report = report_page(analysis.report(store, clusters=50))
     return {"report": report, "comparison": comparison_page(comparison())}
 
 
@@ -137,7 +142,8 @@ def test_links_go_to_web_pages_only(pages: dict[str, str]) -> None:
         links = xpath(html.document_fromstring(text), "//@href")
         assert links, name
         assert all(link.startswith(("https://", "http://", "#")) for link in links)
-    assert "javascript:window.hacked=20" in pages["report"]  # as text
+    report = html.document_fromstring(pages["report"]).text_content()
+    assert "javascript:window.hacked=20" in report
 
 
 def test_texts_are_shown_unchanged_and_are_no_templates(pages: dict[str, str]) -> None:
@@ -160,9 +166,48 @@ def test_a_comparison_without_texts_says_so() -> None:
 
 
 def test_bars_are_in_proportion(store: Store) -> None:
-    distances = {0: 1_250_000, 4: 625_000, 12: 1}
-    page = report_page(replace(analysis.report(store), distances=distances))
+    hosts = [HostFigures(f"{n}.example", 2 * n, n, 0, 0, ()) for n in (1_250_000, 625_000, 1)]
+    copies = sum(host.copies for host in hosts)
+    found = replace(analysis.report(store), pages=4 * copies, copies=copies, hosts=hosts)
+    page = report_page(found)
     rows = re.findall(
-        r'<td>(\d+)</td><td>([\d,]+)</td><td><svg.*?width="([\d.]+)"', page, re.DOTALL
+        r'<td class="n"><svg.*?width="([\d.]+)".*?<span>([\d,]+) <small>(.*?)<', page, re.DOTALL
     )
-    assert rows == [("0", "1,250,000", "100.0"), ("4", "625,000", "50.0"), ("12", "1", "0.0")]
+    assert rows == [
+        ("100.0", "1,250,000", "67%"), ("50.0", "625,000", "33%"), ("0.0", "1", "under 0.1%"),
+    ]  # fmt: skip
+    assert re.findall(r'height="19" rx="3" class="(\w+)"', page) == ["c0"] * 25 + ["o"] * 75
+
+
+@pytest.mark.parametrize(("url", "other", "parts"), [
+    ("https://a.example/print/x", "https://a.example/x", ("a.example/", "print/", "x")),
+    ("https://a.example/x?ref=1", "https://a.example/x", ("a.example/x", "?ref=1", "")),
+    ("https://a.example/v2.0/x", "https://a.example/v2.1/x", ("a.example/v2.", "0", "/x")),
+    ("https://a.example/storm", "https://a.example/story", ("a.example/", "storm", "")),
+    ("https://a.example/x", "http://a.example/x", ("a.example/x", "", "")),
+    ("https://b.example/x", "https://a.example/x", ("", "b", ".example/x")),
+    ("javascript:a", "https://a.example/", ("", "javascript:a", "")),
+])  # fmt: skip
+def test_what_differs_between_two_urls_is_marked(
+    url: str, other: str, parts: tuple[str, str, str]
+) -> None:
+    assert marked(url, other) == parts
+
+
+def test_a_report_is_small_whatever_the_collection_has(store: Store) -> None:
+    """5,000 clusters with long URLs and titles on 300 hosts, and 14 of 20 runs."""
+    random = Random(2)
+    for number in range(20):
+        records = []
+        for cluster in range(number * 250, number * 250 + 250):
+            simhash = random.getrandbits(64)
+            for page in range(2 + cluster % 4):
+                path = f"{cluster}/" + "long-" * 300 + str(page)
+                url = f"https://host{cluster % 300}.example/{path}"
+                records.append(PageRecord(url, simhash, title=f"{cluster} " + "word " * 400))
+        list(store.ingest_many(records, label=f"run {number}"))
+    report = analysis.report(store)
+    assert report.all_clusters == 5000
+    assert report.copies == 12_500
+    assert len(report.runs) == 14 < report.all_runs
+    assert len(report_page(report).encode()) < 300_000

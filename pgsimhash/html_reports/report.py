@@ -1,0 +1,84 @@
+"""How a report is drawn: shares as squares and bars, and what makes two URLs different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Final
+
+from pgsimhash.analysis.wording import shortened
+
+if TYPE_CHECKING:
+    from pgsimhash.analysis.reports import Report, Run
+
+KINDS: Final = ("new", "updated", "copies", "unchanged")
+"""The kinds of pages of a run, in the order of their colours."""
+
+CHANGES: Final = {
+    "same": "the same words, but numbers or order differ",
+    "edited": "edited",
+    "rewritten": "rewritten",
+    "redesign": "a new template",
+}
+
+_URL: Final = 60  # characters of a part of a URL
+_BETWEEN: Final = "/?&=;-._"
+
+
+def squares(report: Report) -> Iterator[tuple[int, int, str]]:
+    """Yield 100 squares, each a hundredth of the pages: place, and class by cause of copies."""
+    causes = [*(cause.copies for cause in report.causes)]
+    causes.append(report.copies - sum(causes))
+    ranks: list[str] = []
+    for rank in range(len(causes)):
+        until = round(100 * sum(causes[: rank + 1]) / report.pages)
+        ranks += [f"c{rank}"] * (until - len(ranks))
+    for place, name in zip(range(100), chain(ranks, repeat("o")), strict=False):
+        yield place // 5 * 22, place % 5 * 22, name
+
+
+def stack(run: Run, most: int) -> Iterator[tuple[str, float, float]]:
+    """Yield the kind, left and width of the parts of a run's bar, in per cent of the largest."""
+    at = 0.0
+    for kind in KINDS:
+        width = 100 * getattr(run, kind) / most
+        if width:
+            yield kind, at, max(width - 0.3, 0.2)
+        at += width
+
+
+def marked(url: str, other: str) -> tuple[str, str, str]:
+    """Return a URL without its scheme in three parts, of which the middle is not in the other.
+
+    Whole names are in the middle, and long parts are shortened.
+    """
+    a, b = (each.partition("://")[2] or each for each in (url, other))
+    head = _equal(a, b)
+    tail = min(_equal(a[::-1], b[::-1]), len(a) - head, len(b) - head)
+    while 0 < head < len(a) and a[head - 1] not in _BETWEEN and a[head] not in _BETWEEN:
+        head -= 1
+    while tail and a[len(a) - tail] not in _BETWEEN and a[len(a) - tail - 1] not in _BETWEEN:
+        tail -= 1
+    end = len(a) - tail
+    before, behind = a[:head], a[end:]
+    return (
+        before if len(before) <= _URL else f"{before[: _URL // 2]}…{before[-_URL // 2 :]}",
+        shortened(a[head:end], _URL),
+        behind if len(behind) <= _URL else f"…{behind[-_URL:]}",
+    )
+
+
+def _equal(a: str, b: str) -> int:
+    """Return the number of equal characters at the beginning."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((place for place, (x, y) in pairs if x != y), min(len(a), len(b)))
+
+
+def cut(text: str, most: int = 2 * _URL) -> str:
+    """Return the beginning of a title."""
+    return shortened(" ".join(text.split()), most)
+
+
+def highest(counts: Iterable[int]) -> float:
+    """Return the count that fills a column; that of equal pages may be cut."""
+    return 1.6 * max([*counts][1:], default=0) or 1.0
