@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, Final, TypeVar
 import click
 
 from pgsimhash import connect
-from pgsimhash.cli import show
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import LEVELS, parse_simhash
