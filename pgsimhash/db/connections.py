@@ -40,8 +40,8 @@ class Connections(ABC):
 
     owned = True  # the store ends the transactions, and can replace a lost connection
 
-    def __init__(self, asynchronous: bool) -> None:
-        self._asynchronous = asynchronous
+    def __init__(self, source: Any, asynchronous: bool) -> None:
+        self._source, self._asynchronous = source, asynchronous
         self._closed = False
 
     @abstractmethod
@@ -117,7 +117,9 @@ def connections_of(
         engine = sqlalchemy.Engine
         callers = sqlalchemy.Connection, orm.Session, orm.scoped_session
     if isinstance(where, engine):
-        return _EngineConnections(getattr(where, "sync_engine", where), asynchronous)
+        where = getattr(where, "sync_engine", where)
+        _check_driver(where)
+        return _EngineConnections(where, asynchronous)
     if isinstance(where, callers):
         return _SessionConnections(where, asynchronous)
     name = f"{type(where).__module__}.{type(where).__qualname__}"
@@ -136,8 +138,7 @@ class _DsnConnections(Connections):
     """
 
     def __init__(self, connect: Callable[[], Any], asynchronous: bool) -> None:
-        super().__init__(asynchronous)
-        self._connect = connect
+        super().__init__(connect, asynchronous)
         # By process: a forked child must not use its parent's connections.
         self._idle: dict[int, list[Any]] = {}
         self._turns = _Turns(asynchronous)
@@ -149,7 +150,7 @@ class _DsnConnections(Connections):
         with self._turns.taken() if self._asynchronous and not loop else nullcontext():
             idle = self._idle.setdefault(os.getpid(), [])
             usable = (connection for connection in self._popped() if not connection.closed)
-            connection = next(usable, None) or self._connect()
+            connection = next(usable, None) or self._source()
             try:
                 yield connection
             except NoServerError:
@@ -182,23 +183,20 @@ class _DsnConnections(Connections):
 class _PoolConnections(Connections):
     """Checks out connections of a psycopg pool."""
 
-    def __init__(self, pool: Any, asynchronous: bool) -> None:
-        super().__init__(asynchronous)
-        self._pool = pool
-        self._lost = False
+    _lost = False
 
     @contextmanager
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
-        if self._pool.closed:
+        if self._source.closed:
             raise closed("pool")
         try:
-            connection = waited(self._pool.getconn())
+            connection = waited(self._source.getconn())
         except psycopg.OperationalError as error:
             if self._lost:
                 # The pool takes a while to replace connections.
                 raise no_connection(error) from error
-            reason = partial(no_connection_of_pool, self._pool, error)
+            reason = partial(no_connection_of_pool, self._source, error)
             raise in_thread(reason, self._asynchronous) from error
         self._lost = False
         try:
@@ -209,10 +207,10 @@ class _PoolConnections(Connections):
             self._lost = True
             raise
         finally:
-            waited(self._pool.putconn(connection))
+            waited(self._source.putconn(connection))
             if self._lost:
                 # The other connections may be lost too.
-                waited(self._pool.check())
+                waited(self._source.check())
 
 
 class _CallerConnections(Connections):
@@ -220,38 +218,28 @@ class _CallerConnections(Connections):
 
     owned = False
 
-    def __init__(self, connection: Any, asynchronous: bool) -> None:
-        super().__init__(asynchronous)
-        self._connection = connection
-        self._check_open()
-
     def _check_open(self) -> None:
-        if self._connection.closed:
+        if self._source.closed:
             raise closed("connection")
 
     @contextmanager
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        with _turns.setdefault(self._connection, _Turns(self._asynchronous)).taken():
+        with _turns.setdefault(self._source, _Turns(self._asynchronous)).taken():
             self._check_open()
-            yield self._connection
+            yield self._source
 
     def in_transaction(self) -> bool:
-        return is_active(self._connection)
+        return is_active(self._source)
 
 
 class _EngineConnections(Connections):
     """Checks out connections of an SQLAlchemy engine."""
 
-    def __init__(self, engine: sqlalchemy.Engine, asynchronous: bool) -> None:
-        super().__init__(asynchronous)
-        _check_driver(engine)
-        self._engine = engine
-
     @contextmanager
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
         with translated_sqlalchemy_errors():
-            checked_out = self._engine.connect()
+            checked_out = self._source.connect()
         try:
             connection = _driver_connection(checked_out)
             with ExitStack() as stack:
@@ -270,8 +258,8 @@ class _EngineConnections(Connections):
         from sqlalchemy import exc
 
         with suppress(exc.DBAPIError, exc.TimeoutError):
-            for _ in range(getattr(self._engine.pool, "checkedin", int)()):
-                with self._engine.connect() as checked_out:
+            for _ in range(getattr(self._source.pool, "checkedin", int)()):
+                with self._source.connect() as checked_out:
                     checked_out.exec_driver_sql("SELECT 1")
 
 
@@ -281,8 +269,7 @@ class _SessionConnections(Connections):
     owned = False
 
     def __init__(self, where: Any, asynchronous: bool) -> None:
-        super().__init__(asynchronous)
-        self._where = where
+        super().__init__(where, asynchronous)
         if self._present() is None:
             raise invalid_argument(
                 "the AsyncConnection is not connected yet; await it: "
@@ -295,7 +282,7 @@ class _SessionConnections(Connections):
 
         A scoped session, which is callable, returns a different one after its remove().
         """
-        present = self._where() if callable(self._where) else self._where
+        present = self._source() if callable(self._source) else self._source
         for name in ("sync_session", "sync_connection"):
             present = getattr(present, name, present)
         return present
