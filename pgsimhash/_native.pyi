@@ -20,12 +20,7 @@ def read(tables: object, body: HtmlElement, /) -> object | None: ...
 def facts(page: object, /) -> tuple[int, int, bytes]: ...
 def text(page: object, /) -> str: ...
 def vote(
-    tables: object,
-    page: object,
-    occurrences: tuple[float, ...],
-    damping: float,
-    evened: float,
-    /,
+    tables: object, page: object, occurrences: tuple[float, ...], damping: float, evened: float, /
 ) -> tuple[int, int, int, int, int, float] | None: ...
 def ignored(
     tables: object, page: object, body: HtmlElement, /

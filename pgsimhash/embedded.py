@@ -417,7 +417,7 @@ def _failed(home: Path | None, reason: object, advice: str = "") -> NoServerErro
     where = f" in {home}" if home else ""
     return refusal(
         f"the embedded PostgreSQL did not start{where}: {reason}; "
-        f"{advice}set {DATA_DIR_VARIABLE} to another folder",
+        f"{advice}set {DATA_DIR_VARIABLE} to another folder"
     )
 
 

@@ -47,17 +47,15 @@ def upgrade(
     Args:
         op: Alembic's ``op``.
         revision: the last revision to apply. Name one, so that your history always does the same.
-        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+        schema: see :func:`pgsimhash.schema.migrate.upgrade`, also for more errors.
         since: the present revision, for ``--sql``, which cannot ask the database; None means that
             the schema does not exist yet.
-        citus: whether Citus keeps a new schema on one of its nodes.
-        layout: the layout of a new schema, by default 22+21+21.
+        citus: see there.
+        layout: see there.
 
     Raises:
-        SchemaError: this package does not know ``revision``; or the schema, or an object in it,
-            belongs to a role that is neither the user, nor granted to the user, nor a superuser.
         StoreError: the connection is not in a transaction (an ``autocommit_block``), or in one that
-            failed or is read-only; or the user may not create the schema.
+            failed or is read-only.
     """
     _migrate(op, revision, schema, since, up=True, citus=citus, layout=layout)
 

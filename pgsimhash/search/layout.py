@@ -20,7 +20,7 @@ from math import comb
 from typing import TYPE_CHECKING, Final
 
 from pgsimhash.errors import invalid_argument
-from pgsimhash.hashing.bits import BITS, check_simhash
+from pgsimhash.hashing.bits import BITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,13 +70,6 @@ class Permutation:
     def column(self) -> str:
         """The name of the column that holds the prefix."""
         return f"prefix_{self.number}"
-
-    def prefix(self, simhash: int) -> int:
-        """Return the prefix of ``simhash`` (0 <= prefix < 2**width)."""
-        number = check_simhash(simhash)
-        return sum(
-            ((number >> block.shift) & block.mask) << position for block, position in self.places
-        )
 
     def permute(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the permuted simhashes, with the prefix in the highest bits."""

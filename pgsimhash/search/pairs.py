@@ -84,10 +84,7 @@ def stream_pairs(
 
 
 def _found(
-    layout: Layout,
-    simhashes: NDArray[np.uint64],
-    distance: int,
-    progress: Compared = no_progress,
+    layout: Layout, simhashes: NDArray[np.uint64], distance: int, progress: Compared = no_progress
 ) -> Iterator[Found]:
     done, total = 0, len(simhashes) * len(layout.permutations)
     for permutation in layout.permutations:

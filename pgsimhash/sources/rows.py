@@ -9,13 +9,7 @@ from pgsimhash.errors import PageError, install_command
 from pgsimhash.pages.records import PageFailure, PageItem, SourcePage
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large, validator
-from pgsimhash.sources.page import (
-    TEXT_SCHEME,
-    Reading,
-    failure,
-    one_line,
-    parse_time,
-)
+from pgsimhash.sources.page import TEXT_SCHEME, Reading, failure, one_line, parse_time
 from pgsimhash.sources.streams import DamagedError, Stream, stream_of
 
 _BOM: Final = b"\xef\xbb\xbf"

@@ -21,11 +21,7 @@ _ZIP_DAMAGES: Final = (*DAMAGES, RuntimeError, OverflowError, struct.error)
 
 
 def read_wacz(
-    file: BinaryIO,
-    name: str,
-    reading: Reading,
-    number: int = 1,
-    outer: Budget | None = None,
+    file: BinaryIO, name: str, reading: Reading, number: int = 1, outer: Budget | None = None
 ) -> Generator[PageItem, None, int]:
     """Yield the pages of all WARC files in the archive, and in archives in it; number records on.
 

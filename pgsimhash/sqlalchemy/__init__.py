@@ -48,12 +48,7 @@ def simhash_columns(
     These are the column itself; a generated column ``<name>_prefix_<n>`` for each permutation of
     the layout; an index on the simhash; and an index on each prefix together with the simhash. The
     indexes are named by the convention of the table's metadata (``ix_<table>_<name>_prefix_<n>`` if
-    it has none).
-
-    Args:
-        name: the column's name.
-        layout: the layout: its name, such as ``"5 choose 2"``.
-        nullable: whether rows may have no simhash.
+    it has none). ``nullable`` says whether rows may have no simhash.
     """
     permutations = get_layout(layout).permutations
     return [
@@ -274,11 +269,8 @@ def near_pages(
 
     Its columns are ``url``, ``distance``, ``simhash``, ``title``, ``fetched_at`` and ``page_id``.
 
-    Args:
-        page: a URL or a simhash, or an expression of either.
-        distance: see :func:`find`.
-        collection: the collection's name.
-        schema: the schema of the package's tables.
+    ``page`` is a URL or a simhash, or an expression of either. The other arguments are those of
+    :func:`find`.
     """
     query = sa.literal(page, Text()) if isinstance(page, str) else as_simhash(page)
     columns = ("url", "distance", "simhash", "title", "fetched_at", "page_id")

@@ -43,11 +43,7 @@ _SAVED: Final = 50_000  # members of clusters per statement that saves them
 
 
 def clusters(
-    calls: Calls,
-    distance: int,
-    linkage: Linkage,
-    score: Score,
-    progress: Compared = no_progress,
+    calls: Calls, distance: int, linkage: Linkage, score: Score, progress: Compared = no_progress
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; the connection must be in a transaction."""
     check_linkage(linkage)

@@ -23,12 +23,7 @@ from pgsimhash.errors import CollectionError, PgsimhashError, StoreError, check_
 from pgsimhash.log import log_warnings, logger
 from pgsimhash.pages.records import Event, OnEvent
 from pgsimhash.schema.deployed import check_schema
-from pgsimhash.store.collection import (
-    CollectionSettings,
-    find_collection,
-    follow,
-    open_collection,
-)
+from pgsimhash.store.collection import CollectionSettings, find_collection, follow, open_collection
 from pgsimhash.store.lookups import Calls
 
 RETRY_SECONDS: Final = 60.0  # a restarting server takes some of these seconds

@@ -26,6 +26,7 @@ from pgsimhash.search.layout import (
 )
 from pgsimhash.testing import fresh_database
 from tests.database import explained
+from tests.search.test_layout import prefix
 from tests.store.schema.test_sql import EDGES, insert, new_collection, sample
 
 
@@ -71,7 +72,7 @@ def test_the_server_fills_the_same_columns_and_probes_as_python(
     scope = collection_id << COLLECTION_SHIFT
     stored = {from_bigint(simhash): prefixes for simhash, *prefixes in rows}
     assert stored == {
-        simhash: [scope + permutation.prefix(simhash) for permutation in layout.permutations]
+        simhash: [scope + prefix(permutation, simhash) for permutation in layout.permutations]
         for simhash in simhashes
     }
     for permutation in layout.permutations[:: len(layout.permutations) // 2]:
@@ -79,9 +80,9 @@ def test_the_server_fills_the_same_columns_and_probes_as_python(
             values = [to_bigint(simhash), permutation.number, radius]
             asked = connection.execute("SELECT probes(%s::bigint, %s, %s, 5)", values)
             ((probes,),) = asked.fetchall()
-            prefix = permutation.prefix(simhash)
+            own = prefix(permutation, simhash)
             assert sorted(probes) == sorted(
-                (5 << 40) + (prefix ^ flip) for flip in permutation.flips(radius)
+                (5 << 40) + (own ^ flip) for flip in permutation.flips(radius)
             )
     for distance in layout.distances:
         radii = connection.execute("SELECT radii(%s)", [distance]).fetchone()
