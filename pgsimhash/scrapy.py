@@ -132,6 +132,8 @@ class _Component:
             reason = getattr(error, "reason", "crashed")
             tag = {"url": page.url, "kind": "unanswered", "reason": reason, "detail": str(error)}
             return None, tag
+        finally:
+            self._store.in_flight.release(page.url)
         self._count(verdict.kind)
         if verdict.page_id is not None and isinstance(page, SourcePage):
             # A version that this run stored is unchanged in a retry and in the page's next item.
@@ -308,10 +310,14 @@ class PgsimhashDownloaderMiddleware(_Component):
         fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
         is_made = meta.get("is_start_request") or meta.get("retry_times")
         if not is_made and fingerprint not in self._made:
-            validators = await self._validators_of(page)
+            validators, address = await self._validators_of(page)
             if validators is None:
                 self._count("skipped")
                 raise IgnoreRequest("the page is known")
+            before = meta.get("redirect_urls", [])
+            if address and not self._store.in_flight.take(address, request.url, before):
+                self._count("skipped")
+                raise IgnoreRequest("another URL of the page is requested")
             own = any(name in request.headers for name in _VALIDATORS)
             if validators and self._sends_validators and not own:
                 request.headers.update(validators)
@@ -323,6 +329,8 @@ class PgsimhashDownloaderMiddleware(_Component):
         """Store what the answers 304, 404 and 410 say; raise IgnoreRequest for a page's 304."""
         has_validators = self._in_flight.pop(request.url, False)
         page = self._page_of(request)
+        if not (isinstance(response, HtmlResponse) and 200 <= response.status < 300):
+            self._release(request)
         if page is None or _is_left(request):
             return response
         if isinstance(response, HtmlResponse):
@@ -333,12 +341,41 @@ class PgsimhashDownloaderMiddleware(_Component):
             raise IgnoreRequest("the page is unmodified")
         return response
 
-    async def _validators_of(self, page: tuple[str, str]) -> dict[str, str] | None:
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Let the next request have the address of one that failed."""
+        self._release(request)
+
+    def _release(self, request: Request) -> None:
+        self._store.in_flight.release(request.url, *request.meta.get("redirect_urls", []))
+
+    async def _validators_of(
+        self, page: tuple[str, str]
+    ) -> tuple[dict[str, str] | None, str | None]:
         try:
             return await asyncio.wrap_future(self._store.request_headers(page))
         except Exception as error:
             self._count_failure("unanswered_requests", page[0], error)
-            return {}
+            return {}, None
+
+
+class _InFlight:
+    """The addresses of pages that were requested, and are neither stored yet nor failed."""
+
+    def __init__(self) -> None:
+        self._urls: dict[str, str] = {}
+        self._addresses: dict[str, str] = {}
+
+    def take(self, address: str, url: str, before: list[str]) -> bool:
+        """Return whether ``url``, or one before its redirect, is the one that is requested."""
+        holder = self._urls.setdefault(address, url)
+        if holder == url:
+            self._addresses[url] = address
+        return holder == url or holder in before
+
+    def release(self, *urls: str) -> None:
+        for url in urls:
+            if (address := self._addresses.pop(url, None)) is not None:
+                del self._urls[address]
 
 
 class _StoreThread:
@@ -355,6 +392,7 @@ class _StoreThread:
         self._failure: StoreError | None = None
         self._resumes_at = 0.0
         self.stores = False
+        self.in_flight = _InFlight()
         self._redirects: dict[str, str] = {}
         self.logs_at = 0.0
         with ExitStack() as stack:
@@ -388,13 +426,19 @@ class _StoreThread:
         self._reader.submit(self._read)
         return answer
 
-    def request_headers(self, urls: tuple[str, ...]) -> Future[dict[str, str] | None]:
-        """Return the future of :meth:`pgsimhash.Store.request_headers` of all URLs of a page."""
+    def request_headers(
+        self, urls: tuple[str, ...]
+    ) -> Future[tuple[dict[str, str] | None, str | None]]:
+        """Return the future of the headers for all URLs of a page, and of its address.
 
-        def ask() -> dict[str, str] | None:
+        See :meth:`pgsimhash.Store.request_headers`.
+        """
+
+        def ask() -> tuple[dict[str, str] | None, str | None]:
             with self._pausing():
-                headers = list(map(self._store.request_headers, dict.fromkeys(urls)))
-            return None if None in headers else headers[0]
+                answers = list(map(self._store._headers_and_address, dict.fromkeys(urls)))
+            is_due = all(headers is not None for headers, _ in answers)
+            return answers[0] if is_due else (None, None)
 
         return self._thread.submit(ask)
 

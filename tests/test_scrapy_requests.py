@@ -331,3 +331,52 @@ def test_selectors_of_policies_settings_and_requests_cut_pages(site: Site, dsn: 
     assert missing(site.crawl(dsn, "/3", chosen | {"url": "/4"}, **set_by)) == {
         "/3": False, "/4": False
     }  # fmt: skip
+
+
+def ignore_sid(dsn: str, every: int = 2**31 - 1) -> None:
+    with connect(dsn) as store:
+        maintenance.set_policy(store, "127.0.0.1", ignore_parameters="sid", sample_every=every)
+
+
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_many_urls_of_one_address_are_one_request(site: Site, dsn: str, pipeline: bool) -> None:
+    ignore_sid(dsn)
+    urls = [f"/story?sid={n}" for n in range(12)]
+    for url in urls:
+        site.answers[url] = lambda *_: (200, {}, story("one"))
+    settings: dict[str, Any] = PIPELINE if pipeline else {}
+    made = site.crawl(dsn, *urls, "/story?id=2&sid=1", **settings)
+    assert len(made.asked) == 2
+    assert "/story?id=2&sid=1" in made.asked
+    assert made.counted["skipped"] == 11
+    assert site.crawl(dsn, *urls, **settings).asked == []
+    ignore_sid(dsn, every=1)
+    again = site.crawl(dsn, *urls, **settings)
+    assert len(again.asked) == 11
+
+
+@pytest.mark.parametrize("status", [404, 500, 200])
+def test_an_address_is_free_again_after_a_failure(site: Site, dsn: str, status: int) -> None:
+    ignore_sid(dsn)
+    urls = [f"/story?sid={n}" for n in range(6)]
+    failed: list[int] = []
+
+    def answer(*_: object) -> tuple[int, dict[str, str], str]:
+        if failed:
+            return 200, {}, story("one")
+        failed.append(status)
+        # A page without text is not stored either.
+        return status, {}, "<p>Busy."
+
+    site.answers |= dict.fromkeys(urls, answer)
+    made = site.crawl(dsn, *urls, CONCURRENT_REQUESTS=1, RETRY_ENABLED=False)
+    assert len(made.asked) == 2
+    assert made.counted["skipped"] == 4
+
+
+def test_a_redirect_within_an_address_is_followed(site: Site, dsn: str) -> None:
+    ignore_sid(dsn)
+    site.moved("/story", "/story?sid=1", 302)
+    made = site.crawl(dsn, "/story")
+    assert made.asked == ["/story", "/story?sid=1"]
+    assert site.crawl(dsn, "/story", "/story?sid=2").asked == []

@@ -242,9 +242,14 @@ class Store:
         ``etag`` and ``last_modified``. Pass an answer 304 to :meth:`seen`. See :meth:`should_fetch`
         for ``older_than``.
         """
-        is_due, *validators, _ = self._fetch_conditions("request_headers", url, older_than)
+        return self._headers_and_address(url, older_than)[0]
+
+    def _headers_and_address(
+        self, url: str, older_than: timedelta | None = None
+    ) -> tuple[dict[str, str] | None, str | None]:
+        is_due, *validators, address = self._fetch_conditions("request_headers", url, older_than)
         named = zip(("If-None-Match", "If-Modified-Since"), validators, strict=True)
-        return {name: value for name, value in named if value} if is_due else None
+        return {name: value for name, value in named if value} if is_due else None, address
 
     def _fetch_conditions(self, name: str, url: str, older_than: timedelta | None) -> Sequence[Any]:
         page_url = self.collection.page_url(url)
