@@ -186,18 +186,21 @@ def check_stand_in(
     label = f"{title or ''}\n{first}".lower().replace("\u2019", "'")
     parts = [part.strip(" .!…\t\r") for part in _PARTS.split(label)]
     errors = [part for part in parts if _ERROR.fullmatch(part)]
-    rest = (
-        content.removeprefix(first.strip().lower()) if first.lower().strip() in errors else content
-    )
+    is_titled = any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts)
+    is_check = is_titled or _BLOCK.search(content) is not None
+    is_shell = not _MOUNTS.isdisjoint(empty_ids)
+    if not (errors or is_check or is_shell):
+        return
+    heading = first.strip().lower()
+    rest = content.removeprefix(heading if heading in errors else "")
     own_words = _own_words(unlinked)
     has_text = sum(size for size in own_words if size >= _SENTENCE_WORDS) >= TEXT_WORDS_MIN
     is_confirmed = _SAYS_ERROR.search(rest) or (_MAY_SAY_ERROR.search(rest) and not has_text)
     if any(not _AMBIGUOUS.fullmatch(part) or is_confirmed for part in errors):
         raise PageError("error_page", "the page says that there is no such page")
-    is_titled = any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts)
-    if not has_text and (is_titled or _BLOCK.search(content)):
+    if is_check and not has_text:
         raise PageError("blocked", "the page asks for a check, JavaScript or cookies first")
-    if sum(own_words) < TEXT_WORDS_MIN and not _MOUNTS.isdisjoint(empty_ids):
+    if is_shell and sum(own_words) < TEXT_WORDS_MIN:
         raise PageError(
             "needs_script", "the page is a shell that scripts fill; fetch it with a browser"
         )

@@ -343,7 +343,7 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
     if root is not None:
         if brackets > half and root.xpath("count(//*) > $limit", limit=max_elements):
             raise PageError("too_large", f"the page has more than {max_elements:,} elements")
-        repair(root)
+        repair(root, source)
     return root
 
 
