@@ -183,18 +183,8 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
     and the reader role looks up. They cannot log in: grant them to your users.
 
     Existing roles must come from an earlier call for the schema, because members of a role get its
-    rights.
-
-    Args:
-        dsn: the database, as a superuser or as the schema's owner with CREATEROLE.
-        prefix: the prefix of their names; None means ``DATABASE_SCHEMA``. Roles belong to the
-            server, so each database needs its own.
-        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
-
-    Raises:
-        NoServerError: no server answers at ``dsn``.
-        SchemaError: the schema is missing, or older or newer than this package.
-        StoreError: the user lacks a permission.
+    rights. ``prefix`` is by default ``DATABASE_SCHEMA``: roles belong to the server, so each
+    database needs its own. The user is a superuser, or the schema's owner with CREATEROLE.
     """
     with checked_connection(dsn, schema) as connection:
         try:
