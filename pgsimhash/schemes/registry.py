@@ -16,10 +16,11 @@ from typing import Final, NamedTuple, TypeVar
 
 import mmh3
 import numpy as np
+from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import NEAR_MAX, check_distance
-from pgsimhash.hashing.hashes import HashFunction, jenkins_64, murmur3_32_32, murmur3_64
+from pgsimhash.hashing.hashes import Hashes, HashFunction, jenkins_64, murmur3_32_32, murmur3_64
 from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize, tokenize_with_numbers
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html import Article, read_article
@@ -101,14 +102,17 @@ class Scheme:
         """
         if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
             return self._vote_blocks(self.weigh, article)
+        hashes, weights, tokens = self._hashed(article)
+        signature, digest = signature_hashes(hashes), _digest(words_of(article))
+        return Vote(vote(hashes, weights), signature, len(hashes), tokens, digest)
+
+    def _hashed(self, article: Article) -> tuple[Hashes, NDArray[np.float64], int]:
+        """Return the hashes and the weights of an article's features, and its number of tokens."""
         tokens = self.tokenize(article.text)[:TOKENS_MAX]
         self._check_length(len(tokens))
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
-        hashes = self.hash_features(weighted.keys())
-        signature = signature_hashes(hashes)
-        digest = _digest(words_of(article))
-        return Vote(vote(hashes, weights), signature, len(weighted), len(tokens), digest)
+        return self.hash_features(weighted.keys()), weights, len(tokens)
 
     def _vote_blocks(self, weigh: BlockWeights, article: Article) -> Vote:
         if article.native is not None and type(weigh) is BlockWeights:
@@ -131,7 +135,12 @@ class Scheme:
         Raises:
             PageError: the text has fewer than ``min_tokens`` tokens, or no feature.
         """
-        return self.vote(Article(markdown=text, text=text)).simhash
+        article = Article(markdown=text, text=text)
+        if isinstance(self.weigh, BlockWeights):
+            return self.vote(article).simhash
+        # Without the signature and the digest, which take as long as all else.
+        hashes, weights, _ = self._hashed(article)
+        return vote(hashes, weights)
 
     def _check_length(self, tokens: int) -> None:
         if tokens < self.min_tokens:
