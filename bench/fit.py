@@ -8,8 +8,8 @@ there are generated ones (bench/made_pages.py) with a small weight: they represe
 a footer of prose, of which the sets have few.
 
 The fit maximizes the expected share of copies found at 3, 5 and 8 bits, less the expected false
-matches (bench/fitting.py). Sources count by the root of their pairs, and coefficients are held near
-values set by hand.
+matches (bench/fitting.py). Sources count by the root of their pairs. Coefficients are held near
+those of the package, and the weights of occurrences are not fitted.
 
 ``--simhashes FILE`` writes the left-out simhashes for ``bench/quality.py --left-out``. It needs
 scipy, and 4 GB for two sets of 5,000 pages; ``--jobs`` folds run at a time.
@@ -32,20 +32,17 @@ from pgsimhash.analysis import LabelledPair, evaluate
 from pgsimhash.analysis.evaluation import Evaluation, Print
 from pgsimhash.html import weights
 from pgsimhash.html.weights import COEFFICIENTS
-from pgsimhash.schemes import features as blocks
 from pgsimhash.schemes.features import OCCURRENCES
 
 sys.path.append(str(Path(__file__).parents[1]))
 
 from bench.fitting import (
-    HELD,
     KINDS,
     NAMES,
     Floats,
     Observed,
     PolicySettings,
     Problem,
-    counts_of,
     observe,
     vote_by,
     worths,
@@ -65,19 +62,8 @@ MANY = 1200
 HARDLY = 0.3
 """Different pages whose bits differ with a higher probability for any coefficients are ignored."""
 
-BY_HAND = {
-    "beside_names": -1.5, "beside_tags": -2.5, "overlay_names": -1.0, "hidden_names": -5.0,
-    "header": -0.5, "content_names": 0.5, "footer_names": -2.0, "footer_tag": -3.0,
-    "unlinked": 0.5, "unlinked_near": 1.0, "unlinked_around": 1.0, "words_near": 1.0,
-    "element_words": 2.0, "unit_words": 1.0, "unit_numbers": 1.0, "number_share": 1.0,
-    "parent_share": 0.3, "lateness": -1.0, "before_h1": -1.0, "under_h1": 1.5,
-    "after_headings": -0.5, "depth": 0.5, "repeated_words": 0.5, "not_dominated": 0.3,
-    "copyright_near": -2.0, "copyright_element": -1.0, "legal_words": -1.0,
-    "listing_links": -0.5, "listing_words": -0.5, "listing_lateness": -0.5,
-}  # fmt: skip
 START = np.array(
-    [BY_HAND.get(name, COEFFICIENTS[name] if name == HELD else 0.0) for name in NAMES]
-    + [float(np.log(OCCURRENCES[kind])) for kind in KINDS[1:]]
+    [COEFFICIENTS[name] for name in NAMES] + [np.log(OCCURRENCES[kind]) for kind in KINDS[1:]]
 )
 
 CHOSEN = PolicySettings()
@@ -160,11 +146,7 @@ class Fitter:
     ) -> None:
         self.pages, self.jobs = pages, jobs
         settings = CHOSEN
-        whole = Problem(pages, pairs)
-        shipped = np.concatenate(
-            ([weights.COEFFICIENTS[name] for name in NAMES], START[len(NAMES) :])
-        )
-        apart = np.minimum(whole.apart(shipped, settings), whole.apart(START, settings))
+        apart = Problem(pages, pairs).apart(START, settings)
         self.pairs = [pair for pair, p in zip(pairs, apart, strict=True) if pair.near or p < HARDLY]
         self.folds = deal(pairs)
         self._sources = dict(sources)
@@ -234,22 +216,18 @@ def kinds_table(prints: Mapping[str, Print], pairs: Sequence[Pair]) -> str:
 
 
 def print_coefficients(fitted: Mapping[str, float], write: bool) -> None:
-    """Print the tables of coefficients and occurrences, or write them to the package."""
+    """Print the table of coefficients, or write it to the package."""
     if not write:
         print("\n".join(f'    "{name}": {value:.4g},' for name, value in fitted.items()))
         return
-    for module, names in ((weights, NAMES), (blocks, KINDS[1:])):
-        path = Path(str(module.__file__))
-        source = path.read_text(encoding="utf-8")
-        for name in names:
-            source, times = re.subn(
-                rf'^(    "{name}": )-?[\d.]+,$',
-                rf"\g<1>{fitted[name]:.4g},",
-                source,
-                flags=re.MULTILINE,
-            )
-            assert times == 1, f"{path} has {name} {times} times"
-        path.write_text(source, encoding="utf-8")
+    path = Path(str(weights.__file__))
+    source = path.read_text(encoding="utf-8")
+    for name, value in fitted.items():
+        source, times = re.subn(
+            rf'^(    "{name}": )-?[\d.]+,$', rf"\g<1>{value:.4g},", source, flags=re.MULTILINE
+        )
+        assert times == 1, f"{path} has {name} {times} times"
+    path.write_text(source, encoding="utf-8")
 
 
 def main() -> None:
@@ -287,9 +265,7 @@ def main() -> None:
             json.dumps({page: made.simhash for page, made in prints.items()})
         )
     coefficients = fit_without(pages, fitter.pairs, CHOSEN)
-    counts = counts_of(coefficients)
     rounded = dict(zip(NAMES, coefficients[: len(NAMES)].tolist(), strict=True))
-    rounded |= dict(zip(KINDS, counts.tolist(), strict=True))
     print()
     print_coefficients(rounded, options.write)
 

@@ -24,7 +24,7 @@ from scipy.special import bdtr, comb
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, murmur3_64
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html.blocks import outline
-from pgsimhash.html.page_words import VOLATILE, read_words
+from pgsimhash.html.page_words import LISTED, VOLATILE, read_words
 from pgsimhash.html.parse import clean_utf8, parse
 from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, features, weights_of
 from pgsimhash.schemes.features import EVENED, OCCURRENCES, BlockWeights, pair_hashes
@@ -41,16 +41,18 @@ NAMES = tuple(COEFFICIENTS)
 KINDS = tuple(OCCURRENCES)
 HELD = "apart"
 """This coefficient is not fitted: few labelled pages have such parts in one version only."""
-COUNT_MAX = 2.5
-"""The maximum weight of an occurrence, relative to a word."""
 BITS = 64
 REACH = 0.2
 """Different pages with a smaller share of differing bits are pushed apart."""
 NEAR = {
     "organic": 3300, "synthetic": 2500, "made-index": 75, "made-footer": 10, "made-data": 150,
+    "made-short": 40, "made-post": 150, "made-rows": 60,
     "data-organic": 900, "data-syn-timestamp": 250, "data-syn-cells-10": 500,
 }  # fmt: skip
-FAR = {"made-index": 0.2, "made-footer": 0.03, "made-data": 1.0}
+FAR = {
+    "made-index": 0.2, "made-footer": 0.03, "made-data": 1.0, "made-short": 0.3, "made-post": 0.3,
+    "made-rows": 0.3, "hard-nearest": 4.0, "hard-same-template": 4.0, "hard-list": 4.0,
+}  # fmt: skip
 _SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
 
 
@@ -74,9 +76,9 @@ class PolicySettings:
     aims: tuple[tuple[int, float, float], ...] = ((3, 0.5, 2.0), (5, 0.25, 1.0), (8, 0.9, 0.6))
     near: Mapping[str, float] = field(default_factory=lambda: NEAR)
     far: Mapping[str, float] = field(default_factory=lambda: FAR)
-    root_far: float = 3.0
+    root_far: float = 4.5
     reach: float = 4.0
-    hold: float = 1.0
+    hold: float = 10.0
     turns: int = 80
 
 
@@ -120,12 +122,15 @@ def observe(html: bytes) -> Observed | None:
     words = murmur3_64([word for text in texts for word in text.words])
     block = np.repeat(np.arange(blocks), counts)
     inside = block[1:] == block[:-1]
-    voters = np.concatenate((words, pair_hashes(words[:-1], words[1:])[inside]))
+    row = np.array([text.row for text in texts])[block]
+    across = ~inside & (row[1:] == row[:-1]) & (row[1:] > 0)
+    pairs = pair_hashes(words[:-1], words[1:])
+    voters = np.concatenate((words, pairs[inside], pairs[across]))
     hashes, feature = np.unique(voters, return_inverse=True)
     kinds = np.minimum([kind for text in texts for kind in text.kinds], VOLATILE)
-    pair_kinds = len(KINDS) // 2 + np.maximum(kinds[1:], kinds[:-1])[inside]
-    block = np.concatenate((block, block[1:][inside]))
-    kind = np.concatenate((kinds, pair_kinds))
+    both = np.maximum(kinds[1:], kinds[:-1])
+    block = np.concatenate((block, block[1:][inside], block[1:][across]))
+    kind = np.concatenate((kinds, 4 + both[inside], 8 + np.minimum(both[across], LISTED)))
     occurrences, times = np.unique(
         (feature * blocks + block) * len(KINDS) + kind, return_counts=True
     )
@@ -261,7 +266,7 @@ class Problem:
             jac=True,
             method="L-BFGS-B",
             bounds=[(at, at) if name == HELD else (None, None) for name, at in held]
-            + [(None, np.log(COUNT_MAX))] * (len(KINDS) - 1),
+            + [(at, at) for at in start[len(NAMES) :].tolist()],
             options={"maxiter": settings.turns, "maxcor": 20, "ftol": 1e-6},
         )
         coefficients: Floats = found.x

@@ -5,6 +5,7 @@
 - footer: two short pages get the same footer, or versions of one page get two different ones.
 - data: prose and a table, a list or code in one template. Pages with different data differ; the
   same data with another footer, other class names or few changed tokens do not.
+- small sites: bench/made_sites.py.
 
 Everything depends on a seed, so the pages are reproducible.
 """
@@ -30,6 +31,7 @@ from pgsimhash.html.parse import clean_utf8
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+from bench.made_sites import SITES as SMALL_SITES
 from tests.html.made_data import KINDS, number, pair_of
 
 FEW = 14
@@ -397,6 +399,14 @@ def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: in
             made.pages.extend(pages)
             made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-data"))
             made.pairs.append(MadePair(pages[0].page, pages[2].page, True, "made-data"))
+    of_sites = random.Random(seed + 2)
+    for kind, make_pages in SMALL_SITES.items():
+        for at in range(many // 4 if many == MANY_OF_MIXED else FEW // 2):
+            name = f"{reals[0].page}-{kind}-{at}"
+            htmls = enumerate(make_pages(of_sites, pool))
+            made.pages.extend(Made(f"{name}{n}", html.encode()) for n, html in htmls)
+            made.pairs.append(MadePair(f"{name}0", f"{name}1", False, kind))
+            made.pairs.append(MadePair(f"{name}0", f"{name}2", True, kind))
     # These draws keep the footers below those of the shipped coefficients.
     for _ in rng.sample(reals, min(many, len(reals))):
         rng.randrange(1 << 30), rng.randrange(1 << 30)

@@ -6,26 +6,26 @@
 /* In the order of COEFFICIENTS there, which is compared with this list. */
 enum {
     BESIDE_NAMES, BESIDE_TAGS, OVERLAY_NAMES, HIDDEN_NAMES, HEADER, CONTENT_NAMES, FOOTER_NAMES,
-    FOOTER_TAG, APART,
+    FOOTER_TAG, APART, OUTSIDE_MAIN, OUTSIDE_ARTICLE,
     UNLINKED, UNLINKED_NEAR, UNLINKED_AROUND, UNLINKED_PARENT, UNLINKED_GRANDPARENT,
-    WORDS_NEAR, ELEMENT_WORDS, UNIT_WORDS, UNIT_NUMBERS, UNIT_LINKS, IN_TABLE, IN_RUN, NUMBER_SHARE,
-    PARENT_SHARE,
+    WORDS_NEAR, ELEMENT_WORDS, UNIT_WORDS, UNIT_NUMBERS, UNIT_LINKS, UNIT_LINKS_UNDER_H1, IN_TABLE, IN_RUN,
+    NUMBER_SHARE, PARENT_SHARE,
     LATENESS, BEFORE_H1, UNDER_H1, AFTER_HEADINGS, DEPTH, IN_LIST,
     REPEATED_WORDS, LIKE_SIBLINGS, NOT_DOMINATED,
     COPYRIGHT_NEAR, COPYRIGHT_ELEMENT, LEGAL_WORDS,
-    LISTING_LINKS, LISTING_WORDS, LISTING_LATENESS
+    LISTING_LINKS, LISTING_WORDS, LISTING_LATENESS, LISTING_FRAME
 };
 
 const char *const FEATURES[FEATURE_COUNT] = {
     "beside_names", "beside_tags", "overlay_names", "hidden_names", "header", "content_names",
-    "footer_names", "footer_tag", "apart",
+    "footer_names", "footer_tag", "apart", "outside_main", "outside_article",
     "unlinked", "unlinked_near", "unlinked_around", "unlinked_parent", "unlinked_grandparent",
-    "words_near", "element_words", "unit_words", "unit_numbers", "unit_links", "in_table", "in_run",
-    "number_share", "parent_share",
+    "words_near", "element_words", "unit_words", "unit_numbers", "unit_links", "unit_links_under_h1",
+    "in_table", "in_run", "number_share", "parent_share",
     "lateness", "before_h1", "under_h1", "after_headings", "depth", "in_list",
     "repeated_words", "like_siblings", "not_dominated",
     "copyright_near", "copyright_element", "legal_words",
-    "listing_links", "listing_words", "listing_lateness"
+    "listing_links", "listing_words", "listing_lateness", "listing_frame"
 };
 
 /* ---- nearby(): sums of amounts around each block, which count 1/e at the distance of a window ---- */
@@ -104,11 +104,13 @@ static void nearby(const Window *window, const double *amounts, double *sums) {
 /* ---- values of blocks that need other blocks ---- */
 
 #define OTHER_PROSE 25.0 /* with so much, what a name sets apart counts half as such */
+#define OWN_LISTING 40.0 /* with so many words outside, a listing's boilerplate counts half */
 
 typedef struct {
     double *near, *near_linked, *around, *around_linked; /* within about 40 and 150 words */
     double *copyright_near, *repeated, *lateness;
     double total, listing;
+    double framed; /* the same, near 0 with hardly any words outside the boilerplate */
     double apart; /* how much a part counts as apart that its name sets apart, 0 to 1 */
 } Surroundings;
 
@@ -164,9 +166,15 @@ static double prose_outside(const Page *page, const Tree *tree, const Surroundin
  * other prose has its content in the parts that are named as apart. */
 static void find_listing(const Page *page, const Tree *tree, Surroundings *near) {
     double own = prose_outside(page, tree, near, 1.0, 0.0);
+    double words = 1.0;
+    for (int32_t i = 0; i < page->block_count; i++) {
+        const double *levels = tree->levels + (size_t)page->block_owners[i] * LEVELS;
+        if (!(page->notices[i] > 0.0)) words += page->counts[i] * (1.0 - levels[LEVEL_FRAME]);
+    }
     near->apart = 1.0 / (1.0 + pow(OTHER_PROSE / larger(own, 1.0), 4.0));
     double prose = prose_outside(page, tree, near, near->apart, 0.8);
     near->listing = 1.0 / (1.0 + square(prose / 60.0));
+    near->framed = near->listing / (1.0 + pow(OWN_LISTING / words, 4.0));
 }
 
 static bool find_surroundings(const Page *page, const Tree *tree, Arena *arena,
@@ -227,6 +235,8 @@ static void find_features(const Page *page, const Tree *tree, const Surroundings
     f[FOOTER_NAMES] = levels[LEVEL_FOOTER_NAMES];
     f[FOOTER_TAG] = levels[LEVEL_FOOTER_TAG];
     f[APART] = near->apart * levels[LEVEL_APART];
+    f[OUTSIDE_MAIN] = tree->outside_main[i];
+    f[OUTSIDE_ARTICLE] = tree->outside_article[i];
 
     f[UNLINKED] = unlinked(linked, counts);
     f[UNLINKED_NEAR] = unlinked(near->near_linked[i], near->near[i]);
@@ -239,6 +249,7 @@ static void find_features(const Page *page, const Tree *tree, const Surroundings
     f[UNIT_WORDS] = unit_words;
     f[UNIT_NUMBERS] = unit_words * numbers;
     f[UNIT_LINKS] = (in_table + in_run) * f[UNLINKED];
+    f[UNIT_LINKS_UNDER_H1] = f[UNIT_LINKS] * tree->under_h1[i];
     f[IN_TABLE] = in_table;
     f[IN_RUN] = in_run;
     f[NUMBER_SHARE] = numbers;
@@ -263,6 +274,7 @@ static void find_features(const Page *page, const Tree *tree, const Surroundings
                         f[UNLINKED_GRANDPARENT]) / 5.0 * listing;
     f[LISTING_WORDS] = element_words * listing;
     f[LISTING_LATENESS] = near->lateness[i] * listing;
+    f[LISTING_FRAME] = levels[LEVEL_FRAME] * near->framed;
 }
 
 /* Whether a block is apart, so that it is not shown. */

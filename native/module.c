@@ -118,11 +118,11 @@ static PyObject *text_of(PyObject *module, PyObject *capsule) {
 }
 
 static bool read_factors(PyObject *occurrences, Factors *factors) {
-    if (PyTuple_Size(occurrences) != 8) {
+    if (PyTuple_Size(occurrences) != OCCURRENCES) {
         PyErr_SetString(PyExc_ValueError, "the kinds of occurrences are others");
         return false;
     }
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < OCCURRENCES; i++)
         factors->occurrences[i] = PyFloat_AsDouble(PyTuple_GetItem(occurrences, i));
     return PyErr_Occurred() == NULL;
 }

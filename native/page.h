@@ -26,7 +26,8 @@ enum {
     IS_H1 = 1 << 4, IS_HEADING = 1 << 5, IS_COMMON = 1 << 6, IS_PARAGRAPH = 1 << 7,
     IS_CELL = 1 << 8, IS_TABLE = 1 << 9,
     IS_ROW = 1 << 10, IS_LIST = 1 << 11, IS_FIGURE = 1 << 12, IS_CODE = 1 << 13,
-    IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15, IS_ASIDE = 1 << 16,
+    IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15, IS_ASIDE = 1 << 16, IS_MAIN = 1 << 17,
+    IS_ARTICLE = 1 << 18,
     TAG_BLOCK = 1 << 20, TAG_NEVER_TEXT = 1 << 21, TAG_EMPTY = 1 << 22, TAG_PLAIN = 1 << 23,
     TAG_CONTAINER = 1 << 24, TAG_LINK = 1 << 25
 };
@@ -49,7 +50,7 @@ enum {
 #define FOLD_COMPLEX 0xFFFFFFFFu
 #define TAGS_MAX 128
 #define SIGNATURE_BITS 128
-#define FEATURE_COUNT 38
+#define FEATURE_COUNT 42
 
 typedef struct {
     Table tags;                       /* flags of each tag */
@@ -124,6 +125,7 @@ typedef struct {
     /* Of blocks with words: the block's number, its element, and amounts */
     int32_t block_count;
     int32_t *block_places, *block_owners;
+    int32_t *rows; /* the row of a table or list that each block is in, or 0 */
     double *counts, *linked, *notices, *legal, *privacy, *numeric;
 
     /* 3. Weights */
@@ -192,6 +194,7 @@ Status find_kinds(Page *page);
 Status count_words(Page *page);
 
 /* tree.c */
+#define LISTED_FROM 0.4 /* dates in tables and lists of such a likelihood are data */
 typedef struct {
     double *own, *words, *linked, *notices; /* of elements: own words; words and more in and below */
     double *levels;                       /* LEVELS inherited features of each element */
@@ -199,19 +202,19 @@ typedef struct {
     int32_t *note;                        /* the element around a note, or 0 */
     int32_t *group;                       /* similar siblings: the first of them */
     double *like_siblings, *run_likelihood, *group_unlinked, *run_words;
-    int32_t *run, *table;                 /* the innermost ones at or above an element, or 0 */
+    int32_t *run, *table, *row;           /* the innermost ones at or above an element, or 0 */
     double *table_likelihood;
     bool has_table;
     double *rest, *dominated;
     int32_t *depth;
     double *in_table, *in_run, *unit;     /* of blocks */
-    double *before_h1, *under_h1, *after_headings;
+    double *before_h1, *under_h1, *after_headings, *outside_main, *outside_article;
 } Tree;
 
 enum {
     LEVEL_BESIDE_NAMES, LEVEL_BESIDE_TAGS, LEVEL_OVERLAY_NAMES, LEVEL_HIDDEN_NAMES, LEVEL_HEADER,
-    LEVEL_CONTENT_NAMES, LEVEL_FOOTER_NAMES, LEVEL_FOOTER_TAG, LEVEL_IN_LIST, LEVEL_LIKE_SIBLINGS,
-    LEVEL_COPYRIGHT_ELEMENT, LEVEL_APART,
+    LEVEL_CONTENT_NAMES, LEVEL_FOOTER_NAMES, LEVEL_FOOTER_TAG, LEVEL_FRAME, LEVEL_IN_ARTICLE,
+    LEVEL_IN_LIST, LEVEL_LIKE_SIBLINGS, LEVEL_COPYRIGHT_ELEMENT, LEVEL_APART,
     LEVELS
 };
 
@@ -228,8 +231,9 @@ Status show_whole_elements(Page *page, const Tree *tree, Arena *arena);
 Status structure_simhash(Page *page, const Tables *tables);
 
 /* votes.c */
+#define OCCURRENCES 11
 typedef struct {
-    double occurrences[8]; /* OCCURRENCES of features.py */
+    double occurrences[OCCURRENCES]; /* OCCURRENCES of features.py */
     double damping, evened;
 } Factors;
 typedef struct {

@@ -47,6 +47,9 @@ static void find_levels(const Tree *tree, const Element *element, int32_t i, Con
     levels[LEVEL_CONTENT_NAMES] = (names & NAMED_CONTENT) || (flags & IS_CONTENT) ? 1.0 : 0.0;
     levels[LEVEL_FOOTER_NAMES] = names & NAMED_FOOTER ? named : 0.0;
     levels[LEVEL_FOOTER_TAG] = flags & IS_FOOTER ? tagged : 0.0;
+    bool is_frame = names & (NAMED_BESIDE | NAMED_FOOTER | NAMED_APART);
+    levels[LEVEL_FRAME] = is_frame ? over : flags & (IS_BESIDE | IS_FOOTER) ? tagged : 0.0;
+    levels[LEVEL_IN_ARTICLE] = flags & IS_ARTICLE ? 1.0 : 0.0;
     levels[LEVEL_IN_LIST] = flags & IS_LIST ? 1.0 : 0.0;
     levels[LEVEL_LIKE_SIBLINGS] = log(tree->like_siblings[i]);
     levels[LEVEL_COPYRIGHT_ELEMENT] =
@@ -178,6 +181,8 @@ static bool find_tables(Tree *tree, const Element *elements, int32_t count, Aren
         bool is_table = elements[i].flags & IS_TABLE;
         tree->has_table = tree->has_table || is_table;
         tree->table[i] = is_table ? i : tree->table[parent_of(elements, i)];
+        bool is_row = elements[i].flags & IS_ROW;
+        tree->row[i] = is_table ? 0 : is_row ? i : tree->row[parent_of(elements, i)];
     }
     if (!tree->has_table) return true;
     double *cells = arena_doubles(arena, (size_t)count);
@@ -200,8 +205,9 @@ static bool find_tables(Tree *tree, const Element *elements, int32_t count, Aren
 }
 
 /* Find for each block the likelihoods of its table and list, and the unlinked words of these. If a
- * list is in a cell, or a table in an item, the inner one counts. */
-static void find_units(Tree *tree, const Page *page) {
+ * list is in a cell, or a table in an item, the inner one counts. And its row, if it has one. */
+static void find_units(Tree *tree, Page *page) {
+    const Element *elements = elements_of(page);
     for (int32_t block = 0; block < page->block_count; block++) {
         int32_t owner = page->block_owners[block];
         int32_t run = tree->run[owner], table = tree->table[owner];
@@ -215,6 +221,10 @@ static void find_units(Tree *tree, const Page *page) {
         tree->in_table[block] = in_table;
         tree->in_run[block] = in_run;
         tree->unit[block] = larger(in_table * table_words, run_words);
+        if (larger(in_table, in_run) <= LISTED_FROM) continue;
+        int32_t parent = parent_of(elements, owner);
+        if (in_table > 0) page->rows[block] = tree->row[owner];
+        else if (tree->run[parent] == parent) page->rows[block] = parent;
     }
 }
 
@@ -249,15 +259,18 @@ static bool find_dominance(Tree *tree, const Element *elements, int32_t count, A
     return true;
 }
 
-/* ---- places_of_headings() ---- */
+/* ---- places_of() ---- */
+
+#define FEW 5.0 /* with so many words, `main` and `article` count half */
 
 static bool is_in(const Element *elements, int32_t element, int32_t around) {
     return element >= around && element < elements[around].end;
 }
 
-/* Find the blocks before the first h1; under it, in its parent (1) or grandparent (.5); and after
- * the last heading, outside of its parent. */
-static void find_headings(Tree *tree, const Page *page) {
+/* Find the blocks before the first h1; under it, in its parent (1) or grandparent (.5); after the
+ * last heading, outside of its parent; outside of the largest `main`, and of any `article` if the h1 is in
+ * one. */
+static void find_places(Tree *tree, const Page *page) {
     const Element *elements = elements_of(page);
     const int32_t *owners = page->block_owners;
     int32_t count = page->block_count, h1 = -1, last = -1;
@@ -277,12 +290,30 @@ static void find_headings(Tree *tree, const Page *page) {
         double share = before / larger(prose, 1.0) / 0.75;
         /* An h1 with most of the prose before it is not the title. */
         double title = 1.0 / (1.0 + square(square(square(square(share)))));
+        int32_t article = parent;
+        while (article && !(elements[article].flags & IS_ARTICLE))
+            article = parent_of(elements, article);
+        double own = article ? tree->words[article] : 0.0;
+        for (int32_t block = 0; block < count; block++) {
+            const double *levels = tree->levels + (size_t)owners[block] * LEVELS;
+            tree->outside_article[block] =
+                title * own / (own + FEW) * (1.0 - levels[LEVEL_IN_ARTICLE]);
+        }
         for (int32_t block = 0; block < h1; block++) tree->before_h1[block] = title;
         for (int32_t block = h1; block < count; block++) {
             if (is_in(elements, owners[block], parent)) tree->under_h1[block] = title;
             else if (above && is_in(elements, owners[block], above)) tree->under_h1[block] = 0.5 * title;
         }
     }
+    int32_t inner = 0; /* the largest main, or the page */
+    for (int32_t i = 1; i < element_count(page); i++) {
+        if (!(elements[i].flags & IS_MAIN)) continue;
+        if (!inner || tree->words[i] > tree->words[inner]) inner = i;
+    }
+    double own = tree->words[inner];
+    for (int32_t block = 0; block < count; block++)
+        if (!is_in(elements, owners[block], inner))
+            tree->outside_main[block] = own / (own + FEW);
     if (last >= 0) {
         int32_t parent = parent_of(elements, owners[last]);
         for (int32_t block = last + 1; block < count; block++)
@@ -300,11 +331,13 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
                               &tree->table_likelihood, &tree->rest, &tree->dominated};
     for (size_t i = 0; i < sizeof of_elements / sizeof *of_elements; i++)
         *of_elements[i] = arena_doubles(arena, count);
-    int32_t **numbers[] = {&tree->note, &tree->group, &tree->run, &tree->table, &tree->depth};
+    int32_t **numbers[] = {&tree->note, &tree->group, &tree->run, &tree->table, &tree->row,
+                           &tree->depth};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = arena_integers(arena, count);
     double **of_blocks[] = {&tree->in_table, &tree->in_run, &tree->unit, &tree->before_h1,
-                            &tree->under_h1, &tree->after_headings};
+                            &tree->under_h1, &tree->after_headings, &tree->outside_main,
+                            &tree->outside_article};
     for (size_t i = 0; i < sizeof of_blocks / sizeof *of_blocks; i++)
         *of_blocks[i] = arena_doubles(arena, blocks);
     tree->levels = arena_doubles(arena, count * LEVELS);
@@ -324,6 +357,6 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
         !find_dominance(tree, elements, (int32_t)count, arena))
         return NO_MEMORY;
     find_units(tree, page);
-    find_headings(tree, page);
+    find_places(tree, page);
     return DONE;
 }

@@ -86,7 +86,7 @@ static void fill_signature(const Votes *votes, const Tables *tables, uint8_t *si
     signature[0] = (uint8_t)nearbyint(SIZE_STEPS * log2(size));
 }
 
-/* ---- features: words and pairs of neighbouring words of a block ---- */
+/* ---- features: words and pairs of neighbouring words of a block or of a row ---- */
 
 /* Two words, and the sum of the weights of their occurrences. */
 typedef struct {
@@ -124,7 +124,9 @@ static Status add_pair_votes(const Page *page, Votes *votes, Arena *arena) {
     Pair *pairs = arena_zeros(arena, count, sizeof *pairs);
     if (!map_start(&map, arena, count)) return NO_MEMORY;
     for (int32_t i = 1; i < page->token_count; i++) {
-        if (blocks[i - 1] != blocks[i]) continue;
+        bool is_across = blocks[i - 1] != blocks[i];
+        int32_t row = page->rows[blocks[i]];
+        if (is_across && (row == 0 || page->rows[blocks[i - 1]] != row)) continue;
         int32_t first = tokens[i - 1], second = tokens[i], number;
         Status status = map_number(&map, (uint64_t)first << 32 | (uint32_t)second, &number);
         if (status != DONE) return status;
@@ -132,7 +134,8 @@ static Status add_pair_votes(const Page *page, Votes *votes, Arena *arena) {
         if (before > kind) kind = before;
         pairs[number].first = first;
         pairs[number].second = second;
-        pairs[number].sum += page->weights[blocks[i]] * votes->factors->occurrences[4 + kind];
+        int place = !is_across ? 4 + (int)kind : 8 + (kind < LISTED ? (int)kind : LISTED);
+        pairs[number].sum += page->weights[blocks[i]] * votes->factors->occurrences[place];
     }
     for (uint32_t i = 0; i < map.count; i++)
         add_vote(votes, murmur_mix(hashes[pairs[i].first] * GOLDEN_RATIO + hashes[pairs[i].second]),

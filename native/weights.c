@@ -11,7 +11,6 @@
 #define SHOWN_LINKS 0.25    /* nor those below this that are links */
 #define LINKS 0.5           /* with a larger share of its words in links, a block consists of links */
 #define SENTENCE_WORDS 8.0  /* with so many between shown blocks, a block is a sentence */
-#define LISTED_FROM 0.4     /* page_words.py: dates in such tables and lists are data */
 
 /* The levels of blocks, and the sums of words times level (whole), and times level again. */
 typedef struct {
@@ -153,6 +152,7 @@ static Status weigh_blocks(Page *page, const Tables *tables, Arena *arena) {
 Status weigh(Page *page, const Tables *tables) {
     page->shown = arena_zeros(&page->arena, (size_t)all_block_count(page), 1);
     page->counted = arena_zeros(&page->arena, (size_t)page->block_count, 1);
+    page->rows = arena_integers(&page->arena, (size_t)page->block_count);
     if (page->arena.failed) return NO_MEMORY;
     if (page->block_count == 0) return DONE;
     Arena arena = {0};

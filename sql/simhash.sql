@@ -109,7 +109,9 @@ CREATE FUNCTION pgsimhash._verified(
         < (
             120 - pg_catalog.bit_count((a_high # b_high)::bit(64))
             - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56))
-        ) * (0.6902::double precision + 0.03::double precision * least(
-            greatest(distance, 2), CASE WHEN least(a_low & 255, b_low & 255) < 45 THEN 2 ELSE 8 END
-        ))
+        ) * CASE
+            WHEN least(a_low & 255, b_low & 255) < 45 THEN 0.7502::double precision
+            WHEN distance < 3 THEN 0.6502::double precision
+            ELSE 0.6902::double precision + 0.03::double precision * least(distance, 8)
+        END
         IS NOT TRUE;

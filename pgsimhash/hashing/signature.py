@@ -57,13 +57,14 @@ def containment(a: int, b: int) -> float:
 
 
 def containment_min(distance: int, a: int, b: int) -> float:
-    """Return the least :func:`containment` of copies: 0.75 up to 2 bits, 0.93 from 8 bits.
+    """Return the least :func:`containment` of copies: 0.65 up to 2 bits, 0.93 from 8 bits.
 
     It is 0.75 at any distance if a page has few features, of which each changes several bits.
     """
-    largest = 2 if min(a & _SIZES, b & _SIZES) < _FEW else 8
-    # At 0.69, rounding would decide between Python and SQL for some numbers of bits.
-    return 0.6902 + 0.03 * min(max(distance, 2), largest)
+    # At 0.65 or 0.75, rounding would decide between Python and SQL for some numbers of bits.
+    if min(a & _SIZES, b & _SIZES) < _FEW:
+        return 0.7502
+    return 0.6502 if distance < 3 else 0.6902 + 0.03 * min(distance, 8)
 
 
 def confirmations(

@@ -231,6 +231,7 @@ class Element:
     run: int = 0  # the place of the innermost run of similar siblings at or above it, 0 for none
     run_words: float = 0.0  # the most unlinked words of such a run, times its likelihood
     table: int = 0  # the place of the innermost table at or above it, 0 for none
+    row: int = 0  # the place of the row of this table
     inside: Counter[str] = field(init=False)  # of a table: the tags of the elements in it
     levels: dict[str, float] = field(init=False)  # the largest, of names and tags at or above it
     in_frame: bool = False  # whether it is in boilerplate by names or tags

@@ -86,11 +86,12 @@ _FRAME_TAGS: Final = BESIDE_TAGS | words("footer header")
 _TELLING_TAGS: Final = _FRAME_TAGS | CONTENT_TAGS
 _LEVELS: Final = words(
     "beside_names beside_tags overlay_names hidden_names header content_names footer_names"
-    " footer_tag apart in_list like_siblings copyright_element"
+    " footer_tag frame in_article apart in_list like_siblings copyright_element"
 )
 # The features of boilerplate that contains no notes about the main content.
 _SIDES: Final = words("beside_names beside_tags overlay_names hidden_names footer_names footer_tag")
 _TITLE_SHARE: Final = 0.75  # with this share of the prose before it, an h1 counts half as the title
+_FEW: Final = 5.0  # with so many words, ``main`` and ``article`` count half
 # From this likelihood on, a table or list contains data, and its dates are data too.
 _LISTED_FROM: Final = 0.4
 
@@ -109,6 +110,7 @@ class TextBlock:
     unit: float = 0.0
     in_table: float = 0.0
     in_run: float = 0.0
+    row: int = 0  # the place of its row in such a table or list, 0 for none
     weight: float = 1.0  # 0 to 1
     is_apart: bool = False  # whether an element around has a name that says that it is no content
     shown: bool = True  # whether it is part of the visible main content
@@ -239,6 +241,11 @@ def look_around(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> Non
         _find_unit(block, elements)
         if max(block.in_table, block.in_run) > _LISTED_FROM:
             block.kinds = block.kinds.replace(bytes([VOLATILE]), bytes([LISTED]))
+            parent = block.element.parent
+            if block.in_table:
+                block.row = block.element.row
+            elif parent.run == parent.place:
+                block.row = parent.place
 
 
 def _sum_up(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
@@ -282,7 +289,9 @@ def _inherit(elements: Sequence[Element]) -> None:
     before = 0  # the unlinked words of the paragraphs before an element
     for element in elements[1:]:
         parent, place, tag = element.parent, element.place, element.tag
-        element.table = parent.table
+        element.table, element.row = parent.table, parent.row
+        if tag in ("table", "tr"):
+            element.row = place if tag == "tr" else 0
         if parent.table:
             elements[parent.table].inside[tag] += 1
         if tag == "table":
@@ -348,6 +357,10 @@ def _levels(element: Element, page: Element, before: int) -> dict[str, float]:
             "content_names": float(flags & Named.CONTENT > 0 or tag in CONTENT_TAGS),
             "footer_names": named if flags & Named.FOOTER else 0.0,
             "footer_tag": tagged if tag == "footer" else 0.0,
+            "frame": over
+            if flags & (Named.BESIDE | Named.FOOTER | Named.APART)
+            else tagged * (tag in BESIDE_TAGS or tag == "footer"),
+            "in_article": float(tag == "article"),
         }
     if flags & Named.APART:
         here = 1.0 / (1.0 + (20.0 / max(element.parent.prose, 1)) ** 4)
@@ -409,13 +422,27 @@ def _find_unit(block: TextBlock, elements: Sequence[Element]) -> None:
         block.in_run, block.unit = _run_likelihood(elements[element.run]), element.run_words
 
 
-def places_of_headings(blocks: Sequence[TextBlock]) -> list[tuple[float, float, float]]:
-    """Return which blocks are before the first h1, under it, and after the last heading.
+class Place(NamedTuple):
+    """Where a block is: features between 0 and 1."""
 
-    Under the h1 are later blocks in its parent (1) or grandparent (0.5). The more of the prose
-    precedes an h1, the less it is the title, and the less both count. After the last heading are
-    later blocks outside its parent.
+    before_h1: float
+    under_h1: float
+    after_headings: float
+    outside_main: float
+    outside_article: float
+
+
+def places_of(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> list[Place]:
+    """Return where the blocks are.
+
+    Under the first h1 are later blocks in its parent (1) or grandparent (0.5). The more of the
+    prose precedes an h1, the less it is the title, and the less it counts. After the last heading
+    are later blocks outside its parent. The largest ``main`` counts, and if the h1 is in an
+    ``article``, all of them; either less with few words.
     """
+    page = elements[0]
+    mains = (element for element in elements if element.tag == "main")
+    main = max(mains, key=lambda element: element.words, default=page)
     tags = [block.element.tag for block in blocks]
     prose = [len(block.words) - block.linked for block in blocks]
     first = tags.index("h1") if "h1" in tags else 0
@@ -425,6 +452,11 @@ def places_of_headings(blocks: Sequence[TextBlock]) -> list[tuple[float, float, 
     for _ in range(4):
         share *= share
     title = 1.0 / (1.0 + share)
+    article = around or page
+    while article.tag != "article" and article is not page:
+        article = article.parent
+    of_main = main.words / (main.words + _FEW)
+    of_article = title * article.words / (article.words + _FEW)
     places = []
     for at, element in enumerate(block.element for block in blocks):
         under = after = 0.0
@@ -435,5 +467,7 @@ def places_of_headings(blocks: Sequence[TextBlock]) -> list[tuple[float, float, 
                 under = 0.5 * title
         if at > last:
             after = float(not blocks[last].element.parent.holds(element))
-        places.append((title * (at < first), under, after))
+        outside_main = 0.0 if main.holds(element) else of_main
+        outside_article = of_article * (article.place > 0) * (1 - element.levels["in_article"])
+        places.append(Place(title * (at < first), under, after, outside_main, outside_article))
     return places

@@ -12,7 +12,7 @@ from math import exp, log, log1p
 from typing import Final
 
 from pgsimhash.html.blocks import CELL_BLOCKS, HEADING_TAGS, LIST_TAGS, Element, Outline, words
-from pgsimhash.html.page_words import NUMBER, TextBlock, look_around, places_of_headings
+from pgsimhash.html.page_words import NUMBER, TextBlock, look_around, places_of
 
 COEFFICIENTS: Final = {
     # Names and tags of the elements around.
@@ -25,6 +25,8 @@ COEFFICIENTS: Final = {
     "footer_names": -0.6237,
     "footer_tag": -3.919,
     "apart": -6.0,
+    "outside_main": -5.0,
+    "outside_article": -2.0,
     # The share of text outside links: in the block, around it, in the elements around it.
     "unlinked": 0.6579,
     "unlinked_near": 1.34,
@@ -34,9 +36,10 @@ COEFFICIENTS: Final = {
     # The amount of text.
     "words_near": 1.393,
     "element_words": 1.541,
-    "unit_words": 0.6682,
-    "unit_numbers": -0.5565,
+    "unit_words": 0.78,
+    "unit_numbers": -0.7,
     "unit_links": 0.1389,
+    "unit_links_under_h1": -0.4,
     "in_table": 1.614,
     "in_run": 0.6793,
     "number_share": 1.912,
@@ -60,6 +63,7 @@ COEFFICIENTS: Final = {
     "listing_links": 0.8986,
     "listing_words": -0.6544,
     "listing_lateness": 0.6229,
+    "listing_frame": -1.5,
 }
 """The coefficient of each feature in the logarithm of a block's level."""
 
@@ -74,6 +78,8 @@ _OWN_WORDS: Final = 6  # a page with fewer words outside the boilerplate has no 
 _SHOWN, _SHOWN_LINKS = 0.1, 0.25
 # With this many words of other prose, a part named as no content counts half as such.
 _OTHER_PROSE: Final = 25.0
+# With this many words outside the boilerplate, a listing's boilerplate counts half as such.
+_OWN_LISTING: Final = 40.0
 _LINKS: Final = 0.5  # a block or list with a larger share of its words in links consists of links
 
 LEGAL_WORDS: Final = words(
@@ -144,9 +150,9 @@ def features(
     around, around_linked = nearby(middle, counts, 150.0), nearby(middle, linked, 150.0)
     lateness = [exp((place - page.words) / 60.0) for place in middle]
     notices = _notices_near(blocks, middle)
-    apart, listing = _corrections(blocks, lateness, notices)
+    apart, listing, framed = _corrections(blocks, lateness, notices)
     spread = Counter(word for block in blocks for word in set(block.words))
-    headings = places_of_headings(blocks)
+    places = places_of(elements, blocks)
     for at, block in enumerate(blocks):
         element, count = block.element, counts[at]
         parent = element.parent
@@ -163,9 +169,10 @@ def features(
         element_words = log(element.own / (element.own + 15.0))
         unit_words = max(log(block.unit / (block.unit + 15.0) + 1e-9) - element_words, 0.0)
         fading = exp((near_linked[at] - 1.1 * near[at] - count) / 20.0)
+        unit_links = (block.in_table + block.in_run) * unlinked["unlinked"]
         repeated = sum(spread[word] > 1 for word in block.words) / count
         legal = sum(word in LEGAL_WORDS for word in block.words)
-        before, under, after = headings[at]
+        place = places[at]
         yield {
             **levels,
             **unlinked,
@@ -173,15 +180,18 @@ def features(
             "element_words": element_words,
             "unit_words": unit_words,
             "unit_numbers": unit_words * numbers,
-            "unit_links": (block.in_table + block.in_run) * unlinked["unlinked"],
+            "unit_links": unit_links,
+            "unit_links_under_h1": unit_links * place.under_h1,
             "in_table": block.in_table,
             "in_run": block.in_run,
             "number_share": numbers,
             "parent_share": log(parent.words / page.words + 0.01),
             "lateness": lateness[at],
-            "before_h1": before,
-            "under_h1": under,
-            "after_headings": after,
+            "before_h1": place.before_h1,
+            "under_h1": place.under_h1,
+            "after_headings": place.after_headings,
+            "outside_main": place.outside_main,
+            "outside_article": place.outside_article,
             "depth": log1p(element.depth) - 2.0,
             "repeated_words": repeated - 0.5,
             "not_dominated": element.dominated + element.rest,
@@ -190,6 +200,7 @@ def features(
             "listing_links": sum(unlinked.values()) / len(unlinked) * listing,
             "listing_words": element_words * listing,
             "listing_lateness": lateness[at] * listing,
+            "listing_frame": levels["frame"] * framed,
         }
 
 
@@ -202,26 +213,30 @@ def _notices_near(blocks: Sequence[TextBlock], middle: Sequence[float]) -> list[
 
 def _corrections(
     blocks: Sequence[TextBlock], lateness: Sequence[float], notices: Sequence[float]
-) -> tuple[float, float]:
-    """Return factors for what is apart and for an index.
+) -> tuple[float, float, float]:
+    """Return factors for what is apart, for an index and for its boilerplate.
 
     A page with hardly any other prose has its content in parts named as no content: the first is
-    near 0. The second is 1 for an index, which has little prose, and near 0 for an article.
+    near 0. The second is 1 for an index, which has little prose, and near 0 for an article. The
+    third is near 0 also for a page with hardly any words outside its boilerplate.
     """
-    amounts = []
+    amounts: list[float] = []
+    own = 1.0
     for block, notice in zip(blocks, notices, strict=True):
         levels = block.element.levels
         names = max(levels[name] for name in _BOILERPLATE)
         notice = max(notice, levels["copyright_element"])
         amounts.append((len(block.words) - block.linked) * (1 - names) * (1 - notice))
+        own += len(block.words) * (1 - levels["frame"]) * (not block.has_notice)
     aparts = [block.element.levels["apart"] for block in blocks]
     other = sum(amount * (1 - apart) for amount, apart in zip(amounts, aparts, strict=True))
     apart = 1.0 / (1.0 + (_OTHER_PROSE / max(other, 1.0)) ** 4)
     prose = sum(
-        amount * (1 - own * apart) * (1 - 0.8 * late)
-        for amount, own, late in zip(amounts, aparts, lateness, strict=True)
+        amount * (1 - part * apart) * (1 - 0.8 * late)
+        for amount, part, late in zip(amounts, aparts, lateness, strict=True)
     )
-    return apart, 1.0 / (1.0 + (prose / 60.0) ** 2)
+    listing = 1.0 / (1.0 + (prose / 60.0) ** 2)
+    return apart, listing, listing / (1.0 + (_OWN_LISTING / own) ** 4)
 
 
 def nearby(middle: Sequence[float], amounts: Sequence[float], window: float) -> list[float]:

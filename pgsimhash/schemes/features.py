@@ -16,7 +16,7 @@ from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_mix
 from pgsimhash.hashing.tokens import is_unspaced, shingles, tokenize_with_numbers
 from pgsimhash.html import Article
-from pgsimhash.html.page_words import VOLATILE, WeightedWords, words_by_line
+from pgsimhash.html.page_words import LISTED, VOLATILE, WORD, WeightedWords, words_by_line
 from pgsimhash.html.parse import refuse_binary
 from pgsimhash.pages.values import BytesLike
 
@@ -29,6 +29,9 @@ OCCURRENCES: Final = {
     "pair_with_number": 0.1659,
     "pair_with_listed": 0.05547,
     "pair_with_volatile": 0.2999,
+    "across": 0.1,
+    "across_with_number": 0.166,
+    "across_with_listed": 0.3,
 }
 """The weight of an occurrence of a feature, times its block's weight (fitted by bench/fit.py)."""
 
@@ -84,10 +87,17 @@ def sums_of_occurrences(words: WeightedWords) -> tuple[list[str], NDArray[np.flo
     for block in words.blocks:
         for word, kind in zip(block.words, block.kinds, strict=True):
             sums[word] += block.weight * factors[min(kind, VOLATILE)]
+    row, last, kind = 0, "", WORD
     for block in words.blocks:
-        kinds = map(max, pairwise(block.kinds))
-        for pair, kind in zip(map(" ".join, pairwise(block.words)), kinds, strict=True):
-            sums[pair] += block.weight * factors[4 + min(kind, VOLATILE)]
+        if block.row and block.row == row:
+            # The last word of a cell and the first one of the next in the row.
+            sums[f"{last} {block.words[0]}"] += (
+                block.weight * factors[8 + min(max(kind, block.kinds[0]), LISTED)]
+            )
+        row, last, kind = block.row, block.words[-1], block.kinds[-1]
+        both = map(max, pairwise(block.kinds))
+        for pair, of_both in zip(map(" ".join, pairwise(block.words)), both, strict=True):
+            sums[pair] += block.weight * factors[4 + min(of_both, VOLATILE)]
     return list(sums), np.fromiter(sums.values(), np.float64, len(sums))
 
 

@@ -36,7 +36,7 @@ def page(name: str) -> bytes:
     (4, 3, None, "beyond_distance", 4), (13, 12, None, "beyond_distance", None),
     (10, 12, 8, "signatures_differ", None), (10, 12, 7, "within_distance", 10),
     (10, 9, 8, "beyond_distance", None), (5, 8, 16, "within_distance", 5),
-    (5, 8, 17, "signatures_differ", None), (0, 8, 25, "signatures_differ", None),
+    (5, 8, 17, "signatures_differ", None), (0, 8, 32, "signatures_differ", None),
 ])  # fmt: skip
 def test_the_reason_and_the_distance_of_a_match(
     bits: int, distance: int, signature_bits: int | None, reason: str, matches_from: int | None

@@ -29,6 +29,7 @@ DATA = (
     "cells of two words", "cells of one word", "between shared numbers", "rows of divs",
     "boxes of divs", "linked titles", "terms",
 )  # fmt: skip
+TABLES = ("standings", "timetable", "prices", "draws")
 DAYS = ("equal", "edited", "a block of five", "blocks of their own")
 SIZES = ((150, 200), (390, 600), (390, 2000))
 """Words of shared prose, and of data."""
@@ -141,6 +142,54 @@ class Stream:
         for _ in range(count):
             data = "".join(rows[kind](n) for n in range(size // each.get(kind, 4)))
             yield self.page(0, f"{head}<{tag}>{data}</{tag}>")
+
+    def table(self, kind: str, count: int = 30) -> Iterator[str]:
+        """Tables of the same names with other values, below the same prose."""
+        names, draw = [self.words(2) for _ in range(30)], self.rng.randrange
+        head = f"<h1>Overview</h1>{''.join(self.paragraphs(102))}"
+
+        def time() -> str:
+            return f"{draw(5, 23)}:{draw(60):02}"
+
+        def shuffled() -> list[str]:
+            return self.rng.sample(names, len(names))
+
+        rows: dict[str, Callable[[], Iterable[tuple[object, ...]]]] = {
+            "standings": lambda: (
+                (at, name, draw(35), draw(35), draw(90)) for at, name in enumerate(shuffled(), 1)
+            ),
+            "timetable": lambda: ((name, time(), time()) for name in names),
+            "prices": lambda: ((name, f"{draw(1, 900)}.{draw(100):02}") for name in names),
+            "draws": lambda: (
+                (name, *self.rng.choices(names, k=2)) for name in self.rng.sample(names, 20)
+            ),
+        }
+        for _ in range(count):
+            cells = (f"<td>{'</td><td>'.join(map(str, row))}</td>" for row in rows[kind]())
+            yield self.page(0, f"{head}<table><tr>{'</tr><tr>'.join(cells)}</tr></table>")
+
+    def beside(self, own: int, count: int = 10) -> Iterator[str]:
+        """One short post beside a column of linked titles that changes."""
+        post = f"<header><h1>{self.words(6)}</h1></header>{''.join(self.paragraphs(own))}"
+        for _ in range(count):
+            titles = (f'<li><a href="/{at}">{self.words(7)}</a></li>' for at in range(15))
+            column = f"<div class=c3><h3>Posts</h3><ul>{''.join(titles)}</ul></div>"
+            yield f"<body>{MENU}<div><article>{post}</article>{column}</div></body>"
+
+    def short(self, kind: str, count: int = 20) -> Iterator[str]:
+        """Lists and carts of some 30 words under prose in sidebar, footer and cookie layer."""
+        prose = [self.words(size) for size in (90, 60, 120)]
+        rows = {
+            "list": lambda at: f"<li><a href=/{at}>{self.words(4)}</a></li>",
+            "cart": lambda at: f"<li><b>{self.words(3)}</b> {self.rng.randrange(9, 99)}.50</li>",
+        }
+        for _ in range(count):
+            yield (
+                f"<body>{MENU}<main><h1>{self.words(2)}</h1>"
+                f"<ul>{''.join(map(rows[kind], range(7)))}</ul></main>"
+                f"<div class=sidebar><p>{prose[0]}</p></div><div class=foot><p>{prose[1]}</p></div>"
+                f'<div class="cookie-notice"><p>{prose[2]}</p></div></body>'
+            )
 
 
 def kept_each_day(

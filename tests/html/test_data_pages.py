@@ -16,7 +16,7 @@ from pgsimhash.html.parse import clean_utf8
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.conftest import ROOT
 from tests.html.made_data import KINDS, around, invented, pair_of
-from tests.html.made_streams import DATA, ROTATING, SIZES, Stream, kept
+from tests.html.made_streams import DATA, ROTATING, SIZES, TABLES, Stream, kept
 
 PROSE = (
     "The harbour office publishes the measurements of the buoy at the mouth of the bay, with the "
@@ -183,6 +183,24 @@ def test_data_without_numbers_below_shared_prose_are_kept(kind: str, prose: int,
     least = {"between shared numbers": 35, "linked titles": 37}.get(kind, 38)
     for seed in range(2):
         assert kept(Stream(seed).data(kind, prose, size)) >= least
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_of_the_same_names_and_other_values_are_kept(kind: str) -> None:
+    for seed in range(2):
+        least = {"standings": 25, "timetable": 20, "draws": 16}.get(kind, 29)
+        assert kept(Stream(seed).table(kind)) >= least
+
+
+@pytest.mark.parametrize("kind", ["list", "cart"])
+def test_short_pages_under_prose_around_them_are_kept(kind: str) -> None:
+    for seed in range(2):
+        assert kept(Stream(seed).short(kind)) == 20
+
+
+def test_a_short_post_beside_a_column_that_changes_is_one() -> None:
+    for seed, own in product(range(2), (65, 85, 110)):
+        assert kept(Stream(seed).beside(own)) == 1
 
 
 @pytest.mark.parametrize("seed", range(3))

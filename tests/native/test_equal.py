@@ -23,7 +23,7 @@ from tests.html.fuzzed_pages import ATTRIBUTES, CHARSETS, PAGES, TAGS, TEXTS
 from tests.html.hostile_pages import KINDS as HOSTILE_KINDS
 from tests.html.hostile_pages import page
 from tests.html.made_data import KINDS, around, invented, pair_of
-from tests.html.made_streams import DATA, ROTATING, Stream
+from tests.html.made_streams import DATA, ROTATING, TABLES, Stream
 
 SCHEME = get_scheme("pgsimhash-article-1")
 URL = "https://bay.example/ledger"
@@ -97,6 +97,8 @@ def test_named_parts_and_data_without_numbers() -> None:
     pages = [next(made.story(100, 2, 20, name)) for name in names]
     pages += [page for kind in ("comments", "related") for page in made.below(kind, 5)]
     pages += [next(made.data(kind, 150, 200)) for kind in DATA]
+    pages += [next(made.table(kind)) for kind in TABLES]
+    pages += [next(made.beside(65)), *(next(made.short(kind)) for kind in ("list", "cart"))]
     assert check_all(pages)["C"] == len(pages)
 
 
