@@ -135,6 +135,8 @@ class _Component:
         finally:
             self._store.in_flight.release(page.url)
         self._count(verdict.kind)
+        if verdict.reason == "address_known":
+            self._count("address_known")
         if verdict.page_id is not None and isinstance(page, SourcePage):
             # A version that this run stored is unchanged in a retry and in the page's next item.
             verdict = self._decided.setdefault(verdict.page_id, verdict)

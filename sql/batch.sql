@@ -89,6 +89,12 @@ BEGIN
             WHEN NOT d.is_gone THEN 'not_modified'
             WHEN NOT d.is_stored THEN 'unchanged'
             WHEN d.reason IS NOT NULL THEN d.reason
+            WHEN d.version_id IS NULL AND d.ignore_parameters IS NOT NULL AND EXISTS (
+                SELECT FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id
+                    AND p.address = pgsimhash.page_address(d.url, d.ignore_parameters)
+                    AND p.page_id < d.page_id
+            ) THEN 'address_known'
             WHEN d.version_id IS NULL THEN 'first_seen'
             WHEN d.selectors_changed THEN 'selectors_changed'
             WHEN d.version_digest = d.text_digest THEN 'same_text'

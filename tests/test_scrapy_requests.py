@@ -351,8 +351,10 @@ def test_many_urls_of_one_address_are_one_request(site: Site, dsn: str, pipeline
     assert made.counted["skipped"] == 11
     assert site.crawl(dsn, *urls, **settings).asked == []
     ignore_sid(dsn, every=1)
+    site.answers[urls[0]] = site.answers[urls[1]] = lambda *_: (200, {}, story("other"))
     again = site.crawl(dsn, *urls, **settings)
     assert len(again.asked) == 11
+    assert again.counted["address_known"] == 1
 
 
 @pytest.mark.parametrize("status", [404, 500, 200])

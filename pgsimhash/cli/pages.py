@@ -210,6 +210,7 @@ def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Cou
     done = people.Ingested()
     older: list[str] = []
     cuts: list[str] = []
+    others: list[str] = []
     for_people = show.for_people()
     with show.progress_bar("ingest", prints=not for_people) as progress:
         for number, verdict in enumerate(verdicts, start=1):
@@ -218,6 +219,8 @@ def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Cou
                 older.append(verdict.url)
             if verdict.content_missing or verdict.reason == "cut_short":
                 cuts.append(verdict.url)
+            if verdict.reason == "address_known":
+                others.append(verdict.url)
             if verdict.kind == "failed" and done.reasons[verdict.reason] == _REPEATED:
                 problem = f"{verdict.url}: {verdict.detail}"
                 show.message(f"{_REPEATED} pages failed as {verdict.reason}, such as {problem}")
@@ -236,6 +239,11 @@ def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Cou
         show.message(
             f"Selectors: {len(cuts):,} pages without their content, or with too few words left. "
             f"The first: {cuts[0]}"
+        )
+    if others:
+        show.message(
+            f"New pages whose address was known by ignored parameters: {len(others):,}. "
+            f"The first: {others[0]}"
         )
     if for_people and counts:
         people.hint("the verdicts: pgsimhash ingest PATH > verdicts.jsonl")

@@ -216,6 +216,8 @@ class Verdict(JsonRecord):
     ``reason`` is a short stable code:
 
     - ``first_seen``: no known page in the scope is near.
+    - ``address_known``: neither, although a page at the same
+      :func:`~pgsimhash.pages.urls.page_address` is known: an ignored parameter matters.
     - ``unchanged``: the known version has the same text.
     - ``not_modified``: the server or an archive says so (304, or a ``revisit`` record).
     - ``gone``: the server answered 404 or 410.

@@ -211,3 +211,21 @@ def test_the_deletion_of_a_collection_needs_confirmation(run: Run, folder: Path)
     deleted = run("collection", "delete", "default", "--yes").lines
     assert deleted == [{"name": "default", "deleted": 3}]
     assert run("status").lines == []
+
+
+def test_ignored_parameters_are_set_used_and_contradicted(run: Run) -> None:
+    made = run(
+        "policy", "set", "a.example", "--ignore-parameters", "sid, utm_*", "--sample-every", 7
+    )
+    assert (made.lines[0]["ignore_parameters"], made.lines[0]["sample_every"]) == ("sid, utm_*", 7)
+    pages = [
+        {"url": f"https://a.example/?sid={n}", "text": " ".join(f"w{n}x{k}" for k in range(60))}
+        for n in (1, 2)
+    ]
+    lines = "\n".join(json.dumps({"url": p["url"], "html": f"<p>{p['text']}"}) for p in pages)
+    done = run("ingest", "-", stdin=lines)
+    assert [line["reason"] for line in done.lines] == ["first_seen", "address_known"]
+    assert "known by ignored parameters: 1. The first: https://a.example/?sid=2" in done.stderr
+    wrong = run("policy", "set", "a.example", "--ignore-parameters", "a=1")
+    wrong.ends(2, "ignore_parameters are names with commas, such as 'ref,utm_*', not 'a=1'")
+    assert run("policy", "set", "a.example", "--sample-every", 0).code == 2

@@ -233,6 +233,20 @@ def test_one_of_some_is_fetched_as_a_sample_once(store: Store) -> None:
     assert not store.should_fetch(samples[0])
 
 
+def test_another_page_at_a_known_address_is_kept_and_said(store: Store) -> None:
+    ignore(store)
+    far = 2**40 - 1
+    assert store.add_page(A, 1).reason == "first_seen"
+    assert store.add_page(B, 1).reason == "same_simhash"
+    assert store.add_page(OTHER, far << 8).reason == "first_seen"
+    assert store.add_page("https://b.example/item?id=7&sid=1", far << 20).reason == "first_seen"
+    verdict = store.add_page(C, far)
+    assert (verdict.kind, verdict.reason, verdict.keep) == ("new", "address_known", True)
+    assert store.add_page(C, 2**63 - 1).reason == "changed"
+    batch = [(f"{SITE}item?id=9&sid={n}", (2**30 - 1) << 30 * n) for n in (0, 1)]
+    assert [each.reason for each in store.add_pages(batch)] == ["first_seen", "address_known"]
+
+
 def test_a_redirect_leads_to_an_address(store: Store) -> None:
     ignore(store)
     store.add_redirects({"https://b.example/short": B})
