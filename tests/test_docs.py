@@ -144,7 +144,8 @@ FILES: dict[str, dict[str, str]] = {
     "analyse.md": {
         "why.html": HTML, "glance.html": HTML, "curve.jsonl": RECOMMENDED,
         "known.jsonl": RECOMMENDED, "clusters.csv": "cluster,url,simhash,canonical,title,",
-        "pairs.csv": "a,b,distance,", "labelled.csv": "a,b,.*,label\n.*,duplicate\n",
+        "changes.jsonl": '(.*"moved".*\n)*.*"unchanged", "pages": 23', "pairs.csv": "a,b,distance,",
+        "labelled.csv": "a,b,.*,label\n.*,duplicate\n",
     },
     "texts.md": {
         "texts.jsonl": rf"({LINE}){{2}}\Z", "clusters.csv": rf"({LINE}){{3}}\Z",
@@ -260,6 +261,24 @@ def test_the_results_of_the_sql_blocks(filled: str) -> None:
         (policies,) = [block for block in blocks("sql-write.md", "sql") if "set_policy" in block]
         connection.execute(policies)
         assert connection.execute("SELECT host FROM pgsimhash.policies").fetchall() == [("*",)]
+
+
+def test_the_recipe_for_a_table_of_visits(dsn: str, tmp_path: Path) -> None:
+    """Pages with texts that an earlier page has are copies of it."""
+    (recipe,) = [block for block in blocks("sql-write.md", "sql") if "visits" in block]
+    (rebuild,) = re.findall("`(pgsimhash collection rebuild .*)`", text_of("sql-write.md"))
+    run_sql(dsn, recipe)
+    run_commands([rebuild], dsn, tmp_path)
+    found = run_sql(
+        dsn,
+        "SELECT p.url, p.distance, o.url FROM pgsimhash.pages AS p LEFT JOIN pgsimhash.pages AS o "
+        "ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of ORDER BY p.page_id",
+    )
+    urls = [f"https://example.com/{n}" for n in range(1001)]
+    assert found == [
+        (urls[n], 0, urls[n - 1]) if n % 2 and n > 1 else (urls[n], None, None)
+        for n in range(1, 1001)
+    ]
 
 
 def test_the_queries_of_the_dashboard(filled: str) -> None:

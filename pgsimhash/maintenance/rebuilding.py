@@ -16,7 +16,7 @@ from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.kept_markdown import reread
 from pgsimhash.runtime import no_progress
 from pgsimhash.schema.deployed import check_schema
-from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, find_collection, follow, open_collection
@@ -70,8 +70,8 @@ def rebuild(
             stays, ``min_tokens`` is ignored, because it only concerns new pages.
 
     Raises:
-        ArgumentError: the scheme or an option is invalid; the scheme needs the pages, or the
-            present one is not registered; or the layout does not support a distance.
+        ArgumentError: the scheme or an option is invalid; the scheme needs the pages; or the layout
+            does not support a distance.
         CollectionError: ``into`` exists; or the scheme differs and the collection does not store
             Markdown.
         StoreError: with ``replace``, a plain INSERT added pages to the old collection meanwhile.
@@ -109,7 +109,8 @@ def rebuild(
                 connection,
                 new_name,
                 create=True,
-                scheme=new_scheme or get_scheme(source.scheme),
+                # Simhashes from elsewhere can have the name of any scheme.
+                scheme=new_scheme or dataclasses.replace(DEFAULT_SCHEME, name=source.scheme),
                 distance=distance,
                 keep_markdown=source.keep_markdown if keep_markdown is None else keep_markdown,
                 normalize_urls=source.normalize_urls,
@@ -162,8 +163,8 @@ def _check_free(connection: psycopg.Connection[Any], name: str) -> None:
 
 def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> Scheme | None:
     """Return the scheme that pages are fingerprinted by, None if simhashes stay."""
-    recipe = get_scheme(source.scheme if scheme is None else scheme)
-    if recipe.name == source.scheme:
+    recipe = None if scheme is None else get_scheme(scheme)
+    if recipe is None or recipe.name == source.scheme:
         return None
     if recipe.extract != get_scheme(source.scheme).extract:
         raise invalid_argument(
