@@ -79,7 +79,7 @@ class NotFoundError(PgsimhashError, LookupError):
 
     reasons: ClassVar[_Codes] = {
         "unknown_page": "the collection has no page of this URL",
-        "unknown_run": "the collection has no run with this number, or none to undo",
+        "unknown_run": "the collection has no such run, or none to undo",
     }
 
 

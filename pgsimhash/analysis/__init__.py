@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.addresses import parameters as parameters
     from pgsimhash.analysis.changes import versions as versions
     from pgsimhash.analysis.comparison import compare_pages as compare_pages
+    from pgsimhash.analysis.crawls import compare_crawls as compare_crawls
     from pgsimhash.analysis.evaluation import evaluate as evaluate
     from pgsimhash.analysis.pairs import LabelledPair as LabelledPair
     from pgsimhash.analysis.pairs import page_pairs as page_pairs
@@ -23,6 +24,7 @@ else:
         __name__,
         {
             "pgsimhash.analysis.changes": "versions",
+            "pgsimhash.analysis.crawls": "compare_crawls",
             "pgsimhash.analysis.evaluation": "evaluate",
             "pgsimhash.analysis.comparison": "compare_pages",
             "pgsimhash.analysis.pairs": "LabelledPair page_pairs read_labels",

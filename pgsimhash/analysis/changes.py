@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
 from itertools import groupby
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import band, hamming_distance
@@ -37,8 +37,37 @@ _VALUES: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithWords(JsonRecord):
+    """A record with the words that changed, if both texts are known.
+
+    ``words`` has runs of text for each place, the largest changes first; a run is ``same``,
+    ``gone`` or ``new``.
+    """
+
+    _omitted: ClassVar[tuple[str, ...]] = ("words",)
+    _computed = ("removed", "added")
+
+    words: list[list[tuple[str, str]]] | None = None
+
+    @property
+    def removed(self) -> list[str] | None:
+        """The texts that are gone."""
+        return self._texts("gone")
+
+    @property
+    def added(self) -> list[str] | None:
+        """The texts that are new."""
+        return self._texts("new")
+
+    def _texts(self, kind: str) -> list[str] | None:
+        if self.words is None:
+            return None
+        return [text for runs in self.words for text, own in runs if own == kind]
+
+
 @dataclass(frozen=True, slots=True)
-class Version(JsonRecord):
+class Version(WithWords):
     """One version of a page, compared with the versions before it.
 
     ``number`` counts from 1, the oldest. ``seen_at`` is when the version was last seen;
@@ -47,7 +76,7 @@ class Version(JsonRecord):
     ``distance_to_first`` are the bits to the oldest.
     """
 
-    _omitted = ("structure", "markdown", "text_digest")
+    _omitted = ("structure", "markdown", "text_digest", "words")
 
     number: int
     url: str
@@ -70,7 +99,7 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
 
     Each has its distances to the previous and to the first version, and the kind of change:
     ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that is seen again unchanged adds no
-    version, but updates ``seen_at``. Without ``markdown``, kept Markdown is not read.
+    version, but updates ``seen_at``. Without ``markdown``, kept Markdown is not read or compared.
 
     Raises:
         NotFoundError: the collection does not have the URL.
@@ -126,6 +155,7 @@ def _compared(version: Version, first: Version, before: Version) -> Version:
         distance_to_first=hamming_distance(first.simhash, version.simhash),
         structure_distance=structure_distance,
         change=judge(distance, structure_distance, same=same),
+        words=kept_words(before.markdown, version.markdown),
     )
 
 
@@ -266,6 +296,14 @@ def merged_changes(
     )
     shown = sorted(places[:paragraphs])
     return [found[place][1] for place in shown], len(places) - len(shown)
+
+
+def kept_words(before: str | None, after: str | None) -> list[list[tuple[str, str]]] | None:
+    """Return all places where kept Markdown changed; None unless both versions have some."""
+    if before is None or after is None:
+        return None
+    limits = {"paragraphs": _LINES_MAX, "longest": _WORDS_MAX}
+    return merged_changes(before, after, context=3, **limits)[0]
 
 
 def merged(left: Sequence[Piece], right: Sequence[Piece], context: int) -> list[tuple[str, str]]:

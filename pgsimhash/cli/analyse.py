@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
+from datetime import date
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
@@ -15,6 +16,7 @@ import click
 import pgsimhash
 from pgsimhash import analysis, html_reports
 from pgsimhash.cli import options, people, show
+from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -91,8 +93,9 @@ def explain(
 
 @analyse.command()
 @click.argument("url")
+@options.flag("--diff", "Compare the words too, of stored Markdown.")
 @options.with_store
-def history(store: pgsimhash.Store, url: str) -> None:
+def history(store: pgsimhash.Store, url: str, diff: bool) -> None:
     """Show how a page changed over time.
 
     Prints a JSON line for each version, in order of arrival. A change is "same" for an equal text,
@@ -100,8 +103,46 @@ def history(store: pgsimhash.Store, url: str) -> None:
     template at up to 8. "seen_at" is when a version was last seen. Exits with 1 if the page is
     unknown.
     """
-    versions = analysis.versions(store, url, markdown=False)
+    versions = analysis.versions(store, url, markdown=diff)
     people.lines((row.as_json() for row in versions), lambda: people.history(versions))
+
+
+def _as_crawl(word: str) -> int | date:
+    try:
+        return int(word) if word.isdecimal() else date.fromisoformat(word)
+    except ValueError as error:
+        raise invalid_argument(
+            f"{word!r} is neither the number of a run nor a day such as 2026-11-25"
+        ) from error
+
+
+@analyse.command()
+@click.argument(
+    "earlier", metavar="[RUN|DATE]", required=False, callback=options.checked(_as_crawl)
+)
+@click.argument("later", metavar="[RUN|DATE]", required=False, callback=options.checked(_as_crawl))
+@options.as_csv
+@options.with_store
+def crawls(
+    store: pgsimhash.Store, earlier: int | date | None, later: int | date | None, as_csv: bool
+) -> None:
+    """Compare what two crawls saw.
+
+    RUN is a number of `run list`, and DATE a day, for all runs that started on it; by default the
+    last two runs that ended. In a pipe it prints a JSON line for each page that is "changed", with
+    its words if Markdown is stored, "moved" to a new URL, "new", "gone" (404 or 410), "missing",
+    though the later crawl ended and visited half of the host, or "not_visited". The last line has
+    the number of "unchanged" pages.
+    """
+    for_people = show.for_people() and not as_csv
+    found = analysis.compare_crawls(
+        store, earlier, later, examples=people.EXAMPLES if for_people else None
+    )
+    if for_people:
+        people.crawls(found)
+        return
+    columns = ("change", "pages", "url", "moved_from", "title", "distance", "removed", "added")
+    show.rows((change.as_json() for change in found.changes), columns if as_csv else ())
 
 
 @analyse.command()

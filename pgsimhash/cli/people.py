@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from pgsimhash.analysis.changes import Version
+    from pgsimhash.analysis.changes import Version, WithWords
     from pgsimhash.analysis.comparison import BlockPair, Comparison
+    from pgsimhash.analysis.crawls import CrawlChange, CrawlComparison
     from pgsimhash.analysis.reports import Report
     from pgsimhash.pages.policies import Policy
     from pgsimhash.pages.records import CollectionStatus, Match, RunRecord, Verdict
@@ -33,31 +34,30 @@ if TYPE_CHECKING:
 ROWS: Final = 15
 """How many rows of a list are shown."""
 
+EXAMPLES: Final = 3
+"""How many changes of a kind are shown."""
+
 _WIDTH_MAX: Final = 100
-_CHANGES: Final = 3
+_VERSIONS: Final = 5  # of which the words are shown
 _HOSTS: Final = 5
 _CONTEXT: Final = 3  # equal words on each side of changed ones
 
 
 def comparison(found: Comparison, output: Path | None) -> None:
     """Print whether two pages are the same, their skyline, and what differs most."""
-    from rich.text import Text
-
     sign, style = ("≈", "magenta") if found.matches else ("≠", "blue")
     _say((f"{sign} {found.headline}", f"bold {style}"), f", the limit is {found.max_distance}")
     _say(found.summary)
     if found.blocks:
         _say()
         _print_skyline(found)
-    largest = [pair for pair in found.differing if pair.difference >= 0.001][:_CHANGES]
+    largest = [pair for pair in found.differing if pair.difference >= 0.001][:EXAMPLES]
     if largest:
         _say(("\nwhat differs", "bold"), (", and its share of the vote", "dim"))
         table = _grid("right", "left")
         table.columns[1].no_wrap = False
         for pair in largest:
-            line = Text()
-            for text, kind in changes(pair):
-                line.append(f"{text} ", {"gone": "magenta strike", "new": "bold"}.get(kind, ""))
+            line = _styled(changes(pair))
             line.truncate(2 * (_width() - 12), overflow="ellipsis")
             table.add_row(percent(pair.difference), line)
         show.console(stdout=True).print(table)
@@ -100,6 +100,25 @@ def changes(pair: BlockPair) -> list[tuple[str, str]]:
     return merged(pair.left, pair.right, _CONTEXT)
 
 
+def _styled(runs: Iterable[tuple[str, str]]) -> Text:
+    """Return runs of text as a line; without colours, marked as by ``git diff --word-diff``."""
+    from rich.text import Text
+
+    line = Text()
+    for text, kind in runs:
+        marked = {"gone": f"[-{text}-]", "new": f"{{+{text}+}}"}.get(kind, text)
+        style = {"gone": "magenta strike", "new": "bold"}.get(kind, "")
+        line.append(marked if _is_plain() else text, style).append(" ")
+    return line
+
+
+def _print_words(change: WithWords, most: int) -> None:
+    for runs in (change.words or ())[:most]:
+        line = _styled(runs)
+        line.truncate(_width() - 4, overflow="ellipsis")
+        show.console(stdout=True).print("   ", line)
+
+
 def _print_skyline(found: Comparison) -> None:
     from rich.text import Text
 
@@ -113,7 +132,7 @@ def _print_skyline(found: Comparison) -> None:
         for is_alone, run in groupby(cells, key=lambda cell: cell[1]):
             line.append("".join(text for text, _ in run), "magenta" if is_alone else "blue")
         console.print(line)
-    if console.no_color or console.color_system is None:
+    if _is_plain():
         marks = zip(lines[1], lines[2], strict=True)
         _say("  " + "".join("^" if a[1] or b[1] else " " for a, b in marks).rstrip())
         key: tuple[str | tuple[str, str], ...] = ("  ^: only on one  ",)
@@ -330,8 +349,9 @@ def history(versions: Sequence[Version]) -> None:
     _say(
         (counted(len(versions), "version"), "bold"), f" of {short(versions[0].url, _width() - 16)}"
     )
-    _say_rest(len(versions) - ROWS, "earlier version")
-    for version in versions[-ROWS:]:
+    rows = ROWS if versions[-1].words is None else _VERSIONS
+    _say_rest(len(versions) - rows, "earlier version")
+    for version in versions[-rows:]:
         what, style = CHANGES[version.change]
         bits = "" if version.distance is None else f", {counted(version.distance, 'bit')}"
         until = version.seen_at > version.fetched_at
@@ -342,6 +362,7 @@ def history(versions: Sequence[Version]) -> None:
             bits,
             (seen, "dim"),
         )
+        _print_words(version, EXAMPLES)
     hint("what changed: pgsimhash analyse explain URL@DATE URL")
 
 
@@ -353,6 +374,42 @@ CHANGES: Final = {
     "redesign": ("new template", "blue"),
 }
 """The words and the colour of each kind of change."""
+
+
+def crawls(found: CrawlComparison) -> None:
+    """Print what changed between two crawls: the counts, and the first pages of each kind."""
+    counts = Counter[str]()
+    first: dict[str, list[CrawlChange]] = {}
+    for change in found.changes:
+        counts[change.change] += change.pages
+        if change.change in _OUTCOMES and counts[change.change] <= EXAMPLES:
+            first.setdefault(change.change, []).append(change)
+    words = [f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items()]
+    _say((", ".join(words), "bold"))
+    _say((f"{_crawl(found.earlier)} → {_crawl(found.later)}", "dim"))
+    for kind, pages in first.items():
+        sign, style = _OUTCOMES[kind]
+        _say((f"{sign} {kind}", f"bold {style}"))
+        for change in pages[: EXAMPLES if len(first) <= EXAMPLES else EXAMPLES - 1]:
+            if change.moved_from:
+                _say(f"  {short(change.moved_from, _width() - 4)}")
+            _say("  → " if change.moved_from else "  ", short(change.url or "", _width() - 4))
+            _print_words(change, 1)
+    hint("all of them: --json or --csv · one page: pgsimhash analyse history URL --diff")
+
+
+_OUTCOMES: Final = {
+    "changed": ("~", "blue"),
+    "moved": ("→", "blue"),
+    "new": ("+", "green"),
+    "gone": ("-", "magenta"),
+    "missing": ("?", "magenta"),
+}
+
+
+def _crawl(crawl: Sequence[RunRecord]) -> str:
+    name = f"run {crawl[0].run_id}" if len(crawl) == 1 else counted(len(crawl), "run")
+    return f"{name}, {crawl[-1].started_at:%Y-%m-%d %H:%M}"
 
 
 def lines(records: Iterable[dict[str, Any]], view: Callable[[], None]) -> None:
@@ -465,3 +522,8 @@ def _grid(*sides: Side) -> Table:
 
 def _width() -> int:
     return show.console(stdout=True).width
+
+
+def _is_plain() -> bool:
+    console = show.console(stdout=True)
+    return console.no_color or console.color_system is None

@@ -38,7 +38,7 @@ _UNPRINTABLE: Final = re.compile(
 JSON: Final = "json"
 """The key of ``--json`` in the context's ``meta``."""
 
-_TITLE: Final = 300  # characters of a title in a CSV table
+_TITLE: Final = 300  # characters of a title or text in a CSV table
 # With tabs and line ends, which are escaped, these are the characters that OWASP lists.
 _FORMULAS: Final = tuple("=+-@＝＋－＠")  # noqa: RUF001
 
@@ -75,7 +75,9 @@ def rows(records: Iterable[dict[str, Any]], columns: Sequence[str] = ()) -> None
     def cell(name: str, value: object) -> str:
         if value is None:
             return ""
-        shown = " ".join(str(value).split())[:_TITLE] if name.endswith("title") else str(value)
+        text = " | ".join(value) if isinstance(value, list) else str(value)
+        is_text = isinstance(value, list) or name.endswith("title")
+        shown = " ".join(text.split())[:_TITLE] if is_text else text
         # An apostrophe where a spreadsheet would see a formula.
         return printable(f"'{shown}" if shown.startswith(_FORMULAS) else shown)
 

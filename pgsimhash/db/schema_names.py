@@ -34,6 +34,7 @@ SCHEMA_FILES: Final = (
     "marks.sql",
     "policies.sql",
     "delete.sql",
+    "crawls.sql",
     "rule.sql",
     "batch.sql",
     "add.sql",

@@ -9,9 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pgsimhash import analysis, connect
+from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis import compare_pages
 from pgsimhash.schemes import DEFAULT_SCHEME
+from tests.analysis.test_crawls import crawled as crawled
 from tests.cli.conftest import Run, on_a_terminal
 from tests.conftest import ROOT
 from tests.database import run_sql
@@ -79,10 +80,11 @@ def test_explain_shows_the_skyline_and_what_differs(
     for text in shown.values():
         assert f"{found.headline}, the limit is 8" in text
         assert " ".join(found.summary.split()) in text
-        assert "the tables, and 1,496 1,521 of them could" in text
         assert text.endswith(f"written to {target}")
+    assert "the tables, and 1,496 1,521 of them could" in shown["color"]
     for name in ("plain", "dumb"):
         assert re.search(r" \^+ ", shown[name])
+        assert "the tables, and [-1,496-] {+1,521+} of them could" in shown[name]
     assert f"<h1>{found.headline}</h1>" in target.read_text()
     # Programs can ask for JSON on a terminal too.
     done = on_a_terminal("analyse", "explain", *sides, "--json", whole=True)
@@ -298,3 +300,62 @@ def test_the_exit_code_without_a_precise_distance_or_after_failures(run: Run, fo
     done.ends(1, *said, "1 pages have too little text")
     last = done.lines[-1]
     assert (last["copies"], last["distinct"], last["omitted"]) == (1, 3, 1)
+
+
+def test_crawls_are_json_lines_a_table_or_a_screen(run: Run, dsn: str, crawled: Store) -> None:
+    kept = ("--collection", "site")
+    done = run("analyse", "crawls", "1", "2", *kept)
+    assert (done.code, done.stderr) == (0, "")
+    with connect(dsn, collection="site") as store:
+        changes = [change.as_json() for change in analysis.compare_crawls(store, 1, 2).changes]
+    assert done.lines == changes
+    assert run("analyse", "crawls", "2026-11-25", "2026-11-26", *kept).lines == changes
+    assert run("analyse", "crawls", "2", "3", *kept).lines == run("analyse", "crawls", *kept).lines
+    table = list(
+        csv.DictReader(run("analyse", "crawls", "1", "2", *kept, "--csv").stdout.splitlines())
+    )
+    assert [(row["change"], row["url"], row["pages"]) for row in table] == [
+        (line["change"], line["url"] or "", str(line["pages"])) for line in changes
+    ]
+    assert (table[1]["removed"], table[1]["added"]) == ("aprice40", "fell")
+    run("analyse", "crawls", "9", *kept).ends(1, "has no run 9")
+    run("analyse", "crawls", "yesterday", *kept).ends(
+        2, "'yesterday' is neither the number of a run"
+    )
+    arguments = ("analyse", "crawls", "1", "2", *kept, "--dsn", dsn)
+    for variables, words in (
+        ({}, "aprice40 fell"),
+        ({"NO_COLOR": "1"}, "[-aprice40-] {+fell+}"),
+    ):
+        lines = screen(*arguments, **variables)
+        text = "\n".join(lines)
+        print(text)
+        assert (
+            lines[0] == "2 changed, 2 moved, 1 new, 1 gone, 1 missing, 3 not visited, 5 unchanged"
+        )
+        assert lines[1] == "run 1, 2026-11-25 00:00 → run 2, 2026-11-26 00:00"
+        assert words in text
+        assert "  a.example/old/story\n  → a.example/new/story" in text
+        assert lines[-1].startswith("all of them: --json or --csv")
+
+
+def screen(*arguments: str | Path, **variables: str) -> list[str]:
+    """What a command shows on a terminal of 80 columns and 24 lines, without its colours."""
+    done = on_a_terminal(*arguments, whole=True, **variables)
+    assert done.code == 0, done.stderr
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in done.stderr.splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 24
+    return lines
+
+
+def test_history_shows_the_words_that_changed(run: Run, dsn: str, crawled: Store) -> None:
+    url, kept = "https://a.example/price", ("--collection", "site")
+    lines = run("analyse", "history", url, "--diff", *kept).lines
+    assert [(line["removed"], line["added"]) for line in lines] == [
+        (None, None), (["aprice40"], ["fell"]), (["aprice41"], ["again"]),
+    ]  # fmt: skip
+    shown = screen("analyse", "history", url, "--diff", *kept, "--dsn", dsn, NO_COLOR="1")
+    print("\n".join(shown))
+    assert shown[0] == "3 versions of a.example/price"
+    assert "[-aprice41-] {+again+}" in shown[-3]

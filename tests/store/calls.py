@@ -49,6 +49,9 @@ READS: dict[str, Callable[[Store], Any]] = {
     "page_pairs": lambda store: list(analysis.page_pairs(store, 8)),
     "evaluate": lambda store: analysis.evaluate(LABELLED, store).omitted,
     "compare_pages": lambda store: analysis.compare_pages(A, B, store=store),
+    "compare_crawls": lambda store: list(
+        analysis.compare_crawls(store, *[maintenance.runs(store)[0].run_id] * 2).changes
+    ),
     "versions": lambda store: analysis.versions(store, A),
     "runs": lambda store: maintenance.runs(store),
     "marks": lambda store: maintenance.marks(store),

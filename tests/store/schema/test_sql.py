@@ -110,6 +110,9 @@ REFUSED = {
     "delete_page('', 'nowhere')": ("PS001", "does not exist"),
     "_expire_batch_1('default', interval '1 day', 0, 0)": ("PS010", "such as 1000"),
     "find_many('{{1}, {2}}'::bigint[])": ("PS012", "NULL or an array"),
+    "compare_crawls()": ("PS021", "lists the existing ones"),
+    "compare_crawls('{}', '{}')": ("PS021", "lists the existing ones"),
+    "compare_crawls(collection => 'nowhere')": ("PS001", "does not exist"),
     "set_policy('*')": ("PS013", "a policy needs a setting"),
     "set_policy('*', 3, scope => 'page')": ("PS013", "policies_scope_known"),
     **{

@@ -1,0 +1,115 @@
+"""Compare what two crawls saw: pages that changed, moved, came and went."""
+
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import chain, islice
+from typing import Final, Literal, NamedTuple
+
+from pgsimhash.analysis.changes import WithWords, kept_words
+from pgsimhash.errors import NotFoundError
+from pgsimhash.pages.records import RunRecord
+from pgsimhash.store import Store
+
+Outcome = Literal["changed", "moved", "new", "gone", "missing", "not_visited", "unchanged"]
+
+_BATCH: Final = 32  # changed pages whose Markdown is read at a time
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlChange(WithWords):
+    """What became of a page from the earlier crawl to the later one.
+
+    - ``changed``: another text; ``distance`` is the number of bits, and ``words`` are those that
+      changed, if the collection keeps Markdown.
+    - ``moved``: the text of ``moved_from``, which is gone or missing, is at a new URL.
+    - ``new``: only the later crawl saw it.
+    - ``gone``: the later crawl found it gone (404 or 410).
+    - ``missing``: all runs of the later crawl ended without it, and visited at least half as many
+      pages of the host as the earlier one saw.
+    - ``not_visited``: nor did the later crawl see it, but it left out more, or did not end.
+    - ``unchanged``: the same text. One record for all of these ``pages``, without a URL.
+    """
+
+    change: Outcome
+    pages: int
+    url: str | None
+    moved_from: str | None
+    title: str | None
+    distance: int | None
+    earlier_page_id: int | None
+    later_page_id: int | None
+
+
+class CrawlComparison(NamedTuple):
+    """The runs of two crawls, and what changed: largest changes first, unchanged pages last."""
+
+    earlier: list[RunRecord]
+    later: list[RunRecord]
+    changes: Generator[CrawlChange]
+
+
+def compare_crawls(
+    store: Store,
+    earlier: int | date | None = None,
+    later: int | date | None = None,
+    *,
+    examples: int | None = None,
+) -> CrawlComparison:
+    """Compare two crawls of the collection, by default its last two ended runs.
+
+    A crawl is the number of a run, or a day, for all runs that started on it. The changes are
+    compared when they are read, in one transaction and bounded memory. ``examples`` limits for how
+    many changed pages the words are compared.
+
+    Raises:
+        NotFoundError: the collection has no such run.
+    """
+    with store._session.calls_to_read() as calls:
+        runs = calls.records("runs", RunRecord)
+    second = _chosen(store, runs, later)
+    before = [run for run in runs if run.run_id < second[-1].run_id]
+    first = _chosen(store, before if earlier is None else runs, earlier)
+    return CrawlComparison(first, second, _changes(store, first, second, examples))
+
+
+def _chosen(store: Store, runs: list[RunRecord], crawl: int | date | None) -> list[RunRecord]:
+    """Return the runs of a crawl, the last one first."""
+    if crawl is None:
+        chosen = [run for run in runs if run.ended_at is not None][:1]
+    elif isinstance(crawl, int):
+        chosen = [run for run in runs if run.run_id == crawl]
+    else:
+        chosen = [run for run in runs if run.started_at.date() == crawl]
+    if not chosen:
+        name = store.collection.name
+        what = "no run before that ended" if crawl is None else f"no run {crawl}"
+        raise NotFoundError(
+            "unknown_run",
+            f"collection {name!r} has {what}; pgsimhash run list --collection {name} lists them",
+        )
+    return chosen
+
+
+def _changes(
+    store: Store, earlier: list[RunRecord], later: list[RunRecord], examples: int | None
+) -> Generator[CrawlChange]:
+    crawls = {"earlier": earlier, "later": later}
+    ids = {name: [run.run_id for run in runs] for name, runs in crawls.items()}
+    done = 0
+    with (
+        store._session.calls_to_read(one_transaction=True) as calls,
+        closing(calls.stream("compare_crawls", **ids)) as rows,
+    ):
+        while batch := [CrawlChange(*row) for row in islice(rows, _BATCH)]:
+            most = None if examples is None else max(0, examples - done)
+            done += len(batch)
+            changed = [change for change in batch[:most] if change.change == "changed"]
+            page_ids = [(each.earlier_page_id, each.later_page_id) for each in changed]
+            texts = {}
+            if changed:
+                texts = dict(calls.fetch("kept_markdown", page_ids=list(chain(*page_ids))))
+            for change in batch:
+                before, after = map(texts.get, (change.earlier_page_id, change.later_page_id))
+                yield replace(change, words=kept_words(before, after))

@@ -1,0 +1,129 @@
+-- Two crawls compared.
+
+-- What became of the pages between two crawls, each as numbers of runs, by default the last two ended
+-- runs. A row for each page that is changed, moved, new, gone, missing or not_visited, the largest
+-- changes first; then one with the number of unchanged pages.
+--
+-- The last batch with a page decides: its number is doubled here, and odd if it saw the page, even if it
+-- found it gone. The lookup by id has a limit, so that it is not a join by hash, which would read all
+-- pages. Pages of one text that may have moved are paired in the order of their URLs.
+CREATE FUNCTION pgsimhash.compare_crawls(
+    earlier bigint[] DEFAULT NULL, later bigint[] DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS TABLE (
+    change text, pages bigint, url text, moved_from text, title text, distance integer,
+    earlier_page_id bigint, later_page_id bigint
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    SET profile = by_hash AS $$
+DECLARE
+    own_id constant integer := pgsimhash._id_of(collection);
+    ended constant bigint[] := ARRAY(
+        SELECT r.run_id FROM pgsimhash.runs AS r
+        WHERE r.collection_id = own_id AND r.ended_at IS NOT NULL
+        ORDER BY r.run_id DESC
+    );
+BEGIN
+    later := coalesce(later, ended[1:1]);
+    earlier := coalesce(earlier, ARRAY(
+        SELECT u.run_id FROM unnest(ended) AS u (run_id) WHERE u.run_id < ALL (later) LIMIT 1
+    ));
+    IF '{}' IN (earlier, later) OR NOT earlier || later <@ ARRAY(
+        SELECT r.run_id FROM pgsimhash.runs AS r WHERE r.collection_id = own_id
+    ) THEN
+        RAISE EXCEPTION 'collection "%" has no such runs: % and %', collection, earlier, later
+            USING ERRCODE = 'PS021',
+            HINT = 'SELECT run_id, label FROM pgsimhash.runs lists the existing ones.';
+    END IF;
+    RETURN QUERY
+    WITH seen AS MATERIALIZED (
+        SELECT DISTINCT ON (g.is_later, p.url COLLATE "C")
+            g.is_later, g.batch % 2 = 0 AS is_gone, p.page_id, p.url, coalesce(p.host, '') AS host,
+            p.simhash, coalesce(p.text_digest, p.simhash) AS text, p.title
+        FROM (
+            SELECT
+                c.is_later, abs(u.page_id) AS page_id,
+                max(2 * s.number + (u.page_id > 0)::integer) AS batch
+            FROM (VALUES (false, earlier), (true, later)) AS c (is_later, runs)
+            CROSS JOIN LATERAL unnest(c.runs) AS r (run_id)
+            JOIN pgsimhash.sightings AS s ON s.collection_id = own_id AND s.run_id = r.run_id
+            CROSS JOIN LATERAL unnest(s.page_ids) AS u (page_id)
+            GROUP BY c.is_later, abs(u.page_id)
+            ORDER BY abs(u.page_id)
+        ) AS g
+        CROSS JOIN LATERAL (
+            SELECT n.*
+            FROM pgsimhash.pages AS n
+            WHERE n.collection_id = own_id AND n.page_id = g.page_id
+            ORDER BY n.collection_id, n.page_id
+            LIMIT 1
+        ) AS p
+        ORDER BY g.is_later, p.url COLLATE "C", g.batch DESC, p.page_id DESC
+    ),
+    compared AS (
+        SELECT
+            coalesce(l.url, e.url) AS url, coalesce(l.title, e.title) AS title,
+            e.page_id AS earlier_id, l.page_id AS later_id,
+            e.simhash AS earlier_simhash, l.simhash AS later_simhash, coalesce(e.text, l.text) AS text,
+            CASE
+                WHEN l.is_gone THEN 'gone'
+                WHEN e.text = l.text THEN 'unchanged'
+                WHEN l.url = e.url THEN 'changed'
+                WHEN e.url IS NULL THEN 'new'
+                WHEN later <@ ended AND v.is_visited THEN 'missing'
+                ELSE 'not_visited'
+            END AS change
+        FROM (SELECT * FROM seen AS s WHERE NOT s.is_later AND NOT s.is_gone) AS e
+        FULL JOIN (SELECT * FROM seen AS s WHERE s.is_later) AS l ON l.url = e.url
+        LEFT JOIN (
+            SELECT s.host, 2 * count(*) FILTER (WHERE s.is_later)
+                >= count(*) FILTER (WHERE NOT s.is_later AND NOT s.is_gone) AS is_visited
+            FROM seen AS s
+            GROUP BY s.host
+        ) AS v ON v.host = e.host
+        WHERE e.url IS NOT NULL OR NOT l.is_gone
+    ),
+    placed AS (
+        SELECT c.*, CASE WHEN c.change IN ('new', 'gone', 'missing') THEN row_number() OVER (
+            PARTITION BY c.text, c.change = 'new', c.change IN ('gone', 'missing')
+            ORDER BY c.url COLLATE "C"
+        ) END AS place
+        FROM compared AS c
+        WHERE c.change <> 'unchanged'
+    )
+    SELECT r.*
+    FROM (
+        SELECT
+            CASE WHEN n.url <> o.url THEN 'moved' ELSE coalesce(o.change, n.change) END AS change,
+            1::bigint AS pages, coalesce(n.url, o.url) AS url,
+            CASE WHEN n.url <> o.url THEN o.url END AS moved_from, coalesce(n.title, o.title) AS title,
+            CASE WHEN o.change = 'changed' OR n.url <> o.url THEN pgsimhash.hamming_distance(
+                o.earlier_simhash, coalesce(n.later_simhash, o.later_simhash)
+            ) END AS distance,
+            o.earlier_id, coalesce(n.later_id, o.later_id)
+        FROM (SELECT * FROM placed AS p WHERE p.change <> 'new') AS o
+        FULL JOIN (SELECT * FROM placed AS p WHERE p.change = 'new') AS n
+            ON n.text = o.text AND n.place = o.place
+        UNION ALL
+        SELECT 'unchanged', count(*), NULL, NULL, NULL, NULL, NULL, NULL
+        FROM compared AS c
+        WHERE c.change = 'unchanged'
+    ) AS r
+    ORDER BY
+        array_position('{changed,moved,new,gone,missing,not_visited,unchanged}', r.change),
+        r.distance DESC, r.url COLLATE "C";
+END
+$$;
+
+-- The Markdown that the collection keeps of some versions.
+CREATE FUNCTION pgsimhash._kept_markdown(own_id integer, page_ids bigint[])
+RETURNS TABLE (page_id bigint, markdown text)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    SET profile = in_order AS $$
+BEGIN
+    RETURN QUERY
+    SELECT p.page_id, p.markdown
+    FROM unnest(page_ids) AS u (page_id)
+    JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
+    WHERE p.markdown IS NOT NULL;
+END
+$$;
