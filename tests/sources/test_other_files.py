@@ -12,7 +12,7 @@ import sys
 import zipfile
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,17 @@ def test_a_wacz_archive_and_its_damage(tmp_path: Path) -> None:
     items = read(path)
     assert failed(items[0], "the zip data is damaged") == (str(path), "unreadable")
     assert urls(items)[:3] == [URL + name for name in ("0", "1", "2")]
+
+
+def test_an_archive_may_be_a_zipped_folder_and_says_if_it_has_no_records(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.wacz"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("crawl/archive/a.warc.gz", b"".join(records(3)))
+    assert urls(read(path)) == [f"{URL}{n}" for n in range(3)]
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("warcs/a.warc.gz", b"".join(records(3)))
+    (item,) = read(path)
+    assert failed(item, "no WARC files in the folder archive/") == (str(path), "unreadable")
 
 
 def test_archives_in_an_archive(tmp_path: Path) -> None:
@@ -353,6 +364,21 @@ def test_lines_and_rows_have_validators(tmp_path: Path) -> None:
     (page,) = read_pages([path])
     assert isinstance(page, SourcePage)
     assert (page.etag, page.last_modified) == ('"1"', None)
+
+
+@pytest.mark.parametrize(("kind", "value", "time"), [
+    (pa.timestamp("ns"), 1_714_979_289_123_456_789, TIME.replace(microsecond=123_456)),
+    (pa.timestamp("ns", "Asia/Tokyo"), 1_714_979_289_123_456_789,
+     TIME.replace(microsecond=123_456)),
+    (pa.timestamp("s"), 1_714_979_289, TIME),
+    (pa.date32(), date(2024, 5, 6), datetime(2024, 5, 6, tzinfo=UTC)),
+    (pa.string(), "2024-05-06T07:08:09Z", TIME),
+])  # fmt: skip
+def test_rows_have_times_of_any_type(tmp_path: Path, kind: Any, value: Any, time: datetime) -> None:
+    path = tmp_path / "pages.parquet"
+    times = pa.array([value], kind)
+    pq.write_table(pa.table({"url": [URL], "html": ["<p>"], "fetched_at": times}), path)
+    assert read(path) == [SourcePage(URL, "<p>", fetched_at=time)]
 
 
 def test_a_line_is_a_page(tmp_path: Path) -> None:
