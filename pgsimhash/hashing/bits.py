@@ -227,8 +227,3 @@ def band(distance: int) -> Band:
     if distance <= IDENTICAL_MAX:
         return "duplicate"
     return "near" if distance <= NEAR_MAX else "different"
-
-
-def similarity_percent(distance: int) -> float:
-    """Return the share of equal bits in per cent, to a tenth: 100.0 for 0 bits, 87.5 for 8."""
-    return round(100.0 * (1 - distance / BITS), 1)

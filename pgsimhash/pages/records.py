@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
-from pgsimhash.hashing.bits import format_simhash, similarity_percent
+from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.pages.values import frozen
 
 if TYPE_CHECKING:
@@ -249,7 +249,6 @@ class Verdict(JsonRecord):
     """
 
     _omitted = ("html_bytes", "title", "markdown")
-    _computed = ("similarity_percent",)
 
     url: str
     kind: VerdictKind
@@ -269,11 +268,6 @@ class Verdict(JsonRecord):
     fetched_at: datetime | None = field(default=None, compare=False)
     title: str | None = field(default=None, compare=False)
     markdown: str | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def similarity_percent(self) -> float | None:
-        """The share of equal bits, in per cent; None without a distance."""
-        return None if self.distance is None else similarity_percent(self.distance)
 
 
 CAPTURE: Final = ("source", "record", "fetched_at")
@@ -301,17 +295,10 @@ class Deletion(NamedTuple):
 class Match(JsonRecord):
     """A known simhash within the requested distance, with the first page that had it."""
 
-    _computed = ("similarity_percent",)
-
     simhash: int
     distance: int
     url: str
     title: str | None
-
-    @property
-    def similarity_percent(self) -> float:
-        """The share of equal bits, in per cent."""
-        return similarity_percent(self.distance)
 
 
 @dataclass(frozen=True, slots=True)

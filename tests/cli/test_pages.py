@@ -39,12 +39,11 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
         ("wells-copy.html", "duplicate"),
     ]  # fmt: skip
     fields = "url kind reason simhash distance duplicate_of detail truncated content_missing keep"
-    more = "page_id original_page_id source record fetched_at similarity_percent"
+    more = "page_id original_page_id source record fetched_at"
     assert {" ".join(line) for line in done.lines} == {f"{fields} {more}"}
     copy = done.lines[-1]
     assert name(copy["duplicate_of"]) == "wells.html"
     assert copy["distance"] <= 3
-    assert copy["similarity_percent"] >= 95
     assert len(copy["simhash"]) == 16
     assert [Verdict(**row).as_json() for row in pq.read_table(file).to_pylist()] == done.lines
     # A second run adds nothing.

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import pgsimhash
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing import bits
-from pgsimhash.pages.records import Match, Verdict
 from tests.refusals import because
 
 simhashes = st.integers(0, 2**64 - 1)
@@ -80,17 +79,18 @@ def test_invalid_base32_is_refused(text: str) -> None:
 
 
 def test_bands_and_levels_of_similarity_have_names_and_distances() -> None:
-    expected = {0: ("duplicate", 100.0), 3: ("duplicate", 95.3), 4: ("near", 93.8)}
-    expected |= {8: ("near", 87.5), 9: ("different", 85.9), 64: ("different", 0.0)}
-    for distance, named in expected.items():
-        assert (bits.band(distance), bits.similarity_percent(distance)) == named
-    near = Verdict("https://a.example/2", "near", "within_distance", 5, 8, "https://a.example/1")
-    assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)
-    assert Verdict("https://a.example/1", "new", "first_seen", 5).similarity_percent is None
-    assert Match(5, 3, "https://a.example/", None).as_json()["similarity_percent"] == 95.3
-    for level, share in (("close", 98), ("loose", 90)):
+    expected = {
+        0: "duplicate",
+        3: "duplicate",
+        4: "near",
+        8: "near",
+        9: "different",
+        64: "different",
+    }
+    assert {distance: bits.band(distance) for distance in expected} == expected
+    for level, share in (("close", 0.98), ("loose", 0.9)):
         farthest = bits.LEVELS[level]
-        assert bits.similarity_percent(farthest) >= share > bits.similarity_percent(farthest + 1)
+        assert 1 - farthest / 64 >= share > 1 - (farthest + 1) / 64
 
 
 @pytest.mark.parametrize(("check", "values"), [
