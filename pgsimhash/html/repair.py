@@ -126,7 +126,8 @@ def _is_copy(math: HtmlElement) -> bool:
     return any(
         other is not None
         and other.get("aria-hidden") == "true"
-        and next(other.itertext(), None) is not None
+        and other.tag != "svg"
+        and any(text.strip() for text in other.itertext())
         for other in beside
     )
 

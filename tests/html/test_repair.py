@@ -185,13 +185,14 @@ MATH = "<math><mi>E</mi><mo>=</mo><mi>m</mi></math>"
 @pytest.mark.parametrize("formula", [
     f"<span class=katex><span class=katex-mathml>{MATH}</span>{DRAWN}</span>",
     f"<span class=MathJax>{DRAWN}<span class=MJX_Assistive_MathML>{MATH}</span></span>",
-    f"<mjx-container><mjx-math aria-hidden=true></mjx-math><mjx-mml>{MATH}</mjx-mml>",
+    f"<mjx-container><mjx-math aria-hidden=true> <mjx-mi> </mjx-mi></mjx-math><b>{MATH}</b>",
+    f"<span><svg aria-hidden=true><title>E</title></svg><span>{MATH}</span></span>",
     MATH, f"<math><semantics>{MATH}<annotation-xml><ci>E</ci></annotation-xml></semantics></math>",
 ])  # fmt: skip
 def test_a_formula_is_read_once(formula: str) -> None:
     article = read_article(f"<main>{STORY}<p>So {formula} holds.</p></main>")
-    assert "So E=m holds." in article.text
-    assert "So E=m holds." in article.markdown
+    for text in (article.text, article.markdown):
+        assert "So E=m holds." in " ".join(text.replace("**", "").split())
 
 
 @pytest.mark.parametrize(("inline", "markdown"), [
