@@ -252,7 +252,7 @@ def test_sql_only(empty_dsn: str, tmp_path: Path) -> None:
     assert printed[0] == "new|||t"
     assert re.fullmatch(r"(duplicate|near)\|\d\|https://example.com/tides\|f", printed[1])
     assert re.fullmatch(r"https://mirror.example/tides\|\d", printed[2])
-    assert printed[3] == "new|20"
+    assert printed[3] == "20|60"
     clusters = [line.split("|") for line in printed[4:]]
     assert [int(pages) for _, pages, _ in clusters] == [3] * 20 + [2]
     with connect(empty_dsn, collection="articles", create=False) as store:
