@@ -27,6 +27,7 @@ LOOKUPS: dict[str, Callable[[Store], Any]] = {
     "near_pages of a URL": lambda store: store.near_pages(A, 8, limit=3),
     "get": lambda store: store.get(A),
     "should_fetch": lambda store: store.should_fetch(A),
+    "should_fetch_many": lambda store: store.should_fetch_many([A, B]),
     "should_fetch of an age": lambda store: store.should_fetch(A, older_than=DAY),
     "request_headers": lambda store: store.request_headers(A, older_than=DAY),
     "decide": lambda store: store.decide(A, HTML, markdown=True),

@@ -186,6 +186,7 @@ IN_SQL = {
     "expire: nothing": ["expire(interval '0')", "expire(interval '-1 day')"],
     "expire: before the year 1": ["expire(interval '9999 years')"],
     "mark: equal URLs": [f"mark('{B}', '{B}', true)"],
+    "undo_run: no such run": ["undo_run(7)"],
     "set_policy: no setting": ["set_policy('*')"],
     "set_policy: a pattern": ["set_policy('a b', 3)"],
     "set_policy: a distance": ["set_policy('*', 13)"],
