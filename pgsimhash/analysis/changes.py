@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
+from pgsimhash.analysis.wording import shortened
 from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import band, hamming_distance
 from pgsimhash.html.blocks import SAME_TEMPLATE_MAX
@@ -264,12 +265,12 @@ def changed_words(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Pie
 
 
 def merged_changes(
-    before: str, after: str, *, paragraphs: int = 2, context: int = 9, longest: int = 40
+    before: str, after: str, *, paragraphs: int = 2, context: int = 9, longest: int = 300
 ) -> tuple[list[list[tuple[str, str]]], int]:
     """Return the places of two Markdown texts that changed most, and how many more there are.
 
-    Each is a list of runs of words: ``same``, ``gone``, ``new``, or ``skip`` for what is left out.
-    A paragraph that only moved is no change.
+    Each is a list of runs of words: ``same``, ``gone`` or ``new``, of at most ``longest``
+    characters, and of five times as many together. A paragraph that only moved is no change.
     """
     found: list[tuple[int, list[tuple[str, str]]]] = []
     alone: dict[tuple[Kind, str], int] = {}
@@ -277,7 +278,7 @@ def merged_changes(
         if row.kind == "changed":
             changed = [piece.text for piece in (*row.left, *row.right) if piece.changed]
             runs = merged(row.left, row.right, context)
-            found.append((sum(len(text.split()) for text in changed), runs))
+            found.append((sum(map(len, changed)), _cut(runs, longest)))
         elif row.kind in ("removed", "added"):
             (piece,) = row.left or row.right
             other: Kind = "added" if row.kind == "removed" else "removed"
@@ -285,11 +286,9 @@ def merged_changes(
                 found[moved] = (0, [])
                 continue
             alone[row.kind, piece.text] = len(found)
-            words = piece.text.split()
-            kind = "gone" if row.left else "new"
-            runs = [(" ".join(words[:longest]), kind), *[("…", "skip")][: len(words) > longest]]
-            found.append((len(words), runs))
-    places = [place for place, (words, _) in enumerate(found) if words]
+            runs = [(piece.text, "gone" if row.left else "new")]
+            found.append((len(piece.text), _cut(runs, longest)))
+    places = [place for place, (size, _) in enumerate(found) if size]
     # Changed words in their context say more than whole paragraphs.
     places.sort(
         key=lambda place: (all(kind != "same" for _, kind in found[place][1]), -found[place][0])
@@ -298,11 +297,21 @@ def merged_changes(
     return [found[place][1] for place in shown], len(places) - len(shown)
 
 
+def _cut(runs: list[tuple[str, str]], longest: int) -> list[tuple[str, str]]:
+    kept, room = list[tuple[str, str]](), 5 * longest
+    for text, kind in runs:
+        kept.append((shortened(text, longest), kind))
+        room -= len(kept[-1][0])
+        if room < 0:
+            return [*kept, ("…", "same")]
+    return kept
+
+
 def kept_words(before: str | None, after: str | None) -> list[list[tuple[str, str]]] | None:
     """Return all places where kept Markdown changed; None unless both versions have some."""
     if before is None or after is None:
         return None
-    limits = {"paragraphs": _LINES_MAX, "longest": _WORDS_MAX}
+    limits = {"paragraphs": _LINES_MAX, "longest": CHARS_MAX}
     return merged_changes(before, after, context=3, **limits)[0]
 
 

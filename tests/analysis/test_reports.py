@@ -11,6 +11,7 @@ import pytest
 
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.analysis.canonical_links import cluster_rows
+from pgsimhash.analysis.changes import merged_changes
 from pgsimhash.analysis.reports import Cause, HostFigures
 from pgsimhash.html_reports import report_page
 from pgsimhash.pages.records import PageRecord
@@ -241,6 +242,26 @@ def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
     ]
     assert report.all_changed == 2
     assert "2 pages have more than one version." in report_page(report)
+
+
+def test_what_changed_is_merged_into_short_paragraphs() -> None:
+    same = " ".join(f"word{n}" for n in range(40))
+    moved = "A paragraph that only moves is no change."
+    both = "A second part\n\nof two paragraphs."
+    before = f"# Tides\n\n{moved}\n\n{same} of 1,496 boats\n\n{both}\n\n"
+    before += "Gone **with** the [wind](https://a.example/)."
+    after = f"# Tides\n\n{same} of 1,521 boats\n\n{both}\n\n{moved}\n\n{'無' * 5000}"
+    (paragraph, other), more = merged_changes(before, after)
+    assert paragraph[1:] == [("1,496", "gone"), ("1,521", "new"), ("boats", "same")]
+    (start, kind) = paragraph[0]
+    assert (start, kind) == ("… " + " ".join([f"word{n}" for n in range(32, 40)] + ["of"]), "same")
+    assert (other, more) == ([(f"{'無' * 150} …", "new")], 1)
+    (_, *rest), more = merged_changes(before, after, paragraphs=3)
+    assert (rest[0], more) == ([("Gone with the wind.", "gone")], 0)
+    many = " ".join(f"same{n} old{n}" for n in range(2000))
+    ((long,), _) = merged_changes(many, many.replace("old", "new"))
+    assert sum(len(text) for text, _ in long) < 2000
+    assert merged_changes("", "") == ([], 0)
 
 
 def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
