@@ -67,6 +67,7 @@ RESULTS: Final = {
     "pgsimhash.analysis.evaluation": "Evaluation",
     "pgsimhash.analysis.pairs": "PagePair",
     "pgsimhash.analysis.reports": "Report",
+    "pgsimhash.analysis.template": "SelectorEffect TemplatePart",
 }
 """What calls return, by module: nobody imports these, but their fields and methods are public."""
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.pairs import page_pairs as page_pairs
     from pgsimhash.analysis.pairs import read_labels as read_labels
     from pgsimhash.analysis.reports import report as report
+    from pgsimhash.analysis.template import selector_effects as selector_effects
+    from pgsimhash.analysis.template import template_parts as template_parts
 else:
     __getattr__, __dir__ = loaded_later(
         __name__,
@@ -30,5 +32,6 @@ else:
             "pgsimhash.analysis.pairs": "LabelledPair page_pairs read_labels",
             "pgsimhash.analysis.addresses": "Parameter parameters",
             "pgsimhash.analysis.reports": "report",
+            "pgsimhash.analysis.template": "selector_effects template_parts",
         },
     )

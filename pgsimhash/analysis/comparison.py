@@ -34,7 +34,7 @@ from pgsimhash.hashing.bits import (
 from pgsimhash.hashing.signature import containment, containment_min, verified
 from pgsimhash.html import Article
 from pgsimhash.html.blocks import BESIDE_TAGS, Element, Named
-from pgsimhash.html.page_words import VOLATILE, TextBlock
+from pgsimhash.html.page_words import VOLATILE, TextBlock, WeightedWords
 from pgsimhash.pages.records import SourcePage, json_values
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.urls import check_url
@@ -473,17 +473,15 @@ def _beginning(pair: BlockPair, most: int) -> str:
     return shortened(max(changed, key=len) if changed else pair.blocks[0].text, most)
 
 
-def _blocks_of(article: Article, weigh: BlockWeights) -> tuple[list[Block], list[tuple[str, ...]]]:
-    """Return the blocks of an article, and their words.
+def vote_shares(words: WeightedWords, weigh: BlockWeights) -> list[float]:
+    """Return the share of each block in the vote of a page; they sum to 1.
 
     A feature's weight in the vote is damped by all its occurrences; each block has its part of it.
     """
-    words = words_of(article)
-    found = words.blocks
     factors = [*OCCURRENCES.values()]
     sums: defaultdict[str, float] = defaultdict(float)
     parts: list[dict[str, float]] = []
-    for block in found:
+    for block in words.blocks:
         part: defaultdict[str, float] = defaultdict(float)
         for word, kind in zip(block.words, block.kinds, strict=True):
             part[word] += block.weight * factors[min(kind, VOLATILE)]
@@ -495,12 +493,20 @@ def _blocks_of(article: Article, weigh: BlockWeights) -> tuple[list[Block], list
         parts.append(part)
     damped = {name: (1.0 + weight) ** -weigh.damping for name, weight in sums.items()}
     votes = [sum(weight * damped[name] for name, weight in part.items()) for part in parts]
-    loudest = max((block.weight for block in found), default=1.0) or 1.0
     total = sum(votes) or 1.0
+    return [vote / total for vote in votes]
+
+
+def _blocks_of(article: Article, weigh: BlockWeights) -> tuple[list[Block], list[tuple[str, ...]]]:
+    """Return the blocks of an article, and their words."""
+    words = words_of(article)
+    found = words.blocks
+    loudest = max((block.weight for block in found), default=1.0) or 1.0
+    shares = vote_shares(words, weigh)
     blocks = [
-        Block(text[:_TEXT], len(block.words), block.weight / loudest, vote / total, place)
-        for text, block, vote, place in zip(
-            words.texts(), found, votes, map(_place, found), strict=True
+        Block(text[:_TEXT], len(block.words), block.weight / loudest, share, place)
+        for text, block, share, place in zip(
+            words.texts(), found, shares, map(_place, found), strict=True
         )
     ]
     return _bounded(blocks, [tuple(block.words) for block in found])

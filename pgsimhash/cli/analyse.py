@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import date
 from functools import partial
@@ -20,10 +21,11 @@ from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
 from pgsimhash.search.layout import DISTANCE_MAX
-from pgsimhash.sources import SourcePage
+from pgsimhash.sources import PageFailure, SourcePage, read_pages
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.evaluation import Counts, Evaluation
+    from pgsimhash.pages.records import PageItem
 
 _FAILURES_SHOWN: Final = 20
 
@@ -213,6 +215,37 @@ _PARAMETERS: Final = ("host", "name", "verdict", "values", "compared", "exceptio
 
 
 @analyse.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=options.INPUT_PATH)
+@click.option("--host", help="Only this host.")
+@options.cut
+@options.distance("8; with --content or --ignore")
+def template(paths: tuple[str, ...], host: str | None, **selectors: Any) -> None:
+    """Find the parts that pages of a site share, and try selectors.
+
+    PATH is as for `ingest`. Prints a JSON line for each of up to 12 parts of a host, the outermost
+    first: on how many "pages" of the "examined" ones it is, on how many with the "same" text, and
+    its shares of their words and votes. With --content or --ignore, prints what they would change:
+    pages that would be "too_short" or whose "content_missing", pairs of pages that would "match"
+    and do not, and pairs that match and would be "no_match". Examines up to 200 pages of different
+    texts of each host. Stores nothing.
+    """
+    stdin = options.stdin_bytes() if "-" in paths else None
+    pages = _without_failures(read_pages(paths, stdin=stdin))
+    if not selectors["content"] and not selectors["ignore"]:
+        parts = analysis.template_parts(pages, host)
+        people.table((part.as_json() for part in parts), "part", _PARTS)
+        return
+    effects = list(analysis.selector_effects(pages, host=host, **selectors))
+    people.table((effect.as_json() for effect in effects), "change", _EFFECTS)
+    counts = Counter(effect.effect for effect in effects)
+    show.message(", ".join(f"{effect}: {counts[effect]:,}" for effect in counts) or "no change")
+
+
+_PARTS: Final = ("host", "selector", "examined", "pages", "same", "words", "votes")
+_EFFECTS: Final = ("effect", "title", "other_title", "distance")
+
+
+@analyse.command()
 @options.distance("the collection's")
 @options.flag("--urls", "Print pairs of pages: their URLs and titles.")
 @options.as_csv
@@ -356,6 +389,15 @@ def evaluate(
         _print_evaluation(evaluation)
     failed = _report_failures(evaluations)
     sys.exit(failed or not all(evaluation.best for evaluation in evaluations))
+
+
+def _without_failures(pages: Iterable[PageItem]) -> Iterator[PageItem]:
+    """Yield pages, and print failures."""
+    for page in pages:
+        if isinstance(page, PageFailure):
+            show.message(f"failed: {page.url}: {page.detail}")
+        else:
+            yield page
 
 
 def _print_evaluation(evaluation: Evaluation) -> None:

@@ -359,3 +359,29 @@ def test_history_shows_the_words_that_changed(run: Run, dsn: str, crawled: Store
     print("\n".join(shown))
     assert shown[0] == "3 versions of a.example/price"
     assert "[-aprice41-] {+again+}" in shown[-3]
+
+
+def test_parts_of_a_site_and_the_effect_of_selectors(run: Run, tmp_path: Path) -> None:
+    frame = "<div class=frame>" + "".join(f"<p>All about ferry number {n}" for n in range(30))
+    lines = [
+        {
+            "url": f"https://a.example/{name}",
+            "html": f"<title>{name}</title><main>The {name} {'sails at noon ' * 9}</main>{frame}",
+        }
+        for name in ("gull", "heron", "tern")
+    ]
+    file = tmp_path / "site.jsonl"
+    file.write_text("\n".join(map(json.dumps, [*lines, {"url": "https://a.example/x"}])))
+    found = run("analyse", "template", file)
+    assert [(part["selector"], part["pages"], part["same"]) for part in found.lines] == [
+        (".frame", 3, 3), ("main", 3, 1)
+    ]  # fmt: skip
+    found.ends(0, 'site.jsonl#4: "html" is missing')
+    tried = run("analyse", "template", file, "--content", ".old", "--ignore", ".frame")
+    tried.ends(0, "content_missing: 3")
+    for options, said in {
+        ("--content", ".old"): "content_missing: 3",
+        (): "2 parts host selector",
+    }.items():
+        shown = on_a_terminal("analyse", "template", file, *options, whole=True).stderr
+        assert said in " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).split())

@@ -164,6 +164,8 @@ MISTAKES = {
     "collection rebuild nowhere": "'nowhere' does not exist",
     "should-fetch": "Missing argument",
     "analyse evaluate": "Missing argument",
+    "analyse template": "Missing argument",
+    "analyse template . --ignore a:hover": "is not supported, at character 2",
     "analyse evaluate pairs.csv --scheme unheard-of": "'unheard-of' is not one of",
     "analyse evaluate pairs.csv another.csv": "unexpected extra argument",
     "analyse evaluate wrong.csv": "line 2: 'perhaps' is not a label",

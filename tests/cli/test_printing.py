@@ -40,6 +40,13 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
     text = "".join(f"<p>Line {n} {EVIL} of <b>many</b> words and more.</p>" for n in range(30))
     html = f"<title>{EVIL}</title><article>{text}</article>"
     lines = [{"url": URL, "html": html}, {"url": PERCENT, "html": html}, {"url": EVIL}, EVIL]
+    many = [
+        {
+            "url": f"{OTHER}{n}",
+            "html": f"<title>{EVIL}</title><div class='{EVIL}'>{EVIL} a</div>" + f"word{n} " * 20,
+        }
+        for n in range(3)
+    ]
     head, queries = "a,b,label", [{"simhash": "0" * 16, "url": URL}, {"simhash": EVIL}]
     for name, content in {
         f"{EVIL}.html": html, f"{EVIL}copy.html": f"{html}<p>and a word",
@@ -47,6 +54,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
         "pairs.csv": f'{head},kind\n"{EVIL}.html","{EVIL}copy.html",1,"{EVIL}"\n"{EVIL}",b,1,x\n',
         "known.csv": f'{head}\n"{EVIL}","{EVIL}x",distinct\n{OTHER},{OTHER}2,duplicate\n',
         "bad.csv": f'{head}\nx,y,"{EVIL}"\n', "queries.jsonl": "\n".join(map(json.dumps, queries)),
+        "parts.jsonl": "\n".join(map(json.dumps, many)),
     }.items():  # fmt: skip
         (folder / name).write_text(content, newline="")
     with connect(dsn, collection=EVIL, create=True, keep_markdown=True) as store:
@@ -86,6 +94,8 @@ CASES = [
     "analyse history URL --diff -c", "analyse crawls -c", "analyse crawls 1 EVIL -c",
     "analyse history URLunknown -c", "analyse history URL -c --seen-at EVIL",
     "analyse report -c -o EVILout.html", "analyse parameters -c",
+    "analyse template EVIL.html EVIL.jsonl", "analyse template parts.jsonl --content .x",
+    "analyse template EVIL.html --content EVIL", "analyse template parts.jsonl",
     "analyse evaluate pairs.csv",
     "analyse evaluate bad.csv", "analyse evaluate missingEVIL.csv",
     "analyse evaluate known.csv -c", "status", "status --collection EVIL2", "migrate",
