@@ -134,7 +134,7 @@ def test_the_service(service: httpx.Client, url: str) -> None:
 def test_the_page_shows_the_service() -> None:
     programs = [(FOLDER / name).read_text(encoding="utf-8") for name in ("app.py", "nightly.py")]
     shown = blocks("web-service.md", "python")
-    assert len(shown) == 7
+    assert len(shown) == 6
     assert [block for block in shown if not any(block in program for program in programs)] == []
 
 
