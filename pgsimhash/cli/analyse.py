@@ -236,7 +236,7 @@ def template(paths: tuple[str, ...], host: str | None, **selectors: Any) -> None
         people.table((part.as_json() for part in parts), "part", _PARTS)
         return
     effects = list(analysis.selector_effects(pages, host=host, **selectors))
-    people.table((effect.as_json() for effect in effects), "change", _EFFECTS)
+    people.table((effect.as_json() for effect in effects), "change", _EFFECTS, most=25)
     counts = Counter(effect.effect for effect in effects)
     show.message(", ".join(f"{effect}: {counts[effect]:,}" for effect in counts) or "no change")
 

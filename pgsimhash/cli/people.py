@@ -420,10 +420,12 @@ def lines(records: Iterable[dict[str, Any]], view: Callable[[], None]) -> None:
         show.rows(records)
 
 
-def table(records: Iterable[dict[str, Any]], one: str, columns: Sequence[str] = ()) -> int:
+def table(
+    records: Iterable[dict[str, Any]], one: str, columns: Sequence[str] = (), most: int = 40
+) -> int:
     """Print JSON objects: the first of them as rows for people, or as JSON lines; return how many.
 
-    ``columns`` are those for people, by default the first six with values.
+    ``columns`` are those for people, by default the first six with values, of ``most`` characters.
     """
     if not show.for_people():
         count = 0
@@ -441,7 +443,7 @@ def table(records: Iterable[dict[str, Any]], one: str, columns: Sequence[str] = 
         grid = _grid(*sides)
         grid.add_row(*_dim(*names))
         for row in first:
-            grid.add_row(*(short(_plain(row.get(name)), 40) for name in names))
+            grid.add_row(*(short(_plain(row.get(name)), most) for name in names))
         show.console(stdout=True).print(grid)
         _say_rest(count - ROWS)
     hint("all values: --json")

@@ -382,6 +382,7 @@ def test_parts_of_a_site_and_the_effect_of_selectors(run: Run, tmp_path: Path) -
     for options, said in {
         ("--content", ".old"): "content_missing: 3",
         (): "2 parts host selector",
+        ("--ignore", ".frame, main"): "too_short gull",
     }.items():
         shown = on_a_terminal("analyse", "template", file, *options, whole=True).stderr
         assert said in " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).split())
