@@ -130,6 +130,8 @@ def _run(
         _check_revision(revision)
     with refusals_translated(), engine_for(dsn).begin() as connection:
         logger.info("%s to revision %s", "upgrade" if up else "downgrade", revision)
+        # SQLAlchemy ended the transaction in which it was pinned first.
+        connection.exec_driver_sql(_PINNED)
         context = context_for(revision, name, up=up, connection=connection)
         present = "".join(context.get_current_heads())
         if up and revision == "head" and is_compatible(present, _build_of(connection, name)):

@@ -34,11 +34,14 @@ CHANGES = {
             "keep boolean,\n    page_id bigint, original_page_id bigint\n",
             "keep boolean,\n    page_id bigint, original_page_id bigint, note text\n",
         ),
-        ("    covered boolean\n);", "    covered boolean, note text\n);"),
+        (
+            "    covered boolean, selectors integer\n);",
+            "    covered boolean, selectors integer, note text\n);",
+        ),
     ],
     "batch.sql": [("    )::pgsimhash.verdict,", "    , NULL)::pgsimhash.verdict,")],
     "pages.sql": [
-        ("        p.distance, p.covered\n", "        p.distance, p.covered, p.note\n"),
+        ("p.covered, p.selectors\n", "p.covered, p.selectors, p.note\n"),
         ("-- Reads of pages", NOTE.lstrip() + "\n-- Reads of pages"),
     ],
     "layout.sql": [
