@@ -275,12 +275,10 @@ def test_the_recipe_for_a_table_of_visits(dsn: str, tmp_path: Path) -> None:
 
 def test_the_queries_of_the_dashboard(filled: str) -> None:
     with psycopg.connect(filled, autocommit=True) as connection:
-        fresh, days, sessions, tables, indexes, slots = (
+        fresh, sessions, tables, indexes, slots = (
             connection.execute(block).fetchall() for block in blocks("monitor.md", "sql")
         )
         assert [(name, pages) for name, pages, *_ in fresh] == [("default", 24)]
-        # Pages that are too short belong to no run.
-        assert [(name, *counts) for name, _, *counts in days] == [("default", 23, 8, 15, 0, 0)]
         assert (sessions, slots) == ([], [])
         assert {"pages", "last_seen", "runs"} < {table for table, *_ in tables}
         assert {f"pages_prefix_{n}_idx" for n in (1, 2, 3)} < {index for index, *_ in indexes}
