@@ -180,7 +180,7 @@ def undo_run(
     name = store.collection.name
     run = next((run for run in runs(store) if run_id in (None, run.run_id)), None)
     if run is None:
-        missing = "to undo: nothing was added, or all of it was undone"
+        missing = "to undo: all were undone, or pages were added by single calls without start_run"
         raise NotFoundError(
             "unknown_run",
             f"collection {name!r} has no run {missing if run_id is None else run_id}; "
