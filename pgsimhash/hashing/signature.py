@@ -90,7 +90,8 @@ def confirmations(
         ratio = np.exp2(np.minimum(abs(sizes[others] - sizes[one]), SIZE_STEPS) / SIZE_STEPS)
         share = np.minimum(resemblance * (1 + ratio) / (1 + resemblance), 1)
         few = np.minimum(sizes[others], sizes[one]) < _FEW
-        least = 0.6902 + 0.03 * np.clip(distances, 2, np.where(few, 2, 8))
+        far = np.where(distances < 3, 0.6502, 0.6902 + 0.03 * np.minimum(distances, 8))
+        least = np.where(few, 0.7502, far)
         result: NDArray[np.bool_] = ~(signed[others] & signed[one]) | (share >= least)
         return result
 

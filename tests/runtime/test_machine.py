@@ -113,7 +113,7 @@ def test_results_at_a_prompt(store: Store) -> None:
     assert repr(store) == "<Store: the collection 'default' by pgsimhash-article-1>"
     (cluster,) = store.clusters()
     assert repr(cluster).endswith(": 2 pages like https://a.example/<0>>")
-    assert repr(analysis.report(store)) == "<default: 3 pages, 1 duplicates in 1 clusters>"
+    assert repr(analysis.report(store)) == "<default: 1 in 3 pages is a copy>"
     explained = analysis.compare_pages(
         "https://a.example/<0>", "https://a.example/<1>", store=store
     )
