@@ -5,19 +5,16 @@ or different. The shares are those of the words and pairs of words that voted.
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from difflib import SequenceMatcher
 from heapq import nlargest
-from itertools import pairwise
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
+from pgsimhash.analysis.block_pairs import BlockPair, aligned, blocks_of
 from pgsimhash.analysis.changes import (
     Difference,
-    Piece,
-    changed_words,
     known_distance,
     side_by_side,
     stored_versions,
@@ -33,31 +30,19 @@ from pgsimhash.hashing.bits import (
 )
 from pgsimhash.hashing.signature import containment, containment_min, verified
 from pgsimhash.html import Article
-from pgsimhash.html.blocks import BESIDE_TAGS, Element, Named
-from pgsimhash.html.page_words import VOLATILE, TextBlock, WeightedWords
 from pgsimhash.pages.records import SourcePage, json_values
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size, frozen
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights, Scheme, get_scheme
-from pgsimhash.schemes.features import OCCURRENCES, words_of
+from pgsimhash.schemes.features import words_of
 from pgsimhash.schemes.registry import read_and_vote
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
 
 Reason = Literal["same_simhash", "within_distance", "beyond_distance", "signatures_differ"]
 Origin = Literal["page", "markdown"]
-Place = Literal["text", "menu", "header", "footer", "overlay", "beside the text"]
-Kind = Literal["same", "changed", "moved", "only_a", "only_b"]
-
-BLOCKS_MAX: Final = 1_000
-"""How many blocks of a page are compared: those with the largest shares of its vote."""
-
-_QUIET: Final = 0.12  # a block below this share of the largest weight hardly votes
-_ALIKE: Final = 0.4  # Dice's coefficient of the words of a changed block
-_AHEAD: Final = 20
-_TEXT: Final = 2_000  # characters of a block's text
 
 _VERSION: Final = re.compile(r"@\d{4}-\d\d-\d\d$")
 _VALUES: Final = (
@@ -80,68 +65,6 @@ class Side:
     article: Article | None = None
     origin: Origin | None = None
     cut: str | None = None
-
-
-class Block(NamedTuple):
-    """A text block: its text, number of words, weight, share of the page's vote, and place.
-
-    ``weight`` is 1 for the page's loudest block. The shares of a page's blocks sum to 1.
-    """
-
-    text: str
-    words: int
-    weight: float
-    share: float
-    place: Place
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether it hardly votes: below 12% of the weight of the loudest block."""
-        return self.weight < _QUIET
-
-
-class BlockPair(NamedTuple):
-    """A block of each page, or of one.
-
-    ``same`` blocks have the same words, ``moved`` ones too, but in another order of blocks.
-    ``changed`` ones share words; ``left`` and ``right`` are the texts in pieces then.
-    """
-
-    kind: Kind
-    a: Block | None = None
-    b: Block | None = None
-    left: tuple[Piece, ...] = ()
-    right: tuple[Piece, ...] = ()
-
-    @property
-    def blocks(self) -> list[Block]:
-        """The blocks of both pages."""
-        return [block for block in (self.a, self.b) if block is not None]
-
-    @property
-    def words(self) -> int:
-        """The words of the larger block."""
-        return max(block.words for block in self.blocks)
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether no block of it votes much."""
-        return all(block.is_quiet for block in self.blocks)
-
-    def unshared(self, block: Block | None) -> float:
-        """Return which share of one of its blocks, 0 to 1, the other page does not have."""
-        if block is None or self.kind in ("same", "moved"):
-            return 0.0
-        pieces = self.left if block is self.a else self.right
-        whole = sum(len(piece.text) for piece in pieces)
-        if self.kind != "changed" or not whole:
-            return 1.0
-        return sum(len(piece.text) for piece in pieces if piece.changed) / whole
-
-    @property
-    def difference(self) -> float:
-        """The larger share of a vote that only one of the pages has."""
-        return max(block.share * self.unshared(block) for block in self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +114,7 @@ class Comparison:
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "a": _side_json(self.a),
             "b": _side_json(self.b),
-            "blocks": [_pair_json(pair) for pair in self.blocks],
+            "blocks": [pair.as_json() for pair in self.blocks],
             "difference": self.difference and self.difference.as_json(),
         }
 
@@ -275,8 +198,8 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
         agreement, shared = _agreement(*votes)
         if isinstance(scheme.weigh, BlockWeights):
             weigh = scheme.weigh
-            own = (_blocks_of(article, weigh) for article in (a.article, b.article))
-            blocks = tuple(_aligned(*own))
+            own = (blocks_of(article, weigh) for article in (a.article, b.article))
+            blocks = tuple(aligned(*own))
         else:
             difference = side_by_side(a.article.markdown, b.article.markdown)
     matches = bits <= limit and agreed
@@ -473,164 +396,8 @@ def _beginning(pair: BlockPair, most: int) -> str:
     return shortened(max(changed, key=len) if changed else pair.blocks[0].text, most)
 
 
-def vote_shares(words: WeightedWords, weigh: BlockWeights) -> list[float]:
-    """Return the share of each block in the vote of a page; they sum to 1.
-
-    A feature's weight in the vote is damped by all its occurrences; each block has its part of it.
-    """
-    factors = [*OCCURRENCES.values()]
-    sums: defaultdict[str, float] = defaultdict(float)
-    parts: list[dict[str, float]] = []
-    for block in words.blocks:
-        part: defaultdict[str, float] = defaultdict(float)
-        for word, kind in zip(block.words, block.kinds, strict=True):
-            part[word] += block.weight * factors[min(kind, VOLATILE)]
-        kinds = map(max, pairwise(block.kinds))
-        for pair, kind in zip(map(" ".join, pairwise(block.words)), kinds, strict=True):
-            part[pair] += block.weight * factors[4 + min(kind, VOLATILE)]
-        for name, weight in part.items():
-            sums[name] += weight
-        parts.append(part)
-    damped = {name: (1.0 + weight) ** -weigh.damping for name, weight in sums.items()}
-    votes = [sum(weight * damped[name] for name, weight in part.items()) for part in parts]
-    total = sum(votes) or 1.0
-    return [vote / total for vote in votes]
-
-
-def _blocks_of(article: Article, weigh: BlockWeights) -> tuple[list[Block], list[tuple[str, ...]]]:
-    """Return the blocks of an article, and their words."""
-    words = words_of(article)
-    found = words.blocks
-    loudest = max((block.weight for block in found), default=1.0) or 1.0
-    shares = vote_shares(words, weigh)
-    blocks = [
-        Block(text[:_TEXT], len(block.words), block.weight / loudest, share, place)
-        for text, block, share, place in zip(
-            words.texts(), found, shares, map(_place, found), strict=True
-        )
-    ]
-    return _bounded(blocks, [tuple(block.words) for block in found])
-
-
-def _bounded(
-    blocks: list[Block], words: list[tuple[str, ...]]
-) -> tuple[list[Block], list[tuple[str, ...]]]:
-    """Return the blocks with the largest shares, and the others as one."""
-    if len(blocks) <= BLOCKS_MAX:
-        return blocks, words
-    kept = sorted(nlargest(BLOCKS_MAX - 1, range(len(blocks)), key=lambda at: blocks[at].share))
-    others = set(range(len(blocks))).difference(kept)
-    rest = Block(
-        f"{counted(len(others), 'more block')}",
-        sum(blocks[at].words for at in others),
-        max(blocks[at].weight for at in others),
-        sum(blocks[at].share for at in others),
-        "text",
-    )
-    return [*(blocks[at] for at in kept), rest], [*(words[at] for at in kept), (rest.text,)]
-
-
-def _place(block: TextBlock) -> Place:
-    """Return where a block is on the page, by the tags and names around it."""
-    element: Element = block.element
-    while element.parent is not element:
-        flags = element.names.flags
-        if element.tag in ("nav", "menu"):
-            return "menu"
-        if element.tag == "footer" or flags & Named.FOOTER:
-            return "footer"
-        if element.tag == "dialog" or flags & Named.OVERLAY:
-            return "overlay"
-        if element.tag in BESIDE_TAGS or flags & Named.BESIDE:
-            return "beside the text"
-        if element.tag == "header" or flags & Named.HEADER:
-            return "header"
-        element = element.parent
-    return "text"
-
-
-def _aligned(
-    a: tuple[list[Block], list[tuple[str, ...]]], b: tuple[list[Block], list[tuple[str, ...]]]
-) -> Iterator[BlockPair]:
-    """Yield the blocks of both pages in one order: equal ones side by side, alike ones paired."""
-    (blocks_a, words_a), (blocks_b, words_b) = a, b
-    known_a, known_b = set(words_a), set(words_b)
-
-    def only_a(at: int) -> BlockPair:
-        return BlockPair("moved" if words_a[at] in known_b else "only_a", a=blocks_a[at])
-
-    def only_b(at: int) -> BlockPair:
-        return BlockPair("moved" if words_b[at] in known_a else "only_b", b=blocks_b[at])
-
-    def between(i: int, j: int, k: int, m: int) -> Iterator[BlockPair]:
-        runs = SequenceMatcher(None, words_a[i:j], words_b[k:m], autojunk=False).get_opcodes()
-        for tag, start_a, end_a, start_b, end_b in runs:
-            own, others = range(i + start_a, i + end_a), range(k + start_b, k + end_b)
-            if tag == "equal":
-                for at, other in zip(own, others, strict=True):
-                    yield BlockPair("same", blocks_a[at], blocks_b[other])
-            else:
-                yield from differing(own, others)
-
-    def differing(own: range, others: range) -> Iterator[BlockPair]:
-        sets = {other: set(words_b[other]) for other in others}
-        start = others.start
-        for at in own:
-            words = set(words_a[at])
-            for other in range(start, min(start + _AHEAD, others.stop)):
-                if 2 * len(words & sets[other]) >= _ALIKE * (len(words) + len(sets[other])):
-                    yield from map(only_b, range(start, other))
-                    a, b = blocks_a[at], blocks_b[other]
-                    yield BlockPair("changed", a, b, *changed_words(a.text, b.text))
-                    start = other + 1
-                    break
-            else:
-                yield only_a(at)
-        yield from map(only_b, range(start, others.stop))
-
-    before_a = before_b = 0
-    for at, other in _anchors(words_a, words_b):
-        yield from between(before_a, at, before_b, other)
-        yield BlockPair("same", blocks_a[at], blocks_b[other])
-        before_a, before_b = at + 1, other + 1
-    yield from between(before_a, len(words_a), before_b, len(words_b))
-
-
-def _anchors(a: Sequence[tuple[str, ...]], b: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
-    """Return the places of equal blocks in the same order that have the most words together.
-
-    Only blocks that are on each page once, so a menu of few words never moves the text.
-    """
-    once_a, once_b = (Counter(words) for words in (a, b))
-    places = {words: at for at, words in enumerate(b) if once_b[words] == 1}
-    found = [
-        (at, places[words]) for at, words in enumerate(a) if once_a[words] == 1 and words in places
-    ]
-    best: list[tuple[int, int]] = []  # the words up to each, and the one before it
-    for at, (own, other) in enumerate(found):
-        earlier = ((best[i][0], i) for i in range(at) if found[i][1] < other)
-        most, before = max(earlier, default=(0, -1))
-        best.append((most + len(a[own]), before))
-    at = max(range(len(best)), key=lambda at: best[at], default=-1)
-    chain = []
-    while at >= 0:
-        chain.append(found[at])
-        at = best[at][1]
-    return chain[::-1]
-
-
 def _side_json(side: Side) -> dict[str, Any]:
     return {
         **json_values(side, "url", "title", "simhash", "fetched_at"),
         "text": side.origin,
     }
-
-
-def _pair_json(pair: BlockPair) -> dict[str, Any]:
-    values: dict[str, Any] = {"kind": pair.kind}
-    for name, block, pieces in (("a", pair.a, pair.left), ("b", pair.b, pair.right)):
-        if block is not None:
-            values[name] = block._asdict()
-            if pieces:
-                values[name]["changed"] = [p.text.strip() for p in pieces if p.changed]
-    return values

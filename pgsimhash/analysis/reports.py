@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from pgsimhash.analysis.block_pairs import BlockPair
 from pgsimhash.analysis.canonical_links import PROBLEMS, canonical_problems
 from pgsimhash.analysis.changes import Change, judge, known_distance, merged_changes
-from pgsimhash.analysis.comparison import BlockPair, Side, compared
+from pgsimhash.analysis.comparison import Side, compared
 from pgsimhash.analysis.wording import byte_size, counted, listed, share_in_words
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint

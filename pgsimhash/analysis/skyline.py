@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
-from pgsimhash.analysis.comparison import Block, BlockPair
+from pgsimhash.analysis.block_pairs import Block, BlockPair
 
 _NARROW: Final = 0.004  # narrower neighbours of a kind are one bar of their mean height
 _MERGED_MAX: Final = 0.05

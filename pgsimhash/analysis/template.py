@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from lxml.html import HtmlElement
 
-from pgsimhash.analysis.comparison import vote_shares
+from pgsimhash.analysis.block_pairs import vote_shares
 from pgsimhash.analysis.wording import shortened
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import check_distance, hamming_distance
@@ -67,9 +67,10 @@ class TemplatePart(JsonRecord):
 class SelectorEffect(JsonRecord):
     """What selectors would change for a page, or for a pair of pages, of a host.
 
-    A pair would be a ``match`` and is none today, or it would be ``no_match`` and is one today;
-    ``distance`` is that with the selectors, in bits. A page would be ``too_short``, read whole
-    (``content_missing``), or without a fingerprint for another reason (``failed``).
+    ``match`` is a pair that matches only with the selectors, and ``no_match`` one that matches
+    only without them; ``distance`` is that with the selectors, in bits. A page would be
+    ``too_short``, read whole (``content_missing``), or without a fingerprint for another reason
+    (``failed``).
     """
 
     host: str

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from pgsimhash.analysis.block_pairs import BlockPair
     from pgsimhash.analysis.changes import Version, WithWords
-    from pgsimhash.analysis.comparison import BlockPair, Comparison
+    from pgsimhash.analysis.comparison import Comparison
     from pgsimhash.analysis.crawls import CrawlChange, CrawlComparison
     from pgsimhash.analysis.reports import Report
     from pgsimhash.pages.policies import Policy
@@ -429,8 +430,9 @@ def table(
     """
     if not show.for_people():
         count = 0
-        for count, row in enumerate(records, start=1):  # noqa: B007
+        for row in records:
             show.json_line(row)
+            count += 1
         return count
     following = iter(records)
     first = list(islice(following, ROWS))

@@ -4,7 +4,7 @@ import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, pairwise
 from typing import Final, Literal
@@ -80,24 +80,29 @@ class BlockWeights:
         return weights
 
 
-def sums_of_occurrences(words: WeightedWords) -> tuple[list[str], NDArray[np.float64]]:
-    """Return the words, then the pairs, and the sums of the weights of their occurrences."""
+def occurrences(words: WeightedWords) -> Iterator[tuple[int, str, float]]:
+    """Yield the place of its block, the name and the weight of each feature: words, then pairs."""
     factors = [*OCCURRENCES.values()]
-    sums: defaultdict[str, float] = defaultdict(float)
-    for block in words.blocks:
+    for place, block in enumerate(words.blocks):
         for word, kind in zip(block.words, block.kinds, strict=True):
-            sums[word] += block.weight * factors[min(kind, VOLATILE)]
+            yield place, word, block.weight * factors[min(kind, VOLATILE)]
     row, last, kind = 0, "", WORD
-    for block in words.blocks:
+    for place, block in enumerate(words.blocks):
         if block.row and block.row == row:
             # The last word of a cell and the first one of the next in the row.
-            sums[f"{last} {block.words[0]}"] += (
-                block.weight * factors[8 + min(max(kind, block.kinds[0]), LISTED)]
-            )
+            factor = factors[8 + min(max(kind, block.kinds[0]), LISTED)]
+            yield place, f"{last} {block.words[0]}", block.weight * factor
         row, last, kind = block.row, block.words[-1], block.kinds[-1]
         both = map(max, pairwise(block.kinds))
         for pair, of_both in zip(map(" ".join, pairwise(block.words)), both, strict=True):
-            sums[pair] += block.weight * factors[4 + min(of_both, VOLATILE)]
+            yield place, pair, block.weight * factors[4 + min(of_both, VOLATILE)]
+
+
+def sums_of_occurrences(words: WeightedWords) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the words, then the pairs, and the sums of the weights of their occurrences."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for _, name, weight in occurrences(words):
+        sums[name] += weight
     return list(sums), np.fromiter(sums.values(), np.float64, len(sums))
 
 

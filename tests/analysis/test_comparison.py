@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.analysis import compare_pages
+from pgsimhash.analysis.block_pairs import BLOCKS_MAX, vote_shares
 from pgsimhash.analysis.changes import CHARS_MAX, Change, judge, side_by_side
-from pgsimhash.analysis.comparison import BLOCKS_MAX, Side, compared
+from pgsimhash.analysis.comparison import Side, compared
 from pgsimhash.errors import ArgumentError, NotFoundError, PageError
 from pgsimhash.html import Article, read_article
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.html.blocks import outline_of_text
+from pgsimhash.html.page_words import TextBlock, WeightedWords
+from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights
 from pgsimhash.search.layout import DEFAULT_LAYOUT
 from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
@@ -101,6 +104,16 @@ def test_shares_are_those_of_the_vote_and_each_block_is_there_once() -> None:
 
 def read(name: str) -> Article:
     return read_article(page(name))
+
+
+def test_a_pair_across_cells_is_part_of_the_share_of_its_second_cell() -> None:
+    blocks = [TextBlock(outline_of_text("").elements[0], [word], b"\0", row=1) for word in "ab"]
+    words = WeightedWords(blocks, list)
+    weighed = BlockWeights()([], Article("", "", words=words))
+    assert set(weighed) == {"a", "b", "a b"}
+    whole = sum(weighed.values())
+    expected = [weighed["a"] / whole, (weighed["b"] + weighed["a b"]) / whole]
+    assert vote_shares(words, BlockWeights()) == pytest.approx(expected)
 
 
 def test_what_is_alone_what_changed_and_where_it_is() -> None:

@@ -63,7 +63,7 @@ def test_html_and_body_may_be_selected() -> None:
 
 
 def test_a_page_without_the_content_is_read_whole() -> None:
-    # A match in the head is none.
+    # What matches in the head does not count.
     for selector in (".k3", "title"):
         part = read(PAGE, selector)
         assert part == read(PAGE)
